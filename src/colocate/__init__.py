@@ -1,0 +1,72 @@
+"""Decides which language models share which GPUs.
+
+The names below are the public interface; each is imported when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from colocate.arena.program import compute_model_placement as compute_model_placement
+    from colocate.arena.score import Score as Score
+    from colocate.arena.score import score_strategy as score_strategy
+    from colocate.arena.suites import Suite as Suite
+    from colocate.arena.suites import load_suite as load_suite
+    from colocate.errors import ColocateError as ColocateError
+    from colocate.errors import InfeasibleError as InfeasibleError
+    from colocate.errors import InputError as InputError
+    from colocate.errors import NothingFoundError as NothingFoundError
+    from colocate.errors import UnknownNameError as UnknownNameError
+    from colocate.inputs.spec import read_fleet as read_fleet
+    from colocate.problem.gpu import Gpu as Gpu
+    from colocate.problem.model import Model as Model
+    from colocate.problem.placement import Placement as Placement
+    from colocate.problem.problem import Problem as Problem
+    from colocate.problem.verify import Verdict as Verdict
+    from colocate.problem.verify import verify as verify
+    from colocate.solver.place import place as place
+    from colocate.solver.plan import Plan as Plan
+    from colocate.solver.plan import Status as Status
+    from colocate.solver.strategies import STRATEGIES as STRATEGIES
+    from colocate.solver.strategy import Strategy as Strategy
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "ColocateError": "errors",
+    "Gpu": "problem.gpu",
+    "InfeasibleError": "errors",
+    "InputError": "errors",
+    "Model": "problem.model",
+    "NothingFoundError": "errors",
+    "Placement": "problem.placement",
+    "Plan": "solver.plan",
+    "Problem": "problem.problem",
+    "STRATEGIES": "solver.strategies",
+    "Score": "arena.score",
+    "Status": "solver.plan",
+    "Strategy": "solver.strategy",
+    "Suite": "arena.suites",
+    "UnknownNameError": "errors",
+    "Verdict": "problem.verify",
+    "compute_model_placement": "arena.program",
+    "load_suite": "arena.suites",
+    "place": "solver.place",
+    "read_fleet": "inputs.spec",
+    "score_strategy": "arena.score",
+    "verify": "problem.verify",
+}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"colocate.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,1 @@
+"""Judges: suites of problems, and how well they are solved."""

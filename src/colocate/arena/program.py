@@ -1,0 +1,75 @@
+"""Our own program in the form of the public benchmark, to import in place of another."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from colocate.errors import InfeasibleError, InputError, NothingFoundError
+from colocate.problem.gpu import Gpu
+from colocate.problem.model import Model
+from colocate.problem.problem import Problem
+from colocate.solver.place import place
+from colocate.solver.plan import Status
+from colocate.solver.strategies import STRONGEST
+
+
+class BenchmarkModel(Protocol):
+    """What the public benchmark passes."""
+
+    @property
+    def model_size(self) -> float:
+        """GB it always holds."""
+
+    @property
+    def req_rate(self) -> float:
+        """Requests per second."""
+
+    @property
+    def slo(self) -> float:
+        """Latency objective."""
+
+
+AnyModel = TypeVar("AnyModel", bound=BenchmarkModel)
+
+
+def compute_model_placement(
+    gpu_num: int, models: Sequence[AnyModel], gpu_memory: float = 80
+) -> dict[int, list[AnyModel]]:
+    """Place models on `gpu_num` GPUs of `gpu_memory` GB each.
+
+    Parameters
+    ----------
+    gpu_num
+        How many GPUs there are.
+    models
+        Any objects with `model_size`, `req_rate` and `slo`; they need not be hashable.
+    gpu_memory
+        GB that models may use on each GPU.
+
+    Returns
+    -------
+    dict
+        The same objects by GPU index, with every GPU present.
+
+    Raises
+    ------
+    InfeasibleError, NothingFoundError
+        If there is no placement, or none was found: a model is never left out.
+    """
+    if gpu_num < 1:
+        raise InputError(f"gpu_num={gpu_num}, must be at least 1")
+    placement: dict[int, list[AnyModel]] = {gpu: [] for gpu in range(gpu_num)}
+    if not models:
+        return placement
+    gpus = [Gpu(str(gpu), gpu_memory) for gpu in placement]
+    named = [
+        Model(str(number), model.model_size, model.req_rate, model.slo)
+        for number, model in enumerate(models)
+    ]
+    plan = place(Problem(tuple(gpus), tuple(named)), STRONGEST)
+    if plan.status is Status.INFEASIBLE:
+        raise InfeasibleError(plan.reason)
+    if not plan.placement:
+        raise NothingFoundError(plan.reason)
+    for number, model in enumerate(models):
+        placement[int(plan.placement[str(number)][0])].append(model)
+    return placement

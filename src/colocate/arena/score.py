@@ -1,0 +1,138 @@
+"""How well a strategy does on a suite."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from statistics import fmean
+from typing import Any
+
+from colocate.arena.best_known import read_best_known
+from colocate.arena.suites import Suite
+from colocate.problem.verify import verify
+from colocate.solver.place import place
+from colocate.solver.plan import Plan, Status
+from colocate.solver.strategy import Strategy
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """How one case went."""
+
+    case: str
+    status: Status
+    pressure: float
+    """Peak pressure by the independent checker; infinite if there is no valid placement."""
+    best_known: float | None
+    seconds: float
+    reason: str
+
+    @property
+    def valid(self) -> bool:
+        """Whether there is a valid placement."""
+        return self.status in (Status.OPTIMAL, Status.FEASIBLE)
+
+    @property
+    def ratio(self) -> float | None:
+        """Best known over this pressure: 1 is as good as known, 0 is failed."""
+        if self.best_known is None:
+            return None
+        if not self.valid:
+            return 0.0
+        return 1.0 if self.pressure == self.best_known else self.best_known / self.pressure
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a strategy did over a suite. A failed case counts, with an infinite pressure."""
+
+    suite: str
+    strategy: str
+    seed: int
+    results: tuple[CaseResult, ...]
+
+    @property
+    def valid_cases(self) -> int:
+        """How many cases have a valid placement."""
+        return sum(result.valid for result in self.results)
+
+    @property
+    def score(self) -> float:
+        """The public formula: 1 / mean pressure, plus the share of valid cases."""
+        mean = fmean(result.pressure for result in self.results)
+        return (1 / mean if mean > 0 else inf) + self.valid_cases / len(self.results)
+
+    @property
+    def ratio(self) -> float | None:
+        """Mean over the cases of best known / pressure, if all of them have been solved before."""
+        ratios = [result.ratio for result in self.results if result.ratio is not None]
+        return fmean(ratios) if len(ratios) == len(self.results) else None
+
+    @property
+    def worst(self) -> CaseResult:
+        """The case that is furthest from the best known value."""
+        return min(self.results, key=lambda r: (r.valid, 1.0 if r.ratio is None else r.ratio))
+
+    @property
+    def seconds(self) -> float:
+        """Time of all cases together."""
+        return sum(result.seconds for result in self.results)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the score as plain data for JSON."""
+        return {
+            "suite": self.suite,
+            "strategy": self.strategy,
+            "seed": self.seed,
+            "score": _finite(self.score),
+            "ratio": self.ratio,
+            "valid_cases": self.valid_cases,
+            "cases": len(self.results),
+            "worst_case": self.worst.case,
+            "worst_ratio": self.worst.ratio,
+            "seconds": self.seconds,
+            "results": [
+                {
+                    "case": result.case,
+                    "status": result.status.value,
+                    "pressure": _finite(result.pressure),
+                    "ratio": result.ratio,
+                    "seconds": result.seconds,
+                    "reason": result.reason,
+                }
+                for result in self.results
+            ],
+        }
+
+
+def score_strategy(
+    suite: Suite,
+    strategy: str | Strategy,
+    seed: int = 0,
+    on_case: Callable[[CaseResult], None] | None = None,
+) -> Score:
+    """Run a strategy on every case of a suite and judge the placements independently."""
+    known = read_best_known(suite)
+    results = []
+    for case in suite.cases:
+        plan = place(case.problem, strategy, seed)
+        record = known.get(case.name)
+        result = _judged(case.name, plan, record.value if record else None)
+        results.append(result)
+        if on_case:
+            on_case(result)
+    name = strategy if isinstance(strategy, str) else strategy.name
+    return Score(suite.name, name, seed, tuple(results))
+
+
+def _judged(case: str, plan: Plan, best_known: float | None) -> CaseResult:
+    pressure, status, reason = inf, plan.status, plan.reason
+    if plan.placement:
+        verdict = verify(plan.problem, plan.placement)
+        pressure = verdict.pressure
+        if not verdict.valid:
+            status, reason = Status.UNKNOWN, "; ".join(verdict.faults)
+    return CaseResult(case, status, pressure, best_known, plan.seconds, reason)
+
+
+def _finite(value: float) -> float | None:
+    return value if value < inf else None

@@ -1,0 +1,173 @@
+"""Named sets of problems, each made from a seed and recognised by its digest."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+
+import numpy as np
+from numpy.random import RandomState
+
+from colocate.errors import UnknownNameError
+from colocate.problem.gpu import Gpu
+from colocate.problem.model import Model
+from colocate.problem.problem import Problem
+
+Demand = tuple[float, float, float]
+"""Size in GB, request rate, SLO."""
+
+MEMORY_GB = 80
+CASES = 50
+
+REAL_SIZES_GB = {
+    "Llama-3.2-1B": 2.5,
+    "gemma-2-2b": 5.2,
+    "Llama-3.2-3B": 6.4,
+    "Qwen2.5-7B": 15.2,
+    "Mistral-7B-v0.3": 14.5,
+    "Llama-3.1-8B": 16.1,
+    "gemma-2-9b": 18.5,
+    "Mistral-Nemo-12B": 24.5,
+    "Qwen2.5-14B": 29.5,
+    "Mistral-Small-24B": 47.1,
+    "gemma-2-27b": 54.5,
+    "Qwen2.5-32B": 65.5,
+    "Llama-3.1-70B-fp8": 70.6,
+}
+"""Weights in GB of published models: parameters times two bytes (one for fp8)."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem of a suite."""
+
+    name: str
+    problem: Problem
+
+    @cached_property
+    def digest(self) -> str:
+        """A short hash of every number in the problem."""
+        gpus = [gpu.memory_gb for gpu in self.problem.gpus]
+        models = [[model.size_gb, *model.load] for model in self.problem.models]
+        return sha256(json.dumps([gpus, models]).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named set of cases."""
+
+    name: str
+    summary: str
+    cases: tuple[Case, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """A short hash over all cases."""
+        return sha256("".join(case.digest for case in self.cases).encode()).hexdigest()[:16]
+
+
+def load_suite(name: str) -> Suite:
+    """Make the suite of that name."""
+    if name not in SUITES:
+        raise UnknownNameError.among("suite", name, SUITES)
+    summary, make_cases = SUITES[name]
+    problems = enumerate(make_cases())
+    return Suite(name, summary, tuple(Case(f"{name}-{n:02d}", problem) for n, problem in problems))
+
+
+def _fleet(memories: list[int], models: Sequence[Demand]) -> Problem:
+    gpus = tuple(Gpu(f"gpu-{number}", memory) for number, memory in enumerate(memories))
+    named = (Model(f"model-{n}", size, rate, slo) for n, (size, rate, slo) in enumerate(models))
+    return Problem(gpus, tuple(named))
+
+
+def _shuffled(draw: RandomState, models: Sequence[Demand]) -> list[Demand]:
+    return [models[place] for place in draw.permutation(len(models))]
+
+
+def _adrs() -> Iterator[Problem]:
+    draw = RandomState(42)
+    for _ in range(CASES):
+        gpus = draw.randint(5, 10)
+        models = [
+            (int(draw.randint(10, 30)), int(draw.randint(1, 10)), int(draw.randint(5, 10)))
+            for _ in range(2 * gpus)
+        ]
+        yield _fleet([MEMORY_GB] * gpus, models)
+
+
+def _idle() -> Iterator[Problem]:
+    draw = RandomState(1001)
+    for _ in range(CASES):
+        gpus = draw.randint(5, 10)
+        models: list[Demand] = []
+        for number in range(3 * gpus):
+            rate = 0 if number % 3 == 0 else int(draw.randint(1, 10))
+            models.append((int(draw.randint(8, 24)), rate, int(draw.randint(5, 10))))
+        yield _fleet([MEMORY_GB] * gpus, _shuffled(draw, models))
+
+
+def _filled(draw: RandomState, memory: int, low: float, high: float, parts: int) -> list[float]:
+    """Cut a share of a GPU's memory, between low and high, into sizes of whole tenths of a GB."""
+    total = int(10 * memory * draw.uniform(low, high))
+    cuts = np.sort(draw.choice(np.arange(1, total), parts - 1, replace=False))
+    return [float(size) / 10 for size in np.diff([0, *cuts, total])]
+
+
+def _planted(draw: RandomState, memories: list[int], low: float, high: float) -> Problem:
+    """Make a problem by filling every GPU, so that a placement exists, and forgetting where."""
+    models: list[Demand] = []
+    for memory in memories:
+        sizes = _filled(draw, memory, low, high, parts=int(draw.randint(2, 5)))
+        models += [(s, int(draw.randint(1, 10)), int(draw.randint(5, 10))) for s in sizes]
+    return _fleet(memories, _shuffled(draw, models))
+
+
+def _tight() -> Iterator[Problem]:
+    draw = RandomState(1002)
+    for _ in range(CASES):
+        yield _planted(draw, [MEMORY_GB] * draw.randint(5, 10), 0.85, 0.95)
+
+
+def _mixed() -> Iterator[Problem]:
+    draw = RandomState(1003)
+    for _ in range(CASES):
+        memories = [24, 48, 80, 141, *draw.choice([24, 48, 80, 141], draw.randint(1, 6))]
+        yield _planted(draw, [int(memory) for memory in memories], 0.4, 0.7)
+
+
+def _longtail() -> Iterator[Problem]:
+    draw = RandomState(1004)
+    sizes = np.array(list(REAL_SIZES_GB.values()))
+    small_is_common = (1 / sizes) / (1 / sizes).sum()
+    for _ in range(CASES):
+        gpus = int(draw.randint(4, 9))
+        chosen = sizes[:0]
+        while not 0.55 <= chosen.sum() / (MEMORY_GB * gpus) <= 0.65:
+            chosen = draw.choice(sizes, 5 * gpus, p=small_is_common)
+        ranks = 1 + draw.permutation(len(chosen))
+        models = [(float(s), 60.0 / r, 10) for s, r in zip(chosen, ranks, strict=True)]
+        yield _fleet([MEMORY_GB] * gpus, models)
+
+
+def _scale() -> Iterator[Problem]:
+    sizes = {2: (10, 30), 3: (7, 20), 4: (5, 15), 8: (3, 8)}
+    for gpus in (8, 64, 512, 4096):
+        for models_per_gpu, (low, high) in sizes.items():
+            draw = RandomState(1005 + gpus + models_per_gpu)
+            models = [
+                (int(draw.randint(low, high)), int(draw.randint(1, 10)), int(draw.randint(5, 10)))
+                for _ in range(models_per_gpu * gpus)
+            ]
+            yield _fleet([MEMORY_GB] * gpus, models)
+
+
+SUITES: dict[str, tuple[str, Callable[[], Iterator[Problem]]]] = {
+    "adrs": ("the public benchmark: 50 cases, 2 models a GPU", _adrs),
+    "idle": ("a third of the models have no load", _idle),
+    "tight": ("memory 85 to 95 percent full", _tight),
+    "mixed": ("GPUs of 24, 48, 80 and 141 GB", _mixed),
+    "longtail": ("sizes of published models, loads by Zipf's law", _longtail),
+    "scale": ("2, 3, 4 and 8 models a GPU on 8 to 4,096 GPUs", _scale),
+}

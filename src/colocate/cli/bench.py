@@ -1,0 +1,51 @@
+"""`colocate bench`: strategies on a suite."""
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def bench(
+    suite: Annotated[str, typer.Argument(help="adrs, idle, tight, mixed, longtail or scale.")],
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(help="A strategy, several by repeating the option, or `all`."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
+    cases: Annotated[bool, typer.Option("--cases", help="Print every case too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every case.")] = False,
+) -> None:
+    """Run strategies on a suite and print their scores."""
+    from rich.progress import Progress
+
+    from colocate.arena.leaderboard import case_table, score_table
+    from colocate.arena.score import score_strategy
+    from colocate.arena.suites import load_suite
+    from colocate.cli.compiling import say_when_compiling
+    from colocate.outputs.console import notes, results
+    from colocate.solver.strategies import STRATEGIES, STRONGEST, find_strategy
+
+    names = list(STRATEGIES) if strategy == ["all"] else strategy or ["initial_program", STRONGEST]
+    chosen = [find_strategy(name) for name in names]
+    loaded = load_suite(suite)
+    say_when_compiling()
+    scores = []
+    with Progress(console=notes(), transient=True) as progress:
+        bar = progress.add_task(suite, total=len(chosen) * len(loaded.cases))
+        for row in chosen:
+            progress.update(bar, description=f"{suite} {row.name}")
+            scores.append(score_strategy(loaded, row, seed, lambda _: progress.advance(bar)))
+    if as_json:
+        document = {
+            "suite": loaded.name,
+            "digest": loaded.digest,
+            "seed": seed,
+            "scores": [score.as_dict() for score in scores],
+        }
+        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+        return
+    console = results()
+    for score in scores if cases else ():
+        console.print(case_table(score))
+    console.print(score_table(scores))

@@ -1,0 +1,8 @@
+"""What the exit code says."""
+
+DONE = 0
+FAULT = 1
+USAGE = 2
+BAD_INPUT = 3
+INFEASIBLE = 4
+NOTHING_FOUND = 5

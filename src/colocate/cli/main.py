@@ -1,0 +1,65 @@
+"""The `colocate` command and the border where errors become sentences and exit codes."""
+
+import os
+import sys
+
+import typer
+
+import colocate
+from colocate.cli.bench import bench
+from colocate.cli.exit_codes import BAD_INPUT, FAULT, INFEASIBLE, NOTHING_FOUND, USAGE
+from colocate.cli.plan import plan
+from colocate.cli.strategies import strategies
+from colocate.errors import (
+    ColocateError,
+    InfeasibleError,
+    InputError,
+    NothingFoundError,
+    UnknownNameError,
+)
+
+EXIT_CODES = (
+    (UnknownNameError, USAGE),
+    (InputError, BAD_INPUT),
+    (InfeasibleError, INFEASIBLE),
+    (NothingFoundError, NOTHING_FOUND),
+    (ColocateError, FAULT),
+)
+
+app = typer.Typer(
+    help="Decide which language models share which GPUs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(plan)
+app.command()(strategies)
+app.command()(bench)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"colocate {colocate.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version.", callback=_print_version, is_eager=True
+    ),
+) -> None:
+    """Decide which language models share which GPUs."""
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except ColocateError as error:
+        print(error, file=sys.stderr)
+        sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAULT)

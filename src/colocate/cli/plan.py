@@ -1,0 +1,40 @@
+"""`colocate plan`: which model goes where."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from colocate.cli.exit_codes import INFEASIBLE, NOTHING_FOUND
+
+
+def plan(
+    fleet: Annotated[Path, typer.Argument(help="Fleet file (YAML or JSON): gpus and models.")],
+    strategy: Annotated[
+        str | None,
+        typer.Option(help="A name from `colocate strategies`; by default the strongest."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Place the models of a fleet file on its GPUs and print the plan."""
+    from colocate.cli.compiling import say_when_compiling
+    from colocate.inputs.spec import read_fleet
+    from colocate.outputs.console import notes, results
+    from colocate.outputs.plan_table import plan_table
+    from colocate.solver.place import place
+    from colocate.solver.plan import Status
+    from colocate.solver.strategies import STRONGEST, find_strategy
+
+    chosen = find_strategy(strategy or STRONGEST)
+    problem = read_fleet(fleet)
+    say_when_compiling()
+    answer = place(problem, chosen, seed)
+    if as_json:
+        typer.echo(json.dumps(answer.as_dict(), indent=2, allow_nan=False))
+    elif answer.placement:
+        results().print(plan_table(answer))
+    if not answer.placement:
+        notes().print(f"{fleet}: {answer.reason}", markup=False)
+        raise typer.Exit(INFEASIBLE if answer.status is Status.INFEASIBLE else NOTHING_FOUND)

@@ -1,0 +1,43 @@
+"""`colocate strategies`: the catalogue."""
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def strategies(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the named strategies, what they do, and their score on the suite `adrs`."""
+    from rich import box
+    from rich.table import Table
+
+    from colocate.arena.leaderboard import known_scores
+    from colocate.outputs.console import results
+    from colocate.solver.strategies import ROWS
+
+    scores = known_scores()
+    if as_json:
+        rows = [
+            {
+                "name": row.name,
+                "summary": row.summary,
+                "reported": row.reported,
+                "adrs": scores[row.name],
+                "remark": row.remark,
+            }
+            for row in ROWS
+        ]
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("strategy", overflow="fold")
+    table.add_column("adrs", justify="right", no_wrap=True)
+    table.add_column("reported", justify="right", no_wrap=True)
+    table.add_column("what it does", overflow="fold")
+    for row in ROWS:
+        reported = "-" if row.reported is None else f"{row.reported:.2f}"
+        what = f"{row.summary} ({row.remark})" if row.remark else row.summary
+        table.add_row(row.name, f"{scores[row.name]:.4f}", reported, what)
+    results().print(table)

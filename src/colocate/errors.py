@@ -1,0 +1,33 @@
+"""Every error that the package raises on purpose."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Self
+
+
+class ColocateError(Exception):
+    """The root of all errors raised by colocate."""
+
+
+class InputError(ColocateError, ValueError):
+    """What was given cannot be a problem: the message says what was found and expected."""
+
+
+class UnknownNameError(InputError):
+    """A strategy, suite or other name that is not in its catalogue."""
+
+    @classmethod
+    def among(cls, kind: str, name: str, known: Iterable[str]) -> Self:
+        """Say which names there are, or which one was probably meant."""
+        names = list(known)
+        near = get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"must be one of: {', '.join(names)}"
+        return cls(f"{kind}={name!r} is not known, {hint}")
+
+
+class InfeasibleError(ColocateError):
+    """It is proven that no placement exists."""
+
+
+class NothingFoundError(ColocateError):
+    """No placement was found, and none was proven impossible."""

@@ -1,0 +1,1 @@
+"""From the outside world to a Problem."""

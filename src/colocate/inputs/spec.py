@@ -1,0 +1,151 @@
+"""The fleet file: which GPUs there are and which models to serve."""
+
+from pathlib import Path
+from reprlib import Repr
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from colocate.errors import InputError
+from colocate.inputs.yaml_text import parse_yaml
+from colocate.problem.gpu import Gpu
+from colocate.problem.model import Model
+from colocate.problem.problem import Problem
+
+LARGEST_FILE = 64 * 1024 * 1024
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Name = Annotated[str, Field(min_length=1)]
+
+EXPECTED = {
+    "gpus": "a list with at least one GPU",
+    "models": "a list with at least one model",
+    "name": "a text that is not empty (in quotes if it is a number)",
+    "memory_gb": "a finite number > 0",
+    "count": "a whole number from 1 to 100000",
+    "size_gb": "a finite number >= 0",
+    "rate": "a finite number >= 0",
+    "slo": "a finite number > 0",
+    "load": "a finite number >= 0, or a list of them, one per time window",
+}
+
+
+class GpuSpec(BaseModel):
+    """One GPU, or `count` alike ones named `name-0`, `name-1` and so on."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Name
+    memory_gb: Positive
+    count: Annotated[int, Field(ge=1, le=100_000)] | None = None
+
+    def gpus(self) -> list[Gpu]:
+        """Return the GPUs it stands for."""
+        if self.count is None:
+            return [Gpu(self.name, self.memory_gb)]
+        return [Gpu(f"{self.name}-{number}", self.memory_gb) for number in range(self.count)]
+
+
+class ModelSpec(BaseModel):
+    """One model, with `rate` and `slo` or with its `load`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Name
+    size_gb: NotNegative
+    rate: NotNegative | None = None
+    slo: Positive | None = None
+    load: NotNegative | Annotated[list[NotNegative], Field(min_length=1)] | None = None
+
+
+class FleetSpec(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    gpus: Annotated[list[GpuSpec], Field(min_length=1)]
+    models: Annotated[list[ModelSpec], Field(min_length=1)]
+
+    def problem(self) -> Problem:
+        """Return the problem it states."""
+        models = [_model(number, spec) for number, spec in enumerate(self.models)]
+        return Problem(tuple(gpu for spec in self.gpus for gpu in spec.gpus()), tuple(models))
+
+
+SECTIONS: dict[str, type[BaseModel]] = {"gpus": GpuSpec, "models": ModelSpec}
+
+
+def read_fleet(path: str | Path) -> Problem:
+    """Read a fleet file (YAML or JSON) and return the problem it states.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or says something impossible. The message names the file, the
+        field, what was found and what was expected.
+    """
+    try:
+        return parse_fleet(_text(Path(path)))
+    except InputError as error:
+        lines = str(error).splitlines()
+        raise InputError("\n".join(f"{path}: {line}" for line in lines)) from None
+
+
+def parse_fleet(text: str) -> Problem:
+    """Return the problem that the text of a fleet file states."""
+    data = parse_yaml(text)
+    if not isinstance(data, dict):
+        raise InputError(f"found {_shown(data)}, must be a mapping with gpus and models")
+    try:
+        return FleetSpec.model_validate(data).problem()
+    except ValidationError as error:
+        sentences = dict.fromkeys(_sentence(data, found) for found in error.errors())
+        raise InputError("\n".join(sentences)) from None
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise InputError(f"larger than {LARGEST_FILE} bytes, must be a fleet file")
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be read, {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"byte {error.start} is not UTF-8, must be a text file") from None
+
+
+def _model(number: int, spec: ModelSpec) -> Model:
+    try:
+        return Model(spec.name, spec.size_gb, spec.rate, spec.slo, spec.load)
+    except InputError as error:
+        what = str(error).removeprefix(f"model {spec.name!r}: ")
+        raise InputError(f"models[{number}] {spec.name!r}: {what}") from None
+
+
+def _sentence(data: dict[str, Any], error: ErrorDetails) -> str:
+    """Say what pydantic found in the words of the file: where, what, and what is expected."""
+    path = list(error["loc"])
+    where = ""
+    if len(path) > 1 and isinstance(path[1], int):
+        item = data[str(path[0])][path[1]]
+        name = item.get("name") if isinstance(item, dict) else None
+        where = f"{path[0]}[{path[1]}]" + (f" {_shown(name)}" if name is not None else "") + ": "
+    field = next((str(part) for part in path[2:] if part), None) if where else str(path[0])
+    if field is None:
+        return f"{where}found {_shown(error['input'])}, must be a mapping"
+    if error["type"] == "extra_forbidden":
+        fields = ", ".join((SECTIONS[str(path[0])] if where else FleetSpec).model_fields)
+        return f"{where}{field} is not known, must be one of: {fields}"
+    if error["type"] == "missing":
+        return f"{where}{field} is missing, must be {EXPECTED[field]}"
+    return f"{where}{field}={_shown(error['input'])}, must be {EXPECTED[field]}"
+
+
+def _shown(value: object) -> str:
+    """Show a value from a file briefly, however large or nested it is."""
+    short = Repr()
+    short.maxlevel = 2
+    short.maxstring = short.maxother = 60
+    return short.repr(value)

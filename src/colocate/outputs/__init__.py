@@ -1,0 +1,1 @@
+"""From a Plan to what people and machines read."""

@@ -1,0 +1,1 @@
+"""What is decided: pure data and arithmetic."""

@@ -1,0 +1,106 @@
+"""A problem as numpy arrays: what kernels see."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colocate.errors import InputError
+from colocate.problem.gpu import Gpu
+from colocate.problem.model import ANY_KIND, Model
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FIT = 1e-11
+"""Share of a GPU's memory, under a byte of 80 GB, below which an overfill is rounding."""
+
+MANTISSA_BITS = 40
+
+
+class Instance(NamedTuple):
+    """The numbers of a problem with n models, g GPUs, T windows, R resources, k kinds."""
+
+    size: Floats
+    """size[n]: GB a model always holds."""
+    load: Floats
+    """load[n, T]: how hard it pushes on KV cache."""
+    capacity: Floats
+    """capacity[g]: GB that models may use."""
+    use: Floats
+    """use[k, n, R]: what a model uses of a resource on a kind of GPU."""
+    limit: Floats
+    """limit[g, R]: the most use of a resource on a GPU."""
+    kind: Ints
+    """kind[g]: index of the GPU's kind in `use`."""
+
+
+def instance_of(gpus: Sequence[Gpu], models: Sequence[Model]) -> Instance:
+    """Write GPUs and models as arrays."""
+    windows = max(len(model.load) for model in models)
+    loads = [model.load * windows if len(model.load) == 1 else model.load for model in models]
+    kinds = sorted({gpu.kind for gpu in gpus})
+    resources = sorted(
+        {name for gpu in gpus for name, _ in gpu.limits}
+        | {name for model in models for name, _ in model.uses}
+    )
+    limit = np.full((len(gpus), len(resources)), np.inf)
+    for row, gpu in zip(limit, gpus, strict=True):
+        for resource, amount in dict(gpu.limits).items():
+            row[resources.index(resource)] = amount
+    use = np.zeros((len(kinds), len(models), len(resources)))
+    for number, model in enumerate(models):
+        for resource, by_kind in model.uses:
+            column = resources.index(resource)
+            use[:, number, column] = [_amount(model, resource, dict(by_kind), k) for k in kinds]
+    return _frozen(
+        Instance(
+            size=np.array([model.size_gb for model in models]),
+            load=np.array(loads),
+            capacity=np.array([gpu.memory_gb for gpu in gpus]),
+            use=use,
+            limit=limit,
+            kind=np.array([kinds.index(gpu.kind) for gpu in gpus], dtype=np.int64),
+        )
+    )
+
+
+def canonical(instance: Instance) -> Instance:
+    """Return the instance in units of its own: the largest GPU and the total load are 1.
+
+    The values are rounded to 40 bits, so that the same fleet written in other units gives the
+    same bits, and therefore the same placement, whatever a strategy does with them. Capacities
+    are taken back by half the tolerance of a fit, so that what fits here fits the original too.
+    """
+    size_unit = instance.capacity.max()
+    load_unit = instance.load.sum(axis=0).max() or 1.0
+    return _frozen(
+        instance._replace(
+            size=_rounded(instance.size / size_unit),
+            load=_rounded(instance.load / load_unit),
+            capacity=_rounded(instance.capacity / size_unit) * (1.0 - FIT / 2),
+        )
+    )
+
+
+def _amount(model: Model, resource: str, by_kind: dict[str, float], kind: str) -> float:
+    if kind not in by_kind and ANY_KIND not in by_kind:
+        known = ", ".join(sorted(by_kind))
+        raise InputError(
+            f"model {model.name!r}: uses[{resource!r}] has no amount for GPU kind {kind!r}, "
+            f"only for {known}"
+        )
+    return by_kind.get(kind, by_kind.get(ANY_KIND, 0.0))
+
+
+def _rounded(values: Floats) -> Floats:
+    mantissa, exponent = np.frexp(values)
+    rounded: Floats = np.ldexp(np.rint(np.ldexp(mantissa, MANTISSA_BITS)), exponent - MANTISSA_BITS)
+    return rounded
+
+
+def _frozen(instance: Instance) -> Instance:
+    for array in instance:
+        array.setflags(write=False)
+    return instance

@@ -1,0 +1,204 @@
+"""A placement while it is being changed: membership lists and sums per GPU, for kernels.
+
+The models of a GPU form a linked list in index order, and its sums are added up anew, in that
+order, at each change. Sums therefore never drift and do not depend on the way that led here.
+"""
+
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from colocate.problem.instance import Floats, Instance, Ints
+from colocate.problem.kernel import kernel, kernel_part
+from colocate.problem.pressure import pressure, within
+
+NOWHERE = cast(int, np.int64(-1))
+"""No GPU, no model. Not a plain int: kernels would be compiled once more for the literal."""
+
+
+class Layout(NamedTuple):
+    """Where every model is now, and what that means for every GPU."""
+
+    gpu_of: Ints
+    """gpu_of[n]: the GPU of a model, or `NOWHERE`."""
+    first: Ints
+    """first[g]: the first model on a GPU, or `NOWHERE`."""
+    after: Ints
+    """after[n]: the next model on the same GPU, or `NOWHERE`."""
+    used: Floats
+    """used[g]: GB held by the models."""
+    load: Floats
+    """load[g, T]: their loads."""
+    use: Floats
+    """use[g, R]: their use of further resources."""
+    pressure: Floats
+    """pressure[g]: the pressure of a GPU."""
+
+
+@kernel
+def empty_layout(instance: Instance) -> Layout:
+    """Return a layout with every model nowhere."""
+    models = instance.size.shape[0]
+    gpus = instance.capacity.shape[0]
+    return Layout(
+        np.full(models, NOWHERE),
+        np.full(gpus, NOWHERE),
+        np.full(models, NOWHERE),
+        np.zeros(gpus),
+        np.zeros((gpus, instance.load.shape[1])),
+        np.zeros((gpus, instance.limit.shape[1])),
+        np.zeros(gpus),
+    )
+
+
+@kernel_part
+def clear(layout: Layout) -> None:
+    """Take every model off its GPU."""
+    layout.gpu_of.fill(NOWHERE)
+    layout.first.fill(NOWHERE)
+    layout.after.fill(NOWHERE)
+    layout.used.fill(0.0)
+    layout.load.fill(0.0)
+    layout.use.fill(0.0)
+    layout.pressure.fill(0.0)
+
+
+@kernel_part
+def add_up(instance: Instance, layout: Layout, gpu: int) -> None:
+    """Recompute the sums and the pressure of one GPU from its models."""
+    used = 0.0
+    model = layout.first[gpu]
+    while model != NOWHERE:
+        used += instance.size[model]
+        model = layout.after[model]
+    layout.used[gpu] = used
+    highest = 0.0
+    for window in range(instance.load.shape[1]):
+        total = 0.0
+        model = layout.first[gpu]
+        while model != NOWHERE:
+            total += instance.load[model, window]
+            model = layout.after[model]
+        layout.load[gpu, window] = total
+        highest = max(highest, total)
+    for resource in range(instance.limit.shape[1]):
+        total = 0.0
+        model = layout.first[gpu]
+        while model != NOWHERE:
+            total += instance.use[instance.kind[gpu], model, resource]
+            model = layout.after[model]
+        layout.use[gpu, resource] = total
+    layout.pressure[gpu] = pressure(highest, used, instance.capacity[gpu])
+
+
+@kernel_part
+def put(instance: Instance, layout: Layout, model: int, gpu: int) -> None:
+    """Place a model that is nowhere on a GPU."""
+    layout.gpu_of[model] = gpu
+    before = NOWHERE
+    following = layout.first[gpu]
+    while following != NOWHERE and following < model:
+        before = following
+        following = layout.after[following]
+    layout.after[model] = following
+    if before == NOWHERE:
+        layout.first[gpu] = model
+    else:
+        layout.after[before] = model
+    add_up(instance, layout, gpu)
+
+
+@kernel_part
+def take(instance: Instance, layout: Layout, model: int) -> None:
+    """Take a placed model off its GPU."""
+    gpu = layout.gpu_of[model]
+    layout.gpu_of[model] = NOWHERE
+    if layout.first[gpu] == model:
+        layout.first[gpu] = layout.after[model]
+    else:
+        before = layout.first[gpu]
+        while layout.after[before] != model:
+            before = layout.after[before]
+        layout.after[before] = layout.after[model]
+    layout.after[model] = NOWHERE
+    add_up(instance, layout, gpu)
+
+
+@kernel
+def arrange(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
+    """Make the layout say what `gpu_of` says."""
+    clear(layout)
+    for model in range(gpu_of.shape[0]):
+        put(instance, layout, model, gpu_of[model])
+
+
+@kernel_part
+def move(instance: Instance, layout: Layout, model: int, gpu: int) -> None:
+    """Move one model to another GPU."""
+    take(instance, layout, model)
+    put(instance, layout, model, gpu)
+
+
+@kernel_part
+def swap(instance: Instance, layout: Layout, one: int, other: int) -> None:
+    """Let two models on different GPUs change places."""
+    home = layout.gpu_of[one]
+    move(instance, layout, one, layout.gpu_of[other])
+    move(instance, layout, other, home)
+
+
+@kernel_part
+def models_on(layout: Layout, gpu: int) -> Ints:
+    """Return the models of a GPU in index order."""
+    count = 0
+    model = layout.first[gpu]
+    while model != NOWHERE:
+        count += 1
+        model = layout.after[model]
+    models = np.empty(count, np.int64)
+    model = layout.first[gpu]
+    for place in range(count):
+        models[place] = model
+        model = layout.after[model]
+    return models
+
+
+@kernel
+def fits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> bool:
+    """Say whether GPU `gpu` holds its models less `gone` plus `come` (either may be NOWHERE)."""
+    used = layout.used[gpu]
+    if gone != NOWHERE:
+        used -= instance.size[gone]
+    if come != NOWHERE:
+        used += instance.size[come]
+    if not within(used, instance.capacity[gpu]):
+        return False
+    kind = instance.kind[gpu]
+    for resource in range(instance.limit.shape[1]):
+        use = layout.use[gpu, resource]
+        if gone != NOWHERE:
+            use -= instance.use[kind, gone, resource]
+        if come != NOWHERE:
+            use += instance.use[kind, come, resource]
+        if not within(use, instance.limit[gpu, resource]):
+            return False
+    return True
+
+
+@kernel_part
+def pressure_after(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> float:
+    """Return the pressure of `gpu` with its models less `gone` plus `come`."""
+    used = layout.used[gpu]
+    if gone != NOWHERE:
+        used -= instance.size[gone]
+    if come != NOWHERE:
+        used += instance.size[come]
+    highest = 0.0
+    for window in range(instance.load.shape[1]):
+        load = layout.load[gpu, window]
+        if gone != NOWHERE:
+            load -= instance.load[gone, window]
+        if come != NOWHERE:
+            load += instance.load[come, window]
+        highest = max(highest, load)
+    return pressure(highest, used, instance.capacity[gpu])

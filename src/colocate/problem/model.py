@@ -1,0 +1,89 @@
+"""One model to serve."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from colocate.errors import InputError
+from colocate.problem.quantity import checked_name, checked_number
+
+ANY_KIND = ""
+
+Uses = tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Model:
+    """A language model that needs a place.
+
+    Parameters
+    ----------
+    name
+        Unique among the models of a problem.
+    size_gb
+        Memory it always holds: weights and runtime overhead.
+    rate, slo
+        Requests per second and the latency objective; the load is their quotient.
+    load
+        The load itself, one number or one per time window. It wins over `rate` and `slo`.
+        Kept as a tuple with one entry per window.
+    uses
+        Use of further additive resources by name: one amount for all kinds of GPU, or a
+        mapping from kind to amount. Kept as sorted pairs so that a model can be hashed.
+    """
+
+    name: str
+    size_gb: float
+    rate: float | None
+    slo: float | None
+    load: tuple[float, ...]
+    uses: Uses
+
+    def __init__(
+        self,
+        name: str,
+        size_gb: float,
+        rate: float | None = None,
+        slo: float | None = None,
+        load: float | Iterable[float] | None = None,
+        uses: Mapping[str, float | Mapping[str, float]] | Uses = (),
+    ) -> None:
+        owner = f"model {checked_name('model', name)!r}"
+        size = checked_number(owner, "size_gb", size_gb)
+        rate = None if rate is None else checked_number(owner, "rate", rate)
+        slo = None if slo is None else checked_number(owner, "slo", slo, positive=True)
+        loads = (_quotient(owner, rate, slo),) if load is None else _checked_load(owner, load)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "size_gb", size)
+        object.__setattr__(self, "rate", rate)
+        object.__setattr__(self, "slo", slo)
+        object.__setattr__(self, "load", loads)
+        object.__setattr__(self, "uses", _checked_uses(owner, uses))
+
+
+def _quotient(owner: str, rate: float | None, slo: float | None) -> float:
+    if rate is None or slo is None:
+        missing = "rate" if rate is None else "slo"
+        raise InputError(f"{owner}: {missing} is missing, give rate and slo, or load")
+    if not math.isfinite(rate / slo):
+        raise InputError(f"{owner}: rate={rate:g} / slo={slo:g}, must be a finite number")
+    return rate / slo
+
+
+def _checked_load(owner: str, load: float | Iterable[float]) -> tuple[float, ...]:
+    if isinstance(load, str) or not isinstance(load, Iterable):
+        return (checked_number(owner, "load", load),)
+    numbers = tuple(checked_number(owner, f"load[{t}]", value) for t, value in enumerate(load))
+    if not numbers:
+        raise InputError(f"{owner}: load=[], must hold at least one window")
+    return numbers
+
+
+def _checked_uses(owner: str, uses: Mapping[str, float | Mapping[str, float]] | Uses) -> Uses:
+    checked: list[tuple[str, tuple[tuple[str, float], ...]]] = []
+    for resource, amount in dict(uses).items():
+        by_kind = dict(amount) if isinstance(amount, Mapping | tuple) else {ANY_KIND: amount}
+        field = f"uses[{resource!r}]"
+        pairs = ((kind, checked_number(owner, field, value)) for kind, value in by_kind.items())
+        checked.append((resource, tuple(sorted(pairs))))
+    return tuple(sorted(checked))

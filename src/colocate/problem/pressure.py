@@ -1,0 +1,63 @@
+"""The objective, written once: how hard the models of a GPU push on what memory they leave.
+
+    pressure = max over windows of sum(load) / (capacity - sum(size))
+
+`pressure` is the formula, `pressures` the full evaluation of a placement, and
+`layout.pressure_after` the same formula after one change.
+"""
+
+import numpy as np
+
+from colocate.problem.instance import FIT, Floats, Instance, Ints
+from colocate.problem.kernel import kernel, kernel_part
+
+TIE = 1e-9
+"""Share by which pressures may differ through rounding alone."""
+
+
+@kernel_part
+def lower(value: float, other: float) -> bool:
+    """Say whether a pressure is lower than another by more than rounding."""
+    return value < other * (1.0 - TIE)
+
+
+@kernel
+def within(amount: float, limit: float) -> bool:
+    """Say whether an amount respects a limit, up to rounding."""
+    return amount <= limit + limit * FIT
+
+
+@kernel_part
+def peak_load(load: Floats, row: int) -> float:
+    """Return the highest load over the windows of one model or GPU."""
+    highest = 0.0
+    for window in range(load.shape[1]):
+        highest = max(highest, load[row, window])
+    return highest
+
+
+@kernel_part
+def pressure(load: float, used: float, capacity: float) -> float:
+    """Return the pressure of a GPU: 0 without load, infinite with load and no free memory."""
+    if load <= 0.0:
+        return 0.0
+    free = capacity - used
+    if free <= capacity * FIT:
+        return np.inf
+    return load / free
+
+
+@kernel
+def pressures(instance: Instance, gpu_of: Ints) -> Floats:
+    """Return the pressure of every GPU under an assignment of models to GPUs."""
+    gpus = instance.capacity.shape[0]
+    used = np.zeros(gpus)
+    load = np.zeros((gpus, instance.load.shape[1]))
+    for model in range(gpu_of.shape[0]):
+        used[gpu_of[model]] += instance.size[model]
+        for window in range(instance.load.shape[1]):
+            load[gpu_of[model], window] += instance.load[model, window]
+    result = np.empty(gpus)
+    for gpu in range(gpus):
+        result[gpu] = pressure(peak_load(load, gpu), used[gpu], instance.capacity[gpu])
+    return result

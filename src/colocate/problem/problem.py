@@ -1,0 +1,65 @@
+"""The whole question: which GPUs, which models."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from colocate.errors import InputError
+from colocate.problem.gpu import Gpu
+from colocate.problem.instance import Instance, instance_of
+from colocate.problem.model import Model
+
+Item = TypeVar("Item", Gpu, Model)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """GPUs and the models to place on them, validated and frozen.
+
+    Parameters
+    ----------
+    gpus, models
+        Any iterables of each; at least one of each, with unique names. The loads of all models
+        have the same number of time windows (a single number stands for every window).
+    """
+
+    gpus: tuple[Gpu, ...]
+    models: tuple[Model, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gpus", _checked_items("gpus", Gpu, self.gpus))
+        object.__setattr__(self, "models", _checked_items("models", Model, self.models))
+        self._check_windows()
+
+    @cached_property
+    def instance(self) -> Instance:
+        """The problem as arrays, in the user's units."""
+        return instance_of(self.gpus, self.models)
+
+    @property
+    def windows(self) -> int:
+        """How many time windows the loads have."""
+        return max(len(model.load) for model in self.models)
+
+    def _check_windows(self) -> None:
+        for model in self.models:
+            if len(model.load) not in (1, self.windows):
+                raise InputError(
+                    f"model {model.name!r}: load has {len(model.load)} windows, "
+                    f"must have {self.windows} like the longest load, or one"
+                )
+
+
+def _checked_items(field: str, kind: type[Item], items: Iterable[Item]) -> tuple[Item, ...]:
+    given = tuple(items)
+    if not given:
+        raise InputError(f"{field}=[], must hold at least one {kind.__name__}")
+    for item in given:
+        if not isinstance(item, kind):
+            raise InputError(f"{field}: found {item!r}, must be a {kind.__name__}")
+    name, count = Counter(item.name for item in given).most_common(1)[0]
+    if count > 1:
+        raise InputError(f"{field}: name={name!r} is used {count} times, must be unique")
+    return given

@@ -1,0 +1,39 @@
+"""Numbers and names as they arrive from outside, checked once, where data is made."""
+
+import math
+from numbers import Real
+
+from colocate.errors import InputError
+
+
+def checked_number(owner: str, field: str, value: object, *, positive: bool = False) -> float:
+    """Return `value` as a float, or say why it cannot be used.
+
+    Parameters
+    ----------
+    owner
+        Whose field it is, as the message names it: ``model 'qwen-32b'``.
+    field
+        The field's name.
+    value
+        Any real number; booleans are refused, they are slips in a spec file.
+    positive
+        Whether zero is refused too.
+    """
+    expected = f"must be a finite number {'>' if positive else '>='} 0"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputError(f"{owner}: {field}={value!r}, {expected}")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise InputError(f"{owner}: {field} is too large for a float, {expected}") from None
+    if not math.isfinite(number) or number < 0 or (positive and number == 0):
+        raise InputError(f"{owner}: {field}={number:g}, {expected}")
+    return number
+
+
+def checked_name(kind: str, value: object) -> str:
+    """Return `value` if it can name a GPU or a model."""
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"{kind}: name={value!r}, must be a text that is not empty")
+    return value

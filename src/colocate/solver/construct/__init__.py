@@ -1,0 +1,1 @@
+"""Blocks that make a placement from nothing."""

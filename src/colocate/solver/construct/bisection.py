@@ -1,0 +1,83 @@
+"""Bisection on K: the lowest target at which some packing succeeds."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from colocate.problem.instance import Instance, Ints
+from colocate.problem.kernel import kernel, kernel_part, kernel_section
+from colocate.problem.layout import Layout, arrange
+from colocate.solver.construct.orders import Order, sorted_models
+from colocate.solver.construct.packing import Packing, pack
+from colocate.solver.prove.volume import volume_bound
+
+DOUBLINGS = 60
+RESOLUTION = 1e-12
+
+
+class Bisection(NamedTuple):
+    """Halve the interval of K; a target is reachable if one of the packings reaches it.
+
+    The packings are tried in turn, the first success counts. The placement kept is the one
+    with the lowest true pressure of all that were seen.
+    """
+
+    packings: tuple[Packing, ...]
+    halvings: int = 50
+
+    def construct(self, instance: Instance, layout: Layout) -> bool:
+        """Fill the layout; False if no packing fits even by memory alone."""
+        packings = np.array(self.packings, dtype=np.int64).reshape(-1, 2)
+        return bisect(instance, layout, packings, self.halvings)
+
+
+@kernel_section
+def pack_by_any(instance: Instance, layout: Layout, packings: Ints, target: float) -> bool:
+    """Try the packings in turn."""
+    for number in range(packings.shape[0]):
+        order = packings[number, 1]
+        if np.isinf(target) and order == Order.VIRTUAL:
+            order = np.int64(Order.SIZE)
+        models = sorted_models(instance, order, target)
+        if pack(instance, layout, models, packings[number, 0], target):
+            return True
+    return False
+
+
+@kernel_part
+def next_target(low: float, high: float, doublings: int) -> float:
+    """Return where to look next: twice as high until a target was reached, then in between."""
+    if high < np.inf:
+        return (low + high) / 2.0
+    return low * 2.0 if doublings < DOUBLINGS else np.inf
+
+
+@kernel
+def bisect(instance: Instance, layout: Layout, packings: Ints, halvings: int) -> bool:
+    """Find a low reachable target by doubling up from the volume bound, then halving.
+
+    Without load, or with no memory to spare for it, only memory counts.
+    """
+    low = volume_bound(instance)
+    target = low if 0.0 < low < np.inf else np.inf
+    low = 0.0
+    high = np.inf
+    doublings = 0
+    halved = 0
+    best = layout.gpu_of.copy()
+    while halved <= halvings and low < high * (1.0 - RESOLUTION):
+        if pack_by_any(instance, layout, packings, target):
+            best[:] = layout.gpu_of
+            high = layout.pressure.max()
+        elif np.isinf(target):
+            return False
+        else:
+            low = target
+        if np.isinf(target):
+            break
+        if high < np.inf:
+            halved += 1
+        doublings += 1
+        target = next_target(low, high, doublings)
+    arrange(instance, layout, best)
+    return True

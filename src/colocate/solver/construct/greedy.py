@@ -1,0 +1,60 @@
+"""Greedy construction: one model after the other to the GPU with the lowest pressure."""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from colocate.problem.instance import Instance
+from colocate.problem.kernel import kernel, kernel_section
+from colocate.problem.layout import NOWHERE, Layout, clear, fits, pressure_after, put
+from colocate.problem.pressure import lower
+from colocate.solver.construct.orders import Order, sorted_models
+
+
+class Look(IntEnum):
+    """Which pressure decides."""
+
+    CURRENT = 0
+    RESULTING = 1
+
+
+class Greedy(NamedTuple):
+    """Place models in an order, each where the pressure, now or afterwards, is lowest."""
+
+    order: Order
+    look: Look
+
+    def construct(self, instance: Instance, layout: Layout) -> bool:
+        """Fill the layout; False if some model found no GPU with room."""
+        return place_greedily(instance, layout, int(self.order), int(self.look))
+
+
+@kernel_section
+def lowest_gpu(instance: Instance, layout: Layout, model: int, look: int) -> int:
+    """Return the GPU with room for the model that has the lowest pressure, or NOWHERE."""
+    best = NOWHERE
+    lowest = np.inf
+    for gpu in range(instance.capacity.shape[0]):
+        if not fits(instance, layout, gpu, NOWHERE, model):
+            continue
+        if look == Look.CURRENT:
+            value = layout.pressure[gpu]
+        else:
+            value = pressure_after(instance, layout, gpu, NOWHERE, model)
+        if best == NOWHERE or lower(value, lowest):
+            lowest = value
+            best = gpu
+    return best
+
+
+@kernel
+def place_greedily(instance: Instance, layout: Layout, order: int, look: int) -> bool:
+    """Fill an emptied layout greedily; False if a model found no room."""
+    clear(layout)
+    for model in sorted_models(instance, order, 0.0):
+        gpu = lowest_gpu(instance, layout, model, look)
+        if gpu == NOWHERE:
+            return False
+        put(instance, layout, model, gpu)
+    return True

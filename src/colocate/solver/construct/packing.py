@@ -1,0 +1,72 @@
+"""Packing against a target: place every model so that no pressure exceeds K.
+
+`pressure <= K` on a GPU is the same as `sum(load + K size) <= K capacity` in every window, so
+this is bin packing with virtual sizes. An infinite target asks for memory alone.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from colocate.problem.instance import Instance, Ints
+from colocate.problem.kernel import kernel_part, kernel_section
+from colocate.problem.layout import NOWHERE, Layout, clear, fits, put
+from colocate.problem.pressure import lower
+from colocate.solver.construct.orders import Order
+
+SLACK = 1e-12
+"""Share of a virtual capacity below which an excess is rounding."""
+
+
+class Fit(IntEnum):
+    """Which of the GPUs with room is taken."""
+
+    FIRST = 0
+    BEST = 1
+    """The one with the least sufficient leftover of virtual capacity."""
+
+
+class Packing(NamedTuple):
+    """An order and a fit: one way to pack."""
+
+    fit: Fit
+    order: Order
+
+
+@kernel_part
+def leftover(instance: Instance, layout: Layout, gpu: int, model: int, target: float) -> float:
+    """Return the virtual capacity left on a GPU once the model is there; negative: no room."""
+    if not fits(instance, layout, gpu, NOWHERE, model):
+        return -1.0
+    capacity = instance.capacity[gpu]
+    used = layout.used[gpu] + instance.size[model]
+    if np.isinf(target):
+        return max(float(capacity - used), 0.0)
+    least = np.inf
+    for window in range(instance.load.shape[1]):
+        load = layout.load[gpu, window] + instance.load[model, window]
+        least = min(least, target * (capacity - used) - load)
+    if least < 0.0 and least >= -SLACK * target * capacity:
+        return 0.0
+    return least
+
+
+@kernel_section
+def pack(instance: Instance, layout: Layout, models: Ints, fit: int, target: float) -> bool:
+    """Fill an emptied layout in the order given; False if a model found no room at the target."""
+    clear(layout)
+    for model in models:
+        best = NOWHERE
+        least = np.inf
+        for gpu in range(instance.capacity.shape[0]):
+            left = leftover(instance, layout, gpu, model, target)
+            if left >= 0.0 and (best == NOWHERE or lower(left, least)):
+                best = gpu
+                least = left
+                if fit == Fit.FIRST:
+                    break
+        if best == NOWHERE:
+            return False
+        put(instance, layout, model, best)
+    return True

@@ -1,0 +1,39 @@
+"""Which outcomes of a change are kept."""
+
+from typing import NamedTuple
+
+from numpy.random import Generator
+
+from colocate.problem.kernel import kernel_part
+
+
+class Accept(NamedTuple):
+    """Better is always kept; the fields say what else is."""
+
+    smoother: bool = False
+    """An equal peak with a lower sum of squared pressures."""
+    equal: float = 1.0
+    """Probability to keep any other equal peak (1 walks plateaus)."""
+    worse: float = 0.0
+    """Probability to keep a higher peak once patience has run out."""
+
+
+@kernel_part
+def accepts(
+    rule: Accept,
+    change: float,
+    smoother: bool,
+    patient: bool,
+    tolerance: float,
+    rng: Generator,
+) -> bool:
+    """Say whether a change is kept.
+
+    `change` is the new peak less the old one as a share of the old one, `smoother` whether the
+    sum of squares went down, `patient` whether patience has not run out.
+    """
+    if change < -tolerance:
+        return True
+    if change <= tolerance:
+        return (rule.smoother and smoother) or rng.random() < rule.equal
+    return not patient and rng.random() < rule.worse

@@ -1,0 +1,134 @@
+"""Simulated annealing over relocations, swaps and small ruins."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from colocate.problem.instance import Instance
+from colocate.problem.kernel import kernel, kernel_part, kernel_section
+from colocate.problem.layout import NOWHERE, Layout, arrange, fits, models_on, move
+from colocate.problem.pressure import lower
+from colocate.solver.improve.bottleneck import highest_gpu
+from colocate.solver.improve.kicks import random_gpu_but, swappable
+from colocate.solver.improve.ruin import Ruin, rearrange, restore, ruined_gpus
+
+
+class Annealing(NamedTuple):
+    """Accept worse placements with a probability that falls as it cools.
+
+    The energy is the peak plus `penalty` times the mean square pressure over the first peak.
+    """
+
+    penalty: float = 0.01
+    """Weight of the variance: small breaks ties, large smooths."""
+    bias: float = 0.0
+    """Probability that a move starts at the highest GPU rather than anywhere."""
+    ruins: float = 0.0
+    """Probability of a ruin and recreate instead of a move."""
+    ruin: Ruin = Ruin(others=1)
+    steps: int = 2000
+    hot: float = 0.05
+    cold: float = 0.0005
+    """First and last temperature as shares of the first peak."""
+
+    def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
+        """Lower the peak of the layout in place."""
+        anneal(instance, layout, self, rng)
+
+
+@kernel_part
+def energy(layout: Layout, penalty: float, scale: float) -> float:
+    """Return what annealing lowers."""
+    squares = 0.0
+    for value in layout.pressure:
+        squares += value * value
+    return float(layout.pressure.max() + penalty * squares / layout.pressure.shape[0] / scale)
+
+
+@kernel_part
+def random_model(layout: Layout, bias: float, rng: Generator) -> int:
+    """Return a random model, with probability `bias` one of the highest GPU."""
+    if rng.random() < bias:
+        models = models_on(layout, highest_gpu(layout))
+        return int(models[int(rng.random() * models.shape[0])])
+    return int(rng.random() * layout.gpu_of.shape[0])
+
+
+@kernel_section
+def random_change(
+    instance: Instance, layout: Layout, bias: float, rng: Generator
+) -> tuple[int, int, int]:
+    """Relocate or swap at random; return the model, its old GPU and its partner (or NOWHERE).
+
+    The model is NOWHERE if the change did not fit and nothing happened.
+    """
+    model = random_model(layout, bias, rng)
+    home = layout.gpu_of[model]
+    if rng.random() < 0.5:
+        gpu = random_gpu_but(layout, home, rng)
+        if fits(instance, layout, gpu, NOWHERE, model):
+            move(instance, layout, model, gpu)
+            return model, home, NOWHERE
+        return NOWHERE, home, NOWHERE
+    other = int(rng.random() * layout.gpu_of.shape[0])
+    if swappable(instance, layout, model, other):
+        move(instance, layout, model, layout.gpu_of[other])
+        move(instance, layout, other, home)
+        return model, home, other
+    return NOWHERE, home, NOWHERE
+
+
+@kernel_part
+def cooler_accepts(new: float, old: float, temperature: float, rng: Generator) -> bool:
+    """Metropolis: better always, worse with probability exp(-loss / temperature)."""
+    if new <= old:
+        return True
+    return new < np.inf and rng.random() < np.exp((old - new) / temperature)
+
+
+@kernel_section
+def anneal_step(
+    instance: Instance,
+    layout: Layout,
+    rule: Annealing,
+    scale: float,
+    temperature: float,
+    rng: Generator,
+) -> None:
+    """Make one random change and undo it unless it is accepted."""
+    before = energy(layout, rule.penalty, scale)
+    if rng.random() < rule.ruins:
+        gpus = ruined_gpus(layout, rule.ruin, rule.ruin.others, rng)
+        worked, models, homes = rearrange(instance, layout, gpus, rule.ruin.recreate, rng)
+        after = energy(layout, rule.penalty, scale)
+        if worked and not cooler_accepts(after, before, temperature, rng):
+            restore(instance, layout, models, homes)
+        return
+    model, home, other = random_change(instance, layout, rule.bias, rng)
+    if model == NOWHERE:
+        return
+    if not cooler_accepts(energy(layout, rule.penalty, scale), before, temperature, rng):
+        if other != NOWHERE:
+            move(instance, layout, other, layout.gpu_of[model])
+        move(instance, layout, model, home)
+
+
+@kernel
+def anneal(instance: Instance, layout: Layout, rule: Annealing, rng: Generator) -> None:
+    """Cool down and leave the best placement seen in the layout."""
+    scale = layout.pressure.max()
+    if layout.first.shape[0] < 2 or scale == 0.0:
+        return
+    if np.isinf(scale):
+        scale = 1.0
+    best = layout.gpu_of.copy()
+    lowest = layout.pressure.max()
+    for step in range(rule.steps):
+        share = step / rule.steps
+        temperature = scale * rule.hot * (rule.cold / rule.hot) ** share
+        anneal_step(instance, layout, rule, scale, temperature, rng)
+        if lower(layout.pressure.max(), lowest):
+            best[:] = layout.gpu_of
+            lowest = layout.pressure.max()
+    arrange(instance, layout, best)

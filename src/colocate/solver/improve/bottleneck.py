@@ -1,0 +1,61 @@
+"""Which GPU to relieve."""
+
+import numpy as np
+from numpy.random import Generator
+
+from colocate.problem.kernel import kernel_part
+from colocate.problem.layout import NOWHERE, Layout
+from colocate.problem.pressure import lower
+
+
+@kernel_part
+def highest_gpu(layout: Layout) -> int:
+    """Return the first GPU with the highest pressure."""
+    best = 0
+    for gpu in range(1, layout.pressure.shape[0]):
+        if lower(layout.pressure[best], layout.pressure[gpu]):
+            best = gpu
+    return best
+
+
+@kernel_part
+def second_highest_gpu(layout: Layout, highest: int) -> int:
+    """Return the first GPU with the highest pressure other than `highest`, or NOWHERE."""
+    best = NOWHERE
+    for gpu in range(layout.pressure.shape[0]):
+        if gpu != highest and (
+            best == NOWHERE or lower(layout.pressure[best], layout.pressure[gpu])
+        ):
+            best = gpu
+    return best
+
+
+@kernel_part
+def lowest_other_gpu(layout: Layout, gpu: int) -> int:
+    """Return the GPU with the lowest pressure other than `gpu`, or NOWHERE."""
+    best = NOWHERE
+    for other in range(layout.pressure.shape[0]):
+        if other != gpu and (
+            best == NOWHERE or lower(layout.pressure[other], layout.pressure[best])
+        ):
+            best = other
+    return best
+
+
+@kernel_part
+def random_bottleneck(layout: Layout, share: float, rng: Generator) -> int:
+    """Return a random GPU among those with at least `share` of the highest pressure."""
+    limit = layout.pressure.max()
+    if not np.isinf(limit):
+        limit *= share
+    count = 0
+    for value in layout.pressure:
+        if value >= limit:
+            count += 1
+    pick = int(rng.random() * count)
+    for gpu in range(layout.pressure.shape[0]):
+        if layout.pressure[gpu] >= limit:
+            if pick == 0:
+                return gpu
+            pick -= 1
+    return 0

@@ -1,0 +1,165 @@
+"""Descent off the bottleneck by relocating one model or swapping two."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from colocate.problem.instance import Instance
+from colocate.problem.kernel import kernel, kernel_part, kernel_section
+from colocate.problem.layout import NOWHERE, Layout, fits, move, pressure_after
+from colocate.problem.pressure import TIE
+from colocate.solver.improve.bottleneck import highest_gpu
+
+
+class Descent(NamedTuple):
+    """Moves off the highest GPU until none helps.
+
+    A move helps if it lowers the higher of the two pressures it changes below the peak.
+    """
+
+    relocate: bool = True
+    swap: bool = True
+    best: bool = False
+    """Scan all moves and take the best, instead of the first that helps."""
+    smooth: bool = False
+    """At an equal peak, also accept what lowers the sum of squared pressures."""
+    guard: float = 1.0
+    """Swap only with GPUs below this share of the peak."""
+    steps: int = 500
+    tolerance: float = 1e-7
+    """Share of the peak by which a move must lower it."""
+
+    def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
+        """Lower the peak of the layout in place."""
+        descend(instance, layout, self)
+
+
+class Move(NamedTuple):
+    """One change: `model` to `gpu`, in exchange for `other` unless that is NOWHERE."""
+
+    model: int
+    gpu: int
+    other: int
+    peak: float
+    """The higher pressure of the two GPUs afterwards."""
+    squares: float
+    """Change of the sum of squared pressures."""
+
+
+@kernel_part
+def no_move() -> Move:
+    """Return the move that is none."""
+    return Move(NOWHERE, NOWHERE, NOWHERE, np.inf, np.inf)
+
+
+@kernel_part
+def rated_move(instance: Instance, layout: Layout, model: int, gpu: int, other: int) -> Move:
+    """Return the move with its effect, or no move if it does not fit."""
+    source = layout.gpu_of[model]
+    if not fits(instance, layout, gpu, other, model):
+        return no_move()
+    if other != NOWHERE and not fits(instance, layout, source, model, other):
+        return no_move()
+    at_source = pressure_after(instance, layout, source, model, other)
+    at_gpu = pressure_after(instance, layout, gpu, other, model)
+    before = layout.pressure[source] ** 2 + layout.pressure[gpu] ** 2
+    squares = at_source**2 + at_gpu**2 - before
+    return Move(model, gpu, other, max(at_source, at_gpu), squares)
+
+
+@kernel_part
+def helps(option: Move, peak: float, smooth: bool, tolerance: float) -> bool:
+    """Say whether a move lowers the peak or, if asked for, smooths at an equal one."""
+    if option.model == NOWHERE:
+        return False
+    if option.peak < peak * (1.0 - tolerance):
+        return True
+    equal = option.peak <= peak * (1.0 + tolerance)
+    return smooth and equal and option.squares < -tolerance * peak * peak
+
+
+@kernel_part
+def beats(option: Move, best: Move, tolerance: float) -> bool:
+    """Say whether a move is the better choice: lower peak, then lower sum of squares."""
+    if best.model == NOWHERE or option.peak < best.peak * (1.0 - tolerance):
+        return True
+    margin = TIE * option.peak * option.peak
+    return option.peak <= best.peak * (1.0 + tolerance) and option.squares < best.squares - margin
+
+
+@kernel_section
+def relocation(instance: Instance, layout: Layout, source: int, rule: Descent) -> Move:
+    """Return the first or best helpful relocation off `source`."""
+    peak = layout.pressure[source]
+    best = no_move()
+    model = layout.first[source]
+    while model != NOWHERE:
+        for gpu in range(instance.capacity.shape[0]):
+            if gpu == source:
+                continue
+            option = rated_move(instance, layout, model, gpu, NOWHERE)
+            if helps(option, peak, rule.smooth, rule.tolerance):
+                if not rule.best:
+                    return option
+                if beats(option, best, rule.tolerance):
+                    best = option
+        model = layout.after[model]
+    return best
+
+
+@kernel_section
+def exchange(instance: Instance, layout: Layout, source: int, rule: Descent) -> Move:
+    """Return the first or best helpful swap between `source` and another GPU."""
+    peak = layout.pressure[source]
+    best = no_move()
+    model = layout.first[source]
+    while model != NOWHERE:
+        for gpu in range(instance.capacity.shape[0]):
+            if gpu == source or not layout.pressure[gpu] <= peak * rule.guard:
+                continue
+            other = layout.first[gpu]
+            while other != NOWHERE:
+                option = rated_move(instance, layout, model, gpu, other)
+                if helps(option, peak, rule.smooth, rule.tolerance):
+                    if not rule.best:
+                        return option
+                    if beats(option, best, rule.tolerance):
+                        best = option
+                other = layout.after[other]
+        model = layout.after[model]
+    return best
+
+
+@kernel_part
+def find_move(instance: Instance, layout: Layout, source: int, rule: Descent) -> Move:
+    """Return a helpful move off `source`: relocations first, then swaps."""
+    best = no_move()
+    if rule.relocate:
+        best = relocation(instance, layout, source, rule)
+        if best.model != NOWHERE and not rule.best:
+            return best
+    if rule.swap:
+        option = exchange(instance, layout, source, rule)
+        if option.model != NOWHERE and beats(option, best, rule.tolerance):
+            best = option
+    return best
+
+
+@kernel_part
+def make_move(instance: Instance, layout: Layout, chosen: Move) -> None:
+    """Carry out a move."""
+    home = layout.gpu_of[chosen.model]
+    move(instance, layout, chosen.model, chosen.gpu)
+    if chosen.other != NOWHERE:
+        move(instance, layout, chosen.other, home)
+
+
+@kernel
+def descend(instance: Instance, layout: Layout, rule: Descent) -> None:
+    """Make helpful moves off the highest GPU until there is none."""
+    for _ in range(rule.steps):
+        chosen = find_move(instance, layout, highest_gpu(layout), rule)
+        if chosen.model == NOWHERE:
+            return
+        make_move(instance, layout, chosen)

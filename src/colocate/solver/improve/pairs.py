@@ -1,0 +1,101 @@
+"""Blocks that rearrange two GPUs, one of them the bottleneck."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from colocate.problem.instance import Instance
+from colocate.problem.kernel import kernel, kernel_section
+from colocate.problem.layout import NOWHERE, Layout
+from colocate.problem.pressure import lower
+from colocate.solver.improve.bottleneck import highest_gpu
+from colocate.solver.improve.descent import Descent, find_move, make_move
+from colocate.solver.improve.kicks import random_gpu_but
+from colocate.solver.improve.ruin import Recreate, rearrange, restore
+
+
+class PairRebalance(NamedTuple):
+    """Share the models of the highest GPU and another one anew, largest virtual size first."""
+
+    rounds: int = 100
+
+    def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
+        """Lower the peak of the layout in place."""
+        rebalance_pairs(instance, layout, self.rounds, rng)
+
+
+class VariableNeighbourhood(NamedTuple):
+    """Relocate; if nothing helps, swap; if nothing helps, shuffle pairs; after a success, again."""
+
+    relocate: Descent = Descent(swap=False, best=True)
+    swap: Descent = Descent(relocate=False, best=True)
+    shuffles: int = 20
+    rounds: int = 300
+
+    def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
+        """Lower the peak of the layout in place."""
+        descend_variably(instance, layout, self, rng)
+
+
+@kernel_section
+def try_pair(
+    instance: Instance, layout: Layout, source: int, gpu: int, order: int, rng: Generator
+) -> bool:
+    """Rearrange two GPUs and keep it if the higher of the two pressures goes down."""
+    pair = np.empty(2, np.int64)
+    pair[0] = source
+    pair[1] = gpu
+    before = max(layout.pressure[source], layout.pressure[gpu])
+    worked, models, homes = rearrange(instance, layout, pair, order, rng)
+    if not worked:
+        return False
+    if lower(max(layout.pressure[source], layout.pressure[gpu]), before):
+        return True
+    restore(instance, layout, models, homes)
+    return False
+
+
+@kernel
+def rebalance_pairs(instance: Instance, layout: Layout, rounds: int, rng: Generator) -> None:
+    """Rebalance the highest GPU with any other while that lowers the peak."""
+    for _ in range(rounds):
+        source = highest_gpu(layout)
+        improved = False
+        for gpu in range(layout.first.shape[0]):
+            if gpu != source and try_pair(
+                instance, layout, source, gpu, Recreate.BY_VIRTUAL_SIZE, rng
+            ):
+                improved = True
+                break
+        if not improved:
+            return
+
+
+@kernel_section
+def shuffle_pairs(instance: Instance, layout: Layout, tries: int, rng: Generator) -> bool:
+    """Shuffle the highest GPU with random others; True at the first success."""
+    if layout.first.shape[0] < 2:
+        return False
+    source = highest_gpu(layout)
+    for _ in range(tries):
+        gpu = random_gpu_but(layout, source, rng)
+        if try_pair(instance, layout, source, gpu, Recreate.AT_RANDOM, rng):
+            return True
+    return False
+
+
+@kernel
+def descend_variably(
+    instance: Instance, layout: Layout, rule: VariableNeighbourhood, rng: Generator
+) -> None:
+    """Go through the neighbourhoods until none lowers the peak."""
+    for _ in range(rule.rounds):
+        source = highest_gpu(layout)
+        chosen = find_move(instance, layout, source, rule.relocate)
+        if chosen.model == NOWHERE:
+            chosen = find_move(instance, layout, source, rule.swap)
+        if chosen.model != NOWHERE:
+            make_move(instance, layout, chosen)
+        elif not shuffle_pairs(instance, layout, rule.shuffles, rng):
+            return

@@ -1,0 +1,140 @@
+"""Narrow, cheap ways to relieve the highest GPU, each for one kind of trouble."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from colocate.problem.instance import Instance
+from colocate.problem.kernel import kernel, kernel_part
+from colocate.problem.layout import NOWHERE, Layout
+from colocate.problem.pressure import peak_load
+from colocate.solver.improve.bottleneck import highest_gpu, second_highest_gpu
+from colocate.solver.improve.descent import Move, beats, make_move, no_move, rated_move
+
+STRICT = 1e-12
+
+
+class PeakRelief(NamedTuple):
+    """Donate a few heavy models of the highest GPU to the lowest ones."""
+
+    passes: int = 2
+    targets: int = 2
+    pool: int = 12
+    """How many models are looked at: half by load, the rest by size, without repeats."""
+
+    def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
+        """Lower the peak of the layout in place."""
+        relieve_peak(instance, layout, self)
+
+
+class WorstPairSwaps(NamedTuple):
+    """Swap one for one between the highest and the second-highest GPU."""
+
+    rounds: int = 12
+
+    def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
+        """Lower the peak of the layout in place."""
+        swap_worst_pair(instance, layout, self.rounds)
+
+
+class IdleRelief(NamedTuple):
+    """Send models without load off the highest GPU: they cost it memory and nothing else."""
+
+    rounds: int = 400
+
+    def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
+        """Lower the peak of the layout in place."""
+        send_idle_away(instance, layout, self.rounds)
+
+
+@kernel_part
+def stricter(option: Move, best: Move, peak: float) -> Move:
+    """Return the option if it lowers the peak and beats the best so far, else the best."""
+    if option.peak < peak * (1.0 - STRICT) and beats(option, best, STRICT):
+        return option
+    return best
+
+
+@kernel_part
+def is_heavy(instance: Instance, layout: Layout, model: int, pool: int) -> bool:
+    """Say whether a model is in the pool of its GPU: half of it by load, the rest by size."""
+    heavier = 0
+    larger = 0
+    load = peak_load(instance.load, model)
+    other = layout.first[layout.gpu_of[model]]
+    while other != NOWHERE:
+        first = other < model
+        other_load = peak_load(instance.load, other)
+        if other_load > load or (first and other_load == load):
+            heavier += 1
+        if instance.size[other] > instance.size[model] or (
+            first and instance.size[other] == instance.size[model]
+        ):
+            larger += 1
+        other = layout.after[other]
+    return heavier < max(1, pool // 2) or larger < max(1, pool - pool // 2)
+
+
+@kernel
+def relieve_peak(instance: Instance, layout: Layout, rule: PeakRelief) -> None:
+    """Make the best donation off the highest GPU, once a pass."""
+    for _ in range(rule.passes):
+        source = highest_gpu(layout)
+        targets = np.argsort(layout.pressure, kind="mergesort")
+        best = no_move()
+        model = layout.first[source]
+        while model != NOWHERE:
+            if is_heavy(instance, layout, model, rule.pool):
+                for rank in range(min(rule.targets, targets.shape[0])):
+                    if targets[rank] != source:
+                        option = rated_move(instance, layout, model, targets[rank], NOWHERE)
+                        best = stricter(option, best, layout.pressure[source])
+            model = layout.after[model]
+        if best.model == NOWHERE:
+            return
+        make_move(instance, layout, best)
+
+
+@kernel
+def swap_worst_pair(instance: Instance, layout: Layout, rounds: int) -> None:
+    """Make the best swap between the two highest GPUs while one lowers the peak."""
+    for _ in range(rounds):
+        source = highest_gpu(layout)
+        second = second_highest_gpu(layout, source)
+        if second == NOWHERE:
+            return
+        best = no_move()
+        model = layout.first[source]
+        while model != NOWHERE:
+            other = layout.first[second]
+            while other != NOWHERE:
+                option = rated_move(instance, layout, model, second, other)
+                best = stricter(option, best, layout.pressure[source])
+                other = layout.after[other]
+            model = layout.after[model]
+        if best.model == NOWHERE:
+            return
+        make_move(instance, layout, best)
+
+
+@kernel
+def send_idle_away(instance: Instance, layout: Layout, rounds: int) -> None:
+    """Relocate an idle model off the highest GPU while one lowers the peak.
+
+    At an equal peak the larger model wins: it leaves the lower sum of squares.
+    """
+    for _ in range(rounds):
+        source = highest_gpu(layout)
+        best = no_move()
+        model = layout.first[source]
+        while model != NOWHERE:
+            if peak_load(instance.load, model) == 0.0:
+                for gpu in range(instance.capacity.shape[0]):
+                    if gpu != source:
+                        option = rated_move(instance, layout, model, gpu, NOWHERE)
+                        best = stricter(option, best, layout.pressure[source])
+            model = layout.after[model]
+        if best.model == NOWHERE:
+            return
+        make_move(instance, layout, best)

@@ -1,0 +1,1 @@
+"""Lower bounds on the pressure of any placement."""

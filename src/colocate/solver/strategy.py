@@ -1,0 +1,69 @@
+"""What a strategy is: blocks in a row, and the run that goes through them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from numpy.random import Generator
+
+from colocate.problem.instance import Floats, Instance, Ints
+from colocate.problem.layout import Layout, arrange, empty_layout
+
+
+class Constructor(Protocol):
+    """A block that makes a placement from nothing."""
+
+    def construct(self, instance: Instance, layout: Layout) -> bool:
+        """Fill the layout; False if it found no room for some model."""
+
+
+class Improver(Protocol):
+    """A block that makes a placement better."""
+
+    def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
+        """Change the layout in place; its peak never ends higher than it began."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A named way to a placement.
+
+    Every start is improved by itself; the best of them is chosen by its highest, then second
+    highest, then average pressure, and gets the finish.
+    """
+
+    name: str
+    summary: str
+    starts: tuple[Constructor, ...]
+    each: tuple[Improver, ...] = ()
+    finish: tuple[Improver, ...] = ()
+    reported: float | None = None
+    """The score that the record reports for it on the public suite, if it reports one."""
+    remark: str = ""
+
+    def run(self, instance: Instance, rng: Generator) -> Ints | None:
+        """Return a GPU for every model, or None if no start found room for all of them."""
+        layout = empty_layout(instance)
+        candidates: list[tuple[tuple[float, float, float], Ints]] = []
+        for start in self.starts:
+            if start.construct(instance, layout):
+                _improve(self.each, instance, layout, rng)
+                candidates.append((_rating(layout.pressure), layout.gpu_of.copy()))
+        if not candidates:
+            return None
+        _, best = min(candidates, key=lambda candidate: candidate[0])
+        arrange(instance, layout, best)
+        _improve(self.finish, instance, layout, rng)
+        return layout.gpu_of
+
+
+def _improve(
+    blocks: Sequence[Improver], instance: Instance, layout: Layout, rng: Generator
+) -> None:
+    for block in blocks:
+        block.improve(instance, layout, rng)
+
+
+def _rating(pressures: Floats) -> tuple[float, float, float]:
+    downwards = sorted(pressures.tolist(), reverse=True)
+    return downwards[0], downwards[min(1, len(downwards) - 1)], float(pressures.mean())
