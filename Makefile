@@ -2,16 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-# Kernels are cached per state of the sources: an edited kernel is never mixed with an old one.
-STATE = $(shell cat $$(find src -name '*.py' | LC_ALL=C sort) | cksum | cut -d' ' -f1)
-export NUMBA_CACHE_DIR = $(CURDIR)/.cache/kernels-$(STATE)
 
-.PHONY: demo test lint types contracts unit picture commands scores best-known clean
+.PHONY: demo test lint types contracts unit start-times scores best-known commands picture clean
 
-demo: $(READY)
+demo: $(READY)  ## Plan the example fleet.
 	$(BIN)/colocate plan examples/fleet.yaml
 
-test: lint types contracts unit
+test: lint types contracts unit  ## Everything that must hold.
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -25,3 +22,27 @@ contracts: $(READY)
 
 unit: $(READY)
 	$(BIN)/pytest
+
+start-times: $(READY)  ## First and later starts, and all strategies on adrs, in seconds.
+	$(BIN)/python benchmarks/start_times.py
+
+scores: $(READY)  ## Measure the scores that `colocate strategies` shows.
+	$(BIN)/python benchmarks/record_scores.py
+
+best-known: $(READY)  ## Look for better best known values (takes long).
+	$(BIN)/python benchmarks/record_best_known.py adrs idle tight mixed longtail scale
+
+commands: $(READY)  ## Write docs/commands.md from the commands themselves.
+	$(BIN)/python docs/write_commands.py
+
+picture: $(READY)  ## Draw the plan of the example fleet for the README.
+	$(BIN)/python docs/draw_plan.py
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("colocate needs Python 3.11 or newer, found " + sys.version.split()[0] + ": set PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@

@@ -53,10 +53,11 @@ def read_best_known(suite: Suite, path: Path | None = None) -> dict[str, Record]
         ]
     digests = {case.name: case.digest for case in suite.cases}
     for record in rows:
-        if digests.get(record.case) != record.digest:
+        digest = digests.get(record.case, record.digest)
+        if record.digest != digest:
             raise InputError(
                 f"{path}: {record.case}: digest={record.digest}, "
-                f"must be {digests.get(record.case)}: it is the record of another case"
+                f"must be {digest}: it is the record of another case"
             )
     return {record.case: record for record in rows}
 

@@ -34,7 +34,8 @@ def plan(
     if as_json:
         typer.echo(json.dumps(answer.as_dict(), indent=2, allow_nan=False))
     elif answer.placement:
-        results().print(plan_table(answer))
+        console = results()
+        console.print(plan_table(answer, console.width))
     if not answer.placement:
         notes().print(f"{fleet}: {answer.reason}", markup=False)
         raise typer.Exit(INFEASIBLE if answer.status is Status.INFEASIBLE else NOTHING_FOUND)

@@ -14,6 +14,7 @@ from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
 LARGEST_FILE = 64 * 1024 * 1024
+MOST_SENTENCES = 10
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -101,8 +102,10 @@ def parse_fleet(text: str) -> Problem:
     try:
         return FleetSpec.model_validate(data).problem()
     except ValidationError as error:
-        sentences = dict.fromkeys(_sentence(data, found) for found in error.errors())
-        raise InputError("\n".join(sentences)) from None
+        sentences = list(dict.fromkeys(_sentence(data, found) for found in error.errors()))
+        more = len(sentences) - MOST_SENTENCES
+        last = [f"and {more} more of the kind"] if more > 0 else []
+        raise InputError("\n".join(sentences[:MOST_SENTENCES] + last)) from None
 
 
 def _text(path: Path) -> str:
@@ -147,5 +150,6 @@ def _shown(value: object) -> str:
     """Show a value from a file briefly, however large or nested it is."""
     short = Repr()
     short.maxlevel = 2
+    short.maxlist = short.maxdict = 3
     short.maxstring = short.maxother = 60
     return short.repr(value)

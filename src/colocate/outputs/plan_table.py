@@ -11,12 +11,13 @@ from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.solver.plan import Plan
 
-BAR_CELLS = 20
+WIDE = 100
+"""From this many columns on, bars are long."""
 SHADES = ("cyan", "blue")
 
 
-def plan_table(plan: Plan) -> RenderableType:
-    """Draw a plan."""
+def plan_table(plan: Plan, width: int = WIDE) -> RenderableType:
+    """Draw a plan for a screen of that width."""
     if not plan.placement:
         return Text(f"{plan.status}: {plan.reason}")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -25,7 +26,7 @@ def plan_table(plan: Plan) -> RenderableType:
     table.add_column("GB", no_wrap=True, justify="right")
     table.add_column("pressure", no_wrap=True, justify="right")
     table.add_column("", no_wrap=True)
-    table.add_column("models", overflow="fold")
+    table.add_column("models", overflow="fold", min_width=16)
     members = plan.models_by_gpu()
     for gpu in plan.problem.gpus:
         models = members[gpu.name]
@@ -33,24 +34,24 @@ def plan_table(plan: Plan) -> RenderableType:
         worst = gpu.name == plan.bottleneck
         table.add_row(
             Text(gpu.name),
-            _bar(gpu, models),
+            _bar(gpu, models, 20 if width >= WIDE else 10),
             f"{used:.4g} / {gpu.memory_gb:.4g}",
             Text(_shown(plan.pressures[gpu.name]), style="bold red" if worst else ""),
-            Text("◀ peak" if worst else "", style="bold red"),
+            Text("◀" if worst else "", style="bold red"),
             Text(", ".join(model.name for model in models) or "-"),
         )
     return Group(table, _summary(plan))
 
 
-def _bar(gpu: Gpu, models: list[Model]) -> Text:
+def _bar(gpu: Gpu, models: list[Model], length: int) -> Text:
     """Draw the memory of a GPU; neighbouring models have different shades."""
     bar = Text()
     used = 0.0
     for number, model in enumerate(models):
         used += model.size_gb
-        cells = round(BAR_CELLS * min(used / gpu.memory_gb, 1.0)) - len(bar)
+        cells = round(length * min(used / gpu.memory_gb, 1.0)) - len(bar)
         bar.append("█" * cells, style=SHADES[number % len(SHADES)])
-    return bar.append("░" * (BAR_CELLS - len(bar)), style="bright_black")
+    return bar.append("░" * (length - len(bar)), style="bright_black")
 
 
 def _summary(plan: Plan) -> Text:

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from colocate.problem.instance import Floats, Instance, Ints
-from colocate.problem.kernel import kernel, kernel_part
+from colocate.problem.kernel import kernel
 from colocate.problem.pressure import pressure, within
 
 NOWHERE = cast(int, np.int64(-1))
@@ -51,7 +51,7 @@ def empty_layout(instance: Instance) -> Layout:
     )
 
 
-@kernel_part
+@kernel
 def clear(layout: Layout) -> None:
     """Take every model off its GPU."""
     layout.gpu_of.fill(NOWHERE)
@@ -63,7 +63,7 @@ def clear(layout: Layout) -> None:
     layout.pressure.fill(0.0)
 
 
-@kernel_part
+@kernel
 def add_up(instance: Instance, layout: Layout, gpu: int) -> None:
     """Recompute the sums and the pressure of one GPU from its models."""
     used = 0.0
@@ -91,7 +91,7 @@ def add_up(instance: Instance, layout: Layout, gpu: int) -> None:
     layout.pressure[gpu] = pressure(highest, used, instance.capacity[gpu])
 
 
-@kernel_part
+@kernel
 def put(instance: Instance, layout: Layout, model: int, gpu: int) -> None:
     """Place a model that is nowhere on a GPU."""
     layout.gpu_of[model] = gpu
@@ -108,7 +108,7 @@ def put(instance: Instance, layout: Layout, model: int, gpu: int) -> None:
     add_up(instance, layout, gpu)
 
 
-@kernel_part
+@kernel
 def take(instance: Instance, layout: Layout, model: int) -> None:
     """Take a placed model off its GPU."""
     gpu = layout.gpu_of[model]
@@ -132,14 +132,14 @@ def arrange(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
         put(instance, layout, model, gpu_of[model])
 
 
-@kernel_part
+@kernel
 def move(instance: Instance, layout: Layout, model: int, gpu: int) -> None:
     """Move one model to another GPU."""
     take(instance, layout, model)
     put(instance, layout, model, gpu)
 
 
-@kernel_part
+@kernel
 def swap(instance: Instance, layout: Layout, one: int, other: int) -> None:
     """Let two models on different GPUs change places."""
     home = layout.gpu_of[one]
@@ -147,7 +147,7 @@ def swap(instance: Instance, layout: Layout, one: int, other: int) -> None:
     move(instance, layout, other, home)
 
 
-@kernel_part
+@kernel
 def models_on(layout: Layout, gpu: int) -> Ints:
     """Return the models of a GPU in index order."""
     count = 0
@@ -185,7 +185,7 @@ def fits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> 
     return True
 
 
-@kernel_part
+@kernel
 def pressure_after(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> float:
     """Return the pressure of `gpu` with its models less `gone` plus `come`."""
     used = layout.used[gpu]

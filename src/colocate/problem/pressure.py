@@ -9,13 +9,13 @@
 import numpy as np
 
 from colocate.problem.instance import FIT, Floats, Instance, Ints
-from colocate.problem.kernel import kernel, kernel_part
+from colocate.problem.kernel import kernel
 
 TIE = 1e-9
 """Share by which pressures may differ through rounding alone."""
 
 
-@kernel_part
+@kernel
 def lower(value: float, other: float) -> bool:
     """Say whether a pressure is lower than another by more than rounding."""
     return value < other * (1.0 - TIE)
@@ -27,7 +27,7 @@ def within(amount: float, limit: float) -> bool:
     return amount <= limit + limit * FIT
 
 
-@kernel_part
+@kernel
 def peak_load(load: Floats, row: int) -> float:
     """Return the highest load over the windows of one model or GPU."""
     highest = 0.0
@@ -36,7 +36,7 @@ def peak_load(load: Floats, row: int) -> float:
     return highest
 
 
-@kernel_part
+@kernel
 def pressure(load: float, used: float, capacity: float) -> float:
     """Return the pressure of a GPU: 0 without load, infinite with load and no free memory."""
     if load <= 0.0:

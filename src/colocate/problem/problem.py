@@ -44,11 +44,12 @@ class Problem:
         return max(len(model.load) for model in self.models)
 
     def _check_windows(self) -> None:
+        windows = self.windows
         for model in self.models:
-            if len(model.load) not in (1, self.windows):
+            if len(model.load) not in (1, windows):
                 raise InputError(
                     f"model {model.name!r}: load has {len(model.load)} windows, "
-                    f"must have {self.windows} like the longest load, or one"
+                    f"must have {windows} like the longest load, or one"
                 )
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import Instance, Ints
-from colocate.problem.kernel import kernel, kernel_part, kernel_section
+from colocate.problem.kernel import kernel, kernel_section
 from colocate.problem.layout import Layout, arrange
 from colocate.solver.construct.orders import Order, sorted_models
 from colocate.solver.construct.packing import Packing, pack
@@ -44,7 +44,7 @@ def pack_by_any(instance: Instance, layout: Layout, packings: Ints, target: floa
     return False
 
 
-@kernel_part
+@kernel
 def next_target(low: float, high: float, doublings: int) -> float:
     """Return where to look next: twice as high until a target was reached, then in between."""
     if high < np.inf:

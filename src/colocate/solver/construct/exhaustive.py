@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import Instance, Ints
-from colocate.problem.kernel import kernel, kernel_part
+from colocate.problem.kernel import kernel
 from colocate.problem.layout import NOWHERE, Layout, clear, put, take
 from colocate.solver.construct.orders import Order, sorted_models
 from colocate.solver.construct.packing import leftover
@@ -38,7 +38,7 @@ class Exhaustive(NamedTuple):
         )
 
 
-@kernel_part
+@kernel
 def same_model(instance: Instance, one: int, other: int) -> bool:
     """Say whether two models are interchangeable."""
     return bool(
@@ -48,7 +48,7 @@ def same_model(instance: Instance, one: int, other: int) -> bool:
     )
 
 
-@kernel_part
+@kernel
 def has_earlier_twin(instance: Instance, layout: Layout, gpu: int) -> bool:
     """Say whether a GPU with a lower index is, with what it holds, just like this one."""
     for other in range(gpu):
@@ -64,7 +64,7 @@ def has_earlier_twin(instance: Instance, layout: Layout, gpu: int) -> bool:
     return False
 
 
-@kernel_part
+@kernel
 def enough_memory(instance: Instance, layout: Layout, models: Ints, depth: int) -> bool:
     """Say whether the GPUs that can take the smallest model left have memory for all of them."""
     needed = 0.0
@@ -82,7 +82,7 @@ def enough_memory(instance: Instance, layout: Layout, models: Ints, depth: int) 
     return needed <= free + 1e-9 * total
 
 
-@kernel_part
+@kernel
 def next_gpu(instance: Instance, layout: Layout, model: int, start: int, target: float) -> int:
     """Return the first GPU from `start` on that is worth trying for the model, or NOWHERE."""
     for gpu in range(start, instance.capacity.shape[0]):

@@ -5,7 +5,7 @@ from enum import IntEnum
 import numpy as np
 
 from colocate.problem.instance import Floats, Instance, Ints
-from colocate.problem.kernel import kernel_part
+from colocate.problem.kernel import kernel
 from colocate.problem.pressure import peak_load
 
 
@@ -26,13 +26,13 @@ GRID = 2.0**31
 """Steps between 0 and the largest key: keys closer than that differ by rounding alone."""
 
 
-@kernel_part
+@kernel
 def steps(value: float, largest: float) -> int:
     """Return the key `value` as a number of steps on the grid."""
     return int(np.rint(value / largest * GRID)) if largest > 0.0 else 0
 
 
-@kernel_part
+@kernel
 def descending(first: Floats, second: Floats) -> Ints:
     """Return the indices that sort by two keys downwards; ties keep their order."""
     keys = np.empty(first.shape[0], np.int64)
@@ -42,7 +42,7 @@ def descending(first: Floats, second: Floats) -> Ints:
     return np.argsort(keys, kind="mergesort")
 
 
-@kernel_part
+@kernel
 def sorted_models(instance: Instance, order: int, target: float) -> Ints:
     """Return all models in an order; `target` is the K of the virtual size."""
     first = np.zeros(instance.size.shape[0])

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import Instance, Ints
-from colocate.problem.kernel import kernel_part, kernel_section
+from colocate.problem.kernel import kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, clear, fits, put
-from colocate.problem.pressure import lower
+from colocate.problem.pressure import lower, peak_load
 from colocate.solver.construct.orders import Order
 
 SLACK = 1e-12
@@ -34,18 +34,37 @@ class Packing(NamedTuple):
     order: Order
 
 
-@kernel_part
+@kernel
+def spare(instance: Instance, layout: Layout, gpu: int, target: float) -> float:
+    """Return the virtual capacity that a GPU has left in its worst window."""
+    free = instance.capacity[gpu] - layout.used[gpu]
+    return float(free if np.isinf(target) else target * free - peak_load(layout.load, gpu))
+
+
+@kernel
+def needs(instance: Instance, model: int, target: float) -> tuple[float, float]:
+    """Return the virtual size of a model in its easiest and in its hardest window."""
+    size = float(instance.size[model])
+    if np.isinf(target):
+        return size, size
+    least = np.inf
+    for window in range(instance.load.shape[1]):
+        least = min(least, instance.load[model, window])
+    return target * size + least, target * size + peak_load(instance.load, model)
+
+
+@kernel
 def leftover(instance: Instance, layout: Layout, gpu: int, model: int, target: float) -> float:
     """Return the virtual capacity left on a GPU once the model is there; negative: no room."""
     if not fits(instance, layout, gpu, NOWHERE, model):
         return -1.0
-    capacity = instance.capacity[gpu]
-    used = layout.used[gpu] + instance.size[model]
+    capacity = float(instance.capacity[gpu])
+    used = float(layout.used[gpu] + instance.size[model])
     if np.isinf(target):
-        return max(float(capacity - used), 0.0)
+        return max(capacity - used, 0.0)
     least = np.inf
     for window in range(instance.load.shape[1]):
-        load = layout.load[gpu, window] + instance.load[model, window]
+        load = float(layout.load[gpu, window] + instance.load[model, window])
         least = min(least, target * (capacity - used) - load)
     if least < 0.0 and least >= -SLACK * target * capacity:
         return 0.0
@@ -54,12 +73,24 @@ def leftover(instance: Instance, layout: Layout, gpu: int, model: int, target: f
 
 @kernel_section
 def pack(instance: Instance, layout: Layout, models: Ints, fit: int, target: float) -> bool:
-    """Fill an emptied layout in the order given; False if a model found no room at the target."""
+    """Fill an emptied layout in the order given; False if a model found no room at the target.
+
+    GPUs that cannot take the model, or not better than the best so far, are passed over by one
+    comparison; the others are looked at.
+    """
     clear(layout)
+    gpus = instance.capacity.shape[0]
+    room = np.empty(gpus)
+    for gpu in range(gpus):
+        room[gpu] = spare(instance, layout, gpu, target)
+    margin = 1e-9 * room.max()
     for model in models:
         best = NOWHERE
         least = np.inf
-        for gpu in range(instance.capacity.shape[0]):
+        easiest, hardest = needs(instance, model, target)
+        for gpu in range(gpus):
+            if room[gpu] < easiest - margin or not lower(room[gpu] - hardest, least):
+                continue
             left = leftover(instance, layout, gpu, model, target)
             if left >= 0.0 and (best == NOWHERE or lower(left, least)):
                 best = gpu
@@ -69,4 +100,5 @@ def pack(instance: Instance, layout: Layout, models: Ints, fit: int, target: flo
         if best == NOWHERE:
             return False
         put(instance, layout, model, best)
+        room[best] = spare(instance, layout, best, target)
     return True

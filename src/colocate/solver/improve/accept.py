@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from numpy.random import Generator
 
-from colocate.problem.kernel import kernel_part
+from colocate.problem.kernel import kernel
 
 
 class Accept(NamedTuple):
@@ -18,7 +18,7 @@ class Accept(NamedTuple):
     """Probability to keep a higher peak once patience has run out."""
 
 
-@kernel_part
+@kernel
 def accepts(
     rule: Accept,
     change: float,

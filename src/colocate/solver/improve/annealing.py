@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import kernel, kernel_part, kernel_section
+from colocate.problem.kernel import kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, arrange, fits, models_on, move
 from colocate.problem.pressure import lower
 from colocate.solver.improve.bottleneck import highest_gpu
@@ -37,7 +37,7 @@ class Annealing(NamedTuple):
         anneal(instance, layout, self, rng)
 
 
-@kernel_part
+@kernel
 def energy(layout: Layout, penalty: float, scale: float) -> float:
     """Return what annealing lowers."""
     squares = 0.0
@@ -46,7 +46,7 @@ def energy(layout: Layout, penalty: float, scale: float) -> float:
     return float(layout.pressure.max() + penalty * squares / layout.pressure.shape[0] / scale)
 
 
-@kernel_part
+@kernel
 def random_model(layout: Layout, bias: float, rng: Generator) -> int:
     """Return a random model, with probability `bias` one of the highest GPU."""
     if rng.random() < bias:
@@ -79,7 +79,7 @@ def random_change(
     return NOWHERE, home, NOWHERE
 
 
-@kernel_part
+@kernel
 def cooler_accepts(new: float, old: float, temperature: float, rng: Generator) -> bool:
     """Metropolis: better always, worse with probability exp(-loss / temperature)."""
     if new <= old:

@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.random import Generator
 
-from colocate.problem.kernel import kernel_part
+from colocate.problem.kernel import kernel
 from colocate.problem.layout import NOWHERE, Layout
 from colocate.problem.pressure import lower
 
 
-@kernel_part
+@kernel
 def highest_gpu(layout: Layout) -> int:
     """Return the first GPU with the highest pressure."""
     best = 0
@@ -18,7 +18,7 @@ def highest_gpu(layout: Layout) -> int:
     return best
 
 
-@kernel_part
+@kernel
 def second_highest_gpu(layout: Layout, highest: int) -> int:
     """Return the first GPU with the highest pressure other than `highest`, or NOWHERE."""
     best = NOWHERE
@@ -30,7 +30,7 @@ def second_highest_gpu(layout: Layout, highest: int) -> int:
     return best
 
 
-@kernel_part
+@kernel
 def lowest_other_gpu(layout: Layout, gpu: int) -> int:
     """Return the GPU with the lowest pressure other than `gpu`, or NOWHERE."""
     best = NOWHERE
@@ -42,7 +42,7 @@ def lowest_other_gpu(layout: Layout, gpu: int) -> int:
     return best
 
 
-@kernel_part
+@kernel
 def random_bottleneck(layout: Layout, share: float, rng: Generator) -> int:
     """Return a random GPU among those with at least `share` of the highest pressure."""
     limit = layout.pressure.max()

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import kernel, kernel_part, kernel_section
+from colocate.problem.kernel import kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, fits, move, pressure_after
 from colocate.problem.pressure import TIE
 from colocate.solver.improve.bottleneck import highest_gpu
@@ -47,13 +47,13 @@ class Move(NamedTuple):
     """Change of the sum of squared pressures."""
 
 
-@kernel_part
+@kernel
 def no_move() -> Move:
     """Return the move that is none."""
     return Move(NOWHERE, NOWHERE, NOWHERE, np.inf, np.inf)
 
 
-@kernel_part
+@kernel
 def rated_move(instance: Instance, layout: Layout, model: int, gpu: int, other: int) -> Move:
     """Return the move with its effect, or no move if it does not fit."""
     source = layout.gpu_of[model]
@@ -68,7 +68,7 @@ def rated_move(instance: Instance, layout: Layout, model: int, gpu: int, other: 
     return Move(model, gpu, other, max(at_source, at_gpu), squares)
 
 
-@kernel_part
+@kernel
 def helps(option: Move, peak: float, smooth: bool, tolerance: float) -> bool:
     """Say whether a move lowers the peak or, if asked for, smooths at an equal one."""
     if option.model == NOWHERE:
@@ -79,7 +79,7 @@ def helps(option: Move, peak: float, smooth: bool, tolerance: float) -> bool:
     return smooth and equal and option.squares < -tolerance * peak * peak
 
 
-@kernel_part
+@kernel
 def beats(option: Move, best: Move, tolerance: float) -> bool:
     """Say whether a move is the better choice: lower peak, then lower sum of squares."""
     if best.model == NOWHERE or option.peak < best.peak * (1.0 - tolerance):
@@ -131,7 +131,7 @@ def exchange(instance: Instance, layout: Layout, source: int, rule: Descent) -> 
     return best
 
 
-@kernel_part
+@kernel
 def find_move(instance: Instance, layout: Layout, source: int, rule: Descent) -> Move:
     """Return a helpful move off `source`: relocations first, then swaps."""
     best = no_move()
@@ -146,7 +146,7 @@ def find_move(instance: Instance, layout: Layout, source: int, rule: Descent) ->
     return best
 
 
-@kernel_part
+@kernel
 def make_move(instance: Instance, layout: Layout, chosen: Move) -> None:
     """Carry out a move."""
     home = layout.gpu_of[chosen.model]

@@ -5,7 +5,7 @@ from enum import IntEnum
 from numpy.random import Generator
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import kernel_part, kernel_section
+from colocate.problem.kernel import kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, fits, models_on, move, swap
 from colocate.solver.improve.bottleneck import highest_gpu
 
@@ -28,14 +28,14 @@ class Kick(IntEnum):
     """Ruin and recreate."""
 
 
-@kernel_part
+@kernel
 def random_gpu_but(layout: Layout, gpu: int, rng: Generator) -> int:
     """Return a random GPU other than `gpu`; there must be one."""
     other = int(rng.random() * (layout.first.shape[0] - 1))
     return other + 1 if other >= gpu else other
 
 
-@kernel_part
+@kernel
 def random_move(instance: Instance, layout: Layout, rng: Generator) -> None:
     """Move a random model to a random other GPU with room."""
     for _ in range(TRIES):
@@ -57,7 +57,7 @@ def random_swap(instance: Instance, layout: Layout, rng: Generator) -> None:
             return
 
 
-@kernel_part
+@kernel
 def swappable(instance: Instance, layout: Layout, one: int, other: int) -> bool:
     """Say whether two models are on different GPUs and fit in each other's place."""
     first = layout.gpu_of[one]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import kernel, kernel_part, kernel_section
+from colocate.problem.kernel import kernel, kernel_section
 from colocate.problem.layout import Layout, arrange
 from colocate.problem.pressure import lower
 from colocate.solver.improve.accept import Accept, accepts
@@ -27,7 +27,7 @@ class LargeNeighbourhood(NamedTuple):
         search_large(instance, layout, self, rng)
 
 
-@kernel_part
+@kernel
 def relative_change(new: float, old: float) -> float:
     """Return the change as a share of the old value; 0 if both are infinite or zero."""
     if new == old:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import kernel, kernel_part
+from colocate.problem.kernel import kernel
 from colocate.problem.layout import NOWHERE, Layout
 from colocate.problem.pressure import peak_load
 from colocate.solver.improve.bottleneck import highest_gpu, second_highest_gpu
@@ -48,7 +48,7 @@ class IdleRelief(NamedTuple):
         send_idle_away(instance, layout, self.rounds)
 
 
-@kernel_part
+@kernel
 def stricter(option: Move, best: Move, peak: float) -> Move:
     """Return the option if it lowers the peak and beats the best so far, else the best."""
     if option.peak < peak * (1.0 - STRICT) and beats(option, best, STRICT):
@@ -56,7 +56,7 @@ def stricter(option: Move, best: Move, peak: float) -> Move:
     return best
 
 
-@kernel_part
+@kernel
 def is_heavy(instance: Instance, layout: Layout, model: int, pool: int) -> bool:
     """Say whether a model is in the pool of its GPU: half of it by load, the rest by size."""
     heavier = 0

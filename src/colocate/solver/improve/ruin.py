@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from colocate.problem.instance import Instance, Ints
-from colocate.problem.kernel import kernel_part, kernel_section
+from colocate.problem.kernel import kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, fits, pressure_after, put, take
 from colocate.problem.pressure import lower, peak_load
 from colocate.solver.construct.orders import descending
@@ -35,7 +35,7 @@ class Ruin(NamedTuple):
     """The bottleneck is random among the GPUs with this share of the peak."""
 
 
-@kernel_part
+@kernel
 def ruined_gpus(layout: Layout, rule: Ruin, others: int, rng: Generator) -> Ints:
     """Choose the GPUs to empty: the bottleneck and that many others."""
     gpus = layout.first.shape[0]
@@ -111,7 +111,7 @@ def refill(instance: Instance, layout: Layout, gpus: Ints, models: Ints) -> bool
     return True
 
 
-@kernel_part
+@kernel
 def restore(instance: Instance, layout: Layout, models: Ints, homes: Ints) -> None:
     """Bring models back to where they were, wherever they are now."""
     for model in models:
@@ -121,7 +121,7 @@ def restore(instance: Instance, layout: Layout, models: Ints, homes: Ints) -> No
         put(instance, layout, models[place], homes[place])
 
 
-@kernel_part
+@kernel
 def rearrange(
     instance: Instance, layout: Layout, gpus: Ints, order: int, rng: Generator
 ) -> tuple[bool, Ints, Ints]:
@@ -142,7 +142,7 @@ def rearrange(
     return worked, models, homes
 
 
-@kernel_part
+@kernel
 def sum_of_squares(layout: Layout, gpus: Ints) -> float:
     """Return the sum of the squared pressures of some GPUs."""
     total = 0.0

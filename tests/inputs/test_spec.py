@@ -1,0 +1,131 @@
+import pytest
+
+from colocate import InputError, read_fleet
+from colocate.inputs.spec import parse_fleet
+
+GOOD = """
+gpus:
+  - {name: h100, memory_gb: 80, count: 2}
+  - {name: l4, memory_gb: 24}
+models:
+  - {name: llama, size_gb: 16, rate: 4, slo: 8}
+  - {name: qwen, size_gb: 1.5e1, load: [0.1, 2e-1]}
+  - {name: idle, size_gb: 3, load: 0}
+"""
+
+
+def test_a_fleet_file(tmp_path):
+    path = tmp_path / "fleet.yaml"
+    path.write_text(GOOD)
+    problem = read_fleet(path)
+    assert [(gpu.name, gpu.memory_gb) for gpu in problem.gpus] == [
+        ("h100-0", 80),
+        ("h100-1", 80),
+        ("l4", 24),
+    ]
+    assert [(m.name, m.size_gb, m.load) for m in problem.models] == [
+        ("llama", 16, (0.5,)),
+        ("qwen", 15, (0.1, 0.2)),
+        ("idle", 3, (0.0,)),
+    ]
+
+
+def test_json_is_yaml():
+    gpus, models = '[{"name": "g", "memory_gb": 8}]', '[{"name": "m", "size_gb": 1, "load": 1}]'
+    text = f'{{"gpus": {gpus}, "models": {models}}}'
+    assert parse_fleet(text).models[0].load == (1.0,)
+
+
+def test_exponents_without_a_dot_are_numbers():
+    text = GOOD.replace("1.5e1", "1e1")
+    assert parse_fleet(text).models[1].size_gb == 10
+
+
+MODEL = "{name: llama, size_gb: 16, rate: 4, slo: 8}"
+
+
+@pytest.mark.parametrize(
+    ("found", "replacement", "message"),
+    [
+        (MODEL, "{name: llama, rate: 4, slo: 8}", "models[0] 'llama': size_gb is missing, must be"),
+        (MODEL, "{size_gb: 16, rate: 4, slo: 8}", "models[0]: name is missing, must be a text"),
+        (MODEL, "{name: llama, size_gb: 16, rate: 4}", "models[0] 'llama': slo is missing, give"),
+        (MODEL, "{name: llama, size_gb: 16}", "models[0] 'llama': rate is missing, give rate and"),
+        ("slo: 8", "slo: 0", "models[0] 'llama': slo=0, must be a finite number > 0"),
+        ("slo: 8", "slo: -1.5", "models[0] 'llama': slo=-1.5, must be a finite number > 0"),
+        ("slo: 8", "slo: .nan", "models[0] 'llama': slo=nan, must be a finite number > 0"),
+        ("rate: 4", "rate: .inf", "models[0] 'llama': rate=inf, must be a finite number >= 0"),
+        ("rate: 4", "rate: yes", "models[0] 'llama': rate=True, must be a finite number >= 0"),
+        ("rate: 4", "rate: fast", "models[0] 'llama': rate='fast', must be a finite number >= 0"),
+        ("rate: 4", "rate: null", "models[0] 'llama': rate is missing, give rate and slo, or load"),
+        ("rate: 4", "rat: 4", "models[0] 'llama': rat is not known, must be one of: name, size_gb"),
+        ("name: llama", "name: 7", "models[0] 7: name=7, must be a text"),
+        ("name: llama", "name: ''", "models[0] '': name='', must be a text"),
+        ("name: llama", "name: idle", "models: name='idle' is used 2 times, must be unique"),
+        ("name: l4", "name: h100-1", "gpus: name='h100-1' is used 2 times, must be unique"),
+        ("memory_gb: 24", "memory_gb: 0", "gpus[1] 'l4': memory_gb=0, must be a finite number > 0"),
+        ("count: 2", "count: 0", "gpus[0] 'h100': count=0, must be a whole number"),
+        ("count: 2", "count: 1.5", "gpus[0] 'h100': count=1.5, must be a whole number"),
+        ("[0.1, 2e-1]", "[]", "models[1] 'qwen': load=[], must be a finite number >= 0, or a list"),
+        ("[0.1, 2e-1]", "[0.1, -1]", "models[1] 'qwen': load="),
+        (MODEL, "llama", "models[0]: found 'llama', must be a mapping"),
+        (MODEL, "{name: a, size_gb: 1, rate: 1, rate: 2, slo: 1}", "key 'rate' stands twice"),
+        (MODEL, "{name: a, size_gb: 1, rate: 1e308, slo: 1e-308}", "must be a finite number"),
+        (MODEL, "{", "not valid YAML"),
+    ],
+)
+def test_bad_fields_are_named_with_what_was_found_and_expected(found, replacement, message):
+    assert found in GOOD
+    with pytest.raises(InputError) as error:
+        parse_fleet(GOOD.replace(found, replacement, 1))
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "found None, must be a mapping with gpus and models"),
+        ("- a\n- b", "found ['a', 'b'], must be a mapping with gpus and models"),
+        ("gpus: []\nmodels: []", "gpus=[], must be a list with at least one GPU"),
+        ("gpus: [{name: g, memory_gb: 8}]", "models is missing, must be a list with at least one"),
+        ("gpus: 3\nmodels: []", "gpus=3, must be a list with at least one GPU"),
+        ("gpus: {}\nmodels: 3\nextra: 1", "extra is not known, must be one of: gpus, models"),
+        ("!!python/object/apply:os.system ['true']", "not valid YAML"),
+        ("[" * 5000, "not valid YAML"),
+        ("? {a: 1}\n: 2", "not valid YAML"),
+        ("gpus: \x00", "not valid YAML"),
+    ],
+)
+def test_files_that_are_no_fleet(text, message):
+    with pytest.raises(InputError) as error:
+        parse_fleet(text)
+    assert message in str(error.value)
+
+
+def test_a_bomb_of_aliases_is_refused_quickly():
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    with pytest.raises(InputError, match="and 20 more") as error:
+        parse_fleet("\n".join([*lines, "gpus: *a11", "models: *a11"]))
+    assert len(str(error.value)) < 2000
+
+
+def test_unreadable_files(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere\.yaml: cannot be read, No such file"):
+        read_fleet(tmp_path / "nowhere.yaml")
+    with pytest.raises(InputError, match="cannot be read, Is a directory"):
+        read_fleet(tmp_path)
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"gpus: \xff\xfe")
+    with pytest.raises(InputError, match=r"binary\.yaml: byte 6 is not UTF-8"):
+        read_fleet(binary)
+
+
+def test_every_fault_is_listed_with_the_file(tmp_path):
+    path = tmp_path / "fleet.yaml"
+    path.write_text(GOOD.replace("slo: 8", "slo: 0").replace("memory_gb: 24", "memory_gb: -1"))
+    with pytest.raises(InputError) as error:
+        read_fleet(path)
+    lines = str(error.value).splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith(f"{path}: ") for line in lines)

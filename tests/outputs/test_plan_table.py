@@ -1,0 +1,43 @@
+from io import StringIO
+
+from rich.console import Console
+
+from colocate import Gpu, Model, Problem, place
+from colocate.outputs.plan_table import plan_table
+
+
+def drawn(problem, width=120):
+    console = Console(file=StringIO(), width=width)
+    console.print(plan_table(place(problem), width))
+    return console.file.getvalue()
+
+
+def test_one_line_a_gpu_then_the_peak():
+    problem = Problem(
+        [Gpu("big", 80), Gpu("small", 40), Gpu("spare", 24)],
+        [Model("hot", 20, 9, 3), Model("cool", 20, 1, 10), Model("[red]name", 36, 0, 1)],
+    )
+    lines = [line.split() for line in drawn(problem).splitlines() if line.strip()]
+    long, short, none = "█" * 14 + "░" * 6, "█" * 10 + "░" * 10, "░" * 20
+    assert lines[2] == ["big", long, "56", "/", "80", "0.125000", "◀", "hot,", "[red]name"]
+    assert lines[3] == ["small", short, "20", "/", "40", "0.005000", "cool"]
+    assert lines[4] == ["spare", none, "0", "/", "24", "0.000000", "-"]
+    assert " ".join(lines[5]).startswith("peak pressure 0.125000 on big (feasible, by initial_pro")
+
+
+def test_a_full_gpu_and_an_infinite_peak():
+    text = drawn(Problem([Gpu("g", 40)], [Model("m", 40, 1, 1)]))
+    assert "█" * 20 in text
+    assert "peak pressure ∞ on g" in text
+
+
+def test_nothing_is_lost_on_a_narrow_screen():
+    models = [Model(f"model-number-{n}", 1, 1, 1) for n in range(12)]
+    text = drawn(Problem([Gpu("g", 80)], models), width=60)
+    assert all(f"model-number-{n}" in text for n in range(12))
+    assert max(map(len, text.splitlines())) <= 60
+
+
+def test_what_cannot_be_placed_is_a_sentence():
+    text = drawn(Problem([Gpu("g", 40)], [Model("m", 41, 1, 1)]))
+    assert text.startswith("INFEASIBLE: models[0] 'm': size_gb=41, must be at most 40")

@@ -1,0 +1,73 @@
+"""Random small problems, and the truth about them by trying every assignment."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from math import inf
+
+from hypothesis import strategies as st
+
+from colocate import Gpu, Model, Problem
+
+MEMORIES = st.sampled_from([24, 48, 80, 141, 10, 20.5])
+SIZES = st.one_of(
+    st.integers(0, 45), st.sampled_from([80, 40, 24, 12, 0.1, 26.7, 26.6]), st.just(1.5)
+)
+RATES = st.one_of(st.just(0), st.integers(0, 9), st.sampled_from([0.3, 1e-6, 250.0]))
+SLOS = st.sampled_from([1, 3, 5, 7, 9, 0.5])
+
+
+@st.composite
+def problems(draw, max_gpus=4, max_models=7, max_windows=1):
+    windows = draw(st.integers(1, max_windows))
+    gpus = [Gpu(f"g{n}", draw(MEMORIES)) for n in range(draw(st.integers(1, max_gpus)))]
+    models = []
+    for n in range(draw(st.integers(1, max_models))):
+        size = draw(SIZES)
+        if windows == 1:
+            models.append(Model(f"m{n}", size, draw(RATES), draw(SLOS)))
+        else:
+            load = [draw(RATES) / draw(SLOS) for _ in range(windows)]
+            models.append(Model(f"m{n}", size, load=load))
+    return Problem(gpus, models)
+
+
+def optimum(problem):
+    """Return the lowest possible peak pressure, None if nothing fits, by exact enumeration."""
+    best = None
+    gpus, models = problem.gpus, problem.models
+    windows = range(problem.windows)
+    sizes = [Fraction(m.size_gb) for m in models]
+    loads = [[Fraction(m.load[t if len(m.load) > 1 else 0]) for t in windows] for m in models]
+    for assignment in product(range(len(gpus)), repeat=len(models)):
+        value = Fraction(0)
+        for g, gpu in enumerate(gpus):
+            on = [i for i, where in enumerate(assignment) if where == g]
+            free = Fraction(gpu.memory_gb) - sum(sizes[i] for i in on)
+            margin = Fraction(gpu.memory_gb) / 10**11
+            load = max(sum(loads[i][t] for i in on) for t in windows)
+            if free < -margin:
+                value = None
+                break
+            if load > 0:
+                value = max(value, inf if free <= margin else load / free)
+        if value is not None and (best is None or value < best):
+            best = value
+    return best
+
+
+def renamed(problem):
+    """Return the same problem with other names for the models."""
+    count = len(problem.models)
+    models = [replace(m, name=f"z{count - n}") for n, m in enumerate(problem.models)]
+    return Problem(problem.gpus, models)
+
+
+def in_units(problem, size_factor, load_factor):
+    """Return the same problem with sizes and loads in other units."""
+    gpus = [Gpu(g.name, g.memory_gb * size_factor) for g in problem.gpus]
+    models = [
+        Model(m.name, m.size_gb * size_factor, load=[w * load_factor for w in m.load])
+        for m in problem.models
+    ]
+    return Problem(gpus, models)
