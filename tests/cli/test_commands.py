@@ -38,6 +38,7 @@ def test_plan_prints_a_line_a_gpu_and_the_peak():
         "h100-0",
         "h100-1",
         "h100-2",
+        "h100-3",
         "l40s",
     ]
     assert done.stdout.count("◀") == 1
@@ -49,7 +50,7 @@ def test_plan_as_json():
     assert data["status"] == "FEASIBLE"
     assert data["strategy"] == "initial_program"
     assert data["pressure"] == max(data["pressures"].values())
-    assert set(data["pressures"]) == {"h100-0", "h100-1", "h100-2", "l40s"}
+    assert set(data["pressures"]) == {"h100-0", "h100-1", "h100-2", "h100-3", "l40s"}
     assert all(len(gpus) == 1 for gpus in data["placement"].values())
     assert len(data["placement"]) == 12
 
