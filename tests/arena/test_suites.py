@@ -10,7 +10,7 @@ DIGESTS = {
     "tight": "eb35934d74004538",
     "mixed": "0f327bf675992f56",
     "longtail": "5b99298cfe6c2854",
-    "scale": "218f587362aee2d9",
+    "scale": "6f64b0a272381728",
 }
 
 

@@ -152,12 +152,13 @@ def _longtail() -> Iterator[Problem]:
 
 
 def _scale() -> Iterator[Problem]:
-    sizes = {2: (10, 30), 3: (7, 20), 4: (5, 15), 8: (3, 8)}
+    """Sizes in tenths of a GB, half of the memory in all, and rates in hundredths."""
     for gpus in (8, 64, 512, 4096):
-        for models_per_gpu, (low, high) in sizes.items():
-            draw = RandomState(1005 + gpus + models_per_gpu)
+        for models_per_gpu in (2, 3, 4, 8):
+            draw = RandomState(1005 + 10 * gpus + models_per_gpu)
+            low, high = 200 // models_per_gpu, 600 // models_per_gpu
             models = [
-                (int(draw.randint(low, high)), int(draw.randint(1, 10)), int(draw.randint(5, 10)))
+                (draw.randint(low, high) / 10, draw.randint(100, 1000) / 100, draw.randint(5, 10))
                 for _ in range(models_per_gpu * gpus)
             ]
             yield _fleet([MEMORY_GB] * gpus, models)
