@@ -10,7 +10,8 @@ from colocate.arena.suites import Case, load_suite
 from colocate.problem.layout import empty_layout
 from colocate.problem.placement import Placement
 from colocate.problem.verify import verify
-from colocate.solver.construct.exhaustive import Outcome, search_fit
+from colocate.solver.construct.completion import Outcome
+from colocate.solver.construct.exhaustive import search_fit
 from colocate.solver.place import place
 from colocate.solver.prove.volume import volume_bound
 
@@ -63,7 +64,8 @@ def _searched(case: Case, record: Record) -> Record:
         if outcome == Outcome.NONE:
             return record.improved(record.value, target * BELOW, record.who)
         verdict = verify(case.problem, Placement.from_indices(case.problem, layout.gpu_of))
-        assert verdict.valid
+        if not verdict.pressure < record.value:
+            return record
         record = record.improved(verdict.pressure, record.bound, "exhaustive search")
     return record
 

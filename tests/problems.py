@@ -18,17 +18,22 @@ SLOS = st.sampled_from([1, 3, 5, 7, 9, 0.5])
 
 
 @st.composite
-def problems(draw, max_gpus=4, max_models=7, max_windows=1):
+def problems(draw, max_gpus=4, max_models=7, max_windows=1, limited=False):
     windows = draw(st.integers(1, max_windows))
-    gpus = [Gpu(f"g{n}", draw(MEMORIES)) for n in range(draw(st.integers(1, max_gpus)))]
+    gpus = []
+    for n in range(draw(st.integers(1, max_gpus))):
+        limits = {"compute": draw(st.sampled_from([1, 2, 5]))} if limited else {}
+        gpus.append(Gpu(f"g{n}", draw(MEMORIES), draw(st.sampled_from("AB")), limits))
     models = []
     for n in range(draw(st.integers(1, max_models))):
         size = draw(SIZES)
+        amounts = st.sampled_from([0, 0.3, 1])
+        uses = {"compute": {"A": draw(amounts), "B": draw(amounts)}} if limited else {}
         if windows == 1:
-            models.append(Model(f"m{n}", size, draw(RATES), draw(SLOS)))
+            models.append(Model(f"m{n}", size, draw(RATES), draw(SLOS), uses=uses))
         else:
             load = [draw(RATES) / draw(SLOS) for _ in range(windows)]
-            models.append(Model(f"m{n}", size, load=load))
+            models.append(Model(f"m{n}", size, load=load, uses=uses))
     return Problem(gpus, models)
 
 
@@ -46,7 +51,7 @@ def optimum(problem):
             free = Fraction(gpu.memory_gb) - sum(sizes[i] for i in on)
             margin = Fraction(gpu.memory_gb) / 10**11
             load = max(sum(loads[i][t] for i in on) for t in windows)
-            if free < -margin:
+            if free < -margin or not within_limits(gpu, [models[i] for i in on]):
                 value = None
                 break
             if load > 0:
@@ -54,6 +59,14 @@ def optimum(problem):
         if value is not None and (best is None or value < best):
             best = value
     return best
+
+
+def within_limits(gpu, models):
+    """Whether the models respect the further limits of a GPU."""
+    return all(
+        sum(Fraction(str(dict(dict(m.uses)[resource])[gpu.kind])) for m in models) <= limit
+        for resource, limit in gpu.limits
+    )
 
 
 def renamed(problem):
@@ -65,7 +78,7 @@ def renamed(problem):
 
 def in_units(problem, size_factor, load_factor):
     """Return the same problem with sizes and loads in other units."""
-    gpus = [Gpu(g.name, g.memory_gb * size_factor) for g in problem.gpus]
+    gpus = [Gpu(g.name, g.memory_gb * size_factor, g.kind) for g in problem.gpus]
     models = [
         Model(m.name, m.size_gb * size_factor, load=[w * load_factor for w in m.load])
         for m in problem.models

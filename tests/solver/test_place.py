@@ -2,7 +2,7 @@ from math import inf
 
 import pytest
 
-from colocate import STRATEGIES, Gpu, Model, Problem, Status, place
+from colocate import STRATEGIES, Gpu, InputError, Model, Problem, Status, place
 
 each_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 
@@ -90,6 +90,11 @@ def test_the_seed_decides():
     one = place(problem, "binary_bfd_sa", 1)
     assert one.placement == place(problem, "binary_bfd_sa", 1).placement
     assert any(one.placement != place(problem, "binary_bfd_sa", s).placement for s in range(2, 6))
+
+
+def test_a_negative_seed_is_refused():
+    with pytest.raises(InputError, match="seed=-1, must be a whole number >= 0"):
+        place(Problem([Gpu("g", 80)], [Model("m", 20, 3, 6)]), seed=-1)
 
 
 def test_plan_prints_itself_and_goes_to_plain_data():

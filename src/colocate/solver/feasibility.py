@@ -3,7 +3,8 @@
 from colocate.problem.layout import NOWHERE, empty_layout, fits
 from colocate.problem.pressure import within
 from colocate.problem.problem import Problem
-from colocate.solver.construct.exhaustive import Outcome, search_fit
+from colocate.solver.construct.completion import Outcome
+from colocate.solver.construct.exhaustive import search_fit
 
 NODES = 200_000
 

@@ -5,6 +5,7 @@ from time import perf_counter
 
 import numpy as np
 
+from colocate.errors import InputError
 from colocate.problem.instance import Ints, canonical
 from colocate.problem.placement import Placement
 from colocate.problem.pressure import pressures
@@ -35,6 +36,8 @@ def place(problem: Problem, strategy: str | Strategy = "initial_program", seed: 
         Feasible with a placement that the independent checker has confirmed, or infeasible or
         unknown with the reason.
     """
+    if seed < 0:
+        raise InputError(f"seed={seed}, must be a whole number >= 0")
     started = perf_counter()
     chosen = find_strategy(strategy) if isinstance(strategy, str) else strategy
     plan = _plan(problem, chosen, seed)

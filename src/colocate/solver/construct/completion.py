@@ -1,0 +1,343 @@
+"""Bin completion: exact search for a placement of some models on some GPUs under a target.
+
+GPUs are filled one after the other. The largest model not yet placed opens one, and every way to
+complete it is tried, under three rules that lose no placement:
+
+- A GPU is closed only when no model left would still fit: moving one there never hurts.
+- What closed GPUs leave unused, in any window, may not add up to more than all GPUs together can
+  spare.
+- Of equal GPUs the first is opened, and of equal models the first is taken.
+
+The idea is that of Gent (1998) and Korf (2002) for bin packing; here GPUs may differ, load has
+windows, and further resources are limited.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from colocate.problem.instance import FIT, Floats, Instance, Ints
+from colocate.problem.kernel import kernel
+from colocate.problem.layout import NOWHERE
+from colocate.problem.pressure import within
+from colocate.solver.construct.orders import descending
+
+
+class Outcome(IntEnum):
+    """How a search ended."""
+
+    NONE = 0
+    """It is proven that there is no placement."""
+    FOUND = 1
+    UNDECIDED = 2
+    """The limit on nodes was reached."""
+
+
+class Task(NamedTuple):
+    """Models, largest first, to be placed on GPUs, in virtual sizes."""
+
+    models: Ints
+    """models[n]: indices into the instance."""
+    gpus: Ints
+    """gpus[g]: indices into the instance."""
+    need: Floats
+    """need[n, T]: virtual sizes."""
+    room: Floats
+    """room[g, T]: virtual capacities, generous by the tolerance of a fit."""
+
+
+class State(NamedTuple):
+    """Where the search is."""
+
+    place: Ints
+    """place[n]: the GPU of a model, by its index in the task, or NOWHERE."""
+    opened: Ints
+    """opened[g]: 1 if a GPU is being filled or closed."""
+    left: Floats
+    """left[g, T]: virtual capacity left."""
+    use: Floats
+    """use[g, R]: use of further resources."""
+    waste: Floats
+    """waste[T]: what may still be left unused by the GPUs to be closed."""
+
+
+class Trail(NamedTuple):
+    """The decisions that led to the state, one frame each, with what was before them."""
+
+    opening: Ints
+    """opening[d]: 1 if the frame opens a GPU, 0 if it goes on filling one."""
+    placed: Ints
+    """placed[d]: how many models are placed when the frame is entered."""
+    gpu: Ints
+    """gpu[d]: the GPU opened or filled."""
+    cursor: Ints
+    """cursor[d]: the next alternative to try."""
+    taken: Ints
+    """taken[d]: the model placed or, past the last one, closing; NOWHERE between alternatives."""
+    left: Floats
+    """left[d, T]: what the GPU had left before."""
+    use: Floats
+    """use[d, R]: what it used before."""
+    waste: Floats
+    """waste[d, T]: what might be left unused before."""
+
+
+@kernel
+def virtual_size(instance: Instance, model: int, window: int, target: float) -> float:
+    """Return `load + target size`, or the size itself if the target is infinite."""
+    size = float(instance.size[model])
+    return size if np.isinf(target) else target * size + float(instance.load[model, window])
+
+
+@kernel
+def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Task:
+    """State a search in virtual sizes; an infinite target counts memory alone."""
+    windows = instance.load.shape[1]
+    scale = 1.0 if np.isinf(target) else target
+    largest = np.empty(models.shape[0])
+    for place in range(models.shape[0]):
+        largest[place] = virtual_size(instance, models[place], 0, target)
+        for window in range(1, windows):
+            largest[place] = max(
+                largest[place], virtual_size(instance, models[place], window, target)
+            )
+    order = descending(largest, largest)
+    need = np.empty((models.shape[0], windows))
+    for place in range(models.shape[0]):
+        order[place] = models[order[place]]
+        for window in range(windows):
+            need[place, window] = virtual_size(instance, order[place], window, target)
+    room = np.empty((gpus.shape[0], windows))
+    for place in range(gpus.shape[0]):
+        for window in range(windows):
+            room[place, window] = scale * instance.capacity[gpus[place]] * (1.0 + FIT)
+    return Task(order, gpus, need, room)
+
+
+@kernel
+def start_state(instance: Instance, task: Task) -> State:
+    """Return the state with nothing placed."""
+    waste = np.empty(task.room.shape[1])
+    for window in range(waste.shape[0]):
+        waste[window] = 0.0
+        for gpu in range(task.gpus.shape[0]):
+            waste[window] += task.room[gpu, window] * (1.0 + FIT)
+        for model in range(task.models.shape[0]):
+            waste[window] -= task.need[model, window]
+    return State(
+        np.full(task.models.shape[0], NOWHERE),
+        np.zeros(task.gpus.shape[0], np.int64),
+        task.room.copy(),
+        np.zeros((task.gpus.shape[0], instance.limit.shape[1])),
+        waste,
+    )
+
+
+@kernel
+def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
+    """Say whether a model fits in what is left of a GPU."""
+    for window in range(task.need.shape[1]):
+        if task.need[model, window] > state.left[gpu, window]:
+            return False
+    kind = instance.kind[task.gpus[gpu]]
+    for resource in range(instance.limit.shape[1]):
+        use = state.use[gpu, resource] + instance.use[kind, task.models[model], resource]
+        if not within(use, instance.limit[task.gpus[gpu], resource]):
+            return False
+    return True
+
+
+@kernel
+def empty_trail(frames: int, windows: int, resources: int) -> Trail:
+    """Return a trail whose first frame opens a GPU."""
+    opening = np.zeros(frames, np.int64)
+    opening[0] = 1
+    return Trail(
+        opening,
+        np.zeros(frames, np.int64),
+        np.full(frames, NOWHERE),
+        np.zeros(frames, np.int64),
+        np.full(frames, NOWHERE),
+        np.empty((frames, windows)),
+        np.empty((frames, resources)),
+        np.empty((frames, windows)),
+    )
+
+
+@kernel
+def take_model(
+    instance: Instance, task: Task, state: State, trail: Trail, depth: int, model: int
+) -> None:
+    """Place a model on the GPU of the frame."""
+    gpu = trail.gpu[depth]
+    kind = instance.kind[task.gpus[gpu]]
+    for window in range(task.need.shape[1]):
+        trail.left[depth, window] = state.left[gpu, window]
+        state.left[gpu, window] -= task.need[model, window]
+    for resource in range(instance.limit.shape[1]):
+        trail.use[depth, resource] = state.use[gpu, resource]
+        state.use[gpu, resource] += instance.use[kind, task.models[model], resource]
+    state.place[model] = gpu
+    trail.taken[depth] = model
+
+
+@kernel
+def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
+    """Take back the alternative that a frame has taken, if any."""
+    taken = trail.taken[depth]
+    if taken == NOWHERE:
+        return
+    trail.taken[depth] = NOWHERE
+    if taken == task.models.shape[0]:
+        for window in range(task.need.shape[1]):
+            state.waste[window] = trail.waste[depth, window]
+        return
+    gpu = trail.gpu[depth]
+    state.place[taken] = NOWHERE
+    for window in range(task.need.shape[1]):
+        state.left[gpu, window] = trail.left[depth, window]
+    for resource in range(state.use.shape[1]):
+        state.use[gpu, resource] = trail.use[depth, resource]
+    if trail.opening[depth]:
+        state.opened[gpu] = 0
+
+
+@kernel
+def first_of_its_like(instance: Instance, task: Task, state: State, gpu: int) -> bool:
+    """Say whether no unopened GPU with a lower index is like this one."""
+    one = task.gpus[gpu]
+    for place in range(gpu):
+        other = task.gpus[place]
+        if state.opened[place] or instance.capacity[other] != instance.capacity[one]:
+            continue
+        same = instance.kind[other] == instance.kind[one]
+        for resource in range(instance.limit.shape[1]):
+            same = same and instance.limit[other, resource] == instance.limit[one, resource]
+        if same:
+            return False
+    return True
+
+
+@kernel
+def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
+    """Open the next GPU for the largest model left; False when all have been tried."""
+    model = 0
+    while state.place[model] != NOWHERE:
+        model += 1
+    for gpu in range(trail.cursor[depth], task.gpus.shape[0]):
+        if (
+            not state.opened[gpu]
+            and has_room(instance, task, state, model, gpu)
+            and first_of_its_like(instance, task, state, gpu)
+        ):
+            trail.cursor[depth] = gpu + 1
+            trail.gpu[depth] = gpu
+            state.opened[gpu] = 1
+            take_model(instance, task, state, trail, depth, model)
+            return True
+    return False
+
+
+@kernel
+def alike(instance: Instance, task: Task, one: int, other: int) -> bool:
+    """Say whether two models are interchangeable."""
+    for window in range(task.need.shape[1]):
+        if task.need[one, window] != task.need[other, window]:
+            return False
+    for resource in range(instance.limit.shape[1]):
+        for kind in range(instance.use.shape[0]):
+            if (
+                instance.use[kind, task.models[one], resource]
+                != instance.use[kind, task.models[other], resource]
+            ):
+                return False
+    return True
+
+
+@kernel
+def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
+    """Say whether a GPU may be closed: nothing left fits, and it leaves no more than it may."""
+    for window in range(task.need.shape[1]):
+        if state.left[gpu, window] > state.waste[window]:
+            return False
+    for model in range(task.models.shape[0] - 1, -1, -1):
+        if state.place[model] == NOWHERE and has_room(instance, task, state, model, gpu):
+            return False
+    return True
+
+
+@kernel
+def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
+    """Add the next model to the GPU, or close it when all were tried; False after that."""
+    gpu = trail.gpu[depth]
+    models = task.models.shape[0]
+    for model in range(trail.cursor[depth], models):
+        if state.place[model] == NOWHERE and has_room(instance, task, state, model, gpu):
+            following = model + 1
+            while following < models and alike(instance, task, model, following):
+                following += 1
+            trail.cursor[depth] = following
+            take_model(instance, task, state, trail, depth, model)
+            return True
+    if trail.cursor[depth] <= models and closable(instance, task, state, gpu):
+        trail.cursor[depth] = models + 1
+        for window in range(task.need.shape[1]):
+            trail.waste[depth, window] = state.waste[window]
+            state.waste[window] -= state.left[gpu, window]
+        trail.taken[depth] = models
+        return True
+    return False
+
+
+@kernel
+def enter(task: Task, trail: Trail, depth: int) -> None:
+    """Set up the frame that follows the alternative taken in the one above."""
+    above = depth - 1
+    closed = trail.taken[above] == task.models.shape[0]
+    trail.opening[depth] = 1 if closed else 0
+    trail.placed[depth] = trail.placed[above] + (0 if closed else 1)
+    trail.gpu[depth] = NOWHERE if closed else trail.gpu[above]
+    trail.cursor[depth] = 0 if closed else trail.taken[above] + 1
+    trail.taken[depth] = NOWHERE
+
+
+@kernel
+def complete(
+    instance: Instance, models: Ints, gpus: Ints, target: float, nodes: int
+) -> tuple[int, Ints, Ints]:
+    """Search for a placement of `models` on `gpus` with no pressure above the target.
+
+    Returns the outcome and, if one was found, models and their GPUs in the same order. A
+    pressure may exceed the target by what the tolerance of a fit allows.
+    """
+    task = make_task(instance, models, gpus, target)
+    state = start_state(instance, task)
+    frames = models.shape[0] + gpus.shape[0] + 2
+    trail = empty_trail(frames, task.need.shape[1], instance.limit.shape[1])
+    outcome: int = Outcome.NONE
+    depth = 0 if state.waste.min() >= 0.0 else -1
+    visited = 0
+    while depth >= 0:
+        undo(task, state, trail, depth)
+        if trail.opening[depth]:
+            advanced = open_next(instance, task, state, trail, depth)
+        else:
+            advanced = fill_next(instance, task, state, trail, depth)
+        if not advanced:
+            depth -= 1
+            continue
+        visited += 1
+        depth += 1
+        enter(task, trail, depth)
+        if trail.placed[depth] == models.shape[0]:
+            outcome = Outcome.FOUND
+            break
+        if visited >= nodes:
+            outcome = Outcome.UNDECIDED
+            break
+    homes = np.full(models.shape[0], NOWHERE)
+    if outcome == Outcome.FOUND:
+        for place in range(models.shape[0]):
+            homes[place] = gpus[state.place[place]]
+    return outcome, task.models, homes
