@@ -71,7 +71,7 @@ def canonical(instance: Instance) -> Instance:
 
     The values are rounded to 40 bits, so that the same fleet written in other units gives the
     same bits, and therefore the same placement, whatever a strategy does with them. Capacities
-    are taken back by half the tolerance of a fit, so that what fits here fits the original too.
+    and limits are taken back by half the tolerance of a fit, so that what fits here fits there.
     """
     size_unit = instance.capacity.max()
     load_unit = instance.load.sum(axis=0).max() or 1.0
@@ -80,6 +80,7 @@ def canonical(instance: Instance) -> Instance:
             size=_rounded(instance.size / size_unit),
             load=_rounded(instance.load / load_unit),
             capacity=_rounded(instance.capacity / size_unit) * (1.0 - FIT / 2),
+            limit=instance.limit * (1.0 - FIT / 2),
         )
     )
 

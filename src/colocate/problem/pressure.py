@@ -2,13 +2,13 @@
 
     pressure = max over windows of sum(load) / (capacity - sum(size))
 
-`pressure` is the formula, `pressures` the full evaluation of a placement, and
-`layout.pressure_after` the same formula after one change.
+`pressure` is the formula. `layout.add_up` evaluates it in full from the models of a GPU,
+`layout.pressure_after` after one change.
 """
 
 import numpy as np
 
-from colocate.problem.instance import FIT, Floats, Instance, Ints
+from colocate.problem.instance import FIT, Floats
 from colocate.problem.kernel import kernel
 
 TIE = 1e-9
@@ -45,19 +45,3 @@ def pressure(load: float, used: float, capacity: float) -> float:
     if free <= capacity * FIT:
         return np.inf
     return load / free
-
-
-@kernel
-def pressures(instance: Instance, gpu_of: Ints) -> Floats:
-    """Return the pressure of every GPU under an assignment of models to GPUs."""
-    gpus = instance.capacity.shape[0]
-    used = np.zeros(gpus)
-    load = np.zeros((gpus, instance.load.shape[1]))
-    for model in range(gpu_of.shape[0]):
-        used[gpu_of[model]] += instance.size[model]
-        for window in range(instance.load.shape[1]):
-            load[gpu_of[model], window] += instance.load[model, window]
-    result = np.empty(gpus)
-    for gpu in range(gpus):
-        result[gpu] = pressure(peak_load(load, gpu), used[gpu], instance.capacity[gpu])
-    return result

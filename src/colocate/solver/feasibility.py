@@ -1,10 +1,11 @@
-"""Proofs that a problem has no placement at all."""
+"""What can be said when no placement was found: none exists, here is one, or nothing."""
 
-from colocate.problem.layout import NOWHERE, empty_layout, fits
-from colocate.problem.pressure import within
+import numpy as np
+
+from colocate.problem.instance import Ints
+from colocate.problem.layout import NOWHERE
 from colocate.problem.problem import Problem
-from colocate.solver.construct.completion import Outcome
-from colocate.solver.construct.exhaustive import search_fit
+from colocate.solver.construct.completion import GENEROUS, Outcome, complete
 
 NODES = 200_000
 
@@ -12,13 +13,11 @@ NODES = 200_000
 def obvious_obstacle(problem: Problem) -> str | None:
     """Return why no placement can exist, if one look at the sums shows it."""
     instance = problem.instance
-    empty = empty_layout(instance)
-    gpus = range(len(problem.gpus))
-    for number in range(len(problem.models)):
-        if not any(fits(instance, empty, gpu, NOWHERE, number) for gpu in gpus):
-            return _too_large(problem, number)
+    homeless = next((n for n in range(len(problem.models)) if not _has_a_home(problem, n)), None)
+    if homeless is not None:
+        return _too_large(problem, homeless)
     needed, memory = instance.size.sum(), instance.capacity.sum()
-    if not within(needed, memory):
+    if needed > memory * GENEROUS:
         return (
             f"models: size_gb adds up to {needed:g}, "
             f"must be at most {memory:g} (the memory of all GPUs)"
@@ -26,16 +25,22 @@ def obvious_obstacle(problem: Problem) -> str | None:
     return None
 
 
-def hidden_obstacle(problem: Problem) -> str | None:
-    """Return why no placement can exist, if a bounded exhaustive search shows it."""
+def search_in_memory(problem: Problem) -> tuple[Outcome, Ints]:
+    """Search all ways to fit the models, up to a limit, with no regard to pressure."""
+    everything = np.arange(len(problem.models))
+    everywhere = np.arange(len(problem.gpus))
+    outcome, models, gpus = complete(problem.instance, everything, everywhere, np.inf, NODES)
+    gpu_of = np.full_like(everything, NOWHERE)
+    gpu_of[models] = gpus
+    return Outcome(outcome), gpu_of
+
+
+def _has_a_home(problem: Problem, model: int) -> bool:
+    """Say whether some GPU could take the model if it were empty."""
     instance = problem.instance
-    outcome = search_fit(instance, empty_layout(instance), float("inf"), NODES)
-    if outcome != Outcome.NONE:
-        return None
-    return (
-        f"models: no way to put the {len(problem.models)} models on the {len(problem.gpus)} GPUs "
-        "respects their memory and limits (all were searched)"
-    )
+    roomy = instance.size[model] <= instance.capacity * GENEROUS
+    use = instance.use[instance.kind, model]
+    return bool(np.any(roomy & np.all(use <= instance.limit * GENEROUS, axis=1)))
 
 
 def _too_large(problem: Problem, number: int) -> str:

@@ -8,11 +8,11 @@ import numpy as np
 from colocate.errors import InputError
 from colocate.problem.instance import Ints, canonical
 from colocate.problem.placement import Placement
-from colocate.problem.pressure import pressures
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
+from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.exhaustive import Exhaustive
-from colocate.solver.feasibility import hidden_obstacle, obvious_obstacle
+from colocate.solver.feasibility import obvious_obstacle, search_in_memory
 from colocate.solver.plan import Plan, Status
 from colocate.solver.strategies import find_strategy
 from colocate.solver.strategy import Strategy
@@ -55,9 +55,21 @@ def _plan(problem: Problem, strategy: Strategy, seed: int) -> Plan:
     gpu_of = rescue.run(instance, np.random.default_rng(seed))
     if gpu_of is not None:
         return _feasible(problem, gpu_of, f"{strategy.name} found no room; searched for a start")
-    if obstacle := hidden_obstacle(problem):
-        return Plan(problem, Status.INFEASIBLE, reason=obstacle)
-    return Plan(problem, Status.UNKNOWN, reason=f"{strategy.name} found no room for every model")
+    return _last_resort(problem, f"{strategy.name} found no room for every model")
+
+
+def _last_resort(problem: Problem, reason: str) -> Plan:
+    """Search the numbers as given, by memory alone: a placement, a proof, or neither."""
+    outcome, gpu_of = search_in_memory(problem)
+    if outcome is Outcome.NONE:
+        reason = (
+            f"models: no way to put the {len(problem.models)} models on the "
+            f"{len(problem.gpus)} GPUs respects their memory and limits (all were searched)"
+        )
+        return Plan(problem, Status.INFEASIBLE, reason=reason)
+    if outcome is Outcome.FOUND and verify(problem, Placement.from_indices(problem, gpu_of)).valid:
+        return _feasible(problem, gpu_of, f"{reason}; placed by memory alone")
+    return Plan(problem, Status.UNKNOWN, reason=reason)
 
 
 def _feasible(problem: Problem, gpu_of: Ints, reason: str = "") -> Plan:
@@ -65,6 +77,4 @@ def _feasible(problem: Problem, gpu_of: Ints, reason: str = "") -> Plan:
     verdict = verify(problem, placement)
     if not verdict.valid:
         raise AssertionError(f"a strategy broke a rule: {'; '.join(verdict.faults)}")
-    values = pressures(problem.instance, gpu_of).tolist()
-    by_gpu = {gpu.name: value for gpu, value in zip(problem.gpus, values, strict=True)}
-    return Plan(problem, Status.FEASIBLE, placement, by_gpu, reason)
+    return Plan(problem, Status.FEASIBLE, placement, verdict.pressures, reason)

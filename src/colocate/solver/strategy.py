@@ -8,6 +8,7 @@ from numpy.random import Generator
 
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.layout import Layout, arrange, empty_layout
+from colocate.problem.pressure import lower
 
 
 class Constructor(Protocol):
@@ -44,14 +45,15 @@ class Strategy:
     def run(self, instance: Instance, rng: Generator) -> Ints | None:
         """Return a GPU for every model, or None if no start found room for all of them."""
         layout = empty_layout(instance)
-        candidates: list[tuple[tuple[float, float, float], Ints]] = []
+        best: Ints | None = None
+        rating: tuple[float, ...] = ()
         for start in self.starts:
             if start.construct(instance, layout):
                 _improve(self.each, instance, layout, rng)
-                candidates.append((_rating(layout.pressure), layout.gpu_of.copy()))
-        if not candidates:
+                if best is None or _is_better(_rating(layout.pressure), rating):
+                    best, rating = layout.gpu_of.copy(), _rating(layout.pressure)
+        if best is None:
             return None
-        _, best = min(candidates, key=lambda candidate: candidate[0])
         arrange(instance, layout, best)
         _improve(self.finish, instance, layout, rng)
         return layout.gpu_of
@@ -62,6 +64,14 @@ def _improve(
 ) -> None:
     for block in blocks:
         block.improve(instance, layout, rng)
+
+
+def _is_better(rating: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    """Compare figure by figure; what differs by rounding alone is equal."""
+    for mine, theirs in zip(rating, other, strict=True):
+        if lower(mine, theirs) or lower(theirs, mine):
+            return mine < theirs
+    return False
 
 
 def _rating(pressures: Floats) -> tuple[float, float, float]:

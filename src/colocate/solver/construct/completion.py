@@ -20,8 +20,10 @@ import numpy as np
 from colocate.problem.instance import FIT, Floats, Instance, Ints
 from colocate.problem.kernel import kernel
 from colocate.problem.layout import NOWHERE
-from colocate.problem.pressure import within
 from colocate.solver.construct.orders import descending
+
+GENEROUS = 1.0 + 2.0 * FIT
+"""What is searched is a little more than what fits, so that rounding loses no placement."""
 
 
 class Outcome(IntEnum):
@@ -44,7 +46,7 @@ class Task(NamedTuple):
     need: Floats
     """need[n, T]: virtual sizes."""
     room: Floats
-    """room[g, T]: virtual capacities, generous by the tolerance of a fit."""
+    """room[g, T]: virtual capacities, a little generous."""
 
 
 class State(NamedTuple):
@@ -111,7 +113,7 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
     room = np.empty((gpus.shape[0], windows))
     for place in range(gpus.shape[0]):
         for window in range(windows):
-            room[place, window] = scale * instance.capacity[gpus[place]] * (1.0 + FIT)
+            room[place, window] = scale * instance.capacity[gpus[place]] * GENEROUS
     return Task(order, gpus, need, room)
 
 
@@ -122,7 +124,7 @@ def start_state(instance: Instance, task: Task) -> State:
     for window in range(waste.shape[0]):
         waste[window] = 0.0
         for gpu in range(task.gpus.shape[0]):
-            waste[window] += task.room[gpu, window] * (1.0 + FIT)
+            waste[window] += task.room[gpu, window] * GENEROUS
         for model in range(task.models.shape[0]):
             waste[window] -= task.need[model, window]
     return State(
@@ -143,7 +145,7 @@ def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int)
     kind = instance.kind[task.gpus[gpu]]
     for resource in range(instance.limit.shape[1]):
         use = state.use[gpu, resource] + instance.use[kind, task.models[model], resource]
-        if not within(use, instance.limit[task.gpus[gpu], resource]):
+        if use > instance.limit[task.gpus[gpu], resource] * GENEROUS:
             return False
     return True
 
@@ -308,8 +310,8 @@ def complete(
 ) -> tuple[int, Ints, Ints]:
     """Search for a placement of `models` on `gpus` with no pressure above the target.
 
-    Returns the outcome and, if one was found, models and their GPUs in the same order. A
-    pressure may exceed the target by what the tolerance of a fit allows.
+    Returns the outcome and, if one was found, models and their GPUs in the same order. It is
+    generous by more than rounding: whether it fits must be checked, that there is none need not.
     """
     task = make_task(instance, models, gpus, target)
     state = start_state(instance, task)

@@ -6,7 +6,7 @@ import numpy as np
 
 from colocate.problem.instance import Instance
 from colocate.problem.kernel import kernel
-from colocate.problem.layout import Layout, clear, put
+from colocate.problem.layout import NOWHERE, Layout, clear, fits, put
 from colocate.solver.construct.completion import Outcome, complete
 from colocate.solver.prove.volume import volume_bound
 
@@ -30,7 +30,10 @@ class Exhaustive(NamedTuple):
 
 @kernel
 def search_fit(instance: Instance, layout: Layout, target: float, nodes: int) -> int:
-    """Fill the layout with any placement at the target, or show that there is none."""
+    """Fill the layout with any placement at the target, or show that there is none.
+
+    What was found but fits only by the generosity of the search counts as undecided.
+    """
     clear(layout)
     everything = np.arange(instance.size.shape[0])
     everywhere = np.arange(instance.capacity.shape[0])
@@ -38,4 +41,7 @@ def search_fit(instance: Instance, layout: Layout, target: float, nodes: int) ->
     if outcome == Outcome.FOUND:
         for place in range(models.shape[0]):
             put(instance, layout, models[place], gpus[place])
+        for gpu in range(instance.capacity.shape[0]):
+            if not fits(instance, layout, gpu, NOWHERE, NOWHERE):
+                return Outcome.UNDECIDED
     return outcome

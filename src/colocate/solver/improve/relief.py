@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from colocate.problem.instance import Instance
+from colocate.problem.instance import Instance, Ints
 from colocate.problem.kernel import kernel
 from colocate.problem.layout import NOWHERE, Layout
-from colocate.problem.pressure import peak_load
+from colocate.problem.pressure import lower, peak_load
 from colocate.solver.improve.bottleneck import highest_gpu, second_highest_gpu
 from colocate.solver.improve.descent import Move, beats, make_move, no_move, rated_move
 
@@ -57,6 +57,25 @@ def stricter(option: Move, best: Move, peak: float) -> Move:
 
 
 @kernel
+def lowest_gpus(layout: Layout, source: int, count: int) -> Ints:
+    """Return the GPUs with the lowest pressures other than `source`, at most `count`."""
+    gpus = layout.pressure.shape[0]
+    chosen = np.empty(min(count, gpus - 1), np.int64)
+    taken = np.zeros(gpus, np.bool_)
+    taken[source] = True
+    for rank in range(chosen.shape[0]):
+        best = NOWHERE
+        for gpu in range(gpus):
+            if not taken[gpu] and (
+                best == NOWHERE or lower(layout.pressure[gpu], layout.pressure[best])
+            ):
+                best = gpu
+        chosen[rank] = best
+        taken[best] = True
+    return chosen
+
+
+@kernel
 def is_heavy(instance: Instance, layout: Layout, model: int, pool: int) -> bool:
     """Say whether a model is in the pool of its GPU: half of it by load, the rest by size."""
     heavier = 0
@@ -81,15 +100,14 @@ def relieve_peak(instance: Instance, layout: Layout, rule: PeakRelief) -> None:
     """Make the best donation off the highest GPU, once a pass."""
     for _ in range(rule.passes):
         source = highest_gpu(layout)
-        targets = np.argsort(layout.pressure, kind="mergesort")
+        targets = lowest_gpus(layout, source, rule.targets)
         best = no_move()
         model = layout.first[source]
         while model != NOWHERE:
             if is_heavy(instance, layout, model, rule.pool):
-                for rank in range(min(rule.targets, targets.shape[0])):
-                    if targets[rank] != source:
-                        option = rated_move(instance, layout, model, targets[rank], NOWHERE)
-                        best = stricter(option, best, layout.pressure[source])
+                for gpu in targets:
+                    option = rated_move(instance, layout, model, gpu, NOWHERE)
+                    best = stricter(option, best, layout.pressure[source])
             model = layout.after[model]
         if best.model == NOWHERE:
             return
