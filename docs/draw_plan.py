@@ -1,6 +1,7 @@
 """Draw the plan of the example fleet as docs/plan.svg, the picture in the README."""
 
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -16,8 +17,9 @@ WIDTH = 135
 
 def main() -> None:
     console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True)
+    plan = place(read_fleet(EXAMPLE), "five_recommendations")
     console.print("$ colocate plan examples/fleet.yaml", highlight=False)
-    console.print(plan_table(place(read_fleet(EXAMPLE), "five_recommendations"), WIDTH))
+    console.print(plan_table(replace(plan, seconds=0.0), WIDTH))
     svg = console.export_svg(title="colocate", unique_id="plan")
     fonts_from_afar = re.compile(r"@font-face \{.*?\}", re.DOTALL)
     (HERE / "plan.svg").write_text(fonts_from_afar.sub("", svg), encoding="utf-8")

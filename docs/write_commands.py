@@ -15,7 +15,7 @@ INTRODUCTION = """# Commands
 Written from `colocate --help` by `make commands`.
 
 Results go to stdout, notes and progress to stderr. Exit codes: 0 done, 1 fault, 2 usage,
-3 bad input, 4 proven infeasible, 5 nothing feasible found.
+3 bad input, 4 proven infeasible, 5 nothing feasible found, 130 interrupted.
 """
 
 

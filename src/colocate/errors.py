@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Self
 
+MOST_NAMES = 6
+
 
 class ColocateError(Exception):
     """The root of all errors raised by colocate."""
@@ -21,7 +23,8 @@ class UnknownNameError(InputError):
         """Say which names there are, or which one was probably meant."""
         names = list(known)
         near = get_close_matches(name, names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"must be one of: {', '.join(names)}"
+        some = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+        hint = f"did you mean {near[0]!r}?" if near else f"must be one of: {some}"
         return cls(f"{kind}={name!r} is not known, {hint}")
 
 

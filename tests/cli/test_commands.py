@@ -146,7 +146,7 @@ def test_bench_prints_scores_and_cases():
 def test_the_first_start_says_that_it_compiles_and_the_second_does_not(tmp_path):
     cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
     first = run("plan", EXAMPLE, "--strategy", "initial_program", **cache)
-    assert first.stderr == "compiling kernels, once: the next start will be quick\n"
+    assert first.stderr == "compiling kernels, kept for the next start\n"
     second = run("plan", EXAMPLE, "--strategy", "initial_program", **cache)
     assert second.stderr == ""
 

@@ -14,7 +14,7 @@ from colocate.arena.score import Score
 def score_table(scores: Sequence[Score]) -> Table:
     """Draw one line a strategy."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("strategy", overflow="fold")
+    table.add_column("strategy", overflow="fold", min_width=20)
     for heading in ("score", "ratio", "valid", "worst case", "its ratio", "time"):
         table.add_column(heading, justify="right", no_wrap=True)
     for score in scores:

@@ -1,6 +1,6 @@
 """Our own program in the form of the public benchmark, to import in place of another."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 from colocate.errors import InfeasibleError, InputError, NothingFoundError
@@ -32,7 +32,7 @@ AnyModel = TypeVar("AnyModel", bound=BenchmarkModel)
 
 
 def compute_model_placement(
-    gpu_num: int, models: Sequence[AnyModel], gpu_memory: float = 80
+    gpu_num: int, models: Iterable[AnyModel], gpu_memory: float = 80
 ) -> dict[int, list[AnyModel]]:
     """Place models on `gpu_num` GPUs of `gpu_memory` GB each.
 
@@ -58,18 +58,19 @@ def compute_model_placement(
     if gpu_num < 1:
         raise InputError(f"gpu_num={gpu_num}, must be at least 1")
     placement: dict[int, list[AnyModel]] = {gpu: [] for gpu in range(gpu_num)}
-    if not models:
+    objects = list(models)
+    if not objects:
         return placement
     gpus = [Gpu(str(gpu), gpu_memory) for gpu in placement]
     named = [
         Model(str(number), model.model_size, model.req_rate, model.slo)
-        for number, model in enumerate(models)
+        for number, model in enumerate(objects)
     ]
     plan = place(Problem(tuple(gpus), tuple(named)), STRONGEST)
     if plan.status is Status.INFEASIBLE:
         raise InfeasibleError(plan.reason)
     if not plan.placement:
         raise NothingFoundError(plan.reason)
-    for number, model in enumerate(models):
+    for number, model in enumerate(objects):
         placement[int(plan.placement[str(number)][0])].append(model)
     return placement

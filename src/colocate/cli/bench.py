@@ -7,10 +7,15 @@ import typer
 
 
 def bench(
-    suite: Annotated[str, typer.Argument(help="adrs, idle, tight, mixed, longtail or scale.")],
+    suite: Annotated[
+        str, typer.Argument(help="adrs, idle, tight, mixed, longtail, or scale (minutes).")
+    ],
     strategy: Annotated[
         list[str] | None,
-        typer.Option(help="A strategy, several by repeating the option, or `all`."),
+        typer.Option(
+            help="A strategy, several by repeating the option, or `all`. "
+            "By default initial_program and the strongest."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
     cases: Annotated[bool, typer.Option("--cases", help="Print every case too.")] = False,
@@ -23,10 +28,11 @@ def bench(
     from colocate.arena.score import score_strategy
     from colocate.arena.suites import load_suite
     from colocate.cli.compiling import say_when_compiling
-    from colocate.outputs.console import notes, results
+    from colocate.outputs.console import notes, show
     from colocate.solver.strategies import STRATEGIES, STRONGEST, find_strategy
 
-    names = list(STRATEGIES) if strategy == ["all"] else strategy or ["initial_program", STRONGEST]
+    asked = strategy or ["initial_program", STRONGEST]
+    names = list(STRATEGIES) if "all" in asked else list(dict.fromkeys(asked))
     chosen = [find_strategy(name) for name in names]
     loaded = load_suite(suite)
     say_when_compiling()
@@ -45,7 +51,4 @@ def bench(
         }
         typer.echo(json.dumps(document, indent=2, allow_nan=False))
         return
-    console = results()
-    for score in scores if cases else ():
-        console.print(case_table(score))
-    console.print(score_table(scores))
+    show(*(case_table(score) for score in scores if cases), score_table(scores))

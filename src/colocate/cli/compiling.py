@@ -19,7 +19,7 @@ class _Note(event.Listener):
         function = event.data["dispatcher"].py_func
         if not self.said and function.__module__.startswith(KERNELS):
             self.said = True
-            notes().print("compiling kernels, once: the next start will be quick")
+            notes().print("compiling kernels, kept for the next start")
 
     def on_end(self, event: Any) -> None:
         """Nothing to say."""

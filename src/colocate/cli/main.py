@@ -32,6 +32,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(plan)
 app.command()(strategies)
@@ -55,11 +56,22 @@ def options(
 
 def main() -> None:
     """Run the command line."""
+    if sys.stdout is None:
+        sys.exit("standard output is closed")
     try:
         app()
     except ColocateError as error:
         print(error, file=sys.stderr)
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         sys.exit(FAULT)
+    except OSError as error:
+        _discard_output()
+        print(f"cannot write, {error.strerror or error}", file=sys.stderr)
+        sys.exit(FAULT)
+
+
+def _discard_output() -> None:
+    """Let nothing that is still buffered fail again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

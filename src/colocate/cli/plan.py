@@ -21,7 +21,7 @@ def plan(
     """Place the models of a fleet file on its GPUs and print the plan."""
     from colocate.cli.compiling import say_when_compiling
     from colocate.inputs.spec import read_fleet
-    from colocate.outputs.console import notes, results
+    from colocate.outputs.console import notes, results, show
     from colocate.outputs.plan_table import plan_table
     from colocate.solver.place import place
     from colocate.solver.plan import Status
@@ -34,8 +34,7 @@ def plan(
     if as_json:
         typer.echo(json.dumps(answer.as_dict(), indent=2, allow_nan=False))
     elif answer.placement:
-        console = results()
-        console.print(plan_table(answer, console.width))
+        show(plan_table(answer, results().width))
     if not answer.placement:
         notes().print(f"{fleet}: {answer.reason}", markup=False)
         raise typer.Exit(INFEASIBLE if answer.status is Status.INFEASIBLE else NOTHING_FOUND)

@@ -9,12 +9,12 @@ import typer
 def strategies(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the named strategies, what they do, and their score on the suite `adrs`."""
+    """List the named strategies and their scores on adrs."""
     from rich import box
     from rich.table import Table
 
     from colocate.arena.leaderboard import known_scores
-    from colocate.outputs.console import results
+    from colocate.outputs.console import show
     from colocate.solver.strategies import ROWS
 
     scores = known_scores()
@@ -40,4 +40,4 @@ def strategies(
         reported = "-" if row.reported is None else f"{row.reported:.2f}"
         what = f"{row.summary} ({row.remark})" if row.remark else row.summary
         table.add_row(row.name, f"{scores[row.name]:.4f}", reported, what)
-    results().print(table)
+    show(table)

@@ -1,5 +1,7 @@
 """The fleet file: which GPUs there are and which models to serve."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from reprlib import Repr
 from typing import Annotated, Any
@@ -13,8 +15,9 @@ from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
-LARGEST_FILE = 64 * 1024 * 1024
+LARGEST_FILE = 16 * 1024 * 1024
 MOST_SENTENCES = 10
+MOST_GPUS = 20_000
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -23,9 +26,9 @@ Name = Annotated[str, Field(min_length=1)]
 EXPECTED = {
     "gpus": "a list with at least one GPU",
     "models": "a list with at least one model",
-    "name": "a text that is not empty (in quotes if it is a number)",
+    "name": "a text that is not empty (in quotes if it looks like a number or a date)",
     "memory_gb": "a finite number > 0",
-    "count": "a whole number from 1 to 100000",
+    "count": "a whole number from 1 to 20000",
     "size_gb": "a finite number >= 0",
     "rate": "a finite number >= 0",
     "slo": "a finite number > 0",
@@ -40,7 +43,7 @@ class GpuSpec(BaseModel):
 
     name: Name
     memory_gb: Positive
-    count: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    count: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
 
     def gpus(self) -> list[Gpu]:
         """Return the GPUs it stands for."""
@@ -71,8 +74,12 @@ class FleetSpec(BaseModel):
 
     def problem(self) -> Problem:
         """Return the problem it states."""
+        count = sum(spec.count or 1 for spec in self.gpus)
+        if count > MOST_GPUS:
+            raise InputError(f"gpus: there are {count}, must be at most {MOST_GPUS}")
         models = [_model(number, spec) for number, spec in enumerate(self.models)]
-        return Problem(tuple(gpu for spec in self.gpus for gpu in spec.gpus()), tuple(models))
+        gpus = [gpu for number, spec in enumerate(self.gpus) for gpu in _gpus(number, spec)]
+        return Problem(tuple(gpus), tuple(models))
 
 
 SECTIONS: dict[str, type[BaseModel]] = {"gpus": GpuSpec, "models": ModelSpec}
@@ -97,22 +104,33 @@ def read_fleet(path: str | Path) -> Problem:
 def parse_fleet(text: str) -> Problem:
     """Return the problem that the text of a fleet file states."""
     data = parse_yaml(text)
+    if data is None:
+        raise InputError("is empty, must be a mapping with gpus and models")
     if not isinstance(data, dict):
         raise InputError(f"found {_shown(data)}, must be a mapping with gpus and models")
     try:
         return FleetSpec.model_validate(data).problem()
     except ValidationError as error:
-        sentences = list(dict.fromkeys(_sentence(data, found) for found in error.errors()))
-        more = len(sentences) - MOST_SENTENCES
-        last = [f"and {more} more of the kind"] if more > 0 else []
-        raise InputError("\n".join(sentences[:MOST_SENTENCES] + last)) from None
+        raise InputError("\n".join(_sentences(data, error))) from None
+
+
+def _sentences(data: dict[Any, Any], error: ValidationError) -> list[str]:
+    """Say what is wrong, once for each field, up to a limit."""
+    by_field: dict[tuple[int | str, ...], str] = {}
+    for found in error.errors():
+        by_field.setdefault(found["loc"][:3], _sentence(data, found))
+    sentences = list(by_field.values())
+    more = len(sentences) - MOST_SENTENCES
+    return sentences[:MOST_SENTENCES] + ([f"and {more} more of the kind"] if more > 0 else [])
 
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > LARGEST_FILE:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
             raise InputError(f"larger than {LARGEST_FILE} bytes, must be a fleet file")
-        return path.read_text(encoding="utf-8")
+        return content.decode("utf-8")
     except OSError as error:
         raise InputError(f"cannot be read, {error.strerror or error}") from None
     except UnicodeDecodeError as error:
@@ -120,25 +138,42 @@ def _text(path: Path) -> str:
 
 
 def _model(number: int, spec: ModelSpec) -> Model:
-    try:
+    where = f"models[{number}] {spec.name!r}"
+    if spec.load is not None and (spec.rate is not None or spec.slo is not None):
+        raise InputError(f"{where}: has load and rate or slo, must be load, or rate and slo")
+    with _at(where, f"model {spec.name!r}: ", "model: "):
         return Model(spec.name, spec.size_gb, spec.rate, spec.slo, spec.load)
+
+
+def _gpus(number: int, spec: GpuSpec) -> list[Gpu]:
+    with _at(f"gpus[{number}] {spec.name!r}", f"gpu {spec.name!r}: ", "gpu: "):
+        return spec.gpus()
+
+
+@contextmanager
+def _at(where: str, *prefixes: str) -> Iterator[None]:
+    """Let an error say where in the file it is, in place of its own prefix."""
+    try:
+        yield
     except InputError as error:
-        what = str(error).removeprefix(f"model {spec.name!r}: ")
-        raise InputError(f"models[{number}] {spec.name!r}: {what}") from None
+        what = str(error)
+        for prefix in prefixes:
+            what = what.removeprefix(prefix)
+        raise InputError(f"{where}: {what}") from None
 
 
-def _sentence(data: dict[str, Any], error: ErrorDetails) -> str:
+def _sentence(data: dict[Any, Any], error: ErrorDetails) -> str:
     """Say what pydantic found in the words of the file: where, what, and what is expected."""
     path = list(error["loc"])
     where = ""
     if len(path) > 1 and isinstance(path[1], int):
-        item = data[str(path[0])][path[1]]
+        item = data[path[0]][path[1]]
         name = item.get("name") if isinstance(item, dict) else None
         where = f"{path[0]}[{path[1]}]" + (f" {_shown(name)}" if name is not None else "") + ": "
     field = next((str(part) for part in path[2:] if part), None) if where else str(path[0])
     if field is None:
         return f"{where}found {_shown(error['input'])}, must be a mapping"
-    if error["type"] == "extra_forbidden":
+    if error["type"] in ("extra_forbidden", "invalid_key"):
         fields = ", ".join((SECTIONS[str(path[0])] if where else FleetSpec).model_fields)
         return f"{where}{field} is not known, must be one of: {fields}"
     if error["type"] == "missing":

@@ -12,35 +12,59 @@ from colocate.problem.model import Model
 from colocate.solver.plan import Plan
 
 WIDE = 100
-"""From this many columns on, bars are long."""
+NARROW = 80
+"""From so many columns on, bars are long; under so many, models stand below their GPU."""
+MOST_EMPTY = 16
+"""More empty GPUs than that are only counted."""
 SHADES = ("cyan", "blue")
+MARK = "◀"
 
 
 def plan_table(plan: Plan, width: int = WIDE) -> RenderableType:
     """Draw a plan for a screen of that width."""
     if not plan.placement:
         return Text(f"{plan.status}: {plan.reason}")
+    members = plan.models_by_gpu()
+    empty = [gpu for gpu in plan.problem.gpus if not members[gpu.name]]
+    hidden = set(empty) if len(empty) > MOST_EMPTY else set()
+    rows = [(gpu, members[gpu.name]) for gpu in plan.problem.gpus if gpu not in hidden]
+    parts = [_stack(plan, rows) if width < NARROW else _table(plan, rows, width)]
+    if hidden:
+        parts.append(Text(f"and {len(hidden)} GPUs without a model"))
+    return Group(*parts, _summary(plan))
+
+
+def _table(plan: Plan, rows: list[tuple[Gpu, list[Model]]], width: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("GPU", no_wrap=True)
+    table.add_column("GPU", overflow="fold", max_width=max(width // 5, 16))
     table.add_column("memory", no_wrap=True)
     table.add_column("GB", no_wrap=True, justify="right")
     table.add_column("pressure", no_wrap=True, justify="right")
     table.add_column("", no_wrap=True)
     table.add_column("models", overflow="fold", min_width=16)
-    members = plan.models_by_gpu()
-    for gpu in plan.problem.gpus:
-        models = members[gpu.name]
-        used = sum(model.size_gb for model in models)
+    for gpu, models in rows:
         worst = gpu.name == plan.bottleneck
         table.add_row(
             Text(gpu.name),
             _bar(gpu, models, 20 if width >= WIDE else 10),
-            f"{used:.4g} / {gpu.memory_gb:.4g}",
+            _memory(gpu, models),
             Text(_shown(plan.pressures[gpu.name]), style="bold red" if worst else ""),
-            Text("◀" if worst else "", style="bold red"),
-            Text(", ".join(model.name for model in models) or "-"),
+            Text(MARK if worst else "", style="bold red"),
+            Text(_names(models)),
         )
-    return Group(table, _summary(plan))
+    return table
+
+
+def _stack(plan: Plan, rows: list[tuple[Gpu, list[Model]]]) -> Text:
+    """Draw a GPU over its models, for screens too narrow for a table."""
+    text = Text()
+    for gpu, models in rows:
+        worst = gpu.name == plan.bottleneck
+        pressure = _shown(plan.pressures[gpu.name])
+        text.append(f"{gpu.name}  {_memory(gpu, models)} GB  ", style="bold")
+        text.append(f"{pressure} {MARK}\n" if worst else f"{pressure}\n", "red" if worst else "")
+        text.append(f"  {_names(models)}\n")
+    return text
 
 
 def _bar(gpu: Gpu, models: list[Model], length: int) -> Text:
@@ -54,16 +78,23 @@ def _bar(gpu: Gpu, models: list[Model], length: int) -> Text:
     return bar.append("░" * (length - len(bar)), style="bright_black")
 
 
+def _memory(gpu: Gpu, models: list[Model]) -> str:
+    return f"{sum(model.size_gb for model in models):.6g} / {gpu.memory_gb:.6g}"
+
+
+def _names(models: list[Model]) -> str:
+    return ", ".join(model.name for model in models) or "-"
+
+
 def _summary(plan: Plan) -> Text:
     text = Text(f"peak pressure {_shown(plan.pressure)} on {plan.bottleneck}", style="bold")
-    text.append(
-        f"  ({plan.status.lower()}, by {plan.strategy}, seed {plan.seed}, ", style="not bold"
-    )
-    text.append(f"{plan.seconds:.2g} s)", style="not bold")
+    time = f", {plan.seconds:.2g} s" if plan.seconds else ""
+    how = f"  ({plan.status.lower()}, by {plan.strategy}, seed {plan.seed}{time})"
+    text.append(how, style="not bold")
     if plan.reason:
         text.append(f"\nnote: {plan.reason}", style="not bold")
     return text
 
 
 def _shown(pressure: float) -> str:
-    return "∞" if isinf(pressure) else f"{pressure:.6f}"
+    return "∞" if isinf(pressure) else f"{pressure:#.6g}"

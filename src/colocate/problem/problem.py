@@ -1,5 +1,6 @@
 """The whole question: which GPUs, which models."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ class Problem:
         object.__setattr__(self, "gpus", _checked_items("gpus", Gpu, self.gpus))
         object.__setattr__(self, "models", _checked_items("models", Model, self.models))
         self._check_windows()
+        self._check_sums()
 
     @cached_property
     def instance(self) -> Instance:
@@ -42,6 +44,16 @@ class Problem:
     def windows(self) -> int:
         """How many time windows the loads have."""
         return max(len(model.load) for model in self.models)
+
+    def _check_sums(self) -> None:
+        memory = sum(gpu.memory_gb for gpu in self.gpus)
+        for what, total in (
+            ("gpus: memory_gb", memory),
+            ("models: size_gb", sum(model.size_gb for model in self.models)),
+            ("models: load", sum(max(model.load) for model in self.models)),
+        ):
+            if not math.isfinite(total):
+                raise InputError(f"{what} adds up to {total}, must be a finite number")
 
     def _check_windows(self) -> None:
         windows = self.windows

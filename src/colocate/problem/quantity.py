@@ -1,6 +1,7 @@
 """Numbers and names as they arrive from outside, checked once, where data is made."""
 
 import math
+import unicodedata
 from numbers import Real
 
 from colocate.errors import InputError
@@ -28,7 +29,7 @@ def checked_number(owner: str, field: str, value: object, *, positive: bool = Fa
     except OverflowError:
         raise InputError(f"{owner}: {field} is too large for a float, {expected}") from None
     if not math.isfinite(number) or number < 0 or (positive and number == 0):
-        raise InputError(f"{owner}: {field}={number:g}, {expected}")
+        raise InputError(f"{owner}: {field}={number:.15g}, {expected}")
     return number
 
 
@@ -36,4 +37,6 @@ def checked_name(kind: str, value: object) -> str:
     """Return `value` if it can name a GPU or a model."""
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"{kind}: name={value!r}, must be a text that is not empty")
+    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in value):
+        raise InputError(f"{kind}: name={value!r}, must be a text without control characters")
     return value

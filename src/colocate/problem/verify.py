@@ -36,6 +36,9 @@ class Verdict:
         """Whether the placement breaks no rule."""
         return not self.faults
 
+    def __bool__(self) -> bool:
+        return self.valid
+
     @property
     def pressure(self) -> float:
         """The highest pressure, infinite if the placement is not valid."""
@@ -77,11 +80,11 @@ def _faults_of_limits(gpu: Gpu, models: Sequence[Model]) -> list[str]:
     faults = []
     used = sum((Fraction(model.size_gb) for model in models), Fraction())
     if used > Fraction(gpu.memory_gb) * (1 + ROUNDING):
-        faults.append(f"gpu {gpu.name!r} holds {float(used):g} GB of {gpu.memory_gb:g} GB")
+        faults.append(f"gpu {gpu.name!r} holds {float(used):.15g} GB of {gpu.memory_gb:.15g} GB")
     for resource, limit in gpu.limits:
         use = sum((_use(model, resource, gpu.kind) for model in models), Fraction())
         if use > Fraction(limit) * (1 + ROUNDING):
-            faults.append(f"gpu {gpu.name!r} uses {float(use):g} {resource} of {limit:g}")
+            faults.append(f"gpu {gpu.name!r} uses {float(use):.15g} {resource} of {limit:.15g}")
     return faults
 
 

@@ -19,8 +19,8 @@ def obvious_obstacle(problem: Problem) -> str | None:
     needed, memory = instance.size.sum(), instance.capacity.sum()
     if needed > memory * GENEROUS:
         return (
-            f"models: size_gb adds up to {needed:g}, "
-            f"must be at most {memory:g} (the memory of all GPUs)"
+            f"models: size_gb adds up to {needed:.15g}, "
+            f"must be at most {memory:.15g} (the memory of all GPUs)"
         )
     return None
 
@@ -49,7 +49,7 @@ def _too_large(problem: Problem, number: int) -> str:
     where = f"models[{number}] {model.name!r}"
     if model.size_gb > largest.memory_gb:
         return (
-            f"{where}: size_gb={model.size_gb:g}, "
-            f"must be at most {largest.memory_gb:g} (the largest GPU, {largest.name!r})"
+            f"{where}: size_gb={model.size_gb:.15g}, "
+            f"must be at most {largest.memory_gb:.15g} (the largest GPU, {largest.name!r})"
         )
     return f"{where}: uses more than the limit of every GPU that has the memory for it"

@@ -69,7 +69,7 @@ def _last_resort(problem: Problem, reason: str) -> Plan:
         return Plan(problem, Status.INFEASIBLE, reason=reason)
     if outcome is Outcome.FOUND and verify(problem, Placement.from_indices(problem, gpu_of)).valid:
         return _feasible(problem, gpu_of, f"{reason}; placed by memory alone")
-    return Plan(problem, Status.UNKNOWN, reason=reason)
+    return Plan(problem, Status.UNKNOWN, reason=f"{reason}; it is not proven that there is none")
 
 
 def _feasible(problem: Problem, gpu_of: Ints, reason: str = "") -> Plan:
