@@ -36,6 +36,22 @@ def test_json_is_yaml():
     assert parse_fleet(text).models[0].load == (1.0,)
 
 
+def test_json_with_tabs_and_escaped_emoji():
+    text = '{\n\t"gpus": [{"name": "g", "memory_gb": 8}],'
+    text += '\n\t"models": [{"name": "\\ud83d\\ude00", "size_gb": 1, "load": 1}]\n}'
+    assert parse_fleet(text).models[0].name == "\U0001f600"
+
+
+def test_yaml_merge_keys():
+    text = """
+gpus: [{name: g, memory_gb: 80}]
+models:
+  - &small {name: a, size_gb: 3, load: 1}
+  - {<<: *small, name: b}
+"""
+    assert [(m.name, m.size_gb) for m in parse_fleet(text).models] == [("a", 3), ("b", 3)]
+
+
 def test_exponents_without_a_dot_are_numbers():
     text = GOOD.replace("1.5e1", "1e1")
     assert parse_fleet(text).models[1].size_gb == 10
@@ -72,6 +88,11 @@ MODEL = "{name: llama, size_gb: 16, rate: 4, slo: 8}"
         (MODEL, "{name: a, size_gb: 1, rate: 1, rate: 2, slo: 1}", "key 'rate' stands twice"),
         (MODEL, "{name: a, size_gb: 1, rate: 1e308, slo: 1e-308}", "must be a finite number"),
         (MODEL, "{", "not valid YAML"),
+        (MODEL, "{1: 2, name: a, size_gb: 1, load: 1}", "models[0] 'a': 1 is not known, must be"),
+        ("slo: 8", "slo: 8, load: 1", "models[0] 'llama': has load and rate or slo, must be load"),
+        ("name: llama", "name: ' '", "models[0] ' ': name=' ', must be a text that is not empty"),
+        ("name: llama", 'name: "a\\e[31m"', "must be a text without control characters"),
+        ("count: 2", "count: 20000", "gpus: there are 20001, must be at most 20000"),
     ],
 )
 def test_bad_fields_are_named_with_what_was_found_and_expected(found, replacement, message):
@@ -84,7 +105,8 @@ def test_bad_fields_are_named_with_what_was_found_and_expected(found, replacemen
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "found None, must be a mapping with gpus and models"),
+        ("", "is empty, must be a mapping with gpus and models"),
+        ("# only a comment", "is empty, must be a mapping with gpus and models"),
         ("- a\n- b", "found ['a', 'b'], must be a mapping with gpus and models"),
         ("gpus: []\nmodels: []", "gpus=[], must be a list with at least one GPU"),
         ("gpus: [{name: g, memory_gb: 8}]", "models is missing, must be a list with at least one"),
@@ -94,6 +116,8 @@ def test_bad_fields_are_named_with_what_was_found_and_expected(found, replacemen
         ("[" * 5000, "not valid YAML"),
         ("? {a: 1}\n: 2", "not valid YAML"),
         ("gpus: \x00", "not valid YAML"),
+        ("5: 1\ngpus: []\nmodels: []", "5 is not known, must be one of: gpus, models"),
+        ('{"gpus": [], "gpus": []}', "key 'gpus' stands twice, must be unique"),
     ],
 )
 def test_files_that_are_no_fleet(text, message):

@@ -20,8 +20,8 @@ def test_one_line_a_gpu_then_the_peak():
     lines = [line.split() for line in drawn(problem).splitlines() if line.strip()]
     long, short, none = "█" * 14 + "░" * 6, "█" * 10 + "░" * 10, "░" * 20
     assert lines[2] == ["big", long, "56", "/", "80", "0.125000", "◀", "hot,", "[red]name"]
-    assert lines[3] == ["small", short, "20", "/", "40", "0.005000", "cool"]
-    assert lines[4] == ["spare", none, "0", "/", "24", "0.000000", "-"]
+    assert lines[3] == ["small", short, "20", "/", "40", "0.00500000", "cool"]
+    assert lines[4] == ["spare", none, "0", "/", "24", "0.00000", "-"]
     assert " ".join(lines[5]).startswith("peak pressure 0.125000 on big (feasible, by initial_pro")
 
 
@@ -41,3 +41,16 @@ def test_nothing_is_lost_on_a_narrow_screen():
 def test_what_cannot_be_placed_is_a_sentence():
     text = drawn(Problem([Gpu("g", 40)], [Model("m", 41, 1, 1)]))
     assert text.startswith("INFEASIBLE: models[0] 'm': size_gb=41, must be at most 40")
+
+
+def test_long_gpu_names_are_folded_and_models_stay_readable():
+    gpus = [Gpu("node-with-a-very-long-host-name.cluster.example/" + "gpu-" * 20 + "0", 80)]
+    text = drawn(Problem(gpus, [Model("a-model", 1, 1, 1)]), width=80)
+    assert "a-model" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_many_empty_gpus_are_only_counted():
+    text = drawn(Problem([Gpu(f"g{n}", 80) for n in range(40)], [Model("m", 1, 1, 1)]))
+    assert "and 39 GPUs without a model" in text
+    assert len(text.splitlines()) < 10

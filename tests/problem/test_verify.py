@@ -15,6 +15,7 @@ PROBLEM = Problem(
 
 def test_a_valid_placement_and_its_pressures_by_hand():
     verdict = verify(PROBLEM, {"x": ("a",), "y": ("b",)})
+    assert verdict
     assert verdict.valid
     assert verdict.pressures == {"a": 0.5 / 60, "b": 0.75 / 4}
     assert verdict.pressure == 0.75 / 4
@@ -35,7 +36,7 @@ def test_a_valid_placement_and_its_pressures_by_hand():
 )
 def test_every_broken_rule_is_named(placement, fault):
     verdict = verify(PROBLEM, placement)
-    assert not verdict.valid
+    assert not verdict
     assert fault in verdict.faults
     assert verdict.pressure == inf
 

@@ -1,5 +1,6 @@
 from math import inf
 
+import numpy as np
 import pytest
 
 from colocate import STRATEGIES, Gpu, InputError, Model, Problem, Status, place
@@ -78,8 +79,22 @@ def test_unknown_when_neither_found_nor_excluded():
     gpus = [Gpu(f"g{n}", sum(sizes) / 20 * 1.0005) for n in range(20)]
     plan = place(Problem(gpus, [Model(f"m{n}", s, 1, 1) for n, s in enumerate(sizes)]))
     assert plan.status is Status.UNKNOWN
-    assert plan.reason == "initial_program found no room for every model"
+    assert plan.reason == (
+        "initial_program found no room for every model; it is not proven that there is none"
+    )
     assert not plan.placement
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gpus_filled_to_the_last_byte_are_found(seed):
+    rng = np.random.default_rng(seed)
+    pieces = []
+    for _ in range(5):
+        cuts = np.sort(rng.choice(np.arange(1, 160), 3, replace=False))
+        pieces += [int(piece) / 2 for piece in np.diff(cuts, prepend=0, append=160)]
+    models = [Model(f"m{n}", size, 0, 1) for n, size in enumerate(rng.permutation(pieces))]
+    plan = place(Problem([Gpu(f"g{n}", 80) for n in range(5)], models))
+    assert plan.status is Status.FEASIBLE
 
 
 def test_the_seed_decides():
