@@ -21,25 +21,38 @@ Function = TypeVar("Function", bound=Callable[..., object])
 ROOMS_WITH_KERNELS = ("problem", "solver")
 
 
+def entry_kernel(function: Function) -> Function:
+    """Compile a function that Python calls."""
+    return cast(Function, _compiled(function))
+
+
 def kernel(function: Function) -> Function:
-    """Compile a function."""
-    return _compiled(function)
+    """Compile a function that kernels call, without the way in from Python, which takes as long.
+
+    Called from Python all the same, in a test, it runs uncompiled.
+    """
+    compiled = _compiled(function, no_cpython_wrapper=True)
+    compiled.add_overload = lambda result: compiled.overloads.update(
+        {tuple(result.signature.args): result}
+    )
+    compiled._compile_for_args = lambda *_, **__: function
+    return cast(Function, compiled)
 
 
 def kernel_section(function: Function) -> Function:
     """Write a function that has hardly more than one caller into it, which compiles quicker."""
-    return _compiled(function, inline="always")
+    return cast(Function, _compiled(function, inline="always"))
 
 
-def _compiled(function: Function, **options: Any) -> Function:
+def _compiled(function: Callable[..., object], **options: Any) -> Any:
     options |= {"error_model": "numpy", "no_cfunc_wrapper": True}
     compiled: Any = njit(**options)(function)
     try:
         compiled.enable_caching()
     except RuntimeError:  # there is no place to write to: it is compiled at every start
-        return cast(Function, compiled)
+        return compiled
     compiled._cache._cache_file._source_stamp = SOURCES
-    return cast(Function, compiled)
+    return compiled
 
 
 def _python_files(folder: Traversable) -> Iterator[Traversable]:

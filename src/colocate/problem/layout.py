@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from colocate.problem.instance import Floats, Instance, Ints
-from colocate.problem.kernel import kernel
+from colocate.problem.kernel import entry_kernel, kernel
 from colocate.problem.pressure import pressure, within
 
 NOWHERE = cast(int, np.int64(-1))
@@ -35,7 +35,6 @@ class Layout(NamedTuple):
     """pressure[g]: the pressure of a GPU."""
 
 
-@kernel
 def empty_layout(instance: Instance) -> Layout:
     """Return a layout with every model nowhere."""
     models = instance.size.shape[0]
@@ -124,7 +123,7 @@ def take(instance: Instance, layout: Layout, model: int) -> None:
     add_up(instance, layout, gpu)
 
 
-@kernel
+@entry_kernel
 def arrange(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
     """Make the layout say what `gpu_of` says."""
     clear(layout)

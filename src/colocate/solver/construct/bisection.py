@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import Instance, Ints
-from colocate.problem.kernel import kernel, kernel_section
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import Layout, arrange
 from colocate.solver.construct.orders import Order, sorted_models
 from colocate.solver.construct.packing import Packing, pack
@@ -52,7 +52,7 @@ def next_target(low: float, high: float, doublings: int) -> float:
     return low * 2.0 if doublings < DOUBLINGS else np.inf
 
 
-@kernel
+@entry_kernel
 def bisect(instance: Instance, layout: Layout, packings: Ints, halvings: int) -> bool:
     """Find a low reachable target by doubling up from the volume bound, then halving.
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import FIT, Floats, Instance, Ints
-from colocate.problem.kernel import kernel
+from colocate.problem.kernel import entry_kernel, kernel
 from colocate.problem.layout import NOWHERE
 from colocate.solver.construct.orders import descending
 
@@ -304,7 +304,7 @@ def enter(task: Task, trail: Trail, depth: int) -> None:
     trail.taken[depth] = NOWHERE
 
 
-@kernel
+@entry_kernel
 def complete(
     instance: Instance, models: Ints, gpus: Ints, target: float, nodes: int
 ) -> tuple[int, Ints, Ints]:

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import kernel
-from colocate.problem.layout import NOWHERE, Layout, clear, fits, put
+from colocate.problem.layout import NOWHERE, Layout, arrange, fits
 from colocate.solver.construct.completion import Outcome, complete
 from colocate.solver.prove.volume import volume_bound
 
@@ -28,20 +27,18 @@ class Exhaustive(NamedTuple):
         )
 
 
-@kernel
-def search_fit(instance: Instance, layout: Layout, target: float, nodes: int) -> int:
+def search_fit(instance: Instance, layout: Layout, target: float, nodes: int) -> Outcome:
     """Fill the layout with any placement at the target, or show that there is none.
 
     What was found but fits only by the generosity of the search counts as undecided.
     """
-    clear(layout)
     everything = np.arange(instance.size.shape[0])
     everywhere = np.arange(instance.capacity.shape[0])
     outcome, models, gpus = complete(instance, everything, everywhere, target, nodes)
-    if outcome == Outcome.FOUND:
-        for place in range(models.shape[0]):
-            put(instance, layout, models[place], gpus[place])
-        for gpu in range(instance.capacity.shape[0]):
-            if not fits(instance, layout, gpu, NOWHERE, NOWHERE):
-                return Outcome.UNDECIDED
-    return outcome
+    if outcome != Outcome.FOUND:
+        return Outcome(outcome)
+    gpu_of = np.empty_like(gpus)
+    gpu_of[models] = gpus
+    arrange(instance, layout, gpu_of)
+    fit = all(fits(instance, layout, gpu, NOWHERE, NOWHERE) for gpu in range(everywhere.size))
+    return Outcome.FOUND if fit else Outcome.UNDECIDED

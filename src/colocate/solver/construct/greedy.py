@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import kernel, kernel_section
+from colocate.problem.kernel import entry_kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, clear, fits, pressure_after, put
 from colocate.problem.pressure import lower
 from colocate.solver.construct.orders import Order, sorted_models
@@ -48,7 +48,7 @@ def lowest_gpu(instance: Instance, layout: Layout, model: int, look: int) -> int
     return best
 
 
-@kernel
+@entry_kernel
 def place_greedily(instance: Instance, layout: Layout, order: int, look: int) -> bool:
     """Fill an emptied layout greedily; False if a model found no room."""
     clear(layout)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import kernel, kernel_section
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, arrange, fits, models_on, move
 from colocate.problem.pressure import lower
 from colocate.solver.improve.bottleneck import highest_gpu
@@ -114,7 +114,7 @@ def anneal_step(
         move(instance, layout, model, home)
 
 
-@kernel
+@entry_kernel
 def anneal(instance: Instance, layout: Layout, rule: Annealing, rng: Generator) -> None:
     """Cool down and leave the best placement seen in the layout."""
     scale = layout.pressure.max()

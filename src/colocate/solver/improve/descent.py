@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import kernel, kernel_section
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, fits, move, pressure_after
 from colocate.problem.pressure import TIE
 from colocate.solver.improve.bottleneck import highest_gpu
@@ -155,7 +155,7 @@ def make_move(instance: Instance, layout: Layout, chosen: Move) -> None:
         move(instance, layout, chosen.other, home)
 
 
-@kernel
+@entry_kernel
 def descend(instance: Instance, layout: Layout, rule: Descent) -> None:
     """Make helpful moves off the highest GPU until there is none."""
     for _ in range(rule.steps):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from numpy.random import Generator
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import kernel
+from colocate.problem.kernel import entry_kernel
 from colocate.problem.layout import NOWHERE, Layout, arrange
 from colocate.solver.improve.accept import Accept
 from colocate.solver.improve.bottleneck import random_bottleneck
@@ -36,7 +36,7 @@ class Iterated(NamedTuple):
         iterate(instance, layout, self, rng)
 
 
-@kernel
+@entry_kernel
 def iterate(instance: Instance, layout: Layout, rule: Iterated, rng: Generator) -> None:
     """Run the state machine and leave the best placement seen in the layout."""
     best = layout.gpu_of.copy()

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import kernel, kernel_section
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import Layout, arrange
 from colocate.problem.pressure import lower
 from colocate.solver.improve.accept import Accept, accepts
@@ -65,7 +65,7 @@ def try_ruin(
     return False
 
 
-@kernel
+@entry_kernel
 def search_large(
     instance: Instance, layout: Layout, rule: LargeNeighbourhood, rng: Generator
 ) -> None:

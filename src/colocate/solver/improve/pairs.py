@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import kernel, kernel_section
+from colocate.problem.kernel import entry_kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout
 from colocate.problem.pressure import lower
 from colocate.solver.improve.bottleneck import highest_gpu
@@ -56,7 +56,7 @@ def try_pair(
     return False
 
 
-@kernel
+@entry_kernel
 def rebalance_pairs(instance: Instance, layout: Layout, rounds: int, rng: Generator) -> None:
     """Rebalance the highest GPU with any other while that lowers the peak."""
     for _ in range(rounds):
@@ -85,7 +85,7 @@ def shuffle_pairs(instance: Instance, layout: Layout, tries: int, rng: Generator
     return False
 
 
-@kernel
+@entry_kernel
 def descend_variably(
     instance: Instance, layout: Layout, rule: VariableNeighbourhood, rng: Generator
 ) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from colocate.problem.instance import Instance, Ints
-from colocate.problem.kernel import kernel
+from colocate.problem.kernel import entry_kernel, kernel
 from colocate.problem.layout import NOWHERE, Layout
 from colocate.problem.pressure import lower, peak_load
 from colocate.solver.improve.bottleneck import highest_gpu, second_highest_gpu
@@ -95,7 +95,7 @@ def is_heavy(instance: Instance, layout: Layout, model: int, pool: int) -> bool:
     return heavier < max(1, pool // 2) or larger < max(1, pool - pool // 2)
 
 
-@kernel
+@entry_kernel
 def relieve_peak(instance: Instance, layout: Layout, rule: PeakRelief) -> None:
     """Make the best donation off the highest GPU, once a pass."""
     for _ in range(rule.passes):
@@ -114,7 +114,7 @@ def relieve_peak(instance: Instance, layout: Layout, rule: PeakRelief) -> None:
         make_move(instance, layout, best)
 
 
-@kernel
+@entry_kernel
 def swap_worst_pair(instance: Instance, layout: Layout, rounds: int) -> None:
     """Make the best swap between the two highest GPUs while one lowers the peak."""
     for _ in range(rounds):
@@ -136,7 +136,7 @@ def swap_worst_pair(instance: Instance, layout: Layout, rounds: int) -> None:
         make_move(instance, layout, best)
 
 
-@kernel
+@entry_kernel
 def send_idle_away(instance: Instance, layout: Layout, rounds: int) -> None:
     """Relocate an idle model off the highest GPU while one lowers the peak.
 

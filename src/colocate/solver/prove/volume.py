@@ -3,10 +3,10 @@
 import numpy as np
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import kernel
+from colocate.problem.kernel import entry_kernel
 
 
-@kernel
+@entry_kernel
 def volume_bound(instance: Instance) -> float:
     """Return a pressure below which no placement can be, whatever it is.
 
