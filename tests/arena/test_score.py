@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from colocate import STRATEGIES, Gpu, Model, Problem, Status, Suite, load_suite, score_strategy
-from colocate.arena.score import CaseResult, Score
+from colocate.arena.score import CaseResult, Score, score_strategies
 from colocate.arena.suites import Case
 
 
@@ -57,3 +57,14 @@ def test_a_strategy_of_ones_own_has_its_name_in_the_score():
     suite = replace(load_suite("adrs"), cases=load_suite("adrs").cases[:2])
     mine = replace(STRATEGIES["bisect_kvpr_packing"], name="mine")
     assert score_strategy(suite, mine).strategy == "mine"
+
+
+def test_the_number_of_workers_changes_no_score():
+    suite = replace(load_suite("adrs"), cases=load_suite("adrs").cases[:4])
+    rows = [STRATEGIES[name] for name in ("initial_program", "binary_bfd_sa", "ils_ruin_recreate")]
+    seen = []
+    alone = score_strategies(suite, rows, seed=3)
+    together = score_strategies(suite, rows, 3, 2, seen.append)
+    assert [s.strategy for s in together] == [row.name for row in rows]
+    assert [s.score for s in together] == [s.score for s in alone]
+    assert sum(seen) == 12

@@ -1,6 +1,9 @@
 """How well a strategy does on a suite."""
 
-from collections.abc import Callable
+import multiprocessing
+import pickle
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from math import inf
 from statistics import fmean
@@ -122,6 +125,43 @@ def score_strategy(
             on_case(result)
     name = strategy if isinstance(strategy, str) else strategy.name
     return Score(suite.name, name, seed, tuple(results))
+
+
+def score_strategies(
+    suite: Suite,
+    strategies: Sequence[Strategy],
+    seed: int = 0,
+    workers: int = 1,
+    on_cases: Callable[[int], None] | None = None,
+) -> list[Score]:
+    """Score several strategies, in this process and `workers - 1` further ones.
+
+    The scores do not depend on the number of workers; only the times may.
+    """
+    report = on_cases or (lambda _: None)
+    everyone = range(len(strategies))
+    copy = pickle.dumps(suite)  # now: the pool would do it while this process uses the suite
+    pool = ProcessPoolExecutor(max(workers - 1, 1), multiprocessing.get_context("spawn"))
+    try:
+        further = {
+            pool.submit(_score_copy, copy, strategies[number], seed): number
+            for number in everyone
+            if number % workers
+        }
+        scores = {
+            number: score_strategy(suite, strategies[number], seed, lambda _: report(1))
+            for number in everyone[::workers]
+        }
+        for future in as_completed(further):
+            scores[further[future]] = future.result()
+            report(len(suite.cases))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return [scores[number] for number in everyone]
+
+
+def _score_copy(suite: bytes, strategy: Strategy, seed: int) -> Score:
+    return score_strategy(pickle.loads(suite), strategy, seed)
 
 
 def _judged(case: str, plan: Plan, best_known: float | None) -> CaseResult:

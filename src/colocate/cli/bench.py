@@ -1,6 +1,8 @@
 """`colocate bench`: strategies on a suite."""
 
 import json
+import os
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -18,6 +20,9 @@ def bench(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; by default one a core.")
+    ] = None,
     cases: Annotated[bool, typer.Option("--cases", help="Print every case too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every case.")] = False,
 ) -> None:
@@ -25,7 +30,7 @@ def bench(
     from rich.progress import Progress
 
     from colocate.arena.leaderboard import case_table, score_table
-    from colocate.arena.score import score_strategy
+    from colocate.arena.score import score_strategies
     from colocate.arena.suites import load_suite
     from colocate.cli.compiling import say_when_compiling
     from colocate.outputs.console import notes, show
@@ -36,12 +41,11 @@ def bench(
     chosen = [find_strategy(name) for name in names]
     loaded = load_suite(suite)
     say_when_compiling()
-    scores = []
     with Progress(console=notes(), transient=True) as progress:
         bar = progress.add_task(suite, total=len(chosen) * len(loaded.cases))
-        for row in chosen:
-            progress.update(bar, description=f"{suite} {row.name}")
-            scores.append(score_strategy(loaded, row, seed, lambda _: progress.advance(bar)))
+        scores = score_strategies(
+            loaded, chosen, seed, workers or os.cpu_count() or 1, partial(progress.advance, bar)
+        )
     if as_json:
         document = {
             "suite": loaded.name,
