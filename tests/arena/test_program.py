@@ -56,7 +56,7 @@ def test_never_a_lost_model():
     big = SimpleNamespace(model_size=90, req_rate=1, slo=1)
     with pytest.raises(InfeasibleError, match="must be at most 80"):
         compute_model_placement(4, [big])
-    with pytest.raises(InputError, match="gpu_num=0, must be at least 1"):
+    with pytest.raises(InputError, match="gpu_num=0, must be a whole number, at least 1"):
         compute_model_placement(0, [big])
     hard = [SimpleNamespace(model_size=30 + 0.37 * n, req_rate=1, slo=1) for n in range(60)]
     memory = sum(m.model_size for m in hard) / 20 * 1.0005

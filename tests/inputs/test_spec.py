@@ -52,6 +52,16 @@ models:
     assert [(m.name, m.size_gb) for m in parse_fleet(text).models] == [("a", 3), ("b", 3)]
 
 
+def test_a_leading_zero_is_no_octal_number():
+    assert parse_fleet(GOOD.replace("size_gb: 3", "size_gb: 010")).models[2].size_gb == 10
+
+
+def test_a_name_like_a_date_is_a_text():
+    assert (
+        parse_fleet(GOOD.replace("name: idle", "name: 2024-01-31")).models[2].name == "2024-01-31"
+    )
+
+
 def test_exponents_without_a_dot_are_numbers():
     text = GOOD.replace("1.5e1", "1e1")
     assert parse_fleet(text).models[1].size_gb == 10
@@ -88,6 +98,10 @@ MODEL = "{name: llama, size_gb: 16, rate: 4, slo: 8}"
         (MODEL, "{name: a, size_gb: 1, rate: 1, rate: 2, slo: 1}", "key 'rate' stands twice"),
         (MODEL, "{name: a, size_gb: 1, rate: 1e308, slo: 1e-308}", "must be a finite number"),
         (MODEL, "{", "not valid YAML"),
+        (MODEL, "{'': 2, name: a, size_gb: 1, load: 1}", "models[0] 'a': '' is not known, must be"),
+        (MODEL, "{0: 2, name: a, size_gb: 1, load: 1}", "models[0] 'a': 0 is not known, must be"),
+        ("slo: 8", "slo: 1:30", "models[0] 'llama': slo='1:30', must be a finite number > 0"),
+        ("load: 0}", "load: [0, 1, 2]}", "models[1] 'qwen': load has 2 windows, must have 3"),
         (MODEL, "{1: 2, name: a, size_gb: 1, load: 1}", "models[0] 'a': 1 is not known, must be"),
         ("slo: 8", "slo: 8, load: 1", "models[0] 'llama': has load and rate or slo, must be load"),
         ("name: llama", "name: ' '", "models[0] ' ': name=' ', must be a text that is not empty"),
@@ -117,6 +131,7 @@ def test_bad_fields_are_named_with_what_was_found_and_expected(found, replacemen
         ("? {a: 1}\n: 2", "not valid YAML"),
         ("gpus: \x00", "not valid YAML"),
         ("5: 1\ngpus: []\nmodels: []", "5 is not known, must be one of: gpus, models"),
+        ('{"gpus": [{"name": "g", "memory_gb": ' + "1" * 5000 + "}]}", "not valid YAML or JSON"),
         ('{"gpus": [], "gpus": []}', "key 'gpus' stands twice, must be unique"),
     ],
 )

@@ -36,6 +36,8 @@ def test_models_and_gpus_are_frozen_hashable_and_survive_copying():
         (lambda: Gpu("a\nb", 80), "gpu: name='a\\nb', must be a text without control characters"),
         (lambda: Model("\ud800", 1, 1, 1), "must be a text without control characters"),
         (lambda: Gpu("g", 10**400), "gpu 'g': memory_gb is too large for a float"),
+        (lambda: Gpu("g", 80, None), "gpu 'g': kind=None, must be a text"),
+        (lambda: Gpu("g", 80, limits={1: 1}), "gpu 'g': resource: name=1, must be a text"),
         (lambda: Model("m", -1, 1, 1), "model 'm': size_gb=-1, must be a finite number >= 0"),
         (lambda: Model("m", True, 1, 1), "model 'm': size_gb=True, must be a finite number >= 0"),
         (lambda: Model("m", 1, float("nan"), 1), "rate=nan, must be a finite number >= 0"),
@@ -56,7 +58,7 @@ def test_models_and_gpus_are_frozen_hashable_and_survive_copying():
             lambda: Problem(
                 [Gpu("g", 1)], [Model("a", 1, load=[1, 2]), Model("b", 1, load=[1, 2, 3])]
             ),
-            "model 'a': load has 2 windows, must have 3",
+            "models[0] 'a': load has 2 windows, must have 3",
         ),
     ],
 )
@@ -91,12 +93,19 @@ def test_a_plain_problem_has_one_window_and_no_resources():
 
 
 def test_use_on_an_unnamed_kind_is_refused():
-    problem = Problem(
-        [Gpu("a", 80, "H100", {"compute": 1})],
-        [Model("x", 1, 1, 1, uses={"compute": {"T4": 1}})],
-    )
     with pytest.raises(InputError, match="no amount for GPU kind 'H100', only for T4"):
-        _ = problem.instance
+        Problem(
+            [Gpu("a", 80, "H100", {"compute": 1})],
+            [Model("x", 1, 1, 1, uses={"compute": {"T4": 1}})],
+        )
+
+
+def test_a_copy_is_as_frozen_as_the_problem():
+    problem = Problem([Gpu("g", 80)], [Model("m", 10, 1, 2)])
+    assert problem.instance.size[0] == 10
+    copy = pickle.loads(pickle.dumps(problem))
+    assert copy == problem
+    assert not copy.instance.size.flags.writeable
 
 
 def test_placement_is_a_hashable_mapping():

@@ -29,6 +29,8 @@ def test_a_valid_placement_and_its_pressures_by_hand():
         ({"x": ("a",), "y": ("c",)}, "model 'y' is on 'c', which does not exist"),
         ({"x": ("a", "b"), "y": ("b",)}, "model 'x' is on ('a', 'b'), must be on one GPU"),
         ({"x": "a", "y": ("b",)}, "model 'x' is on 'a', must be on one GPU"),
+        ({"x": None, "y": ("b",)}, "model 'x' is on None, must be on one GPU"),
+        ({"x": [["a"]], "y": ("b",)}, "model 'x' is on ['a'], which does not exist"),
         ({"x": (), "y": ("b",)}, "model 'x' is on (), must be on one GPU"),
         ({"x": ("b",), "y": ("b",)}, "gpu 'b' holds 40 GB of 24 GB"),
         ({"x": ("a",), "y": ("a",)}, "gpu 'a' uses 1.1 compute of 1"),
@@ -51,3 +53,8 @@ def test_full_with_load_is_infinite_and_full_without_is_not():
 def test_windows_of_different_length_are_matched():
     problem = Problem([Gpu("a", 80)], [Model("x", 10, load=[1, 7]), Model("y", 20, load=4)])
     assert verify(problem, {"x": ("a",), "y": ("a",)}).pressures == {"a": 11 / 50}
+
+
+def test_a_pressure_too_large_for_a_float_is_infinite():
+    problem = Problem([Gpu("a", 1e-5)], [Model("x", 0, load=1e305)])
+    assert verify(problem, {"x": ("a",)}).pressures == {"a": inf}

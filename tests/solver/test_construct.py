@@ -149,3 +149,11 @@ def test_volume_bound_by_hand():
     assert volume_bound(roomy.instance) == 11 / 30
     assert volume_bound(canonical(roomy.instance)) == pytest.approx(80 / 30)
     assert volume_bound(Problem([Gpu("a", 8)], [Model("x", 1, 0, 1)]).instance) == 0
+
+
+def test_what_is_found_only_by_generosity_is_not_found():
+    problem = Problem([Gpu("g", 80)], [Model("m", 80 * (1 - 4e-11), load=1.0)])
+    layout = empty_layout(problem.instance)
+    pressure = 1 / (80 - 80 * (1 - 4e-11))
+    outcome = search_fit(problem.instance, layout, 0.7 * pressure, 100)
+    assert outcome == Outcome.UNDECIDED

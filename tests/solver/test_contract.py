@@ -38,7 +38,7 @@ def test_every_model_is_placed_or_the_status_says_why_not(strategy, problem, see
 
 @each_strategy
 @settings(max_examples=10)
-@given(problem=problems(max_gpus=3, max_models=5, max_windows=2))
+@given(problem=problems(max_gpus=3, max_models=5, max_windows=2, limited=True))
 def test_brute_force_agrees_on_what_is_possible(strategy, problem):
     plan = place(problem, strategy)
     best = optimum(problem)

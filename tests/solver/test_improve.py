@@ -108,18 +108,14 @@ def test_the_guard_skips_swaps_with_gpus_near_the_peak():
 
 
 def test_smoothing_accepts_an_equal_peak_with_a_lower_sum_of_squares():
-    # Moving the idle model cannot lower the peak of the other bottleneck g1.
-    models = [
-        Model("a", 20, load=6),
-        Model("b", 20, load=6),
-        Model("c", 10, load=1),
-        Model("d", 10, load=0),
-    ]
-    problem = Problem([Gpu("g0", 80), Gpu("g1", 80), Gpu("g2", 80)], models)
-    layout = laid_out(problem, [0, 1, 2, 2])
-    before = (layout.pressure**2).sum()
+    # b moves the peak of 7/60 from g0 to g1, and leaves less pressure behind than it met there.
+    models = [Model("a", 40, load=0.5), Model("b", 10, load=3), Model("c", 10, load=4)]
+    problem = Problem([Gpu("g0", 80), Gpu("g1", 80)], models)
+    layout = laid_out(problem, [0, 0, 1])
+    Descent(best=True).improve(problem.instance, layout, rng())
+    assert layout.gpu_of.tolist() == [0, 0, 1]
     Descent(best=True, smooth=True).improve(problem.instance, layout, rng())
-    assert (layout.pressure**2).sum() <= before
+    assert sorted(layout.pressure.tolist()) == pytest.approx([0.5 / 40, 7 / 60])
 
 
 def test_peak_relief_donates_to_the_lowest():
@@ -247,7 +243,7 @@ def test_kicks_change_something_and_keep_every_model():
         before = layout.gpu_of.copy()
         kick(problem.instance, layout, int(kind), 3, rng())
         changed = (before != layout.gpu_of).sum()
-        assert 1 <= changed <= 10
+        assert changed >= 1
         if kind is Kick.FORCED_MOVE:
             assert changed == 1
             assert (layout.gpu_of[:3] != 0).sum() == 1

@@ -107,9 +107,10 @@ def test_the_seed_decides():
     assert any(one.placement != place(problem, "binary_bfd_sa", s).placement for s in range(2, 6))
 
 
-def test_a_negative_seed_is_refused():
-    with pytest.raises(InputError, match="seed=-1, must be a whole number >= 0"):
-        place(Problem([Gpu("g", 80)], [Model("m", 20, 3, 6)]), seed=-1)
+@pytest.mark.parametrize("seed", [-1, 1.5, "1"])
+def test_a_seed_that_is_no_whole_number_is_refused(seed):
+    with pytest.raises(InputError, match="must be a whole number >= 0"):
+        place(Problem([Gpu("g", 80)], [Model("m", 20, 3, 6)]), seed=seed)
 
 
 def test_plan_prints_itself_and_goes_to_plain_data():

@@ -55,13 +55,13 @@ def compute_model_placement(
     InfeasibleError, NothingFoundError
         If there is no placement, or none was found: a model is never left out.
     """
-    if gpu_num < 1:
-        raise InputError(f"gpu_num={gpu_num}, must be at least 1")
+    if not isinstance(gpu_num, int) or gpu_num < 1:
+        raise InputError(f"gpu_num={gpu_num!r}, must be a whole number, at least 1")
     placement: dict[int, list[AnyModel]] = {gpu: [] for gpu in range(gpu_num)}
     objects = list(models)
+    gpus = [Gpu(str(gpu), gpu_memory) for gpu in placement]
     if not objects:
         return placement
-    gpus = [Gpu(str(gpu), gpu_memory) for gpu in placement]
     named = [
         Model(str(number), model.model_size, model.req_rate, model.slo)
         for number, model in enumerate(objects)

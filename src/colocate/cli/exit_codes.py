@@ -1,6 +1,5 @@
 """What the exit code says."""
 
-DONE = 0
 FAULT = 1
 USAGE = 2
 BAD_INPUT = 3

@@ -26,7 +26,7 @@ Name = Annotated[str, Field(min_length=1)]
 EXPECTED = {
     "gpus": "a list with at least one GPU",
     "models": "a list with at least one model",
-    "name": "a text that is not empty (in quotes if it looks like a number or a date)",
+    "name": "a text that is not empty (in quotes if it looks like a number)",
     "memory_gb": "a finite number > 0",
     "count": "a whole number from 1 to 20000",
     "size_gb": "a finite number >= 0",
@@ -170,12 +170,12 @@ def _sentence(data: dict[Any, Any], error: ErrorDetails) -> str:
         item = data[path[0]][path[1]]
         name = item.get("name") if isinstance(item, dict) else None
         where = f"{path[0]}[{path[1]}]" + (f" {_shown(name)}" if name is not None else "") + ": "
-    field = next((str(part) for part in path[2:] if part), None) if where else str(path[0])
+    field = str(path[0]) if not where else str(path[2]) if len(path) > 2 else None
     if field is None:
         return f"{where}found {_shown(error['input'])}, must be a mapping"
     if error["type"] in ("extra_forbidden", "invalid_key"):
         fields = ", ".join((SECTIONS[str(path[0])] if where else FleetSpec).model_fields)
-        return f"{where}{field} is not known, must be one of: {fields}"
+        return f"{where}{field or repr(field)} is not known, must be one of: {fields}"
     if error["type"] == "missing":
         return f"{where}{field} is missing, must be {EXPECTED[field]}"
     return f"{where}{field}={_shown(error['input'])}, must be {EXPECTED[field]}"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from colocate.errors import InputError
 from colocate.problem.quantity import checked_name, checked_number
 
 Limits = tuple[tuple[str, float], ...]
@@ -39,9 +40,14 @@ class Gpu:
     ) -> None:
         owner = f"gpu {checked_name('gpu', name)!r}"
         amounts = (
-            (resource, checked_number(owner, f"limits[{resource!r}]", amount))
+            (
+                checked_name(f"{owner}: resource", resource),
+                checked_number(owner, f"limits[{resource!r}]", amount),
+            )
             for resource, amount in dict(limits).items()
         )
+        if not isinstance(kind, str):
+            raise InputError(f"{owner}: kind={kind!r}, must be a text")
         memory = checked_number(owner, "memory_gb", memory_gb, positive=True)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "memory_gb", memory)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colocate.errors import InputError
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import ANY_KIND, Model
 
@@ -52,8 +51,8 @@ def instance_of(gpus: Sequence[Gpu], models: Sequence[Model]) -> Instance:
     use = np.zeros((len(kinds), len(models), len(resources)))
     for number, model in enumerate(models):
         for resource, by_kind in model.uses:
-            column = resources.index(resource)
-            use[:, number, column] = [_amount(model, resource, dict(by_kind), k) for k in kinds]
+            column, amounts = resources.index(resource), dict(by_kind)
+            use[:, number, column] = [amounts.get(kind, amounts.get(ANY_KIND)) for kind in kinds]
     return _frozen(
         Instance(
             size=np.array([model.size_gb for model in models]),
@@ -70,8 +69,9 @@ def canonical(instance: Instance) -> Instance:
     """Return the instance in units of its own: the largest GPU and the total load are 1.
 
     The values are rounded to 40 bits, so that the same fleet written in other units gives the
-    same bits, and therefore the same placement, whatever a strategy does with them. Capacities
-    and limits are taken back by half the tolerance of a fit, so that what fits here fits there.
+    same bits, but for a value in some thousands where the rounding falls on the other side.
+    Capacities and limits are taken back by half the tolerance of a fit, so that what fits here
+    fits there.
     """
     size_unit = instance.capacity.max()
     load_unit = instance.load.sum(axis=0).max() or 1.0
@@ -83,16 +83,6 @@ def canonical(instance: Instance) -> Instance:
             limit=instance.limit * (1.0 - FIT / 2),
         )
     )
-
-
-def _amount(model: Model, resource: str, by_kind: dict[str, float], kind: str) -> float:
-    if kind not in by_kind and ANY_KIND not in by_kind:
-        known = ", ".join(sorted(by_kind))
-        raise InputError(
-            f"model {model.name!r}: uses[{resource!r}] has no amount for GPU kind {kind!r}, "
-            f"only for {known}"
-        )
-    return by_kind.get(kind, by_kind.get(ANY_KIND, 0.0))
 
 
 def _rounded(values: Floats) -> Floats:

@@ -29,7 +29,7 @@ def entry_kernel(function: Function) -> Function:
 def kernel(function: Function) -> Function:
     """Compile a function that kernels call, without the way in from Python, which takes as long.
 
-    Called from Python all the same, in a test, it runs uncompiled.
+    Called from Python all the same, once or in a test, it runs uncompiled.
     """
     compiled = _compiled(function, no_cpython_wrapper=True)
     compiled.add_overload = lambda result: compiled.overloads.update(

@@ -85,5 +85,5 @@ def _checked_uses(owner: str, uses: Mapping[str, float | Mapping[str, float]] | 
         by_kind = dict(amount) if isinstance(amount, Mapping | tuple) else {ANY_KIND: amount}
         field = f"uses[{resource!r}]"
         pairs = ((kind, checked_number(owner, field, value)) for kind, value in by_kind.items())
-        checked.append((resource, tuple(sorted(pairs))))
+        checked.append((checked_name(f"{owner}: resource", resource), tuple(sorted(pairs))))
     return tuple(sorted(checked))

@@ -10,7 +10,7 @@ from typing import TypeVar
 from colocate.errors import InputError
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Instance, instance_of
-from colocate.problem.model import Model
+from colocate.problem.model import ANY_KIND, Model
 
 Item = TypeVar("Item", Gpu, Model)
 
@@ -34,6 +34,7 @@ class Problem:
         object.__setattr__(self, "models", _checked_items("models", Model, self.models))
         self._check_windows()
         self._check_sums()
+        self._check_uses()
 
     @cached_property
     def instance(self) -> Instance:
@@ -55,12 +56,27 @@ class Problem:
             if not math.isfinite(total):
                 raise InputError(f"{what} adds up to {total}, must be a finite number")
 
+    def __reduce__(self) -> tuple[type["Problem"], tuple[tuple[Gpu, ...], tuple[Model, ...]]]:
+        """Copy what was stated, not what was worked out of it."""
+        return Problem, (self.gpus, self.models)
+
+    def _check_uses(self) -> None:
+        kinds = {gpu.kind for gpu in self.gpus}
+        for model in self.models:
+            for resource, by_kind in model.uses:
+                known = dict(by_kind)
+                for kind in sorted(kinds - known.keys() if ANY_KIND not in known else ()):
+                    raise InputError(
+                        f"model {model.name!r}: uses[{resource!r}] has no amount for GPU kind "
+                        f"{kind!r}, only for {', '.join(known)}"
+                    )
+
     def _check_windows(self) -> None:
         windows = self.windows
-        for model in self.models:
+        for number, model in enumerate(self.models):
             if len(model.load) not in (1, windows):
                 raise InputError(
-                    f"model {model.name!r}: load has {len(model.load)} windows, "
+                    f"models[{number}] {model.name!r}: load has {len(model.load)} windows, "
                     f"must have {windows} like the longest load, or one"
                 )
 

@@ -68,10 +68,10 @@ def _faults_of_names(problem: Problem, placement: Mapping[str, Sequence[str]]) -
         if model.name not in placement:
             faults.append(f"model {model.name!r} is not placed")
             continue
-        places = placement[model.name]
-        if isinstance(places, str) or len(places) != 1:
+        places: object = placement[model.name]
+        if isinstance(places, str) or not isinstance(places, Sequence) or len(places) != 1:
             faults.append(f"model {model.name!r} is on {places!r}, must be on one GPU")
-        elif places[0] not in gpus:
+        elif not isinstance(places[0], str) or places[0] not in gpus:
             faults.append(f"model {model.name!r} is on {places[0]!r}, which does not exist")
     return faults
 
@@ -80,11 +80,11 @@ def _faults_of_limits(gpu: Gpu, models: Sequence[Model]) -> list[str]:
     faults = []
     used = sum((Fraction(model.size_gb) for model in models), Fraction())
     if used > Fraction(gpu.memory_gb) * (1 + ROUNDING):
-        faults.append(f"gpu {gpu.name!r} holds {float(used):.15g} GB of {gpu.memory_gb:.15g} GB")
+        faults.append(f"gpu {gpu.name!r} holds {_float(used):.15g} GB of {gpu.memory_gb:.15g} GB")
     for resource, limit in gpu.limits:
         use = sum((_use(model, resource, gpu.kind) for model in models), Fraction())
         if use > Fraction(limit) * (1 + ROUNDING):
-            faults.append(f"gpu {gpu.name!r} uses {float(use):.15g} {resource} of {limit:.15g}")
+            faults.append(f"gpu {gpu.name!r} uses {_float(use):.15g} {resource} of {limit:.15g}")
     return faults
 
 
@@ -103,4 +103,11 @@ def _pressure(gpu: Gpu, models: Sequence[Model]) -> float:
         return 0.0
     memory = Fraction(gpu.memory_gb)
     free = memory - sum(Fraction(model.size_gb) for model in models)
-    return float(max(loads) / free) if free > memory * ROUNDING else inf
+    return _float(max(loads) / free) if free > memory * ROUNDING else inf
+
+
+def _float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return inf

@@ -36,10 +36,10 @@ def place(problem: Problem, strategy: str | Strategy = "initial_program", seed: 
         Feasible with a placement that the independent checker has confirmed, or infeasible or
         unknown with the reason.
     """
-    if seed < 0:
-        raise InputError(f"seed={seed}, must be a whole number >= 0")
+    if not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed={seed!r}, must be a whole number >= 0")
     started = perf_counter()
-    chosen = find_strategy(strategy) if isinstance(strategy, str) else strategy
+    chosen = strategy if isinstance(strategy, Strategy) else find_strategy(strategy)
     plan = _plan(problem, chosen, seed)
     return replace(plan, strategy=chosen.name, seed=seed, seconds=perf_counter() - started)
 

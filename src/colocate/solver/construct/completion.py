@@ -1,11 +1,12 @@
 """Bin completion: exact search for a placement of some models on some GPUs under a target.
 
 GPUs are filled one after the other. The largest model not yet placed opens one, and every way to
-complete it is tried, under three rules that lose no placement:
+complete it is tried, under four rules that lose no placement:
 
 - A GPU is closed only when no model left would still fit: moving one there never hurts.
 - What closed GPUs leave unused, in any window, may not add up to more than all GPUs together can
   spare.
+- A model is not added where it leaves more than that, and too little for any other model.
 - Of equal GPUs the first is opened, and of equal models the first is taken.
 
 The idea is that of Gent (1998) and Korf (2002) for bin packing; here GPUs may differ, load has
@@ -18,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import FIT, Floats, Instance, Ints
-from colocate.problem.kernel import entry_kernel, kernel
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import NOWHERE
 from colocate.solver.construct.orders import descending
 
@@ -46,7 +47,13 @@ class Task(NamedTuple):
     need: Floats
     """need[n, T]: virtual sizes."""
     room: Floats
-    """room[g, T]: virtual capacities, a little generous."""
+    """room[g]: virtual capacities, a little generous."""
+    unlike: Ints
+    """unlike[n]: the next model that is not interchangeable with this one."""
+    twin: Ints
+    """twin[g]: the last GPU before this one that is like it, or NOWHERE."""
+    least: float
+    """The smallest need in window 0."""
 
 
 class State(NamedTuple):
@@ -54,6 +61,10 @@ class State(NamedTuple):
 
     place: Ints
     """place[n]: the GPU of a model, by its index in the task, or NOWHERE."""
+    following: Ints
+    """following[n + 1]: the next model not yet placed, in a ring that starts and ends at n."""
+    preceding: Ints
+    """preceding[n + 1]: the one before it."""
     opened: Ints
     """opened[g]: 1 if a GPU is being filled or closed."""
     left: Floats
@@ -69,8 +80,6 @@ class Trail(NamedTuple):
 
     opening: Ints
     """opening[d]: 1 if the frame opens a GPU, 0 if it goes on filling one."""
-    placed: Ints
-    """placed[d]: how many models are placed when the frame is entered."""
     gpu: Ints
     """gpu[d]: the GPU opened or filled."""
     cursor: Ints
@@ -96,7 +105,6 @@ def virtual_size(instance: Instance, model: int, window: int, target: float) -> 
 def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Task:
     """State a search in virtual sizes; an infinite target counts memory alone."""
     windows = instance.load.shape[1]
-    scale = 1.0 if np.isinf(target) else target
     largest = np.empty(models.shape[0])
     for place in range(models.shape[0]):
         largest[place] = virtual_size(instance, models[place], 0, target)
@@ -106,32 +114,89 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
             )
     order = descending(largest, largest)
     need = np.empty((models.shape[0], windows))
+    least = np.inf
     for place in range(models.shape[0]):
         order[place] = models[order[place]]
         for window in range(windows):
             need[place, window] = virtual_size(instance, order[place], window, target)
-    room = np.empty((gpus.shape[0], windows))
+        least = min(least, need[place, 0])
+    scale = 1.0 if np.isinf(target) else target
+    room = np.empty(gpus.shape[0])
     for place in range(gpus.shape[0]):
-        for window in range(windows):
-            room[place, window] = scale * instance.capacity[gpus[place]] * GENEROUS
-    return Task(order, gpus, need, room)
+        room[place] = scale * instance.capacity[gpus[place]] * GENEROUS
+    unlike = np.empty(models.shape[0], np.int64)
+    for place in range(models.shape[0] - 1, -1, -1):
+        unlike[place] = place + 1
+        if place + 1 < models.shape[0] and alike(instance, order, need, place, place + 1):
+            unlike[place] = unlike[place + 1]
+    return Task(order, gpus, need, room, unlike, twins(instance, gpus), least)
+
+
+@kernel_section
+def alike(instance: Instance, models: Ints, need: Floats, one: int, other: int) -> bool:
+    """Say whether two models are interchangeable."""
+    for window in range(need.shape[1]):
+        if need[one, window] != need[other, window]:
+            return False
+    for resource in range(instance.limit.shape[1]):
+        for kind in range(instance.use.shape[0]):
+            if (
+                instance.use[kind, models[one], resource]
+                != instance.use[kind, models[other], resource]
+            ):
+                return False
+    return True
+
+
+@kernel_section
+def twins(instance: Instance, gpus: Ints) -> Ints:
+    """Return for each GPU the last one before it that is like it, or NOWHERE."""
+    twin = np.full(gpus.shape[0], NOWHERE)
+    for place in range(gpus.shape[0]):
+        one = gpus[place]
+        for before in range(place - 1, -1, -1):
+            other = gpus[before]
+            same = (
+                instance.capacity[other] == instance.capacity[one]
+                and instance.kind[other] == instance.kind[one]
+            )
+            for resource in range(instance.limit.shape[1]):
+                same = same and instance.limit[other, resource] == instance.limit[one, resource]
+            if same:
+                twin[place] = before
+                break
+    return twin
 
 
 @kernel
 def start_state(instance: Instance, task: Task) -> State:
     """Return the state with nothing placed."""
-    waste = np.empty(task.room.shape[1])
-    for window in range(waste.shape[0]):
+    models = task.models.shape[0]
+    gpus = task.gpus.shape[0]
+    windows = task.need.shape[1]
+    left = np.empty((gpus, windows))
+    waste = np.empty(windows)
+    for window in range(windows):
         waste[window] = 0.0
-        for gpu in range(task.gpus.shape[0]):
-            waste[window] += task.room[gpu, window] * GENEROUS
-        for model in range(task.models.shape[0]):
+        for gpu in range(gpus):
+            left[gpu, window] = task.room[gpu]
+            waste[window] += task.room[gpu] * GENEROUS
+        for model in range(models):
             waste[window] -= task.need[model, window]
+    following = np.empty(models + 1, np.int64)
+    preceding = np.empty(models + 1, np.int64)
+    for model in range(models + 1):
+        following[model] = model + 1
+        preceding[model] = model - 1
+    following[models] = 0
+    preceding[0] = models
     return State(
-        np.full(task.models.shape[0], NOWHERE),
-        np.zeros(task.gpus.shape[0], np.int64),
-        task.room.copy(),
-        np.zeros((task.gpus.shape[0], instance.limit.shape[1])),
+        np.full(models, NOWHERE),
+        following,
+        preceding,
+        np.zeros(gpus, np.int64),
+        left,
+        np.zeros((gpus, instance.limit.shape[1])),
         waste,
     )
 
@@ -150,14 +215,13 @@ def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int)
     return True
 
 
-@kernel
+@kernel_section
 def empty_trail(frames: int, windows: int, resources: int) -> Trail:
     """Return a trail whose first frame opens a GPU."""
     opening = np.zeros(frames, np.int64)
     opening[0] = 1
     return Trail(
         opening,
-        np.zeros(frames, np.int64),
         np.full(frames, NOWHERE),
         np.zeros(frames, np.int64),
         np.full(frames, NOWHERE),
@@ -181,57 +245,42 @@ def take_model(
         trail.use[depth, resource] = state.use[gpu, resource]
         state.use[gpu, resource] += instance.use[kind, task.models[model], resource]
     state.place[model] = gpu
+    state.following[state.preceding[model]] = state.following[model]
+    state.preceding[state.following[model]] = state.preceding[model]
     trail.taken[depth] = model
 
 
-@kernel
+@kernel_section
 def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
     """Take back the alternative that a frame has taken, if any."""
     taken = trail.taken[depth]
-    if taken == NOWHERE:
-        return
     trail.taken[depth] = NOWHERE
     if taken == task.models.shape[0]:
         for window in range(task.need.shape[1]):
             state.waste[window] = trail.waste[depth, window]
-        return
-    gpu = trail.gpu[depth]
-    state.place[taken] = NOWHERE
-    for window in range(task.need.shape[1]):
-        state.left[gpu, window] = trail.left[depth, window]
-    for resource in range(state.use.shape[1]):
-        state.use[gpu, resource] = trail.use[depth, resource]
-    if trail.opening[depth]:
-        state.opened[gpu] = 0
+    elif taken != NOWHERE:
+        gpu = trail.gpu[depth]
+        state.place[taken] = NOWHERE
+        state.following[state.preceding[taken]] = taken
+        state.preceding[state.following[taken]] = taken
+        for window in range(task.need.shape[1]):
+            state.left[gpu, window] = trail.left[depth, window]
+        for resource in range(state.use.shape[1]):
+            state.use[gpu, resource] = trail.use[depth, resource]
+        if trail.opening[depth]:
+            state.opened[gpu] = 0
 
 
-@kernel
-def first_of_its_like(instance: Instance, task: Task, state: State, gpu: int) -> bool:
-    """Say whether no unopened GPU with a lower index is like this one."""
-    one = task.gpus[gpu]
-    for place in range(gpu):
-        other = task.gpus[place]
-        if state.opened[place] or instance.capacity[other] != instance.capacity[one]:
-            continue
-        same = instance.kind[other] == instance.kind[one]
-        for resource in range(instance.limit.shape[1]):
-            same = same and instance.limit[other, resource] == instance.limit[one, resource]
-        if same:
-            return False
-    return True
-
-
-@kernel
+@kernel_section
 def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
     """Open the next GPU for the largest model left; False when all have been tried."""
-    model = 0
-    while state.place[model] != NOWHERE:
-        model += 1
+    model = int(state.following[task.models.shape[0]])
     for gpu in range(trail.cursor[depth], task.gpus.shape[0]):
+        twin = task.twin[gpu]
         if (
             not state.opened[gpu]
+            and (twin == NOWHERE or state.opened[twin])
             and has_room(instance, task, state, model, gpu)
-            and first_of_its_like(instance, task, state, gpu)
         ):
             trail.cursor[depth] = gpu + 1
             trail.gpu[depth] = gpu
@@ -241,47 +290,51 @@ def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
     return False
 
 
-@kernel
-def alike(instance: Instance, task: Task, one: int, other: int) -> bool:
-    """Say whether two models are interchangeable."""
-    for window in range(task.need.shape[1]):
-        if task.need[one, window] != task.need[other, window]:
-            return False
-    for resource in range(instance.limit.shape[1]):
-        for kind in range(instance.use.shape[0]):
-            if (
-                instance.use[kind, task.models[one], resource]
-                != instance.use[kind, task.models[other], resource]
-            ):
-                return False
-    return True
-
-
-@kernel
+@kernel_section
 def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
     """Say whether a GPU may be closed: nothing left fits, and it leaves no more than it may."""
     for window in range(task.need.shape[1]):
         if state.left[gpu, window] > state.waste[window]:
             return False
-    for model in range(task.models.shape[0] - 1, -1, -1):
-        if state.place[model] == NOWHERE and has_room(instance, task, state, model, gpu):
+    models = task.models.shape[0]
+    model = int(state.preceding[models])
+    while model != models:
+        if has_room(instance, task, state, model, gpu):
             return False
+        model = int(state.preceding[model])
     return True
 
 
-@kernel
+@kernel_section
+def smallest_left(task: Task, state: State, but: int) -> float:
+    """Return what the models not yet placed, but one, need at least in window 0."""
+    if task.need.shape[1] > 1:
+        return task.least
+    last = state.preceding[task.models.shape[0]]
+    if last == but:
+        last = state.preceding[last]
+    return float(task.need[last, 0]) if last < task.models.shape[0] else np.inf
+
+
+@kernel_section
 def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
     """Add the next model to the GPU, or close it when all were tried; False after that."""
     gpu = trail.gpu[depth]
     models = task.models.shape[0]
-    for model in range(trail.cursor[depth], models):
-        if state.place[model] == NOWHERE and has_room(instance, task, state, model, gpu):
-            following = model + 1
-            while following < models and alike(instance, task, model, following):
-                following += 1
-            trail.cursor[depth] = following
+    room = state.left[gpu, 0]
+    model = trail.cursor[depth]
+    while model < models:
+        left = room - task.need[model, 0]
+        if state.place[model] != NOWHERE:
+            model += 1
+        elif left < 0.0 or (left > state.waste[0] and left < smallest_left(task, state, model)):
+            model = task.unlike[model]
+        elif has_room(instance, task, state, model, gpu):
+            trail.cursor[depth] = task.unlike[model]
             take_model(instance, task, state, trail, depth, model)
             return True
+        else:
+            model = task.unlike[model]
     if trail.cursor[depth] <= models and closable(instance, task, state, gpu):
         trail.cursor[depth] = models + 1
         for window in range(task.need.shape[1]):
@@ -292,13 +345,12 @@ def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
     return False
 
 
-@kernel
+@kernel_section
 def enter(task: Task, trail: Trail, depth: int) -> None:
     """Set up the frame that follows the alternative taken in the one above."""
     above = depth - 1
     closed = trail.taken[above] == task.models.shape[0]
     trail.opening[depth] = 1 if closed else 0
-    trail.placed[depth] = trail.placed[above] + (0 if closed else 1)
     trail.gpu[depth] = NOWHERE if closed else trail.gpu[above]
     trail.cursor[depth] = 0 if closed else trail.taken[above] + 1
     trail.taken[depth] = NOWHERE
@@ -307,11 +359,12 @@ def enter(task: Task, trail: Trail, depth: int) -> None:
 @entry_kernel
 def complete(
     instance: Instance, models: Ints, gpus: Ints, target: float, nodes: int
-) -> tuple[int, Ints, Ints]:
+) -> tuple[int, Ints, Ints, int]:
     """Search for a placement of `models` on `gpus` with no pressure above the target.
 
-    Returns the outcome and, if one was found, models and their GPUs in the same order. It is
-    generous by more than rounding: whether it fits must be checked, that there is none need not.
+    Returns the outcome and, if one was found, models and their GPUs in the same order, and the
+    number of nodes visited. It is generous by more than rounding: whether it fits must be
+    checked, that there is none need not.
     """
     task = make_task(instance, models, gpus, target)
     state = start_state(instance, task)
@@ -330,16 +383,16 @@ def complete(
             depth -= 1
             continue
         visited += 1
-        depth += 1
-        enter(task, trail, depth)
-        if trail.placed[depth] == models.shape[0]:
+        if state.following[models.shape[0]] == models.shape[0]:
             outcome = Outcome.FOUND
             break
         if visited >= nodes:
             outcome = Outcome.UNDECIDED
             break
+        depth += 1
+        enter(task, trail, depth)
     homes = np.full(models.shape[0], NOWHERE)
     if outcome == Outcome.FOUND:
         for place in range(models.shape[0]):
             homes[place] = gpus[state.place[place]]
-    return outcome, task.models, homes
+    return outcome, task.models, homes, visited

@@ -6,6 +6,7 @@ import numpy as np
 
 from colocate.problem.instance import Instance
 from colocate.problem.layout import NOWHERE, Layout, arrange, fits
+from colocate.problem.pressure import lower
 from colocate.solver.construct.completion import Outcome, complete
 from colocate.solver.prove.volume import volume_bound
 
@@ -34,11 +35,11 @@ def search_fit(instance: Instance, layout: Layout, target: float, nodes: int) ->
     """
     everything = np.arange(instance.size.shape[0])
     everywhere = np.arange(instance.capacity.shape[0])
-    outcome, models, gpus = complete(instance, everything, everywhere, target, nodes)
+    outcome, models, gpus, _ = complete(instance, everything, everywhere, target, nodes)
     if outcome != Outcome.FOUND:
         return Outcome(outcome)
     gpu_of = np.empty_like(gpus)
     gpu_of[models] = gpus
     arrange(instance, layout, gpu_of)
     fit = all(fits(instance, layout, gpu, NOWHERE, NOWHERE) for gpu in range(everywhere.size))
-    return Outcome.FOUND if fit else Outcome.UNDECIDED
+    return Outcome.UNDECIDED if not fit or lower(target, layout.pressure.max()) else Outcome.FOUND

@@ -36,9 +36,12 @@ def steps(value: float, largest: float) -> int:
 def descending(first: Floats, second: Floats) -> Ints:
     """Return the indices that sort by two keys downwards; ties keep their order."""
     keys = np.empty(first.shape[0], np.int64)
+    if keys.shape[0] == 0:
+        return keys
+    most, second_most = first.max(), second.max()
     for place in range(keys.shape[0]):
-        major = steps(first[place], first.max())
-        keys[place] = -(major << 31) - steps(second[place], second.max())
+        major = steps(first[place], most)
+        keys[place] = -(major << 31) - steps(second[place], second_most)
     return np.argsort(keys, kind="mergesort")
 
 

@@ -82,7 +82,7 @@ def random_change(
 @kernel
 def cooler_accepts(new: float, old: float, temperature: float, rng: Generator) -> bool:
     """Metropolis: better always, worse with probability exp(-loss / temperature)."""
-    if new <= old:
+    if not lower(old, new):
         return True
     return new < np.inf and rng.random() < np.exp((old - new) / temperature)
 

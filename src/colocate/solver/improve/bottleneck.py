@@ -5,7 +5,7 @@ from numpy.random import Generator
 
 from colocate.problem.kernel import kernel
 from colocate.problem.layout import NOWHERE, Layout
-from colocate.problem.pressure import lower
+from colocate.problem.pressure import TIE, lower
 
 
 @kernel
@@ -47,7 +47,7 @@ def random_bottleneck(layout: Layout, share: float, rng: Generator) -> int:
     """Return a random GPU among those with at least `share` of the highest pressure."""
     limit = layout.pressure.max()
     if not np.isinf(limit):
-        limit *= share
+        limit *= share * (1.0 - TIE)
     count = 0
     for value in layout.pressure:
         if value >= limit:

@@ -8,7 +8,7 @@ from numpy.random import Generator
 from colocate.problem.instance import Instance
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, fits, move, pressure_after
-from colocate.problem.pressure import TIE
+from colocate.problem.pressure import TIE, lower
 from colocate.solver.improve.bottleneck import highest_gpu
 
 
@@ -116,7 +116,7 @@ def exchange(instance: Instance, layout: Layout, source: int, rule: Descent) -> 
     model = layout.first[source]
     while model != NOWHERE:
         for gpu in range(instance.capacity.shape[0]):
-            if gpu == source or not layout.pressure[gpu] <= peak * rule.guard:
+            if gpu == source or lower(peak * rule.guard, layout.pressure[gpu]):
                 continue
             other = layout.first[gpu]
             while other != NOWHERE:

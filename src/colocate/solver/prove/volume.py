@@ -1,9 +1,14 @@
-"""The volume bound: all load over all memory that the models leave."""
+"""Bounds from sums alone: all load over all free memory, and one model on its best GPU."""
 
 import numpy as np
 
-from colocate.problem.instance import Instance
+from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.instance import FIT, Instance
 from colocate.problem.kernel import entry_kernel
+from colocate.problem.problem import Problem
+
+SAFE = 1.0 - 1e-12
+"""What a sum in floating point may be off by."""
 
 
 @entry_kernel
@@ -22,3 +27,24 @@ def volume_bound(instance: Instance) -> float:
     if free <= 0.0:
         return np.inf
     return highest / free
+
+
+def prove_by_volume(problem: Problem) -> Certificate:
+    """Bound the pressure by the sums of the busiest window. Valid for unequal GPUs."""
+    instance = problem.instance
+    window = int(instance.load.sum(axis=0).argmax())
+    load = float(instance.load[:, window].sum())
+    free = float(instance.capacity.sum() * (1.0 + FIT) - instance.size.sum())
+    spread = float(instance.capacity.sum() + instance.size.sum()) * 1e-14
+    return Certificate(Proof.VOLUME, load / (free + spread) * SAFE if load else 0.0, window)
+
+
+def prove_by_model(problem: Problem) -> Certificate:
+    """Bound the pressure by that of one model alone on the largest GPU, in its busiest window."""
+    instance = problem.instance
+    memory = instance.capacity.max() * (1.0 + FIT)
+    free = memory - instance.size + 1e-14 * memory
+    alone = np.where(free > 0.0, instance.load.max(axis=1) / np.maximum(free, 1e-300), 0.0)
+    model = int(alone.argmax())
+    bound = float(alone[model]) * SAFE
+    return Certificate(Proof.MODEL, bound, model=problem.models[model].name)

@@ -1,0 +1,120 @@
+"""A second opinion on a bound, in exact arithmetic, sharing no code with the solver.
+
+A placement counts as valid up to a rounding of its GPUs' memory (see `verify`), so a bound has
+to hold for memories that much larger. With `load + K size` as the virtual size of a model and
+`K memory` as that of a GPU, every placement at or below the pressure K packs the virtual sizes.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+
+from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.gpu import Gpu
+from colocate.problem.model import Model
+from colocate.problem.problem import Problem
+from colocate.problem.verify import ROUNDING
+
+FINENESS = 2**44
+"""Virtual sizes are rounded down to so many parts of the largest GPU."""
+BAR = 2 * FINENESS
+"""The virtual size, in such parts, from which on a model fits nowhere."""
+LARGEST_TABLE = 10**7
+"""A larger sum of weights on one GPU is not checked, but refused."""
+
+
+def refuted(problem: Problem, certificate: Certificate) -> str | None:
+    """Return why a certificate does not prove its bound, or None if it does.
+
+    A proof by search is not repeated here: it is taken as given (see `reprove`).
+    """
+    if certificate.bound == 0.0:
+        return None
+    if not 0 <= certificate.window < problem.windows:
+        return f"window {certificate.window} is not one of the {problem.windows} of the problem"
+    if certificate.proof is Proof.VOLUME:
+        return _below("volume", certificate.bound, _volume(problem, certificate.window))
+    if certificate.proof is Proof.MODEL:
+        return _refuted_model(problem, certificate)
+    if certificate.proof is Proof.WEIGHTS:
+        return _refuted_weights(problem, certificate)
+    return None
+
+
+def _below(what: str, bound: float, proven: Fraction | float) -> str | None:
+    if proven == inf or Fraction(bound) <= proven:
+        return None
+    return f"the {what} proves {float(proven):.15g} only, not {bound:.15g}"
+
+
+def _load(model: Model, window: int) -> Fraction:
+    return Fraction(model.load[min(window, len(model.load) - 1)])
+
+
+def _memory(gpu: Gpu) -> Fraction:
+    return Fraction(gpu.memory_gb) * (1 + ROUNDING)
+
+
+def _volume(problem: Problem, window: int) -> Fraction | float:
+    load = sum((_load(model, window) for model in problem.models), Fraction())
+    sizes = sum((Fraction(model.size_gb) for model in problem.models), Fraction())
+    free = sum((_memory(gpu) for gpu in problem.gpus), Fraction()) - sizes
+    return load / free if free > 0 else inf
+
+
+def _refuted_model(problem: Problem, certificate: Certificate) -> str | None:
+    model = next((model for model in problem.models if model.name == certificate.model), None)
+    if model is None:
+        return f"model {certificate.model!r} is not in the problem"
+    free = max(_memory(gpu) for gpu in problem.gpus) - Fraction(model.size_gb)
+    load = max(Fraction(load) for load in model.load)
+    return _below(f"model {model.name!r}", certificate.bound, load / free if free > 0 else inf)
+
+
+def _refuted_weights(problem: Problem, certificate: Certificate) -> str | None:
+    weights = certificate.weights
+    if len(weights) != len(problem.models):
+        return f"there are {len(weights)} weights for {len(problem.models)} models"
+    if min(weights) < 0:
+        return "a weight is negative"
+    target = Fraction(certificate.bound)
+    memories = Counter(_memory(gpu) for gpu in problem.gpus)
+    unit = target * max(memories) / FINENESS
+    rooms = {memory: int(target * memory / unit) for memory in memories}
+    sizes = [
+        min(int((_load(model, certificate.window) + target * Fraction(model.size_gb)) / unit), BAR)
+        for model in problem.models
+    ]
+    most = _most_weight(sizes, weights, list(rooms.values()))
+    if most is None:
+        return f"a GPU can hold weights of more than {LARGEST_TABLE}"
+    held = sum(count * most[rooms[memory]] for memory, count in memories.items())
+    if held >= sum(weights):
+        return f"the GPUs can hold weights of {held}, all models together weigh {sum(weights)}"
+    return None
+
+
+def _most_weight(
+    sizes: Sequence[int], weights: Sequence[int], rooms: Sequence[int]
+) -> dict[int, int] | None:
+    """Return the most weight that fits in each room, by the least size for every weight.
+
+    The table ends somewhere. If models of more weight than that fitted in a room, so would some
+    of them that weigh no more than its end, and less than that by at most one model.
+    """
+    heaviest = max(weights)
+    end = 2 * heaviest
+    while end <= LARGEST_TABLE:
+        least = np.full(end + 1, BAR * len(sizes), np.int64)
+        least[0] = 0
+        for size, weight in zip(sizes, weights, strict=True):
+            if weight > 0:
+                np.minimum(least[weight:], least[:-weight] + size, out=least[weight:])
+        best = {room: int(np.flatnonzero(least <= room)[-1]) for room in rooms}
+        if max(best.values()) <= end - heaviest:
+            return best
+        end *= 2
+    return None

@@ -1,0 +1,40 @@
+"""Even filling: the largest model first, each to the GPU with the most room left.
+
+Graham's rule for parallel machines (1969) on virtual sizes. Its cost is that of sorting, so it
+starts fleets of any size.
+"""
+
+from typing import NamedTuple
+
+from colocate.problem.instance import Instance
+from colocate.problem.kernel import entry_kernel
+from colocate.problem.layout import NOWHERE, Layout, clear, fits, put
+from colocate.problem.pressure import peak_load
+from colocate.solver.construct.orders import Order, sorted_models
+from colocate.solver.prove.volume import volume_bound
+from colocate.solver.tournament import replay, tournament
+
+
+class EvenFilling(NamedTuple):
+    """Fill all GPUs evenly at the lowest pressure that the sums allow."""
+
+    def construct(self, instance: Instance, layout: Layout) -> bool:
+        """Fill the layout; False if some model found no room where it was sent."""
+        return fill_evenly(instance, layout)
+
+
+@entry_kernel
+def fill_evenly(instance: Instance, layout: Layout) -> bool:
+    """Send every model, the largest first, to the GPU with the most room left."""
+    clear(layout)
+    target = max(volume_bound(instance), 1e-9)
+    room = target * instance.capacity
+    winners = tournament(room)
+    for model in sorted_models(instance, Order.VIRTUAL, target):
+        gpu = winners[1]
+        if not fits(instance, layout, gpu, NOWHERE, model):
+            return False
+        put(instance, layout, model, gpu)
+        room[gpu] -= peak_load(instance.load, model) + target * instance.size[model]
+        replay(winners, room, gpu)
+    return True

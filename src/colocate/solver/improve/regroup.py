@@ -1,0 +1,161 @@
+"""Regrouping: empty the bottleneck and a few other GPUs, and fill them anew by exact search.
+
+The search asks for a peak a little lower than now; how much lower, and how large the groups are,
+follows its success. A step touches a handful of GPUs and finds the bottleneck in a tournament, so
+that its cost does not grow with the fleet.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from colocate.problem.instance import Floats, Instance, Ints
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section
+from colocate.problem.layout import NOWHERE, Layout, fits, put, take
+from colocate.problem.pressure import TIE
+from colocate.solver.construct.completion import Outcome, complete
+from colocate.solver.tournament import replay, tournament
+
+NODES = 2000
+"""Nodes to search in a group."""
+FEWEST_MODELS = 6
+SMALL_GROUP = 14.0
+MOST_MODELS = 64
+"""Models in a group: between the fewest and a reach that moves between the other two."""
+BOLDER, MEEKER, LEAST_SHARE, MOST_SHARE = 1.1, 0.98, 1e-5, 0.5
+"""How success and failure change the share of the distance to the bound that is asked for."""
+WIDER, NARROWER, MUCH_NARROWER = 0.005, 0.02, 0.5
+"""How the reach changes when a group had no solution, took too long, or was solved."""
+FAR = 1e6
+"""What is asked for first, in bounds, where the pressure is infinite."""
+
+
+class Pace(NamedTuple):
+    """What a search has learned about itself; kept between runs."""
+
+    figures: Floats
+    """The share of the distance to the bound to ask for, and the reach of groups."""
+
+
+def fresh_pace() -> Pace:
+    """Return the pace of a search that knows nothing yet."""
+    return Pace(np.array([0.3, SMALL_GROUP]))
+
+
+@kernel_section
+def draw_gpu(layout: Layout, idle: bool, rng: np.random.Generator) -> int:
+    """Draw any GPU, or the least pressed of a few."""
+    gpus = layout.pressure.shape[0]
+    gpu = int(rng.random() * gpus)
+    if idle:
+        for _ in range(3):
+            rival = int(rng.random() * gpus)
+            if layout.pressure[rival] < layout.pressure[gpu]:
+                gpu = rival
+    return gpu
+
+
+@kernel_section
+def draw_group(
+    layout: Layout, peak: int, reach: float, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Draw GPUs to go with the bottleneck, every other one a rather idle one; and their models."""
+    limit = FEWEST_MODELS + rng.random() * (reach - FEWEST_MODELS)
+    group = np.full(min(layout.pressure.shape[0], MOST_MODELS), peak)
+    models = np.empty(MOST_MODELS, np.int64)
+    size = 0
+    count = 0
+    gpu = peak
+    for attempt in range(2 * MOST_MODELS):
+        if attempt > 0:
+            gpu = draw_gpu(layout, size % 2 == 0, rng)
+        if np.any(group[:size] == gpu):
+            continue
+        before = count
+        model = layout.first[gpu]
+        while model != NOWHERE and count < MOST_MODELS:
+            models[count] = model
+            count += 1
+            model = layout.after[model]
+        if model != NOWHERE:
+            count = before
+            continue
+        group[size] = gpu
+        size += 1
+        if size == group.shape[0] or (size > 1 and count >= limit):
+            break
+    return group[:size], models[:count]
+
+
+@kernel
+def settle(instance: Instance, layout: Layout, models: Ints, homes: Ints) -> None:
+    """Move models to their new homes."""
+    for model in models:
+        take(instance, layout, model)
+    for place in range(models.shape[0]):
+        put(instance, layout, models[place], homes[place])
+
+
+@kernel_section
+def all_within(instance: Instance, layout: Layout, gpus: Ints, target: float) -> bool:
+    """Say whether GPUs hold what they may and are under a pressure."""
+    for gpu in gpus:
+        if layout.pressure[gpu] > target or not fits(instance, layout, gpu, NOWHERE, NOWHERE):
+            return False
+    return True
+
+
+@entry_kernel
+def regroup(
+    instance: Instance,
+    layout: Layout,
+    rng: np.random.Generator,
+    bound: float,
+    pace: Pace,
+    nodes: int,
+) -> bool:
+    """Take steps until so many nodes were searched; say whether the peak went down.
+
+    Several short runs with one pace are the same as a long one.
+    """
+    winners = tournament(layout.pressure)
+    before = layout.pressure[winners[1]]
+    spent = 0
+    while spent < nodes and layout.pressure[winners[1]] > bound * (1.0 + TIE):
+        spent += step(instance, layout, rng, bound, pace.figures, winners)
+    return bool(layout.pressure[winners[1]] < before)
+
+
+@kernel_section
+def step(
+    instance: Instance,
+    layout: Layout,
+    rng: np.random.Generator,
+    bound: float,
+    figures: Floats,
+    winners: Ints,
+) -> int:
+    """Regroup once around the bottleneck; return the nodes spent."""
+    peak = layout.pressure[winners[1]]
+    group, models = draw_group(layout, winners[1], figures[1], rng)
+    target = FAR * bound if np.isinf(peak) else peak - (peak - bound) * figures[0]
+    outcome, order, homes, visited = complete(instance, models, group, target, NODES)
+    solved = False
+    if outcome == Outcome.FOUND:
+        old_homes = layout.gpu_of[order]
+        settle(instance, layout, order, homes)
+        solved = all_within(instance, layout, group, target * (1.0 + TIE))
+        if not solved:
+            settle(instance, layout, order, old_homes)
+        for gpu in group:
+            replay(winners, layout.pressure, gpu)
+    if solved:
+        figures[0] = min(figures[0] * BOLDER, MOST_SHARE)
+        figures[1] = max(figures[1] - MUCH_NARROWER, SMALL_GROUP)
+    else:
+        figures[0] = max(figures[0] * MEEKER, LEAST_SHARE)
+        if outcome == Outcome.NONE:
+            figures[1] = min(figures[1] + WIDER, MOST_MODELS)
+        else:
+            figures[1] = max(figures[1] - NARROWER, SMALL_GROUP)
+    return int(visited + models.shape[0])

@@ -1,0 +1,50 @@
+"""Dual feasible functions: weights that are valid by theory and quickly tried.
+
+Two families, each under many parameters: the L2 bound of Martello and Toth (1990), which counts
+a model that leaves less than a threshold as a whole GPU and one below the threshold as nothing,
+and the rounding functions of Fekete and Schepers (2001), `floor((k + 1) x) / k` but for whole
+`(k + 1) x`. What they prove for equal GPUs is looked up in the knapsack for unequal ones.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from colocate.problem.certificate import Certificate
+from colocate.problem.instance import Floats, Instance
+from colocate.solver.prove.knapsack import Grid, certified, grid_of
+
+STEPS = 20_000
+THRESHOLDS = 24
+ROUNDINGS = 12
+WHOLE = 20_000
+
+
+def prove_by_dual_functions(instance: Instance, target: float, window: int) -> Certificate | None:
+    """Return the proof that a target is out of reach, if one of the functions has it."""
+    grid = grid_of(instance, target, window, STEPS)
+    share = np.minimum(grid.size / grid.room[0], 1.0)
+    return next((c for w in _promising(grid, share) if (c := certified(grid, w, WHOLE))), None)
+
+
+def _promising(grid: Grid, share: Floats) -> Iterator[Floats]:
+    """Yield weights whose sum exceeds the number of largest GPUs that would make up all."""
+    capacity = float((grid.gpus * grid.room).sum() / grid.room[0])
+    for weight in (*_rounding_functions(share), *_thresholds(share)):
+        if weight.sum() > capacity:
+            yield weight
+
+
+def _thresholds(share: Floats) -> Iterator[Floats]:
+    smaller = np.unique(share[share <= 0.5])
+    picks = np.unique(np.linspace(0, len(smaller) - 1, THRESHOLDS).astype(int))
+    for threshold in (0.0, *(smaller[picks] if len(smaller) else ())):
+        weight = np.where(share > 1.0 - threshold, 1.0, share)
+        yield np.where(share < threshold, 0.0, weight)
+
+
+def _rounding_functions(share: Floats) -> Iterator[Floats]:
+    for k in range(1, ROUNDINGS):
+        scaled = (k + 1) * share
+        whole = np.abs(scaled - np.rint(scaled)) < 1e-12
+        yield np.where(whole, share, np.floor(scaled) / k)

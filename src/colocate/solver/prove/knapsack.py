@@ -1,0 +1,72 @@
+"""What one GPU can hold at most when models have weights: an exact knapsack on a grid.
+
+At a target K, virtual sizes are rounded down and virtual capacities kept, both in whole steps of
+a grid, so that whatever fits on a GPU still fits on the grid. If the weights of all models add up
+to more than the GPUs can hold, K is out of reach. Any weights will do; `dual_functions` and
+`columns` find good ones. Valid for unequal GPUs; looks at one window and at memory alone, so
+further windows and resources are left out, which keeps the bound valid but may weaken it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.instance import FIT, Floats, Instance, Ints
+from colocate.problem.kernel import entry_kernel
+
+ROUNDING = 1e-12
+"""Far more than the rounding of a virtual size, in parts of a GPU."""
+
+
+class Grid(NamedTuple):
+    """A problem at a target, in whole steps."""
+
+    target: float
+    window: int
+    models: Ints
+    """models[n]: indices into the instance, by size upwards."""
+    size: Ints
+    """size[n]: virtual sizes, upwards."""
+    room: Ints
+    """room[c]: virtual capacities of the classes of GPUs, downwards."""
+    gpus: Ints
+    """gpus[c]: how many GPUs are in a class."""
+
+
+def grid_of(instance: Instance, target: float, window: int, steps: int) -> Grid:
+    """Round a problem at a target down to a grid with so many steps on the largest GPU."""
+    capacity, gpus = np.unique(instance.capacity, return_counts=True)
+    virtual = (instance.load[:, window] + target * instance.size) / (target * capacity[-1])
+    size = np.floor(virtual * (1.0 - ROUNDING) * steps).astype(np.int64)
+    room = np.floor(capacity / capacity[-1] * (1.0 + FIT + ROUNDING) * steps).astype(np.int64)
+    order = np.argsort(size, kind="stable")
+    return Grid(target, window, order, size[order], room[::-1].copy(), gpus[::-1].copy())
+
+
+@entry_kernel
+def most_weight(size: Ints, weight: Floats, room: int) -> Floats:
+    """Return the most weight of models that fit in every room up to this one."""
+    most = np.zeros(room + 1)
+    for model in range(size.shape[0]):
+        if weight[model] > 0.0:
+            for left in range(room - size[model], -1, -1):
+                most[left + size[model]] = max(most[left + size[model]], most[left] + weight[model])
+    return most
+
+
+def certified(grid: Grid, weight: Floats, largest: int) -> Certificate | None:
+    """Round weights down to whole numbers and return the proof that the target is out of reach.
+
+    `largest` is the whole number for the most that the largest GPU can hold.
+    """
+    held = most_weight(grid.size, weight, grid.room[0])[grid.room[0]]
+    if held <= 0.0:
+        return None
+    whole = np.floor(weight * (largest / held))
+    most = most_weight(grid.size, whole, grid.room[0])
+    if whole.sum() <= (most[grid.room] * grid.gpus).sum():
+        return None
+    weights = np.zeros(whole.shape[0], np.int64)
+    weights[grid.models] = whole.astype(np.int64)
+    return Certificate(Proof.WEIGHTS, grid.target, grid.window, weights=tuple(weights.tolist()))
