@@ -58,7 +58,7 @@ def _searched(case: Case, record: Record) -> Record:
     while record.bound < record.value * BELOW:
         layout = empty_layout(instance)
         target = record.value * BELOW
-        outcome = search_fit(instance, layout, target, NODES)
+        outcome, _ = search_fit(instance, layout, target, NODES)
         if outcome == Outcome.UNDECIDED:
             return record
         if outcome == Outcome.NONE:

@@ -6,6 +6,8 @@ The names below are the public interface; each is imported when it is first used
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from colocate.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from colocate.arena.program import compute_model_placement as compute_model_placement
     from colocate.arena.score import Score as Score
@@ -27,10 +29,9 @@ if TYPE_CHECKING:
     from colocate.solver.place import place as place
     from colocate.solver.plan import Plan as Plan
     from colocate.solver.plan import Status as Status
+    from colocate.solver.solve import solve as solve
     from colocate.solver.strategies import STRATEGIES as STRATEGIES
     from colocate.solver.strategy import Strategy as Strategy
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "ColocateError": "errors",
@@ -54,6 +55,7 @@ _HOMES = {
     "place": "solver.place",
     "read_fleet": "inputs.spec",
     "score_strategy": "arena.score",
+    "solve": "solver.solve",
     "verify": "problem.verify",
 }
 

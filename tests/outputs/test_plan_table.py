@@ -22,7 +22,8 @@ def test_one_line_a_gpu_then_the_peak():
     assert lines[2] == ["big", long, "56", "/", "80", "0.125000", "◀", "hot,", "[red]name"]
     assert lines[3] == ["small", short, "20", "/", "40", "0.00500000", "cool"]
     assert lines[4] == ["spare", none, "0", "/", "24", "0.00000", "-"]
-    assert " ".join(lines[5]).startswith("peak pressure 0.125000 on big (feasible, by initial_pro")
+    assert lines[5] == ["peak", "pressure", "0.125000", "on", "big"]
+    assert " ".join(lines[6]).startswith("(feasible, by initial_program, seed 0")
 
 
 def test_a_full_gpu_and_an_infinite_peak():

@@ -114,7 +114,7 @@ def test_exhaustive_search_finds_what_packing_misses():
 
 def test_exhaustive_search_gives_up_at_its_limit():
     layout = empty_layout(KNAPSACK.instance)
-    assert search_fit(KNAPSACK.instance, layout, np.inf, 2) == Outcome.UNDECIDED
+    assert search_fit(KNAPSACK.instance, layout, np.inf, 2)[0] is Outcome.UNDECIDED
 
 
 @settings(max_examples=400)
@@ -127,7 +127,7 @@ def test_exhaustive_search_is_right_about_every_target(problem, factor):
     best = optimum(problem)
     finite = best is not None and 0 < best < float("inf")
     target = float(best) * factor if finite else float("inf")
-    outcome = search_fit(problem.instance, empty_layout(problem.instance), target, 10**6)
+    outcome, _ = search_fit(problem.instance, empty_layout(problem.instance), target, 10**6)
     if best is None:
         assert outcome == Outcome.NONE
     elif target >= float(best) * (1 + 1e-9):
@@ -152,8 +152,13 @@ def test_volume_bound_by_hand():
 
 
 def test_what_is_found_only_by_generosity_is_not_found():
-    problem = Problem([Gpu("g", 80)], [Model("m", 80 * (1 - 4e-11), load=1.0)])
-    layout = empty_layout(problem.instance)
+    idle = Problem([Gpu("g", 80)], [Model("m", 80 * (1 + 1.5e-11), load=0.0)]).instance
+    assert search_fit(idle, empty_layout(idle), 1.0, 100)[0] is Outcome.UNDECIDED
+
+
+def test_where_there_is_load_the_last_byte_counts():
+    nearly_full = Problem([Gpu("g", 80)], [Model("m", 80 * (1 - 4e-11), load=1.0)]).instance
     pressure = 1 / (80 - 80 * (1 - 4e-11))
-    outcome = search_fit(problem.instance, layout, 0.7 * pressure, 100)
-    assert outcome == Outcome.UNDECIDED
+    layout = empty_layout(nearly_full)
+    assert search_fit(nearly_full, layout, 0.9 * pressure, 100)[0] is Outcome.NONE
+    assert search_fit(nearly_full, layout, 1.1 * pressure, 100)[0] is Outcome.FOUND

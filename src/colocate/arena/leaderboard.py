@@ -8,14 +8,14 @@ from math import inf
 from rich import box
 from rich.table import Table
 
-from colocate.arena.score import Score
+from colocate.arena.score import SOLVER, Score
 
 
 def score_table(scores: Sequence[Score]) -> Table:
     """Draw one line a strategy."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("strategy", overflow="fold", min_width=20)
-    for heading in ("score", "ratio", "valid", "worst case", "its ratio", "time"):
+    for heading in ("score", "ratio", "valid", "proven", "worst case", "its ratio", "time"):
         table.add_column(heading, justify="right", no_wrap=True)
     for score in scores:
         table.add_row(
@@ -23,6 +23,7 @@ def score_table(scores: Sequence[Score]) -> Table:
             _shown(score.score, 4),
             _shown(score.ratio, 6),
             f"{score.valid_cases} of {len(score.results)}",
+            f"{score.proven_cases}" if score.strategy == SOLVER else "-",
             score.worst.case,
             _shown(score.worst.ratio, 4),
             f"{score.seconds:.3g} s",

@@ -7,9 +7,8 @@ from colocate.errors import InfeasibleError, InputError, NothingFoundError
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
-from colocate.solver.place import place
 from colocate.solver.plan import Status
-from colocate.solver.strategies import STRONGEST
+from colocate.solver.solve import solve
 
 
 class BenchmarkModel(Protocol):
@@ -66,7 +65,7 @@ def compute_model_placement(
         Model(str(number), model.model_size, model.req_rate, model.slo)
         for number, model in enumerate(objects)
     ]
-    plan = place(Problem(tuple(gpus), tuple(named)), STRONGEST)
+    plan = solve(Problem(tuple(gpus), tuple(named)))
     if plan.status is Status.INFEASIBLE:
         raise InfeasibleError(plan.reason)
     if not plan.placement:

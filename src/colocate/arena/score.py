@@ -11,10 +11,15 @@ from typing import Any
 
 from colocate.arena.best_known import read_best_known
 from colocate.arena.suites import Suite
+from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
 from colocate.solver.place import place
 from colocate.solver.plan import Plan, Status
+from colocate.solver.solve import solve
 from colocate.solver.strategy import Strategy
+
+SOLVER = "solve"
+"""The name under which the solver is scored beside the strategies."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,11 @@ class Score:
         return sum(result.valid for result in self.results)
 
     @property
+    def proven_cases(self) -> int:
+        """How many cases have a placement that is proven to be optimal."""
+        return sum(result.status is Status.OPTIMAL for result in self.results)
+
+    @property
     def score(self) -> float:
         """The public formula: 1 / mean pressure, plus the share of valid cases."""
         mean = fmean(result.pressure for result in self.results)
@@ -89,6 +99,7 @@ class Score:
             "score": _finite(self.score),
             "ratio": self.ratio,
             "valid_cases": self.valid_cases,
+            "proven_cases": self.proven_cases,
             "cases": len(self.results),
             "worst_case": self.worst.case,
             "worst_ratio": self.worst.ratio,
@@ -113,11 +124,11 @@ def score_strategy(
     seed: int = 0,
     on_case: Callable[[CaseResult], None] | None = None,
 ) -> Score:
-    """Run a strategy on every case of a suite and judge the placements independently."""
+    """Run a strategy, or the solver, on every case of a suite and judge the placements."""
     known = read_best_known(suite)
     results = []
     for case in suite.cases:
-        plan = place(case.problem, strategy, seed)
+        plan = _planned(case.problem, strategy, seed)
         record = known.get(case.name)
         result = _judged(case.name, plan, record.value if record else None)
         results.append(result)
@@ -129,7 +140,7 @@ def score_strategy(
 
 def score_strategies(
     suite: Suite,
-    strategies: Sequence[Strategy],
+    strategies: Sequence[str | Strategy],
     seed: int = 0,
     workers: int = 1,
     on_cases: Callable[[int], None] | None = None,
@@ -160,7 +171,11 @@ def score_strategies(
     return [scores[number] for number in everyone]
 
 
-def _score_copy(suite: bytes, strategy: Strategy, seed: int) -> Score:
+def _planned(problem: Problem, strategy: str | Strategy, seed: int) -> Plan:
+    return solve(problem, seed=seed) if strategy == SOLVER else place(problem, strategy, seed)
+
+
+def _score_copy(suite: bytes, strategy: str | Strategy, seed: int) -> Score:
     return score_strategy(pickle.loads(suite), strategy, seed)
 
 

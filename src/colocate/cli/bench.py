@@ -15,8 +15,8 @@ def bench(
     strategy: Annotated[
         list[str] | None,
         typer.Option(
-            help="A strategy, several by repeating the option, or `all`. "
-            "By default initial_program and the strongest."
+            help="A strategy, several by repeating the option, `solve` for the solver, or `all`. "
+            "By default initial_program, the strongest strategy and the solver."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
@@ -30,15 +30,15 @@ def bench(
     from rich.progress import Progress
 
     from colocate.arena.leaderboard import case_table, score_table
-    from colocate.arena.score import score_strategies
+    from colocate.arena.score import SOLVER, score_strategies
     from colocate.arena.suites import load_suite
     from colocate.cli.compiling import say_when_compiling
     from colocate.outputs.console import notes, show
     from colocate.solver.strategies import STRATEGIES, STRONGEST, find_strategy
 
-    asked = strategy or ["initial_program", STRONGEST]
-    names = list(STRATEGIES) if "all" in asked else list(dict.fromkeys(asked))
-    chosen = [find_strategy(name) for name in names]
+    asked = strategy or ["initial_program", STRONGEST, SOLVER]
+    names = [*STRATEGIES, SOLVER] if "all" in asked else list(dict.fromkeys(asked))
+    chosen = [name if name == SOLVER else find_strategy(name) for name in names]
     loaded = load_suite(suite)
     say_when_compiling()
     with Progress(console=notes(), transient=True) as progress:

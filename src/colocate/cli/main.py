@@ -7,6 +7,7 @@ import typer
 
 import colocate
 from colocate.cli.bench import bench
+from colocate.cli.check import check
 from colocate.cli.exit_codes import BAD_INPUT, FAULT, INFEASIBLE, NOTHING_FOUND, USAGE
 from colocate.cli.plan import plan
 from colocate.cli.strategies import strategies
@@ -35,6 +36,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(plan)
+app.command()(check)
 app.command()(strategies)
 app.command()(bench)
 

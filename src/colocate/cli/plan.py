@@ -13,7 +13,14 @@ def plan(
     fleet: Annotated[Path, typer.Argument(help="Fleet file (YAML or JSON): gpus and models.")],
     strategy: Annotated[
         str | None,
-        typer.Option(help="A name from `colocate strategies`; by default the strongest."),
+        typer.Option(help="A name from `colocate strategies`, instead of the solver."),
+    ] = None,
+    time_limit: Annotated[float, typer.Option(min=0.001, help="Seconds for the solver.")] = 1.0,
+    gap: Annotated[
+        float, typer.Option(min=0.0, help="Be content within this share of the optimum.")
+    ] = 0.0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Threads of the solver; by default two.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -25,12 +32,16 @@ def plan(
     from colocate.outputs.plan_table import plan_table
     from colocate.solver.place import place
     from colocate.solver.plan import Status
-    from colocate.solver.strategies import STRONGEST, find_strategy
+    from colocate.solver.solve import solve
+    from colocate.solver.strategies import find_strategy
 
-    chosen = find_strategy(strategy or STRONGEST)
+    chosen = find_strategy(strategy) if strategy else None
     problem = read_fleet(fleet)
     say_when_compiling()
-    answer = place(problem, chosen, seed)
+    if chosen:
+        answer = place(problem, chosen, seed)
+    else:
+        answer = solve(problem, time_limit=time_limit, seed=seed, workers=workers, gap=gap)
     if as_json:
         typer.echo(json.dumps(answer.as_dict(), indent=2, allow_nan=False))
     elif answer.placement:

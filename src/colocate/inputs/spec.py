@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from colocate.errors import InputError
+from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
-LARGEST_FILE = 16 * 1024 * 1024
 MOST_SENTENCES = 10
 MOST_GPUS = 20_000
 
@@ -94,11 +94,8 @@ def read_fleet(path: str | Path) -> Problem:
         If it cannot be read or says something impossible. The message names the file, the
         field, what was found and what was expected.
     """
-    try:
-        return parse_fleet(_text(Path(path)))
-    except InputError as error:
-        lines = str(error).splitlines()
-        raise InputError("\n".join(f"{path}: {line}" for line in lines)) from None
+    with naming(path):
+        return parse_fleet(read_text(path))
 
 
 def parse_fleet(text: str) -> Problem:
@@ -122,19 +119,6 @@ def _sentences(data: dict[Any, Any], error: ValidationError) -> list[str]:
     sentences = list(by_field.values())
     more = len(sentences) - MOST_SENTENCES
     return sentences[:MOST_SENTENCES] + ([f"and {more} more of the kind"] if more > 0 else [])
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise InputError(f"larger than {LARGEST_FILE} bytes, must be a fleet file")
-        return content.decode("utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be read, {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"byte {error.start} is not UTF-8, must be a text file") from None
 
 
 def _model(number: int, spec: ModelSpec) -> Model:

@@ -1,21 +1,28 @@
 """A plan as a person wants to read it: one line a GPU, the bottleneck marked, then the peak."""
 
-from math import isinf
+from math import inf, isinf
 
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from colocate.problem.certificate import Proof
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
-from colocate.solver.plan import Plan
+from colocate.solver.plan import Plan, Status
 
 WIDE = 100
 NARROW = 80
 """From so many columns on, bars are long; under so many, models stand below their GPU."""
 MOST_EMPTY = 16
 """More empty GPUs than that are only counted."""
+PROOFS = {
+    Proof.VOLUME: "all load over all free memory",
+    Proof.MODEL: "one model that is alone on its GPU",
+    Proof.WEIGHTS: "weights that are more than the GPUs can hold",
+    Proof.SEARCH: "exhaustive search",
+}
 SHADES = ("cyan", "blue")
 MARK = "◀"
 
@@ -87,13 +94,21 @@ def _names(models: list[Model]) -> str:
 
 
 def _summary(plan: Plan) -> Text:
-    text = Text(f"peak pressure {_shown(plan.pressure)} on {plan.bottleneck}", style="bold")
-    time = f", {plan.seconds:.2g} s" if plan.seconds else ""
-    how = f"  ({plan.status.lower()}, by {plan.strategy}, seed {plan.seed}{time})"
-    text.append(how, style="not bold")
+    text = Text(f"peak pressure {_shown(plan.pressure)} on {plan.bottleneck}\n", style="bold")
+    if plan.certificate and plan.gap < inf:
+        text.append(f"{_proven(plan)}, by {PROOFS[plan.certificate.proof]}\n", style="not bold")
     if plan.reason:
-        text.append(f"\nnote: {plan.reason}", style="not bold")
+        text.append(f"note: {plan.reason}\n", style="not bold")
+    time = f", {plan.seconds:.2g} s" if plan.seconds else ""
+    text.append(f"({plan.status.lower()}, by {plan.strategy}, seed {plan.seed}{time})", "not bold")
     return text
+
+
+def _proven(plan: Plan) -> str:
+    """Say what is known about the optimum."""
+    if plan.status is Status.OPTIMAL:
+        return "proven optimal"
+    return f"proven to be at most {100 * plan.gap:.2g}% above the optimum"
 
 
 def _shown(pressure: float) -> str:

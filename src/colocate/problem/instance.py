@@ -73,8 +73,7 @@ def canonical(instance: Instance) -> Instance:
     Capacities and limits are taken back by half the tolerance of a fit, so that what fits here
     fits there.
     """
-    size_unit = instance.capacity.max()
-    load_unit = instance.load.sum(axis=0).max() or 1.0
+    size_unit, load_unit = own_units(instance)
     return _frozen(
         instance._replace(
             size=_rounded(instance.size / size_unit),
@@ -83,6 +82,11 @@ def canonical(instance: Instance) -> Instance:
             limit=instance.limit * (1.0 - FIT / 2),
         )
     )
+
+
+def own_units(instance: Instance) -> tuple[float, float]:
+    """Return the units of size and load that the canonical form has."""
+    return float(instance.capacity.max()), float(instance.load.sum(axis=0).max()) or 1.0
 
 
 def _rounded(values: Floats) -> Floats:

@@ -45,7 +45,7 @@ def kernel_section(function: Function) -> Function:
 
 
 def _compiled(function: Callable[..., object], **options: Any) -> Any:
-    options |= {"error_model": "numpy", "no_cfunc_wrapper": True}
+    options |= {"error_model": "numpy", "no_cfunc_wrapper": True, "nogil": True}
     compiled: Any = njit(**options)(function)
     try:
         compiled.enable_caching()

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from colocate.problem.instance import Ints
 from colocate.problem.problem import Problem
 
@@ -23,6 +25,11 @@ class Placement(Mapping[str, tuple[str, ...]]):
         names = [gpu.name for gpu in problem.gpus]
         pairs = zip(problem.models, gpu_of, strict=True)
         return cls({model.name: (names[int(gpu)],) for model, gpu in pairs})
+
+    def indices(self, problem: Problem) -> Ints:
+        """Return the index of the GPU of every model."""
+        number = {gpu.name: place for place, gpu in enumerate(problem.gpus)}
+        return np.array([number[self[model.name][0]] for model in problem.models], np.int64)
 
     def __getitem__(self, model: str) -> tuple[str, ...]:
         return self._gpus_of[model]

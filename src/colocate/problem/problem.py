@@ -1,10 +1,12 @@
 """The whole question: which GPUs, which models."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import TypeVar
 
 from colocate.errors import InputError
@@ -40,6 +42,13 @@ class Problem:
     def instance(self) -> Instance:
         """The problem as arrays, in the user's units."""
         return instance_of(self.gpus, self.models)
+
+    @cached_property
+    def digest(self) -> str:
+        """A short hash of every number in the problem; names do not matter."""
+        gpus = [[gpu.memory_gb, gpu.limits] for gpu in self.gpus]
+        models = [[model.size_gb, model.load, model.uses] for model in self.models]
+        return sha256(json.dumps([gpus, models]).encode()).hexdigest()[:16]
 
     @property
     def windows(self) -> int:

@@ -3,7 +3,7 @@
 All sums are rational numbers, so nothing here is a matter of rounding.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
@@ -78,31 +78,31 @@ def _faults_of_names(problem: Problem, placement: Mapping[str, Sequence[str]]) -
 
 def _faults_of_limits(gpu: Gpu, models: Sequence[Model]) -> list[str]:
     faults = []
-    used = sum((Fraction(model.size_gb) for model in models), Fraction())
+    used = exact_sum(model.size_gb for model in models)
     if used > Fraction(gpu.memory_gb) * (1 + ROUNDING):
         faults.append(f"gpu {gpu.name!r} holds {_float(used):.15g} GB of {gpu.memory_gb:.15g} GB")
     for resource, limit in gpu.limits:
-        use = sum((_use(model, resource, gpu.kind) for model in models), Fraction())
+        use = exact_sum(_use(model, resource, gpu.kind) for model in models)
         if use > Fraction(limit) * (1 + ROUNDING):
             faults.append(f"gpu {gpu.name!r} uses {_float(use):.15g} {resource} of {limit:.15g}")
     return faults
 
 
-def _use(model: Model, resource: str, kind: str) -> Fraction:
+def _use(model: Model, resource: str, kind: str) -> float:
     by_kind = dict(dict(model.uses).get(resource, ((ANY_KIND, 0.0),)))
-    return Fraction(by_kind[kind] if kind in by_kind else by_kind[ANY_KIND])
+    return by_kind[kind] if kind in by_kind else by_kind[ANY_KIND]
 
 
 def _pressure(gpu: Gpu, models: Sequence[Model]) -> float:
     windows = max((len(model.load) for model in models), default=1)
     loads = [
-        sum((Fraction(model.load[min(t, len(model.load) - 1)]) for model in models), Fraction())
+        exact_sum(model.load[min(t, len(model.load) - 1)] for model in models)
         for t in range(windows)
     ]
     if not any(loads):
         return 0.0
     memory = Fraction(gpu.memory_gb)
-    free = memory - sum(Fraction(model.size_gb) for model in models)
+    free = memory - exact_sum(model.size_gb for model in models)
     return _float(max(loads) / free) if free > memory * ROUNDING else inf
 
 
@@ -111,3 +111,16 @@ def _float(value: Fraction) -> float:
         return float(value)
     except OverflowError:
         return inf
+
+
+def exact_sum(values: Iterable[float]) -> Fraction:
+    """Add floats without any rounding: each is a whole number over a power of two."""
+    total, bits = 0, 0
+    for value in values:
+        numerator, denominator = value.as_integer_ratio()
+        shift = denominator.bit_length() - 1
+        if shift > bits:
+            total <<= shift - bits
+            bits = shift
+        total += numerator << (bits - shift)
+    return Fraction(total, 1 << bits)

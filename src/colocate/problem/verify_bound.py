@@ -16,7 +16,7 @@ from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
-from colocate.problem.verify import ROUNDING
+from colocate.problem.verify import ROUNDING, exact_sum
 
 FINENESS = 2**44
 """Virtual sizes are rounded down to so many parts of the largest GPU."""
@@ -50,8 +50,8 @@ def _below(what: str, bound: float, proven: Fraction | float) -> str | None:
     return f"the {what} proves {float(proven):.15g} only, not {bound:.15g}"
 
 
-def _load(model: Model, window: int) -> Fraction:
-    return Fraction(model.load[min(window, len(model.load) - 1)])
+def _load(model: Model, window: int) -> float:
+    return model.load[min(window, len(model.load) - 1)]
 
 
 def _memory(gpu: Gpu) -> Fraction:
@@ -59,9 +59,9 @@ def _memory(gpu: Gpu) -> Fraction:
 
 
 def _volume(problem: Problem, window: int) -> Fraction | float:
-    load = sum((_load(model, window) for model in problem.models), Fraction())
-    sizes = sum((Fraction(model.size_gb) for model in problem.models), Fraction())
-    free = sum((_memory(gpu) for gpu in problem.gpus), Fraction()) - sizes
+    load = exact_sum(_load(model, window) for model in problem.models)
+    memory = exact_sum(gpu.memory_gb for gpu in problem.gpus) * (1 + ROUNDING)
+    free = memory - exact_sum(model.size_gb for model in problem.models)
     return load / free if free > 0 else inf
 
 
@@ -85,8 +85,7 @@ def _refuted_weights(problem: Problem, certificate: Certificate) -> str | None:
     unit = target * max(memories) / FINENESS
     rooms = {memory: int(target * memory / unit) for memory in memories}
     sizes = [
-        min(int((_load(model, certificate.window) + target * Fraction(model.size_gb)) / unit), BAR)
-        for model in problem.models
+        min(_virtual(model, certificate.window, target, unit), BAR) for model in problem.models
     ]
     most = _most_weight(sizes, weights, list(rooms.values()))
     if most is None:
@@ -95,6 +94,11 @@ def _refuted_weights(problem: Problem, certificate: Certificate) -> str | None:
     if held >= sum(weights):
         return f"the GPUs can hold weights of {held}, all models together weigh {sum(weights)}"
     return None
+
+
+def _virtual(model: Model, window: int, target: Fraction, unit: Fraction) -> int:
+    load, size = Fraction(_load(model, window)), Fraction(model.size_gb)
+    return int((load + target * size) / unit)
 
 
 def _most_weight(

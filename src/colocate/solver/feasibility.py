@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from colocate.problem.instance import Ints
+from colocate.problem.instance import Instance, Ints
 from colocate.problem.layout import NOWHERE
 from colocate.problem.problem import Problem
 from colocate.solver.construct.completion import GENEROUS, Outcome, complete
@@ -13,7 +13,7 @@ NODES = 200_000
 def obvious_obstacle(problem: Problem) -> str | None:
     """Return why no placement can exist, if one look at the sums shows it."""
     instance = problem.instance
-    homeless = next((n for n in range(len(problem.models)) if not _has_a_home(problem, n)), None)
+    homeless = _homeless(instance)
     if homeless is not None:
         return _too_large(problem, homeless)
     needed, memory = instance.size.sum(), instance.capacity.sum()
@@ -35,12 +35,16 @@ def search_in_memory(problem: Problem) -> tuple[Outcome, Ints]:
     return Outcome(outcome), gpu_of
 
 
-def _has_a_home(problem: Problem, model: int) -> bool:
-    """Say whether some GPU could take the model if it were empty."""
-    instance = problem.instance
-    roomy = instance.size[model] <= instance.capacity * GENEROUS
-    use = instance.use[instance.kind, model]
-    return bool(np.any(roomy & np.all(use <= instance.limit * GENEROUS, axis=1)))
+def _homeless(instance: Instance) -> int | None:
+    """Return the first model that no GPU could take even if it were empty."""
+    homeless = np.ones(len(instance.size), dtype=bool)
+    for gpu in np.argsort(-instance.capacity):
+        roomy = instance.size <= instance.capacity[gpu] * GENEROUS
+        use = instance.use[instance.kind[gpu]]
+        homeless &= ~(roomy & (use <= instance.limit[gpu] * GENEROUS).all(axis=1))
+        if not homeless.any():
+            return None
+    return int(homeless.argmax())
 
 
 def _too_large(problem: Problem, number: int) -> str:

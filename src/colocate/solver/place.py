@@ -50,15 +50,17 @@ def _plan(problem: Problem, strategy: Strategy, seed: int) -> Plan:
     instance = canonical(problem.instance)
     gpu_of = strategy.run(instance, np.random.default_rng(seed))
     if gpu_of is not None:
-        return _feasible(problem, gpu_of)
+        return feasible_plan(problem, gpu_of)
     rescue = replace(strategy, starts=(Exhaustive(),))
     gpu_of = rescue.run(instance, np.random.default_rng(seed))
     if gpu_of is not None:
-        return _feasible(problem, gpu_of, f"{strategy.name} found no room; searched for a start")
-    return _last_resort(problem, f"{strategy.name} found no room for every model")
+        return feasible_plan(
+            problem, gpu_of, f"{strategy.name} found no room; searched for a start"
+        )
+    return last_resort(problem, f"{strategy.name} found no room for every model")
 
 
-def _last_resort(problem: Problem, reason: str) -> Plan:
+def last_resort(problem: Problem, reason: str) -> Plan:
     """Search the numbers as given, by memory alone: a placement, a proof, or neither."""
     outcome, gpu_of = search_in_memory(problem)
     if outcome is Outcome.NONE:
@@ -68,11 +70,12 @@ def _last_resort(problem: Problem, reason: str) -> Plan:
         )
         return Plan(problem, Status.INFEASIBLE, reason=reason)
     if outcome is Outcome.FOUND and verify(problem, Placement.from_indices(problem, gpu_of)).valid:
-        return _feasible(problem, gpu_of, f"{reason}; placed by memory alone")
+        return feasible_plan(problem, gpu_of, f"{reason}; placed by memory alone")
     return Plan(problem, Status.UNKNOWN, reason=f"{reason}; it is not proven that there is none")
 
 
-def _feasible(problem: Problem, gpu_of: Ints, reason: str = "") -> Plan:
+def feasible_plan(problem: Problem, gpu_of: Ints, reason: str = "") -> Plan:
+    """Return the plan of a placement, which the independent checker must confirm."""
     placement = Placement.from_indices(problem, gpu_of)
     verdict = verify(problem, placement)
     if not verdict.valid:

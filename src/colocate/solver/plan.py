@@ -1,14 +1,23 @@
 """The answer: where every model goes, and how good that is."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from hashlib import sha256
 from math import inf, isinf
 from typing import Any
 
+from colocate.errors import InputError
+from colocate.problem.certificate import Certificate
 from colocate.problem.model import Model
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
+from colocate.solver.progress import Improvement, gap_between
+from colocate.version import __version__
+
+SCHEMA = 1
+"""The version of the JSON form."""
 
 
 class Status(StrEnum):
@@ -26,7 +35,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a strategy answered.
+    """What the solver or a strategy answered.
 
     Parameters
     ----------
@@ -40,7 +49,11 @@ class Plan:
         Pressure by GPU name; empty if there is no placement.
     reason
         A sentence on why there is no placement, or on how it was found if not as asked.
-    strategy, seed, seconds
+    certificate
+        What proves the bound; None if nothing was proven.
+    history
+        Every better placement or bound as it was found.
+    strategy, seed, seconds, version
         How it was found.
     """
 
@@ -49,14 +62,27 @@ class Plan:
     placement: Placement = field(default_factory=Placement)
     pressures: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
+    certificate: Certificate | None = None
+    history: tuple[Improvement, ...] = ()
     strategy: str = ""
     seed: int = 0
     seconds: float = 0.0
+    version: str = __version__
 
     @property
     def pressure(self) -> float:
         """The highest pressure; infinite if there is no placement."""
         return max(self.pressures.values(), default=inf)
+
+    @property
+    def bound(self) -> float:
+        """No placement has a lower pressure; 0 if nothing was proven."""
+        return self.certificate.bound if self.certificate else 0.0
+
+    @property
+    def gap(self) -> float:
+        """How far the pressure is from the bound at most, as a share of it."""
+        return gap_between(self.pressure, self.bound) if self.placement else inf
 
     @property
     def bottleneck(self) -> str | None:
@@ -71,18 +97,67 @@ class Plan:
                 members[gpu].append(model)
         return members
 
+    @property
+    def digest(self) -> str:
+        """A hash of the plan and its problem, which tells whether either was altered."""
+        text = json.dumps([self.problem.digest, self._stated()], sort_keys=True)
+        return sha256(text.encode()).hexdigest()
+
     def as_dict(self) -> dict[str, Any]:
-        """Return the plan as plain data for JSON; an infinite pressure is the text Infinity."""
+        """Return the plan as plain data for JSON; what is infinite is the text Infinity."""
+        return {**self._stated(), "digest": self.digest}
+
+    def _stated(self) -> dict[str, Any]:
         return {
+            "schema": SCHEMA,
             "status": self.status.value,
             "pressure": _number(self.pressure) if self.placement else None,
+            "bound": self.bound,
+            "gap": _number(self.gap) if self.placement else None,
             "pressures": {gpu: _number(value) for gpu, value in self.pressures.items()},
             "placement": {model: list(gpus) for model, gpus in self.placement.items()},
+            "certificate": self.certificate.as_dict() if self.certificate else None,
+            "history": [
+                {name: _number(v) if name != "block" else v for name, v in step._asdict().items()}
+                for step in self.history
+            ],
             "reason": self.reason,
             "strategy": self.strategy,
             "seed": self.seed,
             "seconds": self.seconds,
+            "version": self.version,
         }
+
+    @classmethod
+    def from_dict(cls, problem: Problem, data: Mapping[str, Any]) -> "Plan":
+        """Read plain data again. Nothing in it is believed: see `colocate check`."""
+        if data.get("schema") != SCHEMA:
+            raise InputError(f"schema={data.get('schema')!r}, must be {SCHEMA}")
+        try:
+            certificate = data["certificate"]
+            return cls(
+                problem,
+                Status(data["status"]),
+                Placement({str(m): [str(g) for g in on] for m, on in data["placement"].items()}),
+                {str(gpu): _float(value) for gpu, value in data["pressures"].items()},
+                str(data["reason"]),
+                Certificate.from_dict(certificate) if certificate is not None else None,
+                tuple(
+                    Improvement(
+                        float(step["seconds"]),
+                        _float(step["value"]),
+                        float(step["bound"]),
+                        str(step["block"]),
+                    )
+                    for step in data["history"]
+                ),
+                str(data["strategy"]),
+                int(data["seed"]),
+                float(data["seconds"]),
+                str(data["version"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"cannot be read as a plan, {error!r}") from None
 
     def __str__(self) -> str:
         if not self.placement:
@@ -91,8 +166,17 @@ class Plan:
             f"{gpu}  {self.pressures[gpu]:.6g}  {', '.join(model.name for model in models)}"
             for gpu, models in self.models_by_gpu().items()
         ]
-        return "\n".join([*lines, f"{self.status}: peak pressure {self.pressure:.6g}"])
+        summary = f"{self.status}: peak pressure {self.pressure:.6g}"
+        if self.certificate:
+            summary += f", at least {self.bound:.6g} for any placement, gap {self.gap:.2%}"
+        return "\n".join([*lines, summary])
 
 
 def _number(value: float) -> float | str:
     return "Infinity" if isinf(value) else value
+
+
+def _float(value: object) -> float:
+    if isinstance(value, str) and value != "Infinity":
+        raise ValueError(f"{value!r} is no number")
+    return float(value)  # type: ignore[arg-type]

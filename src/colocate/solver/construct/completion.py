@@ -21,10 +21,13 @@ import numpy as np
 from colocate.problem.instance import FIT, Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import NOWHERE
+from colocate.problem.pressure import peak_load
 from colocate.solver.construct.orders import descending
 
 GENEROUS = 1.0 + 2.0 * FIT
 """What is searched is a little more than what fits, so that rounding loses no placement."""
+STRICT = 1.0 + 1e-13
+"""The same where there is load: free memory must then be left, however little."""
 
 
 class Outcome(IntEnum):
@@ -48,6 +51,10 @@ class Task(NamedTuple):
     """need[n, T]: virtual sizes."""
     room: Floats
     """room[g]: virtual capacities, a little generous."""
+    loaded: Ints
+    """loaded[n]: 1 if a model has load that counts."""
+    reserve: Floats
+    """reserve[g]: the part of the virtual capacity that is for models without load only."""
     unlike: Ints
     """unlike[n]: the next model that is not interchangeable with this one."""
     twin: Ints
@@ -67,6 +74,8 @@ class State(NamedTuple):
     """preceding[n + 1]: the one before it."""
     opened: Ints
     """opened[g]: 1 if a GPU is being filled or closed."""
+    loaded: Ints
+    """loaded[g]: how many models with load are on a GPU."""
     left: Floats
     """left[g, T]: virtual capacity left."""
     use: Floats
@@ -122,14 +131,25 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
         least = min(least, need[place, 0])
     scale = 1.0 if np.isinf(target) else target
     room = np.empty(gpus.shape[0])
+    reserve = np.empty(gpus.shape[0])
     for place in range(gpus.shape[0]):
         room[place] = scale * instance.capacity[gpus[place]] * GENEROUS
+        reserve[place] = scale * instance.capacity[gpus[place]] * (GENEROUS - STRICT)
+    loaded = np.zeros(models.shape[0], np.int64)
+    for place in range(models.shape[0]):
+        if not np.isinf(target) and peak_load(instance.load, order[place]) > 0.0:
+            loaded[place] = 1
     unlike = np.empty(models.shape[0], np.int64)
     for place in range(models.shape[0] - 1, -1, -1):
         unlike[place] = place + 1
-        if place + 1 < models.shape[0] and alike(instance, order, need, place, place + 1):
+        if (
+            place + 1 < models.shape[0]
+            and loaded[place] == loaded[place + 1]
+            and alike(instance, order, need, place, place + 1)
+        ):
             unlike[place] = unlike[place + 1]
-    return Task(order, gpus, need, room, unlike, twins(instance, gpus), least)
+    twin = twins(instance, gpus)
+    return Task(order, gpus, need, room, loaded, reserve, unlike, twin, least)
 
 
 @kernel_section
@@ -195,6 +215,7 @@ def start_state(instance: Instance, task: Task) -> State:
         following,
         preceding,
         np.zeros(gpus, np.int64),
+        np.zeros(gpus, np.int64),
         left,
         np.zeros((gpus, instance.limit.shape[1])),
         waste,
@@ -204,8 +225,11 @@ def start_state(instance: Instance, task: Task) -> State:
 @kernel
 def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
     """Say whether a model fits in what is left of a GPU."""
+    reserve = 0.0
+    if task.loaded[model] or state.loaded[gpu] > 0:
+        reserve = task.reserve[gpu]
     for window in range(task.need.shape[1]):
-        if task.need[model, window] > state.left[gpu, window]:
+        if task.need[model, window] > state.left[gpu, window] - reserve:
             return False
     kind = instance.kind[task.gpus[gpu]]
     for resource in range(instance.limit.shape[1]):
@@ -245,6 +269,7 @@ def take_model(
         trail.use[depth, resource] = state.use[gpu, resource]
         state.use[gpu, resource] += instance.use[kind, task.models[model], resource]
     state.place[model] = gpu
+    state.loaded[gpu] += task.loaded[model]
     state.following[state.preceding[model]] = state.following[model]
     state.preceding[state.following[model]] = state.preceding[model]
     trail.taken[depth] = model
@@ -261,6 +286,7 @@ def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
     elif taken != NOWHERE:
         gpu = trail.gpu[depth]
         state.place[taken] = NOWHERE
+        state.loaded[gpu] -= task.loaded[taken]
         state.following[state.preceding[taken]] = taken
         state.preceding[state.following[taken]] = taken
         for window in range(task.need.shape[1]):

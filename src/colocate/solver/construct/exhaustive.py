@@ -23,23 +23,28 @@ class Exhaustive(NamedTuple):
         lowest = volume_bound(instance)
         targets = [factor * lowest for factor in self.targets] if 0.0 < lowest < np.inf else []
         return any(
-            search_fit(instance, layout, target, self.nodes) == Outcome.FOUND
+            search_fit(instance, layout, target, self.nodes)[0] is Outcome.FOUND
             for target in (*targets, np.inf)
         )
 
 
-def search_fit(instance: Instance, layout: Layout, target: float, nodes: int) -> Outcome:
+def search_fit(
+    instance: Instance, layout: Layout, target: float, nodes: int
+) -> tuple[Outcome, int]:
     """Fill the layout with any placement at the target, or show that there is none.
+
+    Returns the outcome and the number of nodes visited.
 
     What was found but fits only by the generosity of the search counts as undecided.
     """
     everything = np.arange(instance.size.shape[0])
     everywhere = np.arange(instance.capacity.shape[0])
-    outcome, models, gpus, _ = complete(instance, everything, everywhere, target, nodes)
+    outcome, models, gpus, visited = complete(instance, everything, everywhere, target, nodes)
     if outcome != Outcome.FOUND:
-        return Outcome(outcome)
+        return Outcome(outcome), visited
     gpu_of = np.empty_like(gpus)
     gpu_of[models] = gpus
     arrange(instance, layout, gpu_of)
     fit = all(fits(instance, layout, gpu, NOWHERE, NOWHERE) for gpu in range(everywhere.size))
-    return Outcome.UNDECIDED if not fit or lower(target, layout.pressure.max()) else Outcome.FOUND
+    exceeded = lower(target, float(layout.pressure.max()))
+    return Outcome.FOUND if fit and not exceeded else Outcome.UNDECIDED, visited

@@ -26,6 +26,9 @@ BOLDER, MEEKER, LEAST_SHARE, MOST_SHARE = 1.1, 0.98, 1e-5, 0.5
 """How success and failure change the share of the distance to the bound that is asked for."""
 WIDER, NARROWER, MUCH_NARROWER = 0.005, 0.02, 0.5
 """How the reach changes when a group had no solution, took too long, or was solved."""
+GATHERING = 0.3
+"""How often room is gathered instead: any GPUs are filled anew, one after the other, to the
+pressure of the bottleneck, which leaves what room they have on the last one."""
 FAR = 1e6
 """What is asked for first, in bounds, where the pressure is infinite."""
 
@@ -105,6 +108,53 @@ def all_within(instance: Instance, layout: Layout, gpus: Ints, target: float) ->
     return True
 
 
+@kernel_section
+def step(
+    instance: Instance,
+    layout: Layout,
+    rng: np.random.Generator,
+    bound: float,
+    figures: Floats,
+    winners: Ints,
+) -> int:
+    """Regroup once, around the bottleneck or to gather room; return the nodes spent."""
+    peak = layout.pressure[winners[1]]
+    if np.isinf(peak):
+        around, target = winners[1], FAR * bound
+    elif rng.random() < GATHERING:
+        around, target = int(rng.random() * layout.pressure.shape[0]), peak
+    else:
+        around, target = winners[1], peak - (peak - bound) * figures[0]
+    group, models = draw_group(layout, around, figures[1], rng)
+    outcome, order, homes, visited = complete(instance, models, group, target, NODES)
+    solved = False
+    if outcome == Outcome.FOUND:
+        old_homes = layout.gpu_of[order]
+        settle(instance, layout, order, homes)
+        solved = all_within(instance, layout, group, target * (1.0 + TIE))
+        if not solved:
+            settle(instance, layout, order, old_homes)
+        for gpu in group:
+            replay(winners, layout.pressure, gpu)
+    if target < peak:
+        learn(figures, outcome, solved)
+    return int(visited + models.shape[0])
+
+
+@kernel_section
+def learn(figures: Floats, outcome: int, solved: bool) -> None:
+    """Ask for more after a success, for less after a failure, in groups that can be searched."""
+    if solved:
+        figures[0] = min(figures[0] * BOLDER, MOST_SHARE)
+        figures[1] = max(figures[1] - MUCH_NARROWER, SMALL_GROUP)
+        return
+    figures[0] = max(figures[0] * MEEKER, LEAST_SHARE)
+    if outcome == Outcome.NONE:
+        figures[1] = min(figures[1] + WIDER, MOST_MODELS)
+    else:
+        figures[1] = max(figures[1] - NARROWER, SMALL_GROUP)
+
+
 @entry_kernel
 def regroup(
     instance: Instance,
@@ -124,38 +174,3 @@ def regroup(
     while spent < nodes and layout.pressure[winners[1]] > bound * (1.0 + TIE):
         spent += step(instance, layout, rng, bound, pace.figures, winners)
     return bool(layout.pressure[winners[1]] < before)
-
-
-@kernel_section
-def step(
-    instance: Instance,
-    layout: Layout,
-    rng: np.random.Generator,
-    bound: float,
-    figures: Floats,
-    winners: Ints,
-) -> int:
-    """Regroup once around the bottleneck; return the nodes spent."""
-    peak = layout.pressure[winners[1]]
-    group, models = draw_group(layout, winners[1], figures[1], rng)
-    target = FAR * bound if np.isinf(peak) else peak - (peak - bound) * figures[0]
-    outcome, order, homes, visited = complete(instance, models, group, target, NODES)
-    solved = False
-    if outcome == Outcome.FOUND:
-        old_homes = layout.gpu_of[order]
-        settle(instance, layout, order, homes)
-        solved = all_within(instance, layout, group, target * (1.0 + TIE))
-        if not solved:
-            settle(instance, layout, order, old_homes)
-        for gpu in group:
-            replay(winners, layout.pressure, gpu)
-    if solved:
-        figures[0] = min(figures[0] * BOLDER, MOST_SHARE)
-        figures[1] = max(figures[1] - MUCH_NARROWER, SMALL_GROUP)
-    else:
-        figures[0] = max(figures[0] * MEEKER, LEAST_SHARE)
-        if outcome == Outcome.NONE:
-            figures[1] = min(figures[1] + WIDER, MOST_MODELS)
-        else:
-            figures[1] = max(figures[1] - NARROWER, SMALL_GROUP)
-    return int(visited + models.shape[0])

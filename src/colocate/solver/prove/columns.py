@@ -49,7 +49,7 @@ def prove_by_columns(
     """
     grid = grid_of(instance, target, window, steps)
     if grid.size[-1] > grid.room[0]:
-        return certified(grid, (grid.size > grid.room[0]).astype(float), whole)
+        return certified(grid, np.ones(len(grid.size)), whole)
     program = _Program(grid)
     weight = best = grid.size / grid.room[0]
     price = np.zeros(len(grid.room))

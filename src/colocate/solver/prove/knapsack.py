@@ -58,12 +58,13 @@ def most_weight(size: Ints, weight: Floats, room: int) -> Floats:
 def certified(grid: Grid, weight: Floats, largest: int) -> Certificate | None:
     """Round weights down to whole numbers and return the proof that the target is out of reach.
 
-    `largest` is the whole number for the most that the largest GPU can hold.
+    `largest` is the whole number for the most that the largest GPU can hold. A model that fits
+    nowhere is proof enough.
     """
-    held = most_weight(grid.size, weight, grid.room[0])[grid.room[0]]
-    if held <= 0.0:
-        return None
-    whole = np.floor(weight * (largest / held))
+    whole = (grid.size > grid.room[0]).astype(float)
+    if not whole.any():
+        held = most_weight(grid.size, weight, grid.room[0])[grid.room[0]]
+        whole = np.floor(weight * (largest / max(held, weight.max(), 1e-300)))
     most = most_weight(grid.size, whole, grid.room[0])
     if whole.sum() <= (most[grid.room] * grid.gpus).sum():
         return None

@@ -1,0 +1,33 @@
+"""Text files as they arrive from outside, and errors that name them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from colocate.errors import InputError
+
+LARGEST_FILE = 16 * 1024 * 1024
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Let every line of an error name the file."""
+    try:
+        yield
+    except InputError as error:
+        lines = str(error).splitlines()
+        raise InputError("\n".join(f"{path}: {line}" for line in lines)) from None
+
+
+def read_text(path: str | Path) -> str:
+    """Return the text of a file, or say why it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise InputError(f"larger than {LARGEST_FILE} bytes, must be a smaller file")
+        return content.decode("utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be read, {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"byte {error.start} is not UTF-8, must be a text file") from None

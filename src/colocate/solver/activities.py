@@ -1,0 +1,97 @@
+"""What a solve can do with its time, a few milliseconds at a time."""
+
+from typing import Protocol
+
+import numpy as np
+
+from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.instance import Instance, own_units
+from colocate.problem.layout import arrange, empty_layout
+from colocate.solver.construct.completion import Outcome
+from colocate.solver.construct.exhaustive import search_fit
+from colocate.solver.improve.regroup import fresh_pace, regroup
+from colocate.solver.progress import Progress
+
+FEWEST_NODES = 2000
+"""Nodes of the first exhaustive search."""
+JUST_BELOW = 1.0 - 1e-9
+LADDER, TOP = 4.0, 1e12
+"""Where no finite pressure is known: the step between multiples of the bound, and the last one."""
+
+
+class Activity(Protocol):
+    """Something that moves the value down or the bound up."""
+
+    share: float
+    """How much of the time it should get, against the others."""
+    exhausted: bool
+    """Whether there is nothing left for it to do."""
+
+    def step(self, progress: Progress) -> None:
+        """Go on for a little while."""
+
+
+class Regrouping:
+    """Regroup around the bottleneck, on from the best placement known."""
+
+    share = 1.0
+    exhausted = False
+
+    def __init__(self, instance: Instance, units: Instance, seed: int) -> None:
+        self._instance = instance
+        self._layout = empty_layout(instance)
+        self._value = np.inf
+        self._rng = np.random.default_rng(seed)
+        self._pace = fresh_pace()
+        size_unit, load_unit = own_units(units)
+        self._unit = load_unit / size_unit
+        self.exhausted = len(instance.capacity) < 2
+
+    def step(self, progress: Progress) -> None:
+        """Search some thousand nodes."""
+        best, value = progress.best
+        if value < self._value:
+            arrange(self._instance, self._layout, best)
+            self._value = value
+        bound = progress.bound / self._unit
+        if regroup(self._instance, self._layout, self._rng, bound, self._pace, 4000):
+            self._value = progress.offer(self._layout.gpu_of, "regrouping")
+
+
+class Exhaustion:
+    """Search the whole problem just below the best value, with ever more nodes.
+
+    While the best value is infinite, multiples of the bound are searched, ever larger ones.
+    """
+
+    share = 0.2
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._layout = empty_layout(instance)
+        self._nodes = FEWEST_NODES
+        self._multiple = 1.0
+        self.exhausted = False
+
+    def step(self, progress: Progress) -> None:
+        """Search until there is nothing better, or the nodes are used up."""
+        target = self._target(progress)
+        before = progress.seconds
+        outcome, visited = search_fit(self._instance, self._layout, target, self._nodes)
+        if outcome is Outcome.FOUND:
+            progress.offer(self._layout.gpu_of, "exhaustive search")
+        elif outcome is Outcome.NONE:
+            progress.prove(Certificate(Proof.SEARCH, target, nodes=visited))
+            self.exhausted = np.isfinite(progress.value)
+        elif np.isfinite(progress.value):
+            a_node = (progress.seconds - before) / visited
+            self._nodes = int(min(4 * self._nodes, max(progress.seconds_left, 0.0) / a_node / 2))
+            self.exhausted = self._nodes < FEWEST_NODES
+
+    def _target(self, progress: Progress) -> float:
+        value = progress.best[1]
+        if np.isfinite(value):
+            return value * JUST_BELOW
+        self._multiple *= LADDER
+        self.exhausted = self._multiple > TOP or progress.bound == 0.0
+        return progress.bound * self._multiple

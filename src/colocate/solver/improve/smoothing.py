@@ -1,0 +1,76 @@
+"""Smoothing: lower the sum of squared pressures without raising any pair's higher pressure."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from colocate.problem.instance import Instance
+from colocate.problem.kernel import entry_kernel, kernel_section
+from colocate.problem.layout import (
+    NOWHERE,
+    Layout,
+    fits,
+    models_on,
+    move,
+    pressure_after,
+    swap,
+)
+from colocate.problem.pressure import lower
+
+
+class Smoothing(NamedTuple):
+    """Move or swap models between two GPUs at a time while that makes them more alike."""
+
+    passes: int = 20
+
+    def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
+        """Smooth the layout in place; its peak never rises."""
+        smooth(instance, layout, self.passes)
+
+
+@kernel_section
+def smoother(
+    instance: Instance, layout: Layout, model: int, source: int, gpu: int, other: int
+) -> bool:
+    """Say whether moving a model, in exchange for another or for none, smooths two GPUs."""
+    if not fits(instance, layout, gpu, other, model):
+        return False
+    if other != NOWHERE and not fits(instance, layout, source, model, other):
+        return False
+    here = pressure_after(instance, layout, source, model, other)
+    there = pressure_after(instance, layout, gpu, other, model)
+    before = layout.pressure[source] ** 2 + layout.pressure[gpu] ** 2
+    highest = max(layout.pressure[source], layout.pressure[gpu])
+    return max(here, there) <= highest and lower(here**2 + there**2, before)
+
+
+@kernel_section
+def smooth_pair(instance: Instance, layout: Layout, source: int, gpu: int) -> bool:
+    """Make the first change between two GPUs that smooths them; False if there is none."""
+    for model in models_on(layout, source):
+        if smoother(instance, layout, model, source, gpu, NOWHERE):
+            move(instance, layout, model, gpu)
+            return True
+        for other in models_on(layout, gpu):
+            if smoother(instance, layout, model, source, gpu, other):
+                swap(instance, layout, model, other)
+                return True
+    return False
+
+
+@entry_kernel
+def smooth(instance: Instance, layout: Layout, passes: int) -> None:
+    """Go through all pairs of GPUs until nothing changes, or the passes are used up."""
+    gpus = layout.pressure.shape[0]
+    if np.isinf(layout.pressure.max()):
+        return
+    for _ in range(passes):
+        changed = False
+        for source in range(gpus):
+            for gpu in range(gpus):
+                if source != gpu and layout.pressure[source] > layout.pressure[gpu]:
+                    while smooth_pair(instance, layout, source, gpu):
+                        changed = True
+        if not changed:
+            return

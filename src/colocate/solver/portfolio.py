@@ -1,0 +1,96 @@
+"""Sharing time between activities: whoever is furthest behind its share goes next."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from math import isfinite
+from threading import Lock
+from time import perf_counter, sleep
+
+from colocate.solver.activities import Activity
+from colocate.solver.progress import Progress
+
+FIRST_STEPS = 4
+"""Steps of the first activity before the others join in: small problems need no more."""
+PAUSE = 0.001
+"""Seconds to wait where others are at all there is to do."""
+
+
+class _Table:
+    """Who is at work, and how long everyone has been."""
+
+    def __init__(self, activities: Sequence[Activity]) -> None:
+        self._spent: dict[Activity, float] = dict.fromkeys(activities, 0.0)
+        self._busy: set[Activity] = set()
+        self._lock = Lock()
+
+    def take(self) -> Activity | None:
+        """Return the activity to go on with; None if all are busy or exhausted."""
+        with self._lock:
+            free = [a for a in self._spent if a not in self._busy and not a.exhausted]
+            if not free:
+                return None
+            chosen = min(free, key=lambda activity: self._spent[activity] / activity.share)
+            self._busy.add(chosen)
+            return chosen
+
+    def give_back(self, activity: Activity, seconds: float) -> None:
+        """Let others have it again."""
+        with self._lock:
+            self._spent[activity] += seconds
+            self._busy.remove(activity)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing left to do."""
+        with self._lock:
+            return not self._busy and all(activity.exhausted for activity in self._spent)
+
+
+def run(activities: Sequence[Activity], progress: Progress, workers: int) -> str:
+    """Let the activities go on until the run is finished; return a note if it was interrupted."""
+    try:
+        _begin(activities[0], progress)
+        if not progress.finished:
+            _go_on_together(activities, progress, workers)
+    except KeyboardInterrupt:
+        return "interrupted; the best so far"
+    return ""
+
+
+def _begin(activity: Activity, progress: Progress) -> None:
+    """Let the first activity have some steps alone, and a finite value to leave behind."""
+    steps = 0
+    while not (progress.finished or activity.exhausted):
+        if steps >= FIRST_STEPS and isfinite(progress.value):
+            break
+        activity.step(progress)
+        steps += 1
+
+
+def _go_on_together(activities: Sequence[Activity], progress: Progress, workers: int) -> None:
+    table = _Table(activities)
+    with ThreadPoolExecutor(max(workers - 1, 1)) as pool:
+        others = [pool.submit(_work, table, progress) for _ in range(workers - 1)]
+        try:
+            _work(table, progress)
+        finally:
+            progress.stop()
+        for other in others:
+            other.result()
+
+
+def _work(table: _Table, progress: Progress) -> None:
+    while not progress.finished and not table.empty:
+        activity = table.take()
+        if activity is None:
+            sleep(PAUSE)
+        else:
+            _go_on(activity, table, progress)
+
+
+def _go_on(activity: Activity, table: _Table, progress: Progress) -> None:
+    started = perf_counter()
+    try:
+        activity.step(progress)
+    finally:
+        table.give_back(activity, perf_counter() - started)

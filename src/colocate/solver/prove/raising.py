@@ -1,0 +1,110 @@
+"""Raising the bound: which target to prove out of reach next, and how hard to try.
+
+Targets lie between the bound and the value. The first is close to the value; after that, one is
+taken where the gap is the geometric mean of what is proven and what has failed, and when the two
+have met, the grid is made finer.
+"""
+
+from math import isfinite, sqrt
+
+from colocate.problem.certificate import Certificate
+from colocate.problem.instance import Instance
+from colocate.solver.progress import Progress, gap_between
+from colocate.solver.prove.columns import prove_by_columns
+from colocate.solver.prove.dual_functions import prove_by_dual_functions
+
+SMALLEST_GAP = 1e-6
+FIRST_GAP = 2e-4
+CLOSE = 1.2
+"""Proven and failed gaps whose ratio is below this have met."""
+MOST_CELLS = 2e8
+"""Models times steps of a grid, which is what a knapsack costs."""
+MOST_WHOLE = 200_000
+REFINEMENTS = 4
+
+
+class Raising:
+    """Proofs by weights, at targets that close in on the best bound there is."""
+
+    share = 0.2
+
+    def __init__(self, instance: Instance) -> None:
+        models = instance.size.shape[0]
+        self._instance = instance
+        self._window = int(instance.load.sum(axis=0).argmax())
+        self._steps = int(min(max(4e6 / models, 2000), 10_000))
+        self._whole = int(min(max(1e7 / models, 20_000), 100_000))
+        self._failed: float | None = None
+        self._refinements = 0
+        self._tried_functions = False
+        self._patience = 0.05
+        self.exhausted = False
+
+    def step(self, progress: Progress) -> None:
+        """Try to raise the bound once."""
+        if not isfinite(progress.value):
+            self.exhausted = True
+            return
+        if not self._tried_functions:
+            self._tried_functions = True
+            self._by_functions(progress)
+            return
+        target = self._next_target(progress)
+        if target is None:
+            return
+        until = progress.seconds + self._patience
+        proof = prove_by_columns(
+            self._instance,
+            target,
+            self._window,
+            self._steps,
+            self._whole,
+            lambda: min(until - progress.seconds, progress.seconds_left),
+        )
+        out_of_time = proof is None and progress.seconds >= until
+        if out_of_time:
+            self._patience *= 3.0
+        self._note(progress, target, proof)
+
+    def _note(self, progress: Progress, target: float, proof: Certificate | None) -> None:
+        if proof:
+            progress.prove(proof)
+        else:
+            self._failed = target
+
+    def _by_functions(self, progress: Progress) -> None:
+        low, high = progress.bound, progress.value
+        for _ in range(6):
+            target = sqrt(low * high) if low > 0.0 else high / 2.0
+            if progress.finished or gap_between(high, low) < 1e-3:
+                break
+            proof = prove_by_dual_functions(self._instance, target, self._window)
+            progress.prove(proof)
+            low, high = (target, high) if proof else (low, target)
+
+    def _next_target(self, progress: Progress) -> float | None:
+        """Return the target to try next, None if this is not the time."""
+        proven = progress.gap
+        if self._failed is not None and self._failed >= progress.value:
+            self._failed = None
+        if self._failed is None:
+            wanted = min(FIRST_GAP, proven / 4.0)
+        else:
+            failed = max(gap_between(progress.value, self._failed), SMALLEST_GAP)
+            if proven < failed * CLOSE:
+                self._refine()
+                return None
+            wanted = sqrt(proven * failed)
+        if wanted < SMALLEST_GAP:
+            self.exhausted = True
+            return None
+        return progress.value / (1.0 + wanted)
+
+    def _refine(self) -> None:
+        self._refinements += 1
+        self._failed = None
+        cells = self._instance.size.shape[0] * self._steps * 3
+        if self._refinements > REFINEMENTS or cells > MOST_CELLS:
+            self.exhausted = True
+        self._steps *= 3
+        self._whole = min(self._whole * 2, MOST_WHOLE)

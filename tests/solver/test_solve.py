@@ -1,0 +1,234 @@
+import json
+import threading
+import time
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colocate import Gpu, InputError, Model, Plan, Problem, Status, load_suite, solve, verify
+from colocate.solver.check import check_plan
+from tests.problems import in_units, optimum, problems
+
+
+def as_written(plan):
+    return json.loads(json.dumps(plan.as_dict(), allow_nan=False))
+
+
+@settings(max_examples=300)
+@given(
+    problem=st.one_of(problems(max_gpus=3, max_models=6, max_windows=3), problems(limited=True)),
+    workers=st.sampled_from([1, 2]),
+)
+def test_brute_force_agrees_and_the_checker_confirms(problem, workers):
+    plan = solve(problem, time_limit=5.0, workers=workers)
+    best = optimum(problem)
+    if best is None:
+        assert plan.status is Status.INFEASIBLE
+        assert plan.reason
+        return
+    assert verify(problem, plan.placement)
+    assert plan.pressure == pytest.approx(float(best), rel=3e-9)
+    assert plan.bound <= float(best) * (1 + 1e-12)
+    if best < inf:
+        assert plan.status is Status.OPTIMAL
+        assert plan.gap <= 2e-9
+    assert not check_plan(problem, as_written(plan)).faults
+
+
+def test_all_of_adrs_is_proven_optimal():
+    plans = [solve(case.problem, time_limit=20.0) for case in load_suite("adrs").cases]
+    assert all(plan.status is Status.OPTIMAL for plan in plans)
+    mean = sum(plan.pressure for plan in plans) / 50
+    assert 1 / mean + 1 == pytest.approx(26.255972, abs=5e-7)
+
+
+@pytest.mark.parametrize("number", [4, 5, 7])
+def test_larger_fleets_get_a_small_gap_and_a_certificate_that_holds(number):
+    problem = load_suite("scale").cases[number].problem
+    plan = solve(problem, time_limit=30.0, gap=0.005)
+    assert plan.gap <= 0.005
+    assert verify(problem, plan.placement).pressure == plan.pressure
+    assert not check_plan(problem, as_written(plan)).faults
+
+
+def test_history_only_ever_improves_and_is_reported_as_it_happens():
+    problem = load_suite("scale").cases[4].problem
+    seen = []
+    plan = solve(problem, time_limit=0.5, on_improvement=seen.append)
+    assert plan.history == tuple(seen)
+    values = [step.value for step in plan.history]
+    bounds = [step.bound for step in plan.history]
+    assert values == sorted(values, reverse=True)
+    assert bounds == sorted(bounds)
+    assert plan.history[-1].bound == plan.bound
+    assert values[-1] == pytest.approx(plan.pressure, rel=1e-9)
+
+
+def test_it_stops_at_the_gap_asked_for():
+    problem = load_suite("scale").cases[6].problem
+    plan = solve(problem, time_limit=60.0, gap=0.05)
+    assert plan.status is Status.FEASIBLE
+    assert plan.gap <= 0.05
+    assert plan.seconds < 30
+
+
+def test_the_time_limit_ends_it():
+    problem = load_suite("scale").cases[9].problem
+    started = time.perf_counter()
+    plan = solve(problem, time_limit=0.3)
+    assert plan.status is Status.FEASIBLE
+    assert time.perf_counter() - started < 10
+
+
+def test_one_worker_gives_the_same_answer_twice_and_in_other_units():
+    problem = load_suite("longtail").cases[0].problem
+    here = solve(problem, workers=1, time_limit=20.0, gap=0.002)
+    assert solve(problem, workers=1, time_limit=20.0, gap=0.002).placement == here.placement
+    there = solve(in_units(problem, 1000, 60), workers=1, time_limit=20.0, gap=0.002)
+    assert there.pressure == pytest.approx(here.pressure * 60 / 1000, rel=0.002)
+
+
+def test_an_infinite_start_is_left_where_a_finite_peak_exists():
+    gpus = [Gpu(f"g{n}", 80) for n in range(4)]
+    sizes = [(26.6, 0), (56, 0.93), (26.6, 1 / 3), (80, 0), (24, 2)]
+    problem = Problem(gpus, [Model(f"m{n}", s, load=w) for n, (s, w) in enumerate(sizes)])
+    plan = solve(problem)
+    assert plan.status is Status.OPTIMAL
+    assert plan.pressure == pytest.approx(0.93 / 24)
+
+
+def test_of_equal_peaks_the_smoother_is_returned():
+    # The peak is alone on its GPU; the two others must share what is left evenly.
+    gpus = [Gpu("a", 80), Gpu("b", 80), Gpu("c", 80)]
+    loads = [9, 2, 2, 1, 1]
+    problem = Problem(gpus, [Model(f"m{n}", 10, load=w) for n, w in enumerate(loads)])
+    plan = solve(problem)
+    assert plan.status is Status.OPTIMAL
+    assert sorted(plan.pressures.values()) == pytest.approx([3 / 60, 3 / 60, 9 / 70])
+
+
+def test_no_load_is_optimal_at_once():
+    plan = solve(Problem([Gpu("a", 40)], [Model("m", 19, 0, 1)]))
+    assert plan.status is Status.OPTIMAL
+    assert plan.pressure == plan.bound == plan.gap == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"time_limit": 0}, "time_limit=0, must be a number of seconds > 0"),
+        ({"seed": -1}, "seed=-1, must be a whole number >= 0"),
+        ({"workers": 0}, "workers=0, must be a whole number >= 1"),
+        ({"gap": -0.1}, "gap=-0.1, must be a number >= 0"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        solve(Problem([Gpu("a", 40)], [Model("m", 19, 0, 1)]), **arguments)
+
+
+def test_an_interrupt_gives_the_best_so_far():
+    problem = load_suite("scale").cases[5].problem
+
+    def interrupt(improvement):
+        if (
+            improvement.block == "regrouping"
+            and threading.current_thread() is threading.main_thread()
+        ):
+            raise KeyboardInterrupt
+
+    plan = solve(problem, time_limit=60.0, workers=1, on_improvement=interrupt)
+    assert plan.seconds < 50
+    assert plan.reason == "interrupted; the best so far"
+    assert verify(problem, plan.placement)
+
+
+def test_plans_go_to_json_and_back():
+    problem = load_suite("scale").cases[4].problem
+    plan = solve(problem, time_limit=0.5)
+    again = Plan.from_dict(problem, as_written(plan))
+    assert again == plan
+    assert again.digest == plan.digest
+    with pytest.raises(InputError, match="schema=2, must be 1"):
+        Plan.from_dict(problem, {**as_written(plan), "schema": 2})
+    with pytest.raises(InputError, match="cannot be read as a plan"):
+        Plan.from_dict(problem, {"schema": 1})
+
+
+PROBLEM = load_suite("scale").cases[4].problem
+
+
+@pytest.fixture(scope="module")
+def weighed():
+    plan = solve(PROBLEM, time_limit=0.5)
+    assert plan.certificate.proof == "weights"
+    return plan
+
+
+@pytest.mark.parametrize("field", ["proof", "bound", "window", "weights", "extra"])
+def test_a_certificate_altered_in_any_field_fails(weighed, field):
+    data = as_written(weighed)
+    assert not check_plan(PROBLEM, data).faults
+    certificate = data["certificate"]
+    altered = {
+        "proof": "volume",
+        "bound": certificate["bound"] * 1.001,
+        "window": 1,
+        "weights": [certificate["weights"][0] + 1, *certificate["weights"][1:]],
+        "extra": 1,
+    }
+    certificate[field] = altered[field]
+    try:
+        faults = check_plan(PROBLEM, data).faults
+    except InputError:
+        return
+    assert faults
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("status", "OPTIMAL"), ("pressure", 0.01), ("bound", 0.04), ("gap", 0.0), ("seed", 7)],
+)
+def test_a_plan_altered_in_a_field_fails(weighed, field, value):
+    assert check_plan(PROBLEM, {**as_written(weighed), field: value}).faults
+
+
+def test_a_forged_plan_with_a_right_digest_is_still_found_out(weighed):
+    too_much = replace(weighed.certificate, bound=weighed.pressure * 1.0001)
+    forged = replace(weighed, certificate=too_much)
+    faults = check_plan(PROBLEM, as_written(forged)).faults
+    assert any(fault.startswith("bound: the GPUs can hold weights of") for fault in faults)
+    moved = dict(weighed.placement)
+    first, second = list(moved)[:2]
+    moved[first], moved[second] = moved[second], moved[first]
+    forged = replace(weighed, placement=type(weighed.placement)(moved))
+    assert any(
+        fault.startswith("pressures[") for fault in check_plan(PROBLEM, as_written(forged)).faults
+    )
+
+
+def test_a_search_is_repeated_by_another_solver():
+    problem = load_suite("adrs").cases[3].problem
+    plan = solve(problem)
+    assert plan.certificate.proof == "search"
+    findings = check_plan(problem, as_written(plan))
+    assert "--reprove" in findings.unchecked[0]
+    assert not findings.faults
+    findings = check_plan(problem, as_written(plan), reprove=60.0)
+    assert not findings.unchecked
+    assert any("repeated by CP-SAT" in sentence for sentence in findings.confirmed)
+    wrong = replace(plan, certificate=replace(plan.certificate, bound=plan.pressure * 1.01))
+    findings = check_plan(problem, as_written(wrong), reprove=60.0)
+    assert any("CP-SAT found a placement below it" in fault for fault in findings.faults)
+
+
+def test_several_windows_are_respected():
+    rng = np.random.default_rng(1)
+    models = [Model(f"m{n}", rng.integers(5, 25), load=rng.random(3)) for n in range(14)]
+    plan = solve(Problem([Gpu(f"g{n}", 80) for n in range(5)], models), time_limit=3.0)
+    assert plan.gap < 0.2
+    assert not check_plan(plan.problem, as_written(plan)).faults
