@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from colocate import place, read_fleet
+from colocate import read_fleet, solve
 from colocate.outputs.plan_table import plan_table
 
 HERE = Path(__file__).parent
@@ -17,7 +17,7 @@ WIDTH = 135
 
 def main() -> None:
     console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True)
-    plan = place(read_fleet(EXAMPLE), "five_recommendations")
+    plan = solve(read_fleet(EXAMPLE))
     console.print("$ colocate plan examples/fleet.yaml", highlight=False)
     console.print(plan_table(replace(plan, seconds=0.0), WIDTH))
     svg = console.export_svg(title="colocate", unique_id="plan")

@@ -1,7 +1,9 @@
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,61 @@ def test_plan_prints_a_line_a_gpu_and_the_peak():
     ]
     assert done.stdout.count("◀") == 1
     assert "peak pressure" in done.stdout
+
+
+def test_plan_proves_and_check_confirms(tmp_path):
+    data = json.loads(run("plan", EXAMPLE, "--json").stdout)
+    assert data["status"] == "OPTIMAL"
+    assert data["gap"] < 1e-8
+    fields = "status pressure bound gap pressures placement certificate history seconds"
+    assert set(fields.split()) <= set(data)
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(data))
+    done = run("check", EXAMPLE, path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "confirmed  placement: 12 models on 5 GPUs" in done.stdout
+    assert "unchecked  bound:" in done.stdout
+    done = run("check", EXAMPLE, path, "--reprove")
+    assert "repeated by CP-SAT" in done.stdout
+    assert "confirmed  status: OPTIMAL" in done.stdout
+
+
+def test_check_finds_a_tampered_plan_and_what_is_no_plan(tmp_path):
+    path = tmp_path / "plan.json"
+    data = json.loads(run("plan", EXAMPLE, "--json").stdout)
+    data["placement"]["llama-3.1-8b"] = ["l40s"]
+    path.write_text(json.dumps(data))
+    done = run("check", EXAMPLE, path)
+    assert done.returncode == 1
+    assert "WRONG  digest: the plan was altered" in done.stderr
+    assert "Traceback" not in done.stderr
+    for text, sentence in [
+        ("{", "plan.json: not valid JSON"),
+        ("[]", "plan.json: found no plan"),
+        ("{}", "plan.json: schema=None, must be 1"),
+        ('{"schema": 1}', "plan.json: cannot be read as a plan"),
+    ]:
+        path.write_text(text)
+        done = run("check", EXAMPLE, path)
+        assert done.returncode == 3
+        assert sentence in done.stderr
+    assert run("check", EXAMPLE, tmp_path / "none.json").returncode == 3
+
+
+def test_an_interrupt_prints_the_best_so_far(tmp_path):
+    models = ", ".join(
+        f"{{name: m{n}, size_gb: {5 + n % 23}.{n % 7}, load: {1 + n % 17}}}" for n in range(300)
+    )
+    path = fleet(tmp_path, f"gpus: [{{name: g, memory_gb: 80, count: 100}}]\nmodels: [{models}]")
+    run("plan", path, "--time-limit", "0.2")
+    command = [sys.executable, "-m", "colocate", "plan", str(path), "--time-limit", "60"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        time.sleep(4)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "interrupted; the best so far" in out.decode()
+    assert b"Traceback" not in err
 
 
 def test_plan_as_json():

@@ -1,0 +1,169 @@
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colocate import Gpu, InputError, Model, Problem, load_suite
+from colocate.arena.best_known import read_best_known
+from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.verify_bound import refuted
+from colocate.solver.construct.completion import Outcome
+from colocate.solver.prove.columns import fill_gpus, prove_by_columns
+from colocate.solver.prove.constraint_program import search_by_constraints
+from colocate.solver.prove.dual_functions import prove_by_dual_functions
+from colocate.solver.prove.knapsack import certified, grid_of, most_weight
+from colocate.solver.prove.volume import prove_by_model, prove_by_volume
+from tests.problems import in_units, optimum, problems
+
+UNITS = st.sampled_from([1.0, 1e-9, 1e9, 1 / 3])
+
+
+def always():
+    return 10.0
+
+
+def bounds_at(problem, target, window, steps, whole):
+    yield prove_by_dual_functions(problem.instance, target, window)
+    yield prove_by_columns(problem.instance, target, window, steps, whole, always)
+
+
+@settings(max_examples=200)
+@given(
+    problem=problems(max_gpus=3, max_models=6, max_windows=2),
+    size_unit=UNITS,
+    load_unit=UNITS,
+    share=st.sampled_from([0.5, 0.9, 1 - 1e-6, 1 + 1e-9, 1.01, 2.0]),
+    steps=st.sampled_from([30, 1000, 20_000]),
+    whole=st.sampled_from([5, 1000, 100_000]),
+)
+def test_no_bound_exceeds_what_is_possible(problem, size_unit, load_unit, share, steps, whole):
+    problem = in_units(problem, size_unit, load_unit)
+    best = optimum(problem)
+    if best is None or best in (0, inf):
+        return
+    for certificate in (prove_by_volume(problem), prove_by_model(problem)):
+        assert certificate.bound <= best
+        assert refuted(problem, certificate) is None
+    for certificate in bounds_at(problem, float(best) * share, problem.windows - 1, steps, whole):
+        if certificate is not None:
+            assert certificate.bound < best
+            assert refuted(problem, certificate) is None
+
+
+# Five models of 30 on four GPUs of 80 at load 1: two of them share one, at 2 / 20.
+FIVE = Problem([Gpu(f"g{n}", 80) for n in range(4)], [Model(f"m{n}", 30, load=1) for n in range(5)])
+
+
+def test_the_volume_and_model_bounds_by_hand():
+    assert prove_by_volume(FIVE).bound == pytest.approx(5 / (320 - 150), rel=1e-9)
+    assert prove_by_model(FIVE).bound == pytest.approx(1 / 50, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "prove",
+    [
+        prove_by_dual_functions,
+        lambda instance, target, window: prove_by_columns(
+            instance, target, window, 10_000, 1000, always
+        ),
+    ],
+)
+def test_models_over_half_a_gpu_are_counted(prove):
+    certificate = prove(FIVE.instance, 0.0999, 0)
+    assert certificate.proof is Proof.WEIGHTS
+    assert refuted(FIVE, certificate) is None
+    assert prove(FIVE.instance, 0.1001, 0) is None
+
+
+def test_columns_see_what_dual_functions_do_not():
+    problem = load_suite("scale").cases[4].problem
+    target = 0.995 * read_best_known(load_suite("scale"))["scale-04"].value
+    assert prove_by_dual_functions(problem.instance, target, 0) is None
+    certificate = prove_by_columns(problem.instance, target, 0, 10_000, 100_000, always)
+    assert refuted(problem, certificate) is None
+
+
+def test_no_time_no_proof():
+    assert prove_by_columns(FIVE.instance, 0.09, 0, 1000, 1000, lambda: 0.0) is None
+
+
+def test_the_knapsack_by_hand():
+    size, weight = np.array([2, 3, 4]), np.array([3.0, 4.0, 6.0])
+    assert most_weight(size, weight, 7).tolist() == [0, 0, 3, 4, 6, 7, 9, 10]
+    most, classes, fillings = fill_gpus(size, np.arange(3), weight, np.array([7]), np.array([4.5]))
+    assert most.tolist() == [0, 0, 3, 4, 6, 7, 9, 10]
+    assert classes.tolist() == [0, 0]
+    assert [sorted(k for k in row if k >= 0) for row in fillings.tolist()] == [[0, 1], [1, 2]]
+
+
+def test_a_model_that_fits_nowhere_is_proof_enough():
+    problem = Problem([Gpu("g", 80)], [Model("a", 70, load=5), Model("b", 1, load=1)])
+    grid = grid_of(problem.instance, 0.1, 0, 1000)
+    certificate = certified(grid, np.ones(2), 1000)
+    assert certificate.weights == (1, 0)
+    assert refuted(problem, certificate) is None
+
+
+@pytest.mark.parametrize(
+    ("certificate", "fault"),
+    [
+        (Certificate(Proof.VOLUME, 0.0295), "the volume proves 0.029411"),
+        (Certificate(Proof.VOLUME, 0.01, window=1), "window 1 is not one of the 1"),
+        (Certificate(Proof.MODEL, 0.021, model="m0"), "the model 'm0' proves 0.0199"),
+        (Certificate(Proof.MODEL, 0.01, model="x"), "model 'x' is not in the problem"),
+        (Certificate(Proof.WEIGHTS, 0.05, weights=(1,)), "there are 1 weights for 5 models"),
+        (Certificate(Proof.WEIGHTS, 0.05, weights=(1, 1, 1, 1, -1)), "a weight is negative"),
+        (Certificate(Proof.WEIGHTS, 0.11, weights=(1,) * 5), "the GPUs can hold weights of 8"),
+        (Certificate(Proof.WEIGHTS, 0.05, weights=(0,) * 5), "the GPUs can hold weights of 0"),
+        (Certificate(Proof.WEIGHTS, 0.05, weights=(10**8,) * 5), "a GPU can hold weights of more"),
+    ],
+)
+def test_what_does_not_prove_its_bound_is_refuted(certificate, fault):
+    assert refuted(FIVE, certificate).startswith(fault)
+
+
+def test_weights_by_hand_are_confirmed():
+    assert refuted(FIVE, Certificate(Proof.WEIGHTS, 0.0999, weights=(1,) * 5)) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"proof": "faith"},
+        {"bound": "high"},
+        {"bound": -1.0},
+        {"bound": float("nan")},
+        {"bound": float("inf")},
+        {"window": 0.5},
+        {"weights": [1, 2.5]},
+        {"weights": None},
+        {"more": 1},
+    ],
+)
+def test_what_is_no_certificate_is_refused(change):
+    data = Certificate(Proof.WEIGHTS, 0.05, weights=(1, 2)).as_dict()
+    assert Certificate.from_dict(data) == Certificate(Proof.WEIGHTS, 0.05, weights=(1, 2))
+    with pytest.raises(InputError, match="certificate: "):
+        Certificate.from_dict({**data, **change})
+
+
+@settings(max_examples=30)
+@given(problem=problems(max_gpus=3, max_models=5, max_windows=2, limited=True))
+def test_the_constraint_program_agrees_with_brute_force(problem):
+    best = optimum(problem)
+    if best is None or best in (0, inf):
+        return
+    below = search_by_constraints(problem.instance, float(best) * 0.999, 10.0, 1)
+    above = search_by_constraints(problem.instance, float(best) * 1.001, 10.0, 1)
+    assert below is Outcome.NONE
+    assert above is Outcome.FOUND
+
+
+def test_unequal_gpus_have_classes():
+    gpus = [Gpu("a", 80), Gpu("b", 40), Gpu("c", 80)]
+    grid = grid_of(replace(FIVE, gpus=gpus).instance, 0.1, 0, 1000)
+    assert grid.room.tolist() == [1000, 500]
+    assert grid.gpus.tolist() == [2, 1]
