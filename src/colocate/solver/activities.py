@@ -11,6 +11,7 @@ from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.exhaustive import search_fit
 from colocate.solver.improve.regroup import fresh_pace, regroup
 from colocate.solver.progress import Progress
+from colocate.solver.prove.constraint_program import search_by_constraints
 
 FEWEST_NODES = 2000
 """Nodes of the first exhaustive search."""
@@ -56,6 +57,28 @@ class Regrouping:
         bound = progress.bound / self._unit
         if regroup(self._instance, self._layout, self._rng, bound, self._pace, 4000):
             self._value = progress.offer(self._layout.gpu_of, "regrouping")
+
+
+class ConstraintProgram:
+    """Ask CP-SAT for anything better, for longer every time."""
+
+    share = 0.2
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._patience = 0.1
+        self.exhausted = False
+
+    def step(self, progress: Progress) -> None:
+        """Search for a while."""
+        target = progress.best[1] * JUST_BELOW
+        if not np.isfinite(target):
+            return
+        seconds = min(self._patience, progress.seconds_left)
+        if search_by_constraints(self._instance, target, seconds, workers=1) is Outcome.NONE:
+            progress.prove(Certificate(Proof.SEARCH, target))
+            self.exhausted = True
+        self._patience *= 2.0
 
 
 class Exhaustion:

@@ -92,7 +92,8 @@ def _check_bound(
 def _check_search(
     problem: Problem, certificate: Certificate, findings: Findings, reprove: float | None
 ) -> None:
-    stated = f"bound: {certificate.bound:.15g}, by a search of {certificate.nodes} nodes"
+    nodes = f" of {certificate.nodes} nodes" if certificate.nodes else ""
+    stated = f"bound: {certificate.bound:.15g}, by a search{nodes}"
     if reprove is None:
         findings.unchecked.append(f"{stated} (--reprove repeats it)")
         return

@@ -11,7 +11,7 @@ from colocate.problem.instance import Instance, canonical
 from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.problem import Problem
 from colocate.problem.verify_bound import refuted
-from colocate.solver.activities import Activity, Exhaustion, Regrouping
+from colocate.solver.activities import Activity, ConstraintProgram, Exhaustion, Regrouping
 from colocate.solver.construct.bisection import Bisection
 from colocate.solver.construct.even import EvenFilling
 from colocate.solver.construct.exhaustive import Exhaustive
@@ -104,7 +104,11 @@ def _activities(problem: Problem, instance: Instance, seed: int, workers: int) -
     given = problem.instance
     searches = [Regrouping(instance, given, seed + number) for number in range(max(workers - 1, 1))]
     activities: list[Activity] = [*searches, Raising(given)]
-    return [Exhaustion(given), *activities] if len(problem.models) <= FEW else activities
+    if len(problem.models) <= FEW:
+        activities = [Exhaustion(given), *activities]
+        if given.load.shape[1] > 1 or given.limit.shape[1] > 0:
+            activities.append(ConstraintProgram(given))
+    return activities
 
 
 def _smooth(instance: Instance, progress: Progress) -> None:
