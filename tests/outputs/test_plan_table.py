@@ -2,8 +2,9 @@ from io import StringIO
 
 from rich.console import Console
 
-from colocate import Gpu, Model, Problem, place
-from colocate.outputs.plan_table import plan_table
+from colocate import Gpu, Model, Problem, place, solve
+from colocate.outputs.plan_table import improvement_line, plan_table
+from colocate.solver.progress import Improvement
 
 
 def drawn(problem, width=120):
@@ -55,3 +56,18 @@ def test_many_empty_gpus_are_only_counted():
     text = drawn(Problem([Gpu(f"g{n}", 80) for n in range(40)], [Model("m", 1, 1, 1)]))
     assert "and 39 GPUs without a model" in text
     assert len(text.splitlines()) < 10
+
+
+def test_what_is_proven_stands_below_the_peak():
+    problem = Problem([Gpu("a", 80), Gpu("b", 80)], [Model("m", 10, load=1), Model("n", 9, load=1)])
+    console = Console(file=StringIO(), width=100)
+    console.print(plan_table(solve(problem)))
+    lines = console.file.getvalue().splitlines()
+    assert lines[-3] == "peak pressure 0.0142857 on a"
+    assert lines[-2] == "proven optimal, by one model that is alone on its GPU"
+    assert lines[-1].startswith("(optimal, by solve, seed 0, ")
+
+
+def test_a_line_on_how_far_a_solve_is():
+    line = improvement_line(Improvement(0.1, 0.11, 0.1, "regrouping"))
+    assert line == "peak pressure 0.110000, at most 10% above the optimum"

@@ -29,7 +29,7 @@ def plan(
     from colocate.cli.compiling import say_when_compiling
     from colocate.inputs.spec import read_fleet
     from colocate.outputs.console import notes, results, show
-    from colocate.outputs.plan_table import plan_table
+    from colocate.outputs.plan_table import improvement_line, plan_table
     from colocate.solver.place import place
     from colocate.solver.plan import Status
     from colocate.solver.solve import solve
@@ -41,7 +41,15 @@ def plan(
     if chosen:
         answer = place(problem, chosen, seed)
     else:
-        answer = solve(problem, time_limit=time_limit, seed=seed, workers=workers, gap=gap)
+        with notes().status("searching") as status:
+            answer = solve(
+                problem,
+                time_limit=time_limit,
+                seed=seed,
+                workers=workers,
+                gap=gap,
+                on_improvement=lambda found: status.update(improvement_line(found)),
+            )
     if as_json:
         typer.echo(json.dumps(answer.as_dict(), indent=2, allow_nan=False))
     elif answer.placement:

@@ -11,6 +11,7 @@ from colocate.problem.certificate import Proof
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.solver.plan import Plan, Status
+from colocate.solver.progress import Improvement, gap_between
 
 WIDE = 100
 NARROW = 80
@@ -39,6 +40,12 @@ def plan_table(plan: Plan, width: int = WIDE) -> RenderableType:
     if hidden:
         parts.append(Text(f"and {len(hidden)} GPUs without a model"))
     return Group(*parts, _summary(plan))
+
+
+def improvement_line(found: Improvement) -> str:
+    """Say in a line how far a solve is."""
+    gap = gap_between(found.value, found.bound)
+    return f"peak pressure {_shown(found.value)}, at most {100 * gap:.2g}% above the optimum"
 
 
 def _table(plan: Plan, rows: list[tuple[Gpu, list[Model]]], width: int) -> Table:

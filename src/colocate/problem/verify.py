@@ -6,7 +6,7 @@ All sums are rational numbers, so nothing here is a matter of rounding.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf
+from math import fsum, inf
 
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import ANY_KIND, Model
@@ -78,14 +78,27 @@ def _faults_of_names(problem: Problem, placement: Mapping[str, Sequence[str]]) -
 
 def _faults_of_limits(gpu: Gpu, models: Sequence[Model]) -> list[str]:
     faults = []
-    used = exact_sum(model.size_gb for model in models)
-    if used > Fraction(gpu.memory_gb) * (1 + ROUNDING):
-        faults.append(f"gpu {gpu.name!r} holds {_float(used):.15g} GB of {gpu.memory_gb:.15g} GB")
+    sizes = [model.size_gb for model in models]
+    if _exceeds(sizes, gpu.memory_gb):
+        faults.append(f"gpu {gpu.name!r} holds {_total(sizes):.15g} GB of {gpu.memory_gb:.15g} GB")
     for resource, limit in gpu.limits:
-        use = exact_sum(_use(model, resource, gpu.kind) for model in models)
-        if use > Fraction(limit) * (1 + ROUNDING):
-            faults.append(f"gpu {gpu.name!r} uses {_float(use):.15g} {resource} of {limit:.15g}")
+        uses = [_use(model, resource, gpu.kind) for model in models]
+        if _exceeds(uses, limit):
+            faults.append(f"gpu {gpu.name!r} uses {_total(uses):.15g} {resource} of {limit:.15g}")
     return faults
+
+
+def _exceeds(amounts: Sequence[float], limit: float) -> bool:
+    """Say whether amounts add up to more than a limit and its rounding, exactly."""
+    (most, *parts), _ = whole_numbers([limit, *amounts])
+    return sum(parts) * ROUNDING.denominator > most * (ROUNDING.denominator + ROUNDING.numerator)
+
+
+def _total(amounts: Sequence[float]) -> float:
+    try:
+        return fsum(amounts)
+    except OverflowError:
+        return inf
 
 
 def _use(model: Model, resource: str, kind: str) -> float:
@@ -95,32 +108,29 @@ def _use(model: Model, resource: str, kind: str) -> float:
 
 def _pressure(gpu: Gpu, models: Sequence[Model]) -> float:
     windows = max((len(model.load) for model in models), default=1)
-    loads = [
-        exact_sum(model.load[min(t, len(model.load) - 1)] for model in models)
-        for t in range(windows)
-    ]
-    if not any(loads):
+    flat = [model.load[min(t, len(model.load) - 1)] for t in range(windows) for model in models]
+    loads, load_bits = whole_numbers(flat)
+    load = max(sum(loads[t * len(models) : (t + 1) * len(models)]) for t in range(windows))
+    if load == 0:
         return 0.0
-    memory = Fraction(gpu.memory_gb)
-    free = memory - exact_sum(model.size_gb for model in models)
-    return _float(max(loads) / free) if free > memory * ROUNDING else inf
-
-
-def _float(value: Fraction) -> float:
+    (memory, *sizes), size_bits = whole_numbers([gpu.memory_gb, *(m.size_gb for m in models)])
+    free = memory - sum(sizes)
+    if free * ROUNDING.denominator <= memory * ROUNDING.numerator:
+        return inf
     try:
-        return float(value)
+        return (load << size_bits) / (free << load_bits)
     except OverflowError:
         return inf
 
 
+def whole_numbers(values: Sequence[float]) -> tuple[list[int], int]:
+    """Return floats as whole numbers over one power of two, and its exponent: nothing is lost."""
+    ratios = [value.as_integer_ratio() for value in values]
+    bits = max((denominator.bit_length() - 1 for _, denominator in ratios), default=0)
+    return [n << (bits + 1 - denominator.bit_length()) for n, denominator in ratios], bits
+
+
 def exact_sum(values: Iterable[float]) -> Fraction:
-    """Add floats without any rounding: each is a whole number over a power of two."""
-    total, bits = 0, 0
-    for value in values:
-        numerator, denominator = value.as_integer_ratio()
-        shift = denominator.bit_length() - 1
-        if shift > bits:
-            total <<= shift - bits
-            bits = shift
-        total += numerator << (bits - shift)
-    return Fraction(total, 1 << bits)
+    """Add floats without any rounding."""
+    numbers, bits = whole_numbers(list(values))
+    return Fraction(sum(numbers), 1 << bits)

@@ -16,7 +16,7 @@ from colocate.problem.problem import Problem
 
 PROVEN = 2e-9
 """A gap of at most this, twice what rounding may do, is none."""
-CHECK_MODEL, CHECK_CELL = 15e-6, 2e-9
+CHECK_MODEL, CHECK_CELL = 25e-6, 2e-9
 """Seconds that the checker takes for a model, and for a cell of its table of weights."""
 
 

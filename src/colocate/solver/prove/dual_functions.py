@@ -14,7 +14,9 @@ from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Floats, Instance
 from colocate.solver.prove.knapsack import Grid, certified, grid_of
 
-STEPS = 20_000
+CELLS = 1e7
+MOST_STEPS = 20_000
+"""How fine the grid is: so many models times steps, and so many steps at most."""
 THRESHOLDS = 24
 ROUNDINGS = 12
 WHOLE = 20_000
@@ -22,7 +24,8 @@ WHOLE = 20_000
 
 def prove_by_dual_functions(instance: Instance, target: float, window: int) -> Certificate | None:
     """Return the proof that a target is out of reach, if one of the functions has it."""
-    grid = grid_of(instance, target, window, STEPS)
+    steps = int(min(CELLS / len(instance.size), MOST_STEPS))
+    grid = grid_of(instance, target, window, max(steps, 100))
     share = np.minimum(grid.size / grid.room[0], 1.0)
     return next((c for w in _promising(grid, share) if (c := certified(grid, w, WHOLE))), None)
 
