@@ -36,6 +36,7 @@ def search_by_constraints(
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = max(seconds, 0.01)
     solver.parameters.num_workers = workers
+    solver.parameters.catch_sigint_signal = False
     status: Any = solver.solve(program)
     if status == cp_model.INFEASIBLE:
         return Outcome.NONE
