@@ -4,7 +4,9 @@ Graham's rule for parallel machines (1969) on virtual sizes. Its cost is that of
 starts fleets of any size.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
+
+import numpy as np
 
 from colocate.problem.instance import Instance
 from colocate.problem.kernel import entry_kernel
@@ -13,6 +15,8 @@ from colocate.problem.pressure import peak_load
 from colocate.solver.construct.orders import Order, sorted_models
 from colocate.solver.prove.volume import volume_bound
 from colocate.solver.tournament import replay, tournament
+
+BY_VIRTUAL_SIZE = cast(int, np.int64(Order.VIRTUAL))
 
 
 class EvenFilling(NamedTuple):
@@ -30,7 +34,7 @@ def fill_evenly(instance: Instance, layout: Layout) -> bool:
     target = max(volume_bound(instance), 1e-9)
     room = target * instance.capacity
     winners = tournament(room)
-    for model in sorted_models(instance, Order.VIRTUAL, target):
+    for model in sorted_models(instance, BY_VIRTUAL_SIZE, target):
         gpu = winners[1]
         if not fits(instance, layout, gpu, NOWHERE, model):
             return False

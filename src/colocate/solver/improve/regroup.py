@@ -5,7 +5,7 @@ follows its success. A step touches a handful of GPUs and finds the bottleneck i
 that its cost does not grow with the fleet.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from colocate.problem.pressure import TIE
 from colocate.solver.construct.completion import Outcome, complete
 from colocate.solver.tournament import replay, tournament
 
-NODES = 2000
-"""Nodes to search in a group."""
+NODES = cast(int, np.int64(2000))
+"""Nodes to search in a group. Not a plain int: the search would be compiled for it once more."""
 FEWEST_MODELS = 6
 SMALL_GROUP = 14.0
 MOST_MODELS = 64
