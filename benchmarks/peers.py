@@ -26,6 +26,7 @@ OURS = "ours"
 STRATEGIES = ("initial_program", "five_recommendations", "steepest_descent_variance_ils")
 MIDDLE = 64
 """Above so many GPUs, only what can still answer takes part."""
+LARGER = ", more GPUs"
 PROVEN = 1e-6
 """A peer's gap below this counts as none: HiGHS computes with tolerances."""
 NOTABLE = 1e-4
@@ -59,12 +60,11 @@ class Result:
 
 def main() -> None:
     options = _options()
-    highs_peer.warm_up()
-    solve(load_suite("adrs").cases[0].problem)
+    _warm_up()
     results: dict[str, list[Result]] = {}
     for name in options.suites:
         for title, cases in _groups(name, options.cases):
-            solvers = _solvers(options.seconds, title == name or "up to" in title)
+            solvers = _solvers(options.seconds, title.endswith(LARGER))
             results[title] = [_result(case, who, solvers[who]) for case in cases for who in solvers]
             print(_table(title, len(cases), results[title]), "\n", flush=True)
     _list_remarkable(results)
@@ -87,17 +87,27 @@ def _groups(name: str, most: int | None) -> list[tuple[str, Sequence[Case]]]:
     if not larger:
         return [(name, cases)]
     smaller = [case for case in cases if len(case.problem.gpus) <= MIDDLE]
-    return [(f"{name}, up to {MIDDLE} GPUs", smaller), (f"{name}, more GPUs", larger)]
+    return [(f"{name}, up to {MIDDLE} GPUs", smaller), (name + LARGER, larger)]
 
 
-def _solvers(seconds: float, everyone: bool) -> dict[str, Run]:
+def _warm_up() -> None:
+    """Compile and start what the first case would otherwise have to wait for."""
+    problem = load_suite("adrs").cases[0].problem
+    solve(problem)
+    cpsat_peer.minimise(problem, 1.0)
+    highs_peer.warm_up()
+    for name in STRATEGIES:
+        place(problem, name)
+
+
+def _solvers(seconds: float, few: bool) -> dict[str, Run]:
     same, ten = f"{seconds:g} s", f"{10 * seconds:g} s"
     first: dict[str, Run] = {
         OURS: lambda problem: _ours(problem, seconds),
         f"CP-SAT, {same}": lambda problem: _peer(cpsat_peer.minimise(problem, seconds)),
         "initial_program": lambda problem: _strategy(problem, "initial_program"),
     }
-    if not everyone:
+    if few:
         return first
     return (
         first
@@ -130,7 +140,8 @@ def _strategy(problem: Problem, name: str) -> tuple[float, float | None, bool]:
 
 def _result(case: Case, solver: str, run: Run) -> Result:
     """Run one solver on one case; whatever goes wrong counts as failed, and is told."""
-    print(f"{case.name}  {solver:30s}", end="\r", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print(f"{case.name}  {solver:30s}", end="\r", file=sys.stderr, flush=True)
     started = perf_counter()
     try:
         value, bound, proven = run(case.problem)

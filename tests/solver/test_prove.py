@@ -156,8 +156,8 @@ def test_the_constraint_program_agrees_with_brute_force(problem):
     best = optimum(problem)
     if best is None or best in (0, inf):
         return
-    below = search_by_constraints(problem.instance, float(best) * 0.999, 10.0, 1)
-    above = search_by_constraints(problem.instance, float(best) * 1.001, 10.0, 1)
+    below, _ = search_by_constraints(problem.instance, float(best) * 0.999, 10.0, 1)
+    above, _ = search_by_constraints(problem.instance, float(best) * 1.001, 10.0, 1)
     assert below is Outcome.NONE
     assert above is Outcome.FOUND
 
@@ -167,3 +167,9 @@ def test_unequal_gpus_have_classes():
     grid = grid_of(replace(FIVE, gpus=gpus).instance, 0.1, 0, 1000)
     assert grid.room.tolist() == [1000, 500]
     assert grid.gpus.tolist() == [2, 1]
+
+
+def test_without_load_nothing_above_zero_is_proven():
+    problem = Problem([Gpu("g", 1e11)], [Model("m", 1e11 + 1, load=0)])
+    assert refuted(problem, Certificate(Proof.VOLUME, 5.0)) is not None
+    assert refuted(problem, Certificate(Proof.MODEL, 5.0, model="m")) is not None

@@ -1,5 +1,5 @@
 import json
-import threading
+import signal
 import time
 from dataclasses import replace
 from math import inf
@@ -9,9 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colocate import Gpu, InputError, Model, Plan, Problem, Status, load_suite, solve, verify
+from colocate import (
+    Gpu,
+    InputError,
+    Model,
+    Plan,
+    Problem,
+    Status,
+    load_suite,
+    place,
+    solve,
+    verify,
+)
+from colocate.problem.certificate import Certificate, Proof
 from colocate.solver.check import check_plan
 from tests.problems import in_units, optimum, problems
+
+FIVE = Problem([Gpu(f"g{n}", 80) for n in range(4)], [Model(f"m{n}", 30, load=1) for n in range(5)])
 
 
 def as_written(plan):
@@ -121,6 +135,8 @@ def test_no_load_is_optimal_at_once():
     ("arguments", "message"),
     [
         ({"time_limit": 0}, "time_limit=0, must be a number of seconds > 0"),
+        ({"time_limit": "1"}, "time_limit='1', must be a number of seconds > 0"),
+        ({"gap": None}, "gap=None, must be a number >= 0"),
         ({"seed": -1}, "seed=-1, must be a whole number >= 0"),
         ({"workers": 0}, "workers=0, must be a whole number >= 1"),
         ({"gap": -0.1}, "gap=-0.1, must be a number >= 0"),
@@ -131,20 +147,37 @@ def test_bad_arguments_are_refused(arguments, message):
         solve(Problem([Gpu("a", 40)], [Model("m", 19, 0, 1)]), **arguments)
 
 
-def test_an_interrupt_gives_the_best_so_far():
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupt_gives_the_best_so_far(workers):
     problem = load_suite("scale").cases[5].problem
 
     def interrupt(improvement):
-        if (
-            improvement.block == "regrouping"
-            and threading.current_thread() is threading.main_thread()
-        ):
-            raise KeyboardInterrupt
+        if improvement.block == "volume":
+            signal.raise_signal(signal.SIGINT)
 
-    plan = solve(problem, time_limit=60.0, workers=1, on_improvement=interrupt)
-    assert plan.seconds < 50
+    plan = solve(problem, time_limit=60.0, workers=workers, on_improvement=interrupt)
+    assert plan.seconds < 30
     assert plan.reason == "interrupted; the best so far"
     assert verify(problem, plan.placement)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_many_models_a_gpu():
+    rng = np.random.default_rng(3)
+    models = [Model(f"m{n}", rng.integers(1, 9) / 10, load=rng.random()) for n in range(600)]
+    for gpus in (1, 2, 6):
+        problem = Problem([Gpu(f"g{n}", 800 / gpus) for n in range(gpus)], models)
+        plan = solve(problem, time_limit=1.0)
+        assert plan.gap < 0.001
+        assert plan.seconds < 20
+
+
+@pytest.mark.parametrize("units", [(1e-160, 1e150), (1e-300, 1e300), (1e200, 1e-200)])
+def test_units_at_the_end_of_floats_are_no_exception(units):
+    problem = in_units(FIVE, *units)
+    plan = solve(problem, time_limit=0.2)
+    assert verify(problem, plan.placement)
+    assert plan.bound <= plan.pressure
 
 
 def test_plans_go_to_json_and_back():
@@ -169,6 +202,12 @@ def weighed():
     return plan
 
 
+def faults_of(data):
+    """What is wrong with a plan whose digest was made to fit."""
+    plan = Plan.from_dict(PROBLEM, data)
+    return check_plan(PROBLEM, {**data, "digest": plan.digest}).faults
+
+
 @pytest.mark.parametrize("field", ["proof", "bound", "window", "weights", "extra"])
 def test_a_certificate_altered_in_any_field_fails(weighed, field):
     data = as_written(weighed)
@@ -183,32 +222,71 @@ def test_a_certificate_altered_in_any_field_fails(weighed, field):
     }
     certificate[field] = altered[field]
     try:
-        faults = check_plan(PROBLEM, data).faults
+        assert check_plan(PROBLEM, data).faults
+        if field != "weights":
+            assert faults_of(data)
     except InputError:
-        return
-    assert faults
+        assert field in ("proof", "extra")
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("status", "OPTIMAL"), ("pressure", 0.01), ("bound", 0.04), ("gap", 0.0), ("seed", 7)],
+    [
+        ("status", "OPTIMAL"),
+        ("status", "INFEASIBLE"),
+        ("status", "UNKNOWN"),
+        ("pressure", 0.01),
+        ("bound", 0.04),
+        ("gap", 0.0),
+        ("pressures", {"gpu-0": 0.01}),
+        ("seed", 0.9),
+        ("schema", True),
+        ("more", 1),
+    ],
 )
-def test_a_plan_altered_in_a_field_fails(weighed, field, value):
-    assert check_plan(PROBLEM, {**as_written(weighed), field: value}).faults
+def test_a_plan_altered_in_a_field_fails_even_if_its_digest_fits(weighed, field, value):
+    assert faults_of({**as_written(weighed), field: value})
 
 
-def test_a_forged_plan_with_a_right_digest_is_still_found_out(weighed):
-    too_much = replace(weighed.certificate, bound=weighed.pressure * 1.0001)
-    forged = replace(weighed, certificate=too_much)
-    faults = check_plan(PROBLEM, as_written(forged)).faults
-    assert any(fault.startswith("bound: the GPUs can hold weights of") for fault in faults)
+@pytest.mark.parametrize("change", [{"seed": "x"}, {"pressures": {"a": 10**400}}, {"history": 3}])
+def test_what_is_no_plan_is_refused(weighed, change):
+    with pytest.raises(InputError, match="cannot be read as a plan"):
+        check_plan(PROBLEM, {**as_written(weighed), **change})
+
+
+def test_a_forged_placement_or_bound_is_found_out(weighed):
+    above = replace(weighed.certificate, bound=weighed.pressure * 1.0001)
+    faults = check_plan(PROBLEM, as_written(replace(weighed, certificate=above))).faults
+    assert any("is above the plan's own pressure" in fault for fault in faults)
     moved = dict(weighed.placement)
     first, second = list(moved)[:2]
     moved[first], moved[second] = moved[second], moved[first]
     forged = replace(weighed, placement=type(weighed.placement)(moved))
-    assert any(
-        fault.startswith("pressures[") for fault in check_plan(PROBLEM, as_written(forged)).faults
-    )
+    faults = check_plan(PROBLEM, as_written(forged)).faults
+    assert any(fault.startswith("pressures[") for fault in faults)
+
+
+def test_a_finite_pressure_stated_for_a_full_gpu_is_found_out():
+    problem = Problem([Gpu("a", 80), Gpu("b", 90)], [Model("x", 80, load=1)])
+    plan = solve(problem)
+    assert plan.placement["x"] == ("b",)
+    forged = replace(plan, placement=type(plan.placement)({"x": ["a"]}))
+    forged = replace(forged, pressures={"a": plan.pressure, "b": 0.0})
+    faults = check_plan(problem, as_written(forged)).faults
+    assert any(fault.startswith("pressures['a']") for fault in faults)
+
+
+def test_a_nearly_full_bottleneck_is_proven_again():
+    sizes = [39.5, 39.5, 39.5, 38.5]
+    gpus = [Gpu("a", 80), Gpu("b", 80)]
+    problem = Problem(gpus, [Model(f"m{n}", s, load=1) for n, s in enumerate(sizes)])
+    plan = solve(problem)
+    assert plan.status is Status.OPTIMAL
+    assert plan.pressure == 2.0
+    search = replace(plan, certificate=Certificate(Proof.SEARCH, 2.0 * (1 - 1e-9)))
+    findings = check_plan(problem, as_written(search), reprove=60.0)
+    assert not findings.faults
+    assert any("repeated by CP-SAT" in sentence for sentence in findings.confirmed)
 
 
 def test_a_search_is_repeated_by_another_solver():
@@ -221,7 +299,8 @@ def test_a_search_is_repeated_by_another_solver():
     findings = check_plan(problem, as_written(plan), reprove=60.0)
     assert not findings.unchecked
     assert any("repeated by CP-SAT" in sentence for sentence in findings.confirmed)
-    wrong = replace(plan, certificate=replace(plan.certificate, bound=plan.pressure * 1.01))
+    worse = place(problem, "initial_program")
+    wrong = replace(worse, certificate=replace(plan.certificate, bound=plan.pressure * 1.01))
     findings = check_plan(problem, as_written(wrong), reprove=60.0)
     assert any("CP-SAT found a placement below it" in fault for fault in findings.faults)
 

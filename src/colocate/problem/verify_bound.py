@@ -62,6 +62,8 @@ def _volume(problem: Problem, window: int) -> Fraction | float:
     load = exact_sum(_load(model, window) for model in problem.models)
     memory = exact_sum(gpu.memory_gb for gpu in problem.gpus) * (1 + ROUNDING)
     free = memory - exact_sum(model.size_gb for model in problem.models)
+    if load == 0:
+        return Fraction()
     return load / free if free > 0 else inf
 
 
@@ -71,7 +73,8 @@ def _refuted_model(problem: Problem, certificate: Certificate) -> str | None:
         return f"model {certificate.model!r} is not in the problem"
     free = max(_memory(gpu) for gpu in problem.gpus) - Fraction(model.size_gb)
     load = max(Fraction(load) for load in model.load)
-    return _below(f"model {model.name!r}", certificate.bound, load / free if free > 0 else inf)
+    proven = Fraction() if load == 0 else load / free if free > 0 else inf
+    return _below(f"model {model.name!r}", certificate.bound, proven)
 
 
 def _refuted_weights(problem: Problem, certificate: Certificate) -> str | None:

@@ -1,5 +1,6 @@
 """What a solve can do with its time, a few milliseconds at a time."""
 
+from math import isfinite
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +17,8 @@ from colocate.solver.prove.constraint_program import search_by_constraints
 FEWEST_NODES = 2000
 """Nodes of the first exhaustive search."""
 JUST_BELOW = 1.0 - 1e-9
+LONGEST_STEP = 2.0
+"""Seconds that a search may take before it looks whether others have finished."""
 LADDER, TOP = 4.0, 1e12
 """Where no finite pressure is known: the step between multiples of the bound, and the last one."""
 
@@ -36,7 +39,6 @@ class Regrouping:
     """Regroup around the bottleneck, on from the best placement known."""
 
     share = 1.0
-    exhausted = False
 
     def __init__(self, instance: Instance, units: Instance, seed: int) -> None:
         self._instance = instance
@@ -72,13 +74,14 @@ class ConstraintProgram:
     def step(self, progress: Progress) -> None:
         """Search for a while."""
         target = progress.best[1] * JUST_BELOW
-        if not np.isfinite(target):
+        if not isfinite(target):
             return
         seconds = min(self._patience, progress.seconds_left)
-        if search_by_constraints(self._instance, target, seconds, workers=1) is Outcome.NONE:
+        outcome, _ = search_by_constraints(self._instance, target, seconds, workers=1)
+        if outcome is Outcome.NONE:
             progress.prove(Certificate(Proof.SEARCH, target))
             self.exhausted = True
-        self._patience *= 2.0
+        self._patience = min(2.0 * self._patience, LONGEST_STEP)
 
 
 class Exhaustion:
@@ -105,15 +108,16 @@ class Exhaustion:
             progress.offer(self._layout.gpu_of, "exhaustive search")
         elif outcome is Outcome.NONE:
             progress.prove(Certificate(Proof.SEARCH, target, nodes=visited))
-            self.exhausted = np.isfinite(progress.value)
-        elif np.isfinite(progress.value):
+            self.exhausted = self.exhausted or isfinite(progress.value)
+        elif isfinite(progress.value):
             a_node = (progress.seconds - before) / visited
-            self._nodes = int(min(4 * self._nodes, max(progress.seconds_left, 0.0) / a_node / 2))
+            seconds = min(progress.seconds_left / 2, LONGEST_STEP)
+            self._nodes = int(min(4 * self._nodes, max(seconds, 0.0) / a_node))
             self.exhausted = self._nodes < FEWEST_NODES
 
     def _target(self, progress: Progress) -> float:
         value = progress.best[1]
-        if np.isfinite(value):
+        if isfinite(value):
             return value * JUST_BELOW
         self._multiple *= LADDER
         self.exhausted = self._multiple > TOP or progress.bound == 0.0

@@ -131,6 +131,8 @@ class Plan:
     @classmethod
     def from_dict(cls, problem: Problem, data: Mapping[str, Any]) -> "Plan":
         """Read plain data again. Nothing in it is believed: see `colocate check`."""
+        if not isinstance(data, Mapping):
+            raise InputError(f"found {data!r:.60}, must be a plan")
         if data.get("schema") != SCHEMA:
             raise InputError(f"schema={data.get('schema')!r}, must be {SCHEMA}")
         try:
@@ -156,7 +158,7 @@ class Plan:
                 float(data["seconds"]),
                 str(data["version"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"cannot be read as a plan, {error!r}") from None
 
     def __str__(self) -> str:

@@ -46,15 +46,11 @@ class _Table:
             return not self._busy and all(activity.exhausted for activity in self._spent)
 
 
-def run(activities: Sequence[Activity], progress: Progress, workers: int) -> str:
-    """Let the activities go on until the run is finished; return a note if it was interrupted."""
-    try:
-        _begin(activities[0], progress)
-        if not progress.finished:
-            _go_on_together(activities, progress, workers)
-    except KeyboardInterrupt:
-        return "interrupted; the best so far"
-    return ""
+def run(activities: Sequence[Activity], progress: Progress, workers: int) -> None:
+    """Let the activities go on until the run is finished."""
+    _begin(activities[0], progress)
+    if not progress.finished:
+        _go_on_together(activities, progress, workers)
 
 
 def _begin(activity: Activity, progress: Progress) -> None:

@@ -51,6 +51,7 @@ class Progress:
         self.problem = problem
         self.certificate: Certificate | None = None
         self.history: list[Improvement] = []
+        self.interrupted = False
         self._gpu_of: Ints = np.empty(0, np.int64)
         self._value = inf
         self._squares = inf
@@ -101,6 +102,11 @@ class Progress:
         """Whether the gap is closed as far as asked for, or time is up."""
         closed = self._gpu_of.size > 0 and self.gap <= self._gap
         return self._stopped or closed or self.seconds_left <= 0.0
+
+    def interrupt(self) -> None:
+        """Let all threads finish because someone asked to."""
+        self.interrupted = True
+        self.stop()
 
     def stop(self) -> None:
         """Let all threads finish."""

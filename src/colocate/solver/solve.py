@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from math import isfinite
+from numbers import Real
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from colocate.solver.portfolio import run
 from colocate.solver.progress import PROVEN, Improvement, Progress
 from colocate.solver.prove.raising import Raising
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
+from colocate.solver.stop import stopping_on_interrupt
 from colocate.solver.strategies import BF_VIRTUAL, FOUR_PACKINGS
 from colocate.solver.warm_up import warm_up
 
@@ -69,7 +71,8 @@ def solve(
     _check(time_limit, seed, workers, gap)
     warm_up()
     progress = Progress(problem, time_limit, gap, on_improvement)
-    plan = _solved(problem, progress, seed, workers or 2)
+    with stopping_on_interrupt(progress.interrupt):
+        plan = _solved(problem, progress, seed, workers or 2)
     return replace(plan, strategy="solve", seed=seed, seconds=progress.seconds)
 
 
@@ -84,15 +87,16 @@ def _solved(problem: Problem, progress: Progress, seed: int, workers: int) -> Pl
         progress.offer(plan.placement.indices(problem), "memory search")
     progress.prove(prove_by_volume(problem))
     progress.prove(prove_by_model(problem))
-    reason = run(_activities(problem, instance, seed, workers), progress, workers)
+    run(_activities(problem, instance, seed, workers), progress, workers)
     _smooth(instance, progress)
-    return _concluded(problem, progress, reason)
+    return _concluded(problem, progress)
 
 
 def _start(instance: Instance, progress: Progress) -> bool:
     """Find a first placement; False if no way to start fitted."""
     layout = empty_layout(instance)
-    quick = EvenFilling() if len(instance.size) >= MANY else ROUGH
+    models = len(instance.size)
+    quick = EvenFilling() if models >= MANY else ROUGH if models <= FEW else FOUR_PACKINGS
     for block in (quick, FOUR_PACKINGS, Exhaustive()):
         if block.construct(instance, layout):
             progress.offer(layout.gpu_of, type(block).__name__.lower())
@@ -104,7 +108,7 @@ def _activities(problem: Problem, instance: Instance, seed: int, workers: int) -
     given = problem.instance
     searches = [Regrouping(instance, given, seed + number) for number in range(max(workers - 1, 1))]
     activities: list[Activity] = [*searches, Raising(given)]
-    if len(problem.models) <= FEW:
+    if len(problem.models) <= FEW or len(problem.gpus) == 1:
         activities = [Exhaustion(given), *activities]
         if given.load.shape[1] > 1 or given.limit.shape[1] > 0:
             activities.append(ConstraintProgram(given))
@@ -121,9 +125,10 @@ def _smooth(instance: Instance, progress: Progress) -> None:
     progress.offer_smoother(layout.gpu_of)
 
 
-def _concluded(problem: Problem, progress: Progress, reason: str) -> Plan:
+def _concluded(problem: Problem, progress: Progress) -> Plan:
     """Return the plan; the independent checker has the last word on placement and bound."""
-    plan = feasible_plan(problem, progress.best[0], reason)
+    note = "interrupted; the best so far" if progress.interrupted else ""
+    plan = feasible_plan(problem, progress.best[0], note)
     certificate = progress.certificate
     if certificate and (fault := refuted(problem, certificate)):
         raise AssertionError(f"a proof does not hold: {fault}")
@@ -132,11 +137,11 @@ def _concluded(problem: Problem, progress: Progress, reason: str) -> Plan:
 
 
 def _check(time_limit: float, seed: int, workers: int | None, gap: float) -> None:
-    if not time_limit > 0:
+    if not isinstance(time_limit, Real) or not time_limit > 0:
         raise InputError(f"time_limit={time_limit!r}, must be a number of seconds > 0")
     if not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed={seed!r}, must be a whole number >= 0")
     if workers is not None and (not isinstance(workers, int) or workers < 1):
         raise InputError(f"workers={workers!r}, must be a whole number >= 1")
-    if not gap >= 0:
+    if not isinstance(gap, Real) or not gap >= 0:
         raise InputError(f"gap={gap!r}, must be a number >= 0")

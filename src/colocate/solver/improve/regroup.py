@@ -19,9 +19,11 @@ from colocate.solver.tournament import replay, tournament
 NODES = cast(int, np.int64(2000))
 """Nodes to search in a group. Not a plain int: the search would be compiled for it once more."""
 FEWEST_MODELS = 6
-SMALL_GROUP = 14.0
-MOST_MODELS = 64
+SMALL_GROUP, LARGE_GROUP = 14.0, 64.0
 """Models in a group: between the fewest and a reach that moves between the other two."""
+MOST_MODELS = 1024
+MOST_GPUS = 64
+"""What a group can hold; two GPUs with many models are a group all the same."""
 BOLDER, MEEKER, LEAST_SHARE, MOST_SHARE = 1.1, 0.98, 1e-5, 0.5
 """How success and failure change the share of the distance to the bound that is asked for."""
 WIDER, NARROWER, MUCH_NARROWER = 0.005, 0.02, 0.5
@@ -64,12 +66,12 @@ def draw_group(
 ) -> tuple[Ints, Ints]:
     """Draw GPUs to go with the bottleneck, every other one a rather idle one; and their models."""
     limit = FEWEST_MODELS + rng.random() * (reach - FEWEST_MODELS)
-    group = np.full(min(layout.pressure.shape[0], MOST_MODELS), peak)
+    group = np.full(min(layout.pressure.shape[0], MOST_GPUS), peak)
     models = np.empty(MOST_MODELS, np.int64)
     size = 0
     count = 0
     gpu = peak
-    for attempt in range(2 * MOST_MODELS):
+    for attempt in range(2 * MOST_GPUS):
         if attempt > 0:
             gpu = draw_gpu(layout, size % 2 == 0, rng)
         if np.any(group[:size] == gpu):
@@ -138,7 +140,7 @@ def step(
             replay(winners, layout.pressure, gpu)
     if target < peak:
         learn(figures, outcome, solved)
-    return int(visited + models.shape[0])
+    return int(visited + models.shape[0] + 1)
 
 
 @kernel_section
@@ -150,7 +152,7 @@ def learn(figures: Floats, outcome: int, solved: bool) -> None:
         return
     figures[0] = max(figures[0] * MEEKER, LEAST_SHARE)
     if outcome == Outcome.NONE:
-        figures[1] = min(figures[1] + WIDER, MOST_MODELS)
+        figures[1] = min(figures[1] + WIDER, LARGE_GROUP)
     else:
         figures[1] = max(figures[1] - NARROWER, SMALL_GROUP)
 

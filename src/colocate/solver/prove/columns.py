@@ -76,10 +76,11 @@ def prove_by_columns(
 def fill_gpus(
     size: Ints, kind: Ints, weight: Floats, room: Ints, price: Floats
 ) -> tuple[Floats, Ints, Ints]:
-    """Fill GPUs with as much weight as fits, for every class of GPU and every largest model.
+    """Fill GPUs with as much weight as fits, for every largest model where it costs too little.
 
     Returns the most weight for every room up to the largest, and of the fillings that weigh more
-    than their price: the classes, and the kinds of their models, ended by -1.
+    than their price: the classes, and the kinds of their models, ended by -1. For every largest
+    model there is the one that exceeds its price the most.
     """
     models = size.shape[0]
     longest = 0
@@ -89,18 +90,20 @@ def fill_gpus(
         longest += 1
     taken = np.zeros((models, room[0] + 1), np.bool_)
     most = np.zeros(room[0] + 1)
-    limit = models * room.shape[0]
-    classes = np.empty(limit, np.int64)
-    starts = np.empty(limit, np.int64)
+    classes = np.empty(models, np.int64)
+    starts = np.empty(models, np.int64)
     count = 0
     for model in range(models):
         last = model + 1 == models or kind[model + 1] != kind[model]
+        excess = MARGIN
         for group in range(room.shape[0]):
             left = room[group] - size[model]
-            if last and left >= 0 and weight[model] + most[left] > price[group] + MARGIN:
+            if last and left >= 0 and weight[model] + most[left] - price[group] > excess:
+                excess = weight[model] + most[left] - price[group]
                 classes[count] = group
                 starts[count] = model
-                count += 1
+        if excess > MARGIN:
+            count += 1
         for left in range(room[0] - size[model], -1, -1):
             if most[left] + weight[model] > most[left + size[model]] + 1e-12:
                 most[left + size[model]] = most[left] + weight[model]

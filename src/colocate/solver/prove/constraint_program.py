@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from colocate.problem.instance import FIT, Floats, Instance
-from colocate.solver.construct.completion import Outcome
+from colocate.problem.instance import Floats, Instance, Ints
+from colocate.solver.construct.completion import GENEROUS, STRICT, Outcome
 
-FINENESS = 2.0**40
+FINENESS = 2.0**50
 """Virtual sizes are rounded down to so many parts of a GPU, so that no packing is lost."""
-ROUNDING = 1e-12
+ROUNDING = 4e-15
 
 
 def search_by_constraints(
     instance: Instance, target: float, seconds: float, workers: int
-) -> Outcome:
+) -> tuple[Outcome, Ints]:
     """Search for a placement with no pressure above the target, as a constraint program.
 
     That there is none is proven; what is found fits up to the rounding.
@@ -30,8 +30,13 @@ def search_by_constraints(
     here = [[program.new_bool_var("") for _ in gpus] for _ in models]
     for row in here:
         program.add_exactly_one(row)
+    loaded = np.flatnonzero(instance.load.max(axis=1) > 0.0).tolist()
     for gpu in gpus:
-        for need, room in _constraints(instance, target, gpu):
+        idle = program.new_bool_var("")
+        for model in loaded:
+            program.add_implication(here[model][gpu], idle.negated())
+        for need in _needs(instance, target, gpu):
+            room = int(FINENESS * STRICT) + int(FINENESS * (GENEROUS - STRICT)) * idle
             program.add(sum(int(n) * here[m][gpu] for m, n in enumerate(need)) <= room)
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = max(seconds, 0.01)
@@ -39,24 +44,26 @@ def search_by_constraints(
     solver.parameters.catch_sigint_signal = False
     status: Any = solver.solve(program)
     if status == cp_model.INFEASIBLE:
-        return Outcome.NONE
-    return Outcome.FOUND if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else Outcome.UNDECIDED
+        return Outcome.NONE, np.empty(0, np.int64)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Outcome.UNDECIDED, np.empty(0, np.int64)
+    found = [[solver.boolean_value(place) for place in row].index(True) for row in here]
+    return Outcome.FOUND, np.array(found, np.int64)
 
 
-def _constraints(instance: Instance, target: float, gpu: int) -> list[tuple[Floats, int]]:
-    """Return what models need and a GPU has, in whole numbers, for windows and resources."""
+def _needs(instance: Instance, target: float, gpu: int) -> list[Floats]:
+    """Return what models need of a GPU, in parts of it, for every window and resource."""
     memory = instance.capacity[gpu]
-    room = int(np.floor(FINENESS * (1.0 + 2.0 * FIT)))
     rows = []
     for window in range(instance.load.shape[1]):
         need = instance.load[:, window] / (target * memory) + instance.size / memory
-        rows.append((_rounded_down(need), room))
+        rows.append(_rounded_down(need))
     for resource in range(instance.limit.shape[1]):
         limit = instance.limit[gpu, resource]
         use = instance.use[instance.kind[gpu], :, resource]
         if np.isfinite(limit):
             share = np.where(use > 0.0, use / max(limit, 1e-300), 0.0)
-            rows.append((_rounded_down(share), room))
+            rows.append(_rounded_down(share))
     return rows
 
 

@@ -5,10 +5,12 @@ taken where the gap is the geometric mean of what is proven and what has failed,
 have met, the grid is made finer.
 """
 
+from dataclasses import replace
 from math import isfinite, sqrt
 
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Instance
+from colocate.problem.verify_bound import refuted
 from colocate.solver.progress import Progress, gap_between
 from colocate.solver.prove.columns import prove_by_columns
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
@@ -21,6 +23,10 @@ MOST_CELLS = 2e8
 """Models times steps of a grid, which is what a knapsack costs."""
 MOST_WHOLE = 200_000
 REFINEMENTS = 4
+STRETCHES = (0.0, 0.05, 0.25)
+"""Shares of the gap that weights are tried to leave."""
+MOST_STRETCHED = 5e7
+JUST_BELOW = 1.0 - 1e-9
 
 
 class Raising:
@@ -69,8 +75,22 @@ class Raising:
     def _note(self, progress: Progress, target: float, proof: Certificate | None) -> None:
         if proof:
             progress.prove(proof)
+            self._stretch(progress, proof)
         else:
             self._failed = target
+
+    def _stretch(self, progress: Progress, proof: Certificate) -> None:
+        """See how far the same weights reach: often beyond the grid that they were found on."""
+        if len(proof.weights) * max(proof.weights) > MOST_STRETCHED:
+            return
+        for share in STRETCHES:
+            bound = progress.value * JUST_BELOW / (1.0 + share * progress.gap)
+            further = replace(proof, bound=bound)
+            if progress.finished:
+                return
+            if refuted(progress.problem, further) is None:
+                progress.prove(further)
+                return
 
     def _by_functions(self, progress: Progress) -> None:
         low, high = progress.bound, progress.value

@@ -34,9 +34,9 @@ def prove_by_volume(problem: Problem) -> Certificate:
     instance = problem.instance
     window = int(instance.load.sum(axis=0).argmax())
     load = float(instance.load[:, window].sum())
-    free = float(instance.capacity.sum() * (1.0 + FIT) - instance.size.sum())
+    free = max(float(instance.capacity.sum() * (1.0 + FIT) - instance.size.sum()), 0.0)
     spread = float(instance.capacity.sum() + instance.size.sum()) * 1e-14
-    return Certificate(Proof.VOLUME, load / (free + spread) * SAFE if load else 0.0, window)
+    return Certificate(Proof.VOLUME, _finite(load / (free + spread) * SAFE), window)
 
 
 def prove_by_model(problem: Problem) -> Certificate:
@@ -44,7 +44,13 @@ def prove_by_model(problem: Problem) -> Certificate:
     instance = problem.instance
     memory = instance.capacity.max() * (1.0 + FIT)
     free = memory - instance.size + 1e-14 * memory
-    alone = np.where(free > 0.0, instance.load.max(axis=1) / np.maximum(free, 1e-300), 0.0)
+    with np.errstate(all="ignore"):
+        alone = np.where(free > 0.0, instance.load.max(axis=1) / free, 0.0)
     model = int(alone.argmax())
-    bound = float(alone[model]) * SAFE
+    bound = _finite(float(alone[model]) * SAFE)
     return Certificate(Proof.MODEL, bound, model=problem.models[model].name)
+
+
+def _finite(bound: float) -> float:
+    """Return a bound, and 0, which always holds, where it is too large for a float."""
+    return bound if 0.0 <= bound < np.inf else 0.0
