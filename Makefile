@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint types contracts unit start-times scores best-known commands picture clean
+.PHONY: demo test lint types contracts unit start-times bench scores best-known commands picture clean
 
 demo: $(READY)  ## Plan the example fleet.
 	$(BIN)/colocate plan examples/fleet.yaml
@@ -25,6 +25,13 @@ unit: $(READY)
 
 start-times: $(READY)  ## First and later starts, and all strategies on adrs, in seconds.
 	$(BIN)/python benchmarks/start_times.py
+
+bench: $(READY)  ## Ours beside CP-SAT, HiGHS and the strategies, on two cases of each suite.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'
+	$(BIN)/python benchmarks/adrs_race.py
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/peers.py --cases 2
+	$(BIN)/python benchmarks/gap_over_time.py
 
 scores: $(READY)  ## Measure the scores that `colocate strategies` shows.
 	$(BIN)/python benchmarks/record_scores.py

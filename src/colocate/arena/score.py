@@ -3,7 +3,7 @@
 import multiprocessing
 import pickle
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from math import inf
 from statistics import fmean
@@ -147,25 +147,27 @@ def score_strategies(
 ) -> list[Score]:
     """Score several strategies, in this process and `workers - 1` further ones.
 
-    The scores do not depend on the number of workers; only the times may.
+    The others begin with the first strategy, this process with the last one that nobody has
+    begun. The scores do not depend on the number of workers; only the times may.
     """
     report = on_cases or (lambda _: None)
     everyone = range(len(strategies))
     copy = pickle.dumps(suite)  # now: the pool would do it while this process uses the suite
     pool = ProcessPoolExecutor(max(workers - 1, 1), multiprocessing.get_context("spawn"))
     try:
-        further = {
-            pool.submit(_score_copy, copy, strategies[number], seed): number
-            for number in everyone
-            if number % workers
-        }
+        tasks = [
+            pool.submit(_score_copy, copy, strategy, seed) if workers > 1 else Future[Score]()
+            for strategy in strategies
+        ]
         scores = {
             number: score_strategy(suite, strategies[number], seed, lambda _: report(1))
-            for number in everyone[::workers]
+            for number in reversed(everyone)
+            if tasks[number].cancel()
         }
-        for future in as_completed(further):
-            scores[further[future]] = future.result()
-            report(len(suite.cases))
+        for number in everyone:
+            if number not in scores:
+                scores[number] = tasks[number].result()
+                report(len(suite.cases))
     finally:
         pool.shutdown(cancel_futures=True)
     return [scores[number] for number in everyone]
