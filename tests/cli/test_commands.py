@@ -94,7 +94,7 @@ def test_an_interrupt_prints_the_best_so_far(tmp_path):
     run("plan", path, "--time-limit", "0.2")
     command = [sys.executable, "-m", "colocate", "plan", str(path), "--time-limit", "60"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        time.sleep(4)
+        time.sleep(6)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert process.returncode == 0
