@@ -1,8 +1,8 @@
 """The placement problem given to HiGHS: a feasibility MIP for every lower target.
 
-A single MIP, with the products of pressure and choice linearised, proved none of the first five
-cases of `adrs` in ten seconds each; this proved each in about one. HiGHS has a process of its own,
-because highspy and OR-Tools cannot be imported into the same one.
+That gives HiGHS a better chance than a single MIP with the products of pressure and choice
+linearised. It has a process of its own, because highspy and OR-Tools cannot be imported into the
+same one.
 """
 
 import pickle

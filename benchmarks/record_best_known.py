@@ -28,7 +28,7 @@ def _improved(case: Case, record: Record | None, seconds: float) -> Record:
     if record and record.value * BELOW * BELOW <= record.bound:
         return record
     plan = solve(case.problem, time_limit=seconds)
-    found = Record(case.name, case.digest, plan.pressure, plan.bound * BELOW, "solve")
+    found = Record(case.name, case.problem.digest, plan.pressure, plan.bound * BELOW, "solve")
     return (record or found).improved(found.value, found.bound, found.who)
 
 
