@@ -11,12 +11,11 @@ from colocate.problem.layout import arrange, empty_layout
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.exhaustive import search_fit
 from colocate.solver.improve.regroup import fresh_pace, regroup
-from colocate.solver.progress import Progress
+from colocate.solver.progress import JUST_BELOW, Progress
 from colocate.solver.prove.constraint_program import search_by_constraints
 
 FEWEST_NODES = 2000
 """Nodes of the first exhaustive search."""
-JUST_BELOW = 1.0 - 1e-9
 LONGEST_STEP = 2.0
 """Seconds that a search may take before it looks whether others have finished."""
 LADDER, TOP = 4.0, 1e12

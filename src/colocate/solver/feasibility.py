@@ -5,7 +5,8 @@ import numpy as np
 from colocate.problem.instance import Instance, Ints
 from colocate.problem.layout import NOWHERE
 from colocate.problem.problem import Problem
-from colocate.solver.construct.completion import GENEROUS, Outcome, complete
+from colocate.solver.construct.completion import Outcome, complete
+from colocate.solver.construct.task import GENEROUS
 
 NODES = 200_000
 

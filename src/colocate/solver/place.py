@@ -5,10 +5,10 @@ from time import perf_counter
 
 import numpy as np
 
-from colocate.errors import InputError
 from colocate.problem.instance import Ints, canonical
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
+from colocate.problem.quantity import checked_seed
 from colocate.problem.verify import verify
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.exhaustive import Exhaustive
@@ -36,8 +36,7 @@ def place(problem: Problem, strategy: str | Strategy = "initial_program", seed: 
         Feasible with a placement that the independent checker has confirmed, or infeasible or
         unknown with the reason.
     """
-    if not isinstance(seed, int) or seed < 0:
-        raise InputError(f"seed={seed!r}, must be a whole number >= 0")
+    checked_seed(seed)
     started = perf_counter()
     chosen = strategy if isinstance(strategy, Strategy) else find_strategy(strategy)
     plan = _plan(problem, chosen, seed)

@@ -11,6 +11,7 @@ from colocate.errors import InputError
 from colocate.problem.instance import Instance, canonical
 from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.problem import Problem
+from colocate.problem.quantity import checked_seed
 from colocate.problem.verify_bound import refuted
 from colocate.solver.activities import Activity, ConstraintProgram, Exhaustion, Regrouping
 from colocate.solver.construct.bisection import Bisection
@@ -139,8 +140,7 @@ def _concluded(problem: Problem, progress: Progress) -> Plan:
 def _check(time_limit: float, seed: int, workers: int | None, gap: float) -> None:
     if not isinstance(time_limit, Real) or not time_limit > 0:
         raise InputError(f"time_limit={time_limit!r}, must be a number of seconds > 0")
-    if not isinstance(seed, int) or seed < 0:
-        raise InputError(f"seed={seed!r}, must be a whole number >= 0")
+    checked_seed(seed)
     if workers is not None and (not isinstance(workers, int) or workers < 1):
         raise InputError(f"workers={workers!r}, must be a whole number >= 1")
     if not isinstance(gap, Real) or not gap >= 0:

@@ -31,6 +31,7 @@ WIDER, NARROWER, MUCH_NARROWER = 0.005, 0.02, 0.5
 GATHERING = 0.3
 """How often room is gathered instead: any GPUs are filled anew, one after the other, to the
 pressure of the bottleneck, which leaves what room they have on the last one."""
+SHARE, REACH = 0, 1
 FAR = 1e6
 """What is asked for first, in bounds, where the pressure is infinite."""
 
@@ -39,7 +40,8 @@ class Pace(NamedTuple):
     """What a search has learned about itself; kept between runs."""
 
     figures: Floats
-    """The share of the distance to the bound to ask for, and the reach of groups."""
+    """figures[SHARE]: the share of the distance to the bound to ask for; figures[REACH]: how many
+    models a group has at most."""
 
 
 def fresh_pace() -> Pace:
@@ -126,8 +128,8 @@ def step(
     elif rng.random() < GATHERING:
         around, target = int(rng.random() * layout.pressure.shape[0]), peak
     else:
-        around, target = winners[1], peak - (peak - bound) * figures[0]
-    group, models = draw_group(layout, around, figures[1], rng)
+        around, target = winners[1], peak - (peak - bound) * figures[SHARE]
+    group, models = draw_group(layout, around, figures[REACH], rng)
     outcome, order, homes, visited = complete(instance, models, group, target, NODES)
     solved = False
     if outcome == Outcome.FOUND:
@@ -147,14 +149,14 @@ def step(
 def learn(figures: Floats, outcome: int, solved: bool) -> None:
     """Ask for more after a success, for less after a failure, in groups that can be searched."""
     if solved:
-        figures[0] = min(figures[0] * BOLDER, MOST_SHARE)
-        figures[1] = max(figures[1] - MUCH_NARROWER, SMALL_GROUP)
+        figures[SHARE] = min(figures[SHARE] * BOLDER, MOST_SHARE)
+        figures[REACH] = max(figures[REACH] - MUCH_NARROWER, SMALL_GROUP)
         return
-    figures[0] = max(figures[0] * MEEKER, LEAST_SHARE)
+    figures[SHARE] = max(figures[SHARE] * MEEKER, LEAST_SHARE)
     if outcome == Outcome.NONE:
-        figures[1] = min(figures[1] + WIDER, LARGE_GROUP)
+        figures[REACH] = min(figures[REACH] + WIDER, LARGE_GROUP)
     else:
-        figures[1] = max(figures[1] - NARROWER, SMALL_GROUP)
+        figures[REACH] = max(figures[REACH] - NARROWER, SMALL_GROUP)
 
 
 @entry_kernel

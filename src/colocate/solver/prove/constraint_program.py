@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from colocate.problem.instance import Floats, Instance, Ints
-from colocate.solver.construct.completion import GENEROUS, STRICT, Outcome
+from colocate.solver.construct.completion import Outcome
+from colocate.solver.construct.task import GENEROUS, STRICT
 
 FINENESS = 2.0**50
 """Virtual sizes are rounded down to so many parts of a GPU, so that no packing is lost."""

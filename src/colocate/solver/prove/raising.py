@@ -11,7 +11,7 @@ from math import isfinite, sqrt
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Instance
 from colocate.problem.verify_bound import refuted
-from colocate.solver.progress import Progress, gap_between
+from colocate.solver.progress import JUST_BELOW, Progress, gap_between
 from colocate.solver.prove.columns import prove_by_columns
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 
@@ -26,7 +26,6 @@ REFINEMENTS = 4
 STRETCHES = (0.0, 0.05, 0.25)
 """Shares of the gap that weights are tried to leave."""
 MOST_STRETCHED = 5e7
-JUST_BELOW = 1.0 - 1e-9
 
 
 class Raising:
