@@ -8,7 +8,7 @@ SUITE = load_suite("adrs")
 
 
 def record(case, value, bound, who):
-    return Record(case.name, case.digest, value, bound, who)
+    return Record(case.name, case.problem.digest, value, bound, who)
 
 
 def test_a_record_only_ever_improves(tmp_path):
@@ -29,7 +29,7 @@ def test_a_record_of_another_case_is_refused(tmp_path):
     path = tmp_path / "adrs.csv"
     case = SUITE.cases[0]
     write_best_known(SUITE, {case.name: record(case, 0.5, 0.1, "a")}, path)
-    path.write_text(path.read_text().replace(case.digest, "0" * 16))
+    path.write_text(path.read_text().replace(case.problem.digest, "0" * 16))
     with pytest.raises(InputError, match="it is the record of another case"):
         read_best_known(SUITE, path)
 

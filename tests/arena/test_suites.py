@@ -18,7 +18,7 @@ DIGESTS = {
 def test_a_suite_is_always_the_same(name):
     suite = load_suite(name)
     assert suite.digest == DIGESTS[name]
-    assert len({case.digest for case in suite.cases}) == len(suite.cases)
+    assert len({case.problem.digest for case in suite.cases}) == len(suite.cases)
     assert len({case.name for case in suite.cases}) == len(suite.cases)
 
 

@@ -51,7 +51,7 @@ def read_best_known(suite: Suite, path: Path | None = None) -> dict[str, Record]
             Record(row["case"], row["digest"], float(row["value"]), float(row["bound"]), row["who"])
             for row in csv.DictReader(file)
         ]
-    digests = {case.name: case.digest for case in suite.cases}
+    digests = {case.name: case.problem.digest for case in suite.cases}
     for record in rows:
         digest = digests.get(record.case, record.digest)
         if record.digest != digest:

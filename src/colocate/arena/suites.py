@@ -1,6 +1,5 @@
 """Named sets of problems, each made from a seed and recognised by its digest."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,13 +44,6 @@ class Case:
     name: str
     problem: Problem
 
-    @cached_property
-    def digest(self) -> str:
-        """A short hash of every number in the problem."""
-        gpus = [gpu.memory_gb for gpu in self.problem.gpus]
-        models = [[model.size_gb, *model.load] for model in self.problem.models]
-        return sha256(json.dumps([gpus, models]).encode()).hexdigest()[:16]
-
 
 @dataclass(frozen=True)
 class Suite:
@@ -64,7 +56,7 @@ class Suite:
     @cached_property
     def digest(self) -> str:
         """A short hash over all cases."""
-        return sha256("".join(case.digest for case in self.cases).encode()).hexdigest()[:16]
+        return sha256("".join(case.problem.digest for case in self.cases).encode()).hexdigest()[:16]
 
 
 def load_suite(name: str) -> Suite:

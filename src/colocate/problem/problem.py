@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from colocate.errors import InputError
 from colocate.problem.gpu import Gpu
@@ -46,9 +46,14 @@ class Problem:
     @cached_property
     def digest(self) -> str:
         """A short hash of every number in the problem; names do not matter."""
-        gpus = [[gpu.memory_gb, gpu.limits] for gpu in self.gpus]
-        models = [[model.size_gb, model.load, model.uses] for model in self.models]
-        return sha256(json.dumps([gpus, models]).encode()).hexdigest()[:16]
+        numbers: list[Any] = [
+            [gpu.memory_gb for gpu in self.gpus],
+            [[model.size_gb, *model.load] for model in self.models],
+        ]
+        if any(gpu.limits for gpu in self.gpus):
+            numbers.append([[gpu.kind, gpu.limits] for gpu in self.gpus])
+            numbers.append([model.uses for model in self.models])
+        return sha256(json.dumps(numbers).encode()).hexdigest()[:16]
 
     @property
     def windows(self) -> int:

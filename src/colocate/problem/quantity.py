@@ -33,6 +33,13 @@ def checked_number(owner: str, field: str, value: object, *, positive: bool = Fa
     return number
 
 
+def checked_seed(value: object) -> int:
+    """Return `value` if it can be a seed."""
+    if not isinstance(value, int) or value < 0:
+        raise InputError(f"seed={value!r}, must be a whole number >= 0")
+    return value
+
+
 def checked_name(kind: str, value: object) -> str:
     """Return `value` if it can name a GPU or a model."""
     if not isinstance(value, str) or not value.strip():
