@@ -23,6 +23,7 @@ from colocate import (
 )
 from colocate.problem.certificate import Certificate, Proof
 from colocate.solver.check import check_plan
+from colocate.solver.progress import Progress
 from colocate.solver.prove.columns import prove_by_columns
 from tests.problems import in_units, optimum, problems
 
@@ -97,6 +98,15 @@ def test_the_time_limit_ends_it():
     plan = solve(problem, time_limit=0.3)
     assert plan.status is Status.FEASIBLE
     assert time.perf_counter() - started < 10
+
+
+def test_when_a_run_stops_no_search_goes_on():
+    progress = Progress(load_suite("adrs").cases[0].problem, 1.0, 0.0, None)
+    before = progress.allow(1000)
+    assert before[0] == 1000
+    progress.stop()
+    assert before[0] == 0
+    assert progress.allow(1000)[0] == 0
 
 
 def test_one_worker_gives_the_same_answer_twice_and_in_other_units():

@@ -102,7 +102,9 @@ class Exhaustion:
         """Search until there is nothing better, or the nodes are used up."""
         target = self._target(progress)
         before = progress.seconds
-        outcome, visited = search_fit(self._instance, self._layout, target, self._nodes)
+        outcome, visited = search_fit(
+            self._instance, self._layout, target, progress.allow(self._nodes)
+        )
         if outcome is Outcome.FOUND:
             progress.offer(self._layout.gpu_of, "exhaustive search")
         elif outcome is Outcome.NONE:

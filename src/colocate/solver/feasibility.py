@@ -30,7 +30,9 @@ def search_in_memory(problem: Problem) -> tuple[Outcome, Ints]:
     """Search all ways to fit the models, up to a limit, with no regard to pressure."""
     everything = np.arange(len(problem.models))
     everywhere = np.arange(len(problem.gpus))
-    outcome, models, gpus, _ = complete(problem.instance, everything, everywhere, np.inf, NODES)
+    outcome, models, gpus, _ = complete(
+        problem.instance, everything, everywhere, np.inf, np.array([NODES])
+    )
     gpu_of = np.full_like(everything, NOWHERE)
     gpu_of[models] = gpus
     return Outcome(outcome), gpu_of

@@ -67,15 +67,20 @@ def _go_on_together(activities: Sequence[Activity], progress: Progress, workers:
     table = _Table(activities)
     with ThreadPoolExecutor(max(workers - 1, 1)) as pool:
         others = [pool.submit(_work, table, progress) for _ in range(workers - 1)]
-        try:
-            _work(table, progress)
-        finally:
-            progress.stop()
+        _work(table, progress)
         for other in others:
             other.result()
 
 
 def _work(table: _Table, progress: Progress) -> None:
+    """Go on until the run is finished, and let the others know when it is."""
+    try:
+        _go_on_in_turn(table, progress)
+    finally:
+        progress.stop()
+
+
+def _go_on_in_turn(table: _Table, progress: Progress) -> None:
     while not progress.finished and not table.empty:
         activity = table.take()
         if activity is None:

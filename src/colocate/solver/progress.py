@@ -18,7 +18,7 @@ PROVEN = 2e-9
 """A gap of at most this, twice what rounding may do, is none."""
 JUST_BELOW = 1.0 - 1e-9
 """What is proven out of reach, as a share of a value, for it to count as the lowest."""
-CHECK_MODEL, CHECK_CELL = 25e-6, 2e-9
+CHECK_MODEL, CHECK_CELL = 12e-6, 2e-9
 """Seconds that the checker takes for a model, and for a cell of its table of weights."""
 
 
@@ -63,6 +63,7 @@ class Progress:
         self._on_improvement = on_improvement
         self._layout = empty_layout(problem.instance)
         self._stopped = False
+        self._allowed: list[Ints] = []
         self._lock = RLock()
 
     @property
@@ -112,7 +113,16 @@ class Progress:
 
     def stop(self) -> None:
         """Let all threads finish."""
-        self._stopped = True
+        with self._lock:
+            self._stopped = True
+            for nodes in self._allowed:
+                nodes[0] = 0
+
+    def allow(self, nodes: int) -> Ints:
+        """Return a limit on the nodes of a search, which drops to 0 when the run is stopped."""
+        with self._lock:
+            self._allowed.append(np.array([0 if self._stopped else nodes]))
+            return self._allowed[-1]
 
     def offer(self, gpu_of: Ints, block: str) -> float:
         """Take note of a placement if it is the best so far; return its peak pressure."""

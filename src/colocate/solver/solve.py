@@ -30,10 +30,9 @@ from colocate.solver.strategies import BF_VIRTUAL, FOUR_PACKINGS
 from colocate.solver.warm_up import warm_up
 
 ROUGH = Bisection((BF_VIRTUAL,), halvings=10)
-MANY = 2000
-"""From so many models on, a start is filled evenly; bisection would take long."""
 FEW = 100
-"""Up to so many models, the whole problem is searched exhaustively."""
+"""Up to so many models, the whole problem is searched exhaustively. With more, the start is filled
+evenly: bisection would take long."""
 
 
 def solve(
@@ -96,8 +95,7 @@ def _solved(problem: Problem, progress: Progress, seed: int, workers: int) -> Pl
 def _start(instance: Instance, progress: Progress) -> bool:
     """Find a first placement; False if no way to start fitted."""
     layout = empty_layout(instance)
-    models = len(instance.size)
-    quick = EvenFilling() if models >= MANY else ROUGH if models <= FEW else FOUR_PACKINGS
+    quick = ROUGH if len(instance.size) <= FEW else EvenFilling()
     for block in (quick, FOUR_PACKINGS, Exhaustive()):
         if block.construct(instance, layout):
             progress.offer(layout.gpu_of, type(block).__name__.lower())

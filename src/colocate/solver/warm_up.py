@@ -30,7 +30,7 @@ def warm_up() -> None:
     EvenFilling().construct(canonical(instance), layout)
     regroup(canonical(instance), layout, rng, 0.0, fresh_pace(), 10)
     Smoothing().improve(canonical(instance), layout, rng)
-    search_fit(instance, layout, 0.2, 10)
+    search_fit(instance, layout, 0.2, np.array([10]))
     arrange(instance, layout, layout.gpu_of.copy())
     prove_by_dual_functions(instance, 0.01, 0)
     sizes = np.array([1, 2])

@@ -270,9 +270,11 @@ def enter(task: Task, trail: Trail, depth: int) -> None:
 
 @entry_kernel
 def complete(
-    instance: Instance, models: Ints, gpus: Ints, target: float, nodes: int
+    instance: Instance, models: Ints, gpus: Ints, target: float, nodes: Ints
 ) -> tuple[int, Ints, Ints, int]:
     """Search for a placement of `models` on `gpus` with no pressure above the target.
+
+    It visits at most `nodes[0]` nodes; another thread may lower that while it runs.
 
     Returns the outcome and, if one was found, models and their GPUs in the same order, and the
     number of nodes visited. It is generous by more than rounding: whether it fits must be
@@ -298,7 +300,7 @@ def complete(
         if state.following[models.shape[0]] == models.shape[0]:
             outcome = Outcome.FOUND
             break
-        if visited >= nodes:
+        if visited >= nodes[0]:
             outcome = Outcome.UNDECIDED
             break
         depth += 1

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colocate.problem.instance import Instance
+from colocate.problem.instance import Instance, Ints
 from colocate.problem.layout import NOWHERE, Layout, arrange, fits
 from colocate.problem.pressure import lower
 from colocate.solver.construct.completion import Outcome, complete
@@ -23,17 +23,17 @@ class Exhaustive(NamedTuple):
         lowest = volume_bound(instance)
         targets = [factor * lowest for factor in self.targets] if 0.0 < lowest < np.inf else []
         return any(
-            search_fit(instance, layout, target, self.nodes)[0] is Outcome.FOUND
+            search_fit(instance, layout, target, np.array([self.nodes]))[0] is Outcome.FOUND
             for target in (*targets, np.inf)
         )
 
 
 def search_fit(
-    instance: Instance, layout: Layout, target: float, nodes: int
+    instance: Instance, layout: Layout, target: float, nodes: Ints
 ) -> tuple[Outcome, int]:
     """Fill the layout with any placement at the target, or show that there is none.
 
-    Returns the outcome and the number of nodes visited.
+    Returns the outcome and the number of nodes visited, `nodes[0]` at most.
 
     What was found but fits only by the generosity of the search counts as undecided.
     """

@@ -5,7 +5,7 @@ follows its success. A step touches a handful of GPUs and finds the bottleneck i
 that its cost does not grow with the fleet.
 """
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from colocate.problem.pressure import TIE
 from colocate.solver.construct.completion import Outcome, complete
 from colocate.solver.tournament import replay, tournament
 
-NODES = cast(int, np.int64(2000))
-"""Nodes to search in a group. Not a plain int: the search would be compiled for it once more."""
+NODES = 2000
+"""Nodes to search in a group."""
 FEWEST_MODELS = 6
 SMALL_GROUP, LARGE_GROUP = 14.0, 64.0
 """Models in a group: between the fewest and a reach that moves between the other two."""
@@ -130,7 +130,7 @@ def step(
     else:
         around, target = winners[1], peak - (peak - bound) * figures[SHARE]
     group, models = draw_group(layout, around, figures[REACH], rng)
-    outcome, order, homes, visited = complete(instance, models, group, target, NODES)
+    outcome, order, homes, visited = complete(instance, models, group, target, np.full(1, NODES))
     solved = False
     if outcome == Outcome.FOUND:
         old_homes = layout.gpu_of[order]
