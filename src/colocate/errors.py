@@ -34,3 +34,15 @@ class InfeasibleError(ColocateError):
 
 class NothingFoundError(ColocateError):
     """No placement was found, and none was proven impossible."""
+
+
+class PatchRefused(ColocateError):  # noqa: N818, a refusal is an answer, not a fault
+    """A change to a program that cannot be taken whole: the message says what to do."""
+
+
+class ProposerError(ColocateError):
+    """A proposer gave no answer: its server failed or refused, or a record has none left."""
+
+
+class SandboxError(ColocateError):
+    """A program could not be run at all, through no fault of its own."""

@@ -8,7 +8,7 @@ from hashlib import sha256
 import numpy as np
 from numpy.random import RandomState
 
-from colocate.errors import UnknownNameError
+from colocate.errors import InputError, UnknownNameError
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
@@ -61,11 +61,24 @@ class Suite:
 
 def load_suite(name: str) -> Suite:
     """Make the suite of that name."""
+    recipe = _recipe(name)
+    problems = enumerate(recipe.make(recipe.seed))
+    cases = tuple(Case(f"{name}-{number:02d}", problem) for number, problem in problems)
+    return Suite(name, recipe.summary, cases)
+
+
+def unseen_problems(name: str, seed: int) -> Iterator[Problem]:
+    """Make problems like those of a suite, one after the other, that are not among its cases."""
+    recipe = _recipe(name)
+    if seed == recipe.seed:
+        raise InputError(f"seed={seed}, must not be the seed of suite {name!r} itself")
+    return recipe.make(seed)
+
+
+def _recipe(name: str) -> "Recipe":
     if name not in SUITES:
         raise UnknownNameError.among("suite", name, SUITES)
-    summary, make_cases = SUITES[name]
-    problems = enumerate(make_cases())
-    return Suite(name, summary, tuple(Case(f"{name}-{n:02d}", problem) for n, problem in problems))
+    return SUITES[name]
 
 
 def _fleet(memories: list[int], models: Sequence[Demand]) -> Problem:
@@ -78,8 +91,8 @@ def _shuffled(draw: RandomState, models: Sequence[Demand]) -> list[Demand]:
     return [models[place] for place in draw.permutation(len(models))]
 
 
-def _adrs() -> Iterator[Problem]:
-    draw = RandomState(42)
+def _adrs(seed: int) -> Iterator[Problem]:
+    draw = RandomState(seed)
     for _ in range(CASES):
         gpus = draw.randint(5, 10)
         models = [
@@ -89,8 +102,8 @@ def _adrs() -> Iterator[Problem]:
         yield _fleet([MEMORY_GB] * gpus, models)
 
 
-def _idle() -> Iterator[Problem]:
-    draw = RandomState(1001)
+def _idle(seed: int) -> Iterator[Problem]:
+    draw = RandomState(seed)
     for _ in range(CASES):
         gpus = draw.randint(5, 10)
         models: list[Demand] = []
@@ -116,21 +129,21 @@ def _planted(draw: RandomState, memories: list[int], low: float, high: float) ->
     return _fleet(memories, _shuffled(draw, models))
 
 
-def _tight() -> Iterator[Problem]:
-    draw = RandomState(1002)
+def _tight(seed: int) -> Iterator[Problem]:
+    draw = RandomState(seed)
     for _ in range(CASES):
         yield _planted(draw, [MEMORY_GB] * draw.randint(5, 10), 0.85, 0.95)
 
 
-def _mixed() -> Iterator[Problem]:
-    draw = RandomState(1003)
+def _mixed(seed: int) -> Iterator[Problem]:
+    draw = RandomState(seed)
     for _ in range(CASES):
         memories = [24, 48, 80, 141, *draw.choice([24, 48, 80, 141], draw.randint(1, 6))]
         yield _planted(draw, [int(memory) for memory in memories], 0.4, 0.7)
 
 
-def _longtail() -> Iterator[Problem]:
-    draw = RandomState(1004)
+def _longtail(seed: int) -> Iterator[Problem]:
+    draw = RandomState(seed)
     sizes = np.array(list(REAL_SIZES_GB.values()))
     small_is_common = (1 / sizes) / (1 / sizes).sum()
     for _ in range(CASES):
@@ -143,11 +156,11 @@ def _longtail() -> Iterator[Problem]:
         yield _fleet([MEMORY_GB] * gpus, models)
 
 
-def _scale() -> Iterator[Problem]:
+def _scale(seed: int) -> Iterator[Problem]:
     """Sizes in tenths of a GB, half of the memory in all, and rates in hundredths."""
     for gpus in (8, 64, 512, 4096):
         for models_per_gpu in (2, 3, 4, 8):
-            draw = RandomState(1005 + 10 * gpus + models_per_gpu)
+            draw = RandomState(seed + 10 * gpus + models_per_gpu)
             low, high = 200 // models_per_gpu, 600 // models_per_gpu
             models = [
                 (draw.randint(low, high) / 10, draw.randint(100, 1000) / 100, draw.randint(5, 10))
@@ -156,11 +169,21 @@ def _scale() -> Iterator[Problem]:
             yield _fleet([MEMORY_GB] * gpus, models)
 
 
-SUITES: dict[str, tuple[str, Callable[[], Iterator[Problem]]]] = {
-    "adrs": ("the public benchmark: 50 cases, 2 models a GPU", _adrs),
-    "idle": ("a third of the models have no load", _idle),
-    "tight": ("memory 85 to 95 percent full", _tight),
-    "mixed": ("GPUs of 24, 48, 80 and 141 GB", _mixed),
-    "longtail": ("sizes of published models, loads by Zipf's law", _longtail),
-    "scale": ("2, 3, 4 and 8 models a GPU on 8 to 4,096 GPUs", _scale),
+@dataclass(frozen=True)
+class Recipe:
+    """How a suite is made."""
+
+    summary: str
+    seed: int
+    make: Callable[[int], Iterator[Problem]]
+    """Returns one problem after the other, always the same ones for a seed."""
+
+
+SUITES = {
+    "adrs": Recipe("the public benchmark: 50 cases, 2 models a GPU", 42, _adrs),
+    "idle": Recipe("a third of the models have no load", 1001, _idle),
+    "tight": Recipe("memory 85 to 95 percent full", 1002, _tight),
+    "mixed": Recipe("GPUs of 24, 48, 80 and 141 GB", 1003, _mixed),
+    "longtail": Recipe("sizes of published models, loads by Zipf's law", 1004, _longtail),
+    "scale": Recipe("2, 3, 4 and 8 models a GPU on 8 to 4,096 GPUs", 1005, _scale),
 }

@@ -10,6 +10,7 @@ from colocate.cli.bench import bench
 from colocate.cli.check import check
 from colocate.cli.exit_codes import BAD_INPUT, FAULT, INFEASIBLE, NOTHING_FOUND, USAGE
 from colocate.cli.plan import plan
+from colocate.cli.score import score
 from colocate.cli.strategies import strategies
 from colocate.errors import (
     ColocateError,
@@ -39,6 +40,7 @@ app.command()(plan)
 app.command()(check)
 app.command()(strategies)
 app.command()(bench)
+app.command()(score)
 
 
 def _print_version(wanted: bool) -> None:

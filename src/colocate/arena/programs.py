@@ -1,0 +1,78 @@
+"""Many programs judged side by side, and which of them is best."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from colocate.arena.contest import RUNS_OF_THE_BEST, Contest, Referee
+from colocate.arena.verdict import ProgramVerdict
+from colocate.errors import InputError
+
+LAYOUT = "gen_*/main.py"
+"""How the public runs keep their programs."""
+MOST_CHARACTERS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A program that takes part."""
+
+    name: str
+    source: str
+    verdict: ProgramVerdict
+
+
+def read_program(path: Path) -> str:
+    """Return the source of a program."""
+    try:
+        source = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    if len(source) > MOST_CHARACTERS:
+        raise InputError(f"{path}: {len(source)} characters, must be at most {MOST_CHARACTERS}")
+    return source
+
+
+def find_programs(folder: Path) -> list[Path]:
+    """Return the programs of a run, `gen_*/main.py`, in the order of their numbers."""
+    found = sorted(folder.glob(LAYOUT), key=_place)
+    if not found:
+        raise InputError(f"{folder}: holds no {LAYOUT}, must hold the programs of a run")
+    return found
+
+
+def judge_all(
+    programs: Sequence[tuple[str, str]],
+    contest: Contest,
+    referee: Referee,
+    workers: int,
+    on_program: Callable[[Entry], None] | None = None,
+) -> list[Entry]:
+    """Judge named sources, `workers` at a time, and return them best first.
+
+    Whoever leads is run again until it has had enough runs to be called best.
+    """
+
+    def judged(program: tuple[str, str]) -> Entry:
+        entry = Entry(*program, referee.judge(program[1], contest))
+        if on_program:
+            on_program(entry)
+        return entry
+
+    with ThreadPoolExecutor(workers) as pool:
+        entries = sorted(pool.map(judged, programs), key=_rank)
+    while entries[0].verdict.runs < RUNS_OF_THE_BEST:
+        again = referee.judge(entries[0].source, contest, runs=RUNS_OF_THE_BEST)
+        entries = sorted([replace(entries[0], verdict=again), *entries[1:]], key=_rank)
+    return entries
+
+
+def _rank(entry: Entry) -> tuple[float, float, str]:
+    """Fitness first; of equals the one with the higher public score, then by name."""
+    return -entry.verdict.fitness, -entry.verdict.score, entry.name
+
+
+def _place(path: Path) -> tuple[int, str]:
+    number = path.parent.name.removeprefix("gen_")
+    return (int(number) if number.isdecimal() else 0), str(path)

@@ -1,0 +1,140 @@
+"""A case as it is put to a program, and how an answer to it is judged: from scratch, by names."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from math import isfinite
+from signal import SIGXCPU, Signals
+from typing import Any
+
+from colocate.arena.sandbox import Reply
+from colocate.arena.verdict import SAME, CaseVerdict, Failure
+from colocate.problem.problem import Problem
+from colocate.problem.verify import verify
+
+MOST_NAMES = 3
+"""Names that a sentence lists before it only counts."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a program is told, and what only the referee knows."""
+
+    case: str
+    problem: Problem
+    optimum: float
+    """The lowest pressure known."""
+    bound: float
+    """What is proven to be out of reach below."""
+    seed: int
+
+    def as_data(self) -> dict[str, Any]:
+        """Return what the program is told."""
+        models = [
+            (model.name, _plain(model.size_gb), _plain(model.rate), _plain(model.slo))
+            for model in self.problem.models
+        ]
+        return {"gpu_num": len(self.problem.gpus), "models": models, "seed": self.seed}
+
+    def failed(self, failure: Failure, reason: str, traceback: str = "") -> CaseVerdict:
+        """Return the verdict on an answer that does not count."""
+        return CaseVerdict(
+            self.case,
+            float("inf"),
+            self.optimum,
+            failure=failure,
+            reason=f"{failure.value}: {reason}",
+            traceback=traceback,
+        )
+
+    def judged(self, reply: Reply, limit: float) -> CaseVerdict:
+        """Return the verdict on what came back within a limit of seconds."""
+        if reply.late:
+            return self.failed(Failure.TIMEOUT, f"no answer within {limit:g} s")
+        if not reply.text:
+            return self._silent(reply.code, limit)
+        try:
+            answer = json.loads(reply.text)
+        except (ValueError, RecursionError):
+            return self.failed(Failure.NO_ANSWER, "what came back is not plain data")
+        return self._said(answer if isinstance(answer, dict) else {})
+
+    def _said(self, answer: dict[str, Any]) -> CaseVerdict:
+        if isinstance(answer.get("error"), str):
+            trace = str(answer.get("traceback", ""))
+            return self.failed(Failure.CRASH, _first_line(answer["error"]), trace)
+        if "exit" in answer:
+            return self.failed(Failure.EXIT, f"it ended itself, saying {answer['exit']!r}")
+        if not _is_placement(answer.get("placement")):
+            return self.failed(Failure.NO_ANSWER, "what came back is no placement")
+        return self._placed(answer["placement"])
+
+    def _silent(self, code: int | None, limit: float) -> CaseVerdict:
+        if code is None:
+            return self.failed(Failure.CRASH, "it took its sandbox down, or answered without end")
+        if code == -SIGXCPU:
+            return self.failed(Failure.TIMEOUT, f"more than {limit:g} s of processor time")
+        if code < 0:
+            return self.failed(Failure.CRASH, f"killed by {Signals(-code).name}")
+        return self.failed(Failure.EXIT, f"it ended itself with code {code} before it answered")
+
+    def _placed(self, placement: list[tuple[object, list[str]]]) -> CaseVerdict:
+        gpus = range(len(self.problem.gpus))
+        strange = [key for key, names in placement if not _is_index(key, gpus) and names]
+        if strange:
+            reason = f"there is no GPU {_listed(strange)}, they are 0 to {len(gpus) - 1}"
+            return self.failed(Failure.UNKNOWN_GPU, reason)
+        where = [(name, key) for key, names in placement for name in names]
+        if fault := self._fault_of_names(Counter(name for name, _ in where)):
+            return self.failed(*fault)
+        homes = {name: (self.problem.gpus[int(str(key))].name,) for name, key in where}
+        verdict = verify(self.problem, homes)
+        if not verdict.valid:
+            return self.failed(Failure.OVERFILLED, verdict.faults[0])
+        if not isfinite(verdict.pressure):
+            return self.failed(Failure.NOT_FINITE, "a GPU with load has no memory left")
+        if verdict.pressure < self.bound * (1 - SAME):
+            reason = f"{verdict.pressure:.9g} is less than {self.bound:.9g}"
+            return self.failed(Failure.BELOW_BOUND, reason)
+        return CaseVerdict(self.case, verdict.pressure, self.optimum)
+
+    def _fault_of_names(self, count: Counter[str]) -> tuple[Failure, str] | None:
+        names = [model.name for model in self.problem.models]
+        unknown = [name for name in count if name not in set(names)]
+        missing = [name for name in names if name not in count]
+        repeated = [name for name in names if count[name] > 1]
+        if unknown:
+            return Failure.UNKNOWN_MODEL, f"there is no model {_listed(unknown)}"
+        if missing:
+            return Failure.MISSING_MODEL, f"{_listed(missing)} of {len(names)} on no GPU"
+        if repeated:
+            return Failure.REPEATED_MODEL, f"{_listed(repeated)} placed more than once"
+        return None
+
+
+def _plain(figure: float | None) -> float | int | None:
+    """Return a whole number as such: the public benchmark passes whole numbers."""
+    return int(figure) if figure is not None and figure == int(figure) else figure
+
+
+def _is_placement(answer: object) -> bool:
+    return isinstance(answer, list) and all(
+        isinstance(pair, list)
+        and len(pair) == 2
+        and isinstance(pair[1], list)
+        and all(isinstance(name, str) for name in pair[1])
+        for pair in answer
+    )
+
+
+def _is_index(key: object, gpus: range) -> bool:
+    return isinstance(key, int) and key in gpus
+
+
+def _listed(things: list[Any]) -> str:
+    some = ", ".join(repr(thing)[:80] for thing in things[:MOST_NAMES])
+    return some if len(things) <= MOST_NAMES else f"{some} and {len(things) - MOST_NAMES} more"
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0][:300] if text.strip() else "an error without a word"

@@ -1,0 +1,87 @@
+"""`colocate score`: the referee's verdict on programs from outside."""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from colocate.arena.contest import Contest, Referee
+
+
+def score(
+    program: Annotated[
+        Path, typer.Argument(help="A program, or a folder with the programs of a run.")
+    ],
+    suite: Annotated[str, typer.Option(help="adrs, idle, tight, longtail or scale.")] = "adrs",
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds for a case.")] = 10.0,
+    memory: Annotated[int, typer.Option(min=64, help="MB for a case.")] = 2048,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(help="A package it may import beyond numpy; repeat for several."),
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Runs, of which the worst counts.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Cases or programs at a time; by default one a core.")
+    ] = None,
+    cases: Annotated[bool, typer.Option("--cases", help="Print every case too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every case.")] = False,
+) -> None:
+    """Judge a program that defines compute_model_placement(gpu_num, models), behind walls."""
+    from colocate.arena.contest import Referee, open_contest
+    from colocate.arena.sandbox import Limits
+    from colocate.cli.compiling import say_when_compiling
+    from colocate.outputs.console import show
+
+    limits = Limits(seconds=time_limit, memory_mb=memory)
+    processes = workers or os.cpu_count() or 1
+    say_when_compiling()
+    contest = open_contest(suite)
+    if program.is_dir():
+        referee = Referee(limits, tuple(allow or ()))
+        document, page = _judge_folder(program, contest, referee, processes)
+    else:
+        referee = Referee(limits, tuple(allow or ()), workers=processes)
+        document, page = _judge_file(program, contest, referee, runs, cases)
+    if as_json:
+        head = {"program": str(program), "suite": suite, "digest": contest.digest}
+        typer.echo(json.dumps(head | document, indent=2, allow_nan=False))
+    else:
+        show(*page)
+
+
+def _judge_file(
+    program: Path, contest: "Contest", referee: "Referee", runs: int, cases: bool
+) -> tuple[dict[str, Any], list["RenderableType"]]:
+    from rich.progress import Progress
+
+    from colocate.arena.leaderboard import verdict_page
+    from colocate.arena.programs import read_program
+    from colocate.outputs.console import notes
+
+    source = read_program(program)
+    with Progress(console=notes(), transient=True) as progress:
+        bar = progress.add_task(contest.suite, total=runs * len(contest.questions))
+        verdict = referee.judge(source, contest, runs, lambda _: progress.advance(bar))
+    return verdict.as_dict(), verdict_page(verdict, cases)
+
+
+def _judge_folder(
+    folder: Path, contest: "Contest", referee: "Referee", workers: int
+) -> tuple[dict[str, Any], list["RenderableType"]]:
+    from rich.progress import Progress
+
+    from colocate.arena.leaderboard import program_table
+    from colocate.arena.programs import find_programs, judge_all, read_program
+    from colocate.outputs.console import notes
+
+    programs = [(path.parent.name, read_program(path)) for path in find_programs(folder)]
+    with Progress(console=notes(), transient=True) as progress:
+        bar = progress.add_task("programs", total=len(programs))
+        entries = judge_all(programs, contest, referee, workers, lambda _: progress.advance(bar))
+    rows = [{"program": entry.name, **entry.verdict.as_dict()} for entry in entries]
+    return {"programs": rows}, [program_table(entries)]
