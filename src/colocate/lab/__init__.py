@@ -1,0 +1,1 @@
+"""Where programs are evolved: changes in, judged programs out."""

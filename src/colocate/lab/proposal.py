@@ -1,0 +1,69 @@
+"""What passes between the loop and its proposers: a request for a change, and an answer."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from colocate.arena.verdict import ProgramVerdict
+
+
+class Kind(StrEnum):
+    """What kind of change is asked for."""
+
+    DIFF = "diff"
+    REWRITE = "rewrite"
+    CROSSING = "crossing"
+    """One program made of two: the parent and the first inspiration."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of the archive."""
+
+    number: int
+    """Its place in the archive; 0 is the start."""
+    name: str
+    description: str
+    source: str
+    verdict: ProgramVerdict
+    parents: tuple[int, ...] = ()
+    generation: int = 0
+    island: int = 0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a proposer is shown."""
+
+    kind: Kind
+    parent: Program
+    inspirations: tuple[Program, ...] = ()
+    recommendations: tuple[str, ...] = ()
+    """What the last review advises."""
+    refusal: str = ""
+    """Why the previous answer to this request was refused; empty at the first attempt."""
+    seed: int = 0
+    """Decides every random choice that the proposer makes."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a proposer said, as it was said."""
+
+    text: str
+    who: str
+    """The proposer, with the name of its model if it has one."""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+    """Money, in the currency of the prices given."""
+    seconds: float = 0.0
+    cut_off: bool = False
+    """Whether the server said that the answer is not complete."""
+
+
+class Proposer(Protocol):
+    """Something that proposes changes."""
+
+    def propose(self, request: Request) -> Answer:
+        """Answer a request; raises ProposerError if there is no answer to be had."""

@@ -1,0 +1,121 @@
+"""What a program says to Python: its syntax tree, without the words that are for readers."""
+
+import ast
+from collections.abc import Iterator
+from hashlib import sha256
+from reprlib import Repr
+from symtable import symtable
+from warnings import catch_warnings
+
+from colocate.errors import PatchRefused
+
+ENTRY = "compute_model_placement"
+"""What every program defines at top level."""
+
+SILENT_FIELDS = frozenset({"kind", "type_comment", "type_ignores"})
+"""Parts of a tree that change nothing: the u in u'text', and comments on types."""
+
+
+def quoted(text: str) -> str:
+    """Return `text` in quotes and on one line, its middle left out where it is long."""
+    short = Repr()
+    short.maxstring = 100
+    return short.repr(text.rstrip())
+
+
+def syntax_tree(source: str, whose: str = "the program") -> ast.Module:
+    """Compile `source` and return its tree.
+
+    Parameters
+    ----------
+    source
+        The text of a program.
+    whose
+        What the message calls it.
+
+    Raises
+    ------
+    PatchRefused
+        If it does not compile, with the line at fault.
+    """
+    try:
+        with catch_warnings(action="ignore"):
+            # Parsing alone lets a `return` outside of a function pass.
+            compile(source, "<program>", "exec", dont_inherit=True)
+            return ast.parse(source)
+    except SyntaxError as error:
+        place = f" at its line {error.lineno}, {_line(source, error)}" if error.lineno else ""
+        reason = f"{error.msg}{place}"
+    except (MemoryError, RecursionError):
+        reason = "it is nested too deeply"
+    except ValueError as error:
+        reason = str(error)
+    raise PatchRefused(f"{whose} does not compile: {reason}; send a change that does")
+
+
+def _line(source: str, error: SyntaxError) -> str:
+    lines = source.split("\n")
+    number = error.lineno or 0
+    return quoted(lines[number - 1] if 0 < number <= len(lines) else error.text or "")
+
+
+def defines_entry(source: str) -> bool:
+    """Whether a program that compiles defines `compute_model_placement` at top level."""
+    try:
+        with catch_warnings(action="ignore"):
+            name = symtable(source, "<program>", "exec").lookup(ENTRY)
+    except KeyError:
+        return False
+    return name.is_assigned() or name.is_imported()
+
+
+def syntax_key(source: str) -> str:
+    """Return a digest that programs share if only comments, docstrings or layout tell them apart.
+
+    Every bare string that is a statement counts as a docstring, wherever it stands.
+
+    Raises
+    ------
+    PatchRefused
+        If `source` does not compile.
+    """
+    return tree_key(syntax_tree(source))
+
+
+def same_program(one: str, other: str) -> bool:
+    """Whether two programs that compile are the same to Python, docstrings aside."""
+    return syntax_key(one) == syntax_key(other)
+
+
+def tree_key(tree: ast.Module) -> str:
+    """Return the digest of a tree, see `syntax_key`."""
+    return sha256("\n".join(_tokens(tree)).encode()).hexdigest()
+
+
+def _tokens(tree: ast.Module) -> Iterator[str]:
+    """Yield what tells one tree from another, each part before its own parts.
+
+    `ast.dump` would do but for two programs that compile: it recurses too deeply on a sum of a
+    thousand terms, and cannot write a number of five thousand digits.
+    """
+    stack: list[object] = [tree]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, ast.AST):
+            yield type(part).__name__
+            fields = (name for name in reversed(part._fields) if name not in SILENT_FIELDS)
+            stack.extend(getattr(part, name, None) for name in fields)
+        elif isinstance(part, list):
+            told = [item for item in part if not _is_bare_string(item)]
+            yield f"list {len(told)}"
+            stack.extend(reversed(told))
+        elif isinstance(part, int):
+            yield f"{type(part).__name__} {part:x}"
+        else:
+            yield f"{type(part).__name__} {part!r}"
+
+
+def _is_bare_string(item: object) -> bool:
+    if not isinstance(item, ast.Expr) or not isinstance(item.value, ast.Constant):
+        return False
+    return isinstance(item.value.value, str)

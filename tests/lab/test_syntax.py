@@ -1,0 +1,97 @@
+import ast
+import warnings
+
+import pytest
+
+from colocate.errors import PatchRefused
+from colocate.lab.syntax import defines_entry, same_program, syntax_key
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x = 1", "x = 1  # one\n\n"),
+        ("x = (1)", "x = 1"),
+        ("def f():\n    'Old words.'\n    return 1", "def f():\n    return 1"),
+        ("'Old.'\nx = 1", "'New.'\nx = 1"),
+        ("class A:\n    'Old.'\n    x = 1", "class A:\n    'New.'\n    x = 1"),
+        ("def f():\n    x = 1\n    'a remark'\n    return x", "def f():\n    x = 1\n    return x"),
+        ("x = u'a'", "x = 'a'"),
+        ("x = 'a'  # type: ignore", "x = 'a'"),
+    ],
+)
+def test_words_for_readers_make_no_other_program(one, other):
+    assert same_program(one, other)
+    assert len(syntax_key(one)) == 64
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x = 1", "x = 2"),
+        ("x = 1", "x = True"),
+        ("x = 1", "x = 1.0"),
+        ("x = 'a'", "x = b'a'"),
+        ("x = None", "x = 'None'"),
+        ("x = -1", "x = 1"),
+        ("f(a, b)", "f((a, b))"),
+        ("a\nb", "a.b"),
+        ("if a:\n    b\n    c", "if a:\n    b\nc"),
+        ("def f(x='doc'): 'doc'", "def f(x='dog'): 'doc'"),
+        ("x = 'words'", "x = 'other words'"),
+    ],
+)
+def test_what_python_sees_makes_another_program(one, other):
+    assert not same_program(one, other)
+
+
+def test_trees_that_ast_dump_cannot_write():
+    long_sum = "x = " + " + ".join(["a"] * 2000)
+    with pytest.raises(RecursionError):
+        ast.dump(ast.parse(long_sum))
+    assert not same_program(long_sum, long_sum + " + a")
+    huge = "x = 0x" + "f" * 5000
+    assert same_program(huge, huge)
+    assert not same_program(huge, huge + "f")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("x = 1\nx = (", "'(' was never closed at its line 2, 'x = ('"),
+        ("return 1", "'return' outside function at its line 1, 'return 1'"),
+        ("x = 1\0", "null bytes"),
+        ("x = '\ud800'", "surrogates not allowed"),
+        ("x = " + "-" * 100_000 + "1", "it is nested too deeply"),
+        ("x = " + "+".join(["1"] * 100_000), "it is nested too deeply"),
+        ("x = " + "1" * 5000, "Exceeds the limit"),
+    ],
+)
+def test_what_does_not_compile_is_refused_with_the_line(source, message):
+    with pytest.raises(PatchRefused) as refusal:
+        syntax_key(source)
+    assert str(refusal.value).startswith("the program does not compile: ")
+    assert message in str(refusal.value)
+
+
+def test_a_program_of_bad_taste_compiles_in_silence():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert syntax_key("x = '\\d'\ny = x is 'a'")
+        assert not defines_entry("x = '\\d'")
+
+
+@pytest.mark.parametrize(
+    ("source", "defined"),
+    [
+        ("def compute_model_placement(gpu_num, models): pass", True),
+        ("compute_model_placement = place", True),
+        ("from other import compute_model_placement", True),
+        ("if fast:\n    def compute_model_placement(gpu_num, models): pass", True),
+        ("def f():\n    def compute_model_placement(gpu_num, models): pass", False),
+        ("compute_model_placement(3, [])", False),
+        ("x = 'def compute_model_placement'", False),
+    ],
+)
+def test_the_entry_is_defined_at_top_level(source, defined):
+    assert defines_entry(source) is defined
