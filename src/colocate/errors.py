@@ -46,3 +46,7 @@ class ProposerError(ColocateError):
 
 class SandboxError(ColocateError):
     """A program could not be run at all, through no fault of its own."""
+
+
+class ArchiveError(ColocateError):
+    """The record of a lab cannot be read or written."""

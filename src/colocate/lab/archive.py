@@ -1,0 +1,251 @@
+"""The record of a lab: every request's answers, every program, every verdict, every review.
+
+One SQLite file in WAL mode with one writer. All that a run decides is a function of its seed and
+of what is here, and everything is written down as soon as it is known: a process that is killed
+loses what was in flight and nothing else.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fcntl import LOCK_EX, LOCK_NB, flock
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from colocate.arena.verdict import ProgramVerdict
+from colocate.errors import ArchiveError
+from colocate.lab.proposal import Answer, Kind, Program
+
+VERSION = 1
+SCHEMA = """
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE programs (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    description TEXT NOT NULL,
+    source TEXT NOT NULL,
+    parents TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    island INTEGER NOT NULL,
+    verdict TEXT NOT NULL,
+    digest TEXT NOT NULL
+) STRICT;
+CREATE TABLE attempts (
+    number INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    parents TEXT NOT NULL,
+    text TEXT NOT NULL,
+    who TEXT NOT NULL,
+    tokens_in INTEGER NOT NULL,
+    tokens_out INTEGER NOT NULL,
+    cost REAL NOT NULL,
+    seconds REAL NOT NULL,
+    cut_off INTEGER NOT NULL,
+    refusal TEXT NOT NULL,
+    PRIMARY KEY (number, attempt)
+) STRICT;
+CREATE TABLE reviews (number INTEGER PRIMARY KEY, facts TEXT NOT NULL) STRICT;
+"""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An answer to a request, and what became of it."""
+
+    number: int
+    """The program that it was to be: every request has the number of its program."""
+    attempt: int
+    """0 for the first answer to a request."""
+    generation: int
+    kind: Kind
+    parents: tuple[int, ...]
+    answer: Answer
+    refusal: str = ""
+    """Why it was refused; empty if it was taken."""
+
+
+class Archive:
+    """The file of a lab. Use it as a context; reading needs no lock, writing takes the only one."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: Any = None) -> None:
+        self.path = path
+        self._connection = connection
+        self._lock = lock
+
+    @classmethod
+    def create(cls, path: Path, settings: Mapping[str, Any]) -> Self:
+        """Make a new archive and open it for writing."""
+        if path.exists():
+            raise ArchiveError(f"{path}: is there already, take another folder or go on with `run`")
+        with _told(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = path.with_suffix(".new")
+            unfinished.unlink(missing_ok=True)
+            connection = sqlite3.connect(unfinished)
+            with connection:
+                connection.executescript(SCHEMA)
+                values = {"version": VERSION, **settings}
+                rows = [(name, json.dumps(value)) for name, value in values.items()]
+                connection.executemany("INSERT INTO settings VALUES (?, ?)", rows)
+            connection.close()
+            unfinished.rename(path)
+        return cls.open(path, writing=True)
+
+    @classmethod
+    def open(cls, path: Path, writing: bool = False) -> Self:
+        """Open an archive, for reading or as its only writer."""
+        if not path.is_file():
+            raise ArchiveError(f"{path}: is not there, make one with `colocate lab init`")
+        lock = _locked(path) if writing else None
+        with _told(path):
+            mode = "rw" if writing else "ro"
+            connection = sqlite3.connect(f"file:{path}?mode={mode}", uri=True, timeout=10)
+            archive = cls(path, connection, lock)
+            if writing:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+            version = archive.setting("version")
+            if version != VERSION:
+                archive.close()
+                raise ArchiveError(f"{path}: version {version}, must be {VERSION}")
+            return archive
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others write."""
+        self._connection.close()
+        if self._lock:
+            self._lock.close()
+
+    def setting(self, name: str) -> Any:
+        """Return what the lab was told when it was made; None if nothing."""
+        rows = self._rows("SELECT value FROM settings WHERE name = ?", name)
+        return json.loads(rows[0][0]) if rows else None
+
+    def add_program(self, program: Program, digest: str) -> None:
+        """Keep a program with its verdict; `digest` is that of the contest."""
+        row = (
+            program.number,
+            program.name,
+            program.description,
+            program.source,
+            json.dumps(program.parents),
+            program.generation,
+            program.island,
+            json.dumps(program.verdict.as_dict()),
+            digest,
+        )
+        self._write("INSERT OR REPLACE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def programs(self) -> list[Program]:
+        """Return all programs by number."""
+        rows = self._rows("SELECT * FROM programs ORDER BY number")
+        return [_program(*row) for row in rows]
+
+    def judged_otherwise(self, digest: str) -> list[int]:
+        """Return the numbers of the programs that were judged in another contest."""
+        return [n for (n,) in self._rows("SELECT number FROM programs WHERE digest != ?", digest)]
+
+    def add_attempt(self, attempt: Attempt) -> None:
+        """Keep an answer, before anything is made of it or after."""
+        answer = attempt.answer
+        row = (
+            attempt.number,
+            attempt.attempt,
+            attempt.generation,
+            attempt.kind.value,
+            json.dumps(attempt.parents),
+            answer.text,
+            answer.who,
+            answer.tokens_in,
+            answer.tokens_out,
+            answer.cost,
+            answer.seconds,
+            int(answer.cut_off),
+            attempt.refusal,
+        )
+        marks = ", ".join("?" for _ in row)
+        self._write(f"INSERT OR REPLACE INTO attempts VALUES ({marks})", row)
+
+    def attempts(self) -> list[Attempt]:
+        """Return all answers, in the order of their numbers."""
+        rows = self._rows("SELECT * FROM attempts ORDER BY number, attempt")
+        return [_attempt(*row) for row in rows]
+
+    def add_review(self, number: int, facts: Mapping[str, Any]) -> None:
+        """Keep a review, made when there were so many programs."""
+        self._write("INSERT OR REPLACE INTO reviews VALUES (?, ?)", (number, json.dumps(facts)))
+
+    def reviews(self) -> list[tuple[int, dict[str, Any]]]:
+        """Return all reviews, the last one last."""
+        rows = self._rows("SELECT number, facts FROM reviews ORDER BY number")
+        return [(number, json.loads(facts)) for number, facts in rows]
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        with _told(self.path):
+            return self._connection.execute(query, values).fetchall()
+
+    def _write(self, statement: str, row: tuple[Any, ...]) -> None:
+        with _told(self.path), self._connection:
+            self._connection.execute(statement, row)
+
+
+def _program(
+    number: int,
+    name: str,
+    description: str,
+    source: str,
+    parents: str,
+    generation: int,
+    island: int,
+    verdict: str,
+    _digest: str,
+) -> Program:
+    judged = ProgramVerdict.from_dict(json.loads(verdict))
+    lineage = tuple(json.loads(parents))
+    return Program(number, name, description, source, judged, lineage, generation, island)
+
+
+def _attempt(
+    number: int, attempt: int, generation: int, kind: str, parents: str, *rest: Any
+) -> Attempt:
+    *said, cut_off, refusal = rest
+    answer = replace(Answer(*said), cut_off=bool(cut_off))
+    lineage = tuple(json.loads(parents))
+    return Attempt(number, attempt, generation, Kind(kind), lineage, answer, refusal)
+
+
+def _locked(path: Path) -> Any:
+    """Take the lock of the only writer, which ends with its process."""
+    with _told(path):
+        file = path.with_suffix(".lock").open("w")
+    try:
+        flock(file, LOCK_EX | LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise ArchiveError(f"{path}: another run is writing to it, wait for it to end") from error
+    return file
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say which file it was that could not be read or written."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise ArchiveError(f"{path}: {error}") from error
