@@ -105,6 +105,7 @@ def _solvers(seconds: float, few: bool) -> dict[str, Run]:
     first: dict[str, Run] = {
         OURS: lambda problem: _ours(problem, seconds),
         f"CP-SAT, {same}": lambda problem: _peer(cpsat_peer.minimise(problem, seconds)),
+        f"CP-SAT, {ten}": lambda problem: _peer(cpsat_peer.minimise(problem, 10 * seconds)),
         "initial_program": lambda problem: _strategy(problem, "initial_program"),
     }
     if few:
@@ -112,7 +113,6 @@ def _solvers(seconds: float, few: bool) -> dict[str, Run]:
     return (
         first
         | {
-            f"CP-SAT, {ten}": lambda problem: _peer(cpsat_peer.minimise(problem, 10 * seconds)),
             f"HiGHS, {same}": lambda problem: _peer(highs_peer.minimise(problem, seconds)),
             f"HiGHS, {ten}": lambda problem: _peer(highs_peer.minimise(problem, 10 * seconds)),
             **{
