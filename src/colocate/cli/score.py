@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.progress import Progress
 
     from colocate.arena.contest import Contest, Referee
 
@@ -33,20 +34,20 @@ def score(
 ) -> None:
     """Judge a program that defines compute_model_placement(gpu_num, models), behind walls."""
     from colocate.arena.contest import Referee, open_contest
+    from colocate.arena.programs import read_program
     from colocate.arena.sandbox import Limits
-    from colocate.cli.compiling import say_when_compiling
     from colocate.outputs.console import show
 
-    limits = Limits(seconds=time_limit, memory_mb=memory)
+    folder = program.is_dir()
+    programs = _read_folder(program) if folder else [(str(program), read_program(program))]
     processes = workers or os.cpu_count() or 1
-    say_when_compiling()
+    limits = Limits(seconds=time_limit, memory_mb=memory)
+    referee = Referee(limits, tuple(allow or ()), workers=1 if folder else processes)
     contest = open_contest(suite)
-    if program.is_dir():
-        referee = Referee(limits, tuple(allow or ()))
-        document, page = _judge_folder(program, contest, referee, processes)
+    if folder:
+        document, page = _judge_folder(programs, contest, referee, processes)
     else:
-        referee = Referee(limits, tuple(allow or ()), workers=processes)
-        document, page = _judge_file(program, contest, referee, runs, cases)
+        document, page = _judge_file(programs[0][1], contest, referee, runs, cases)
     if as_json:
         head = {"program": str(program), "suite": suite, "digest": contest.digest}
         typer.echo(json.dumps(head | document, indent=2, allow_nan=False))
@@ -54,34 +55,41 @@ def score(
         show(*page)
 
 
+def _read_folder(folder: Path) -> list[tuple[str, str]]:
+    from colocate.arena.programs import find_programs, read_program
+
+    return [(path.parent.name, read_program(path)) for path in find_programs(folder)]
+
+
 def _judge_file(
-    program: Path, contest: "Contest", referee: "Referee", runs: int, cases: bool
+    source: str, contest: "Contest", referee: "Referee", runs: int, cases: bool
 ) -> tuple[dict[str, Any], list["RenderableType"]]:
-    from rich.progress import Progress
-
     from colocate.arena.leaderboard import verdict_page
-    from colocate.arena.programs import read_program
-    from colocate.outputs.console import notes
 
-    source = read_program(program)
-    with Progress(console=notes(), transient=True) as progress:
+    with _progress() as progress:
         bar = progress.add_task(contest.suite, total=runs * len(contest.questions))
         verdict = referee.judge(source, contest, runs, lambda _: progress.advance(bar))
     return verdict.as_dict(), verdict_page(verdict, cases)
 
 
 def _judge_folder(
-    folder: Path, contest: "Contest", referee: "Referee", workers: int
+    programs: list[tuple[str, str]], contest: "Contest", referee: "Referee", workers: int
 ) -> tuple[dict[str, Any], list["RenderableType"]]:
-    from rich.progress import Progress
-
     from colocate.arena.leaderboard import program_table
-    from colocate.arena.programs import find_programs, judge_all, read_program
-    from colocate.outputs.console import notes
+    from colocate.arena.programs import judge_all
 
-    programs = [(path.parent.name, read_program(path)) for path in find_programs(folder)]
-    with Progress(console=notes(), transient=True) as progress:
+    with _progress() as progress:
         bar = progress.add_task("programs", total=len(programs))
         entries = judge_all(programs, contest, referee, workers, lambda _: progress.advance(bar))
     rows = [{"program": entry.name, **entry.verdict.as_dict()} for entry in entries]
     return {"programs": rows}, [program_table(entries)]
+
+
+def _progress() -> "Progress":
+    """Return a bar on a screen; into a pipe or file, it draws nothing."""
+    from rich.progress import Progress
+
+    from colocate.outputs.console import notes
+
+    console = notes()
+    return Progress(console=console, transient=True, disable=not console.is_terminal)

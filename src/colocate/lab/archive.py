@@ -7,7 +7,7 @@ loses what was in flight and nothing else.
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fcntl import LOCK_EX, LOCK_NB, flock
@@ -78,21 +78,21 @@ class Archive:
         self._lock = lock
 
     @classmethod
-    def create(cls, path: Path, settings: Mapping[str, Any]) -> Self:
-        """Make a new archive and open it for writing."""
+    def create(cls, path: Path, settings: Mapping[str, Any], start: Program, digest: str) -> Self:
+        """Make a new archive with its first program, and open it for writing."""
         if path.exists():
             raise ArchiveError(f"{path}: is there already, take another folder or go on with `run`")
         with _told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             unfinished = path.with_suffix(".new")
             unfinished.unlink(missing_ok=True)
-            connection = sqlite3.connect(unfinished)
-            with connection:
-                connection.executescript(SCHEMA)
-                values = {"version": VERSION, **settings}
-                rows = [(name, json.dumps(value)) for name, value in values.items()]
-                connection.executemany("INSERT INTO settings VALUES (?, ?)", rows)
-            connection.close()
+            archive = cls(unfinished, sqlite3.connect(unfinished))
+            archive._connection.executescript(SCHEMA)
+            values = {"version": VERSION, **settings}
+            rows = [(name, json.dumps(value)) for name, value in values.items()]
+            archive._write("INSERT INTO settings VALUES (?, ?)", rows)
+            archive.add_program(start, digest)
+            archive.close()
             unfinished.rename(path)
         return cls.open(path, writing=True)
 
@@ -150,7 +150,7 @@ class Archive:
             json.dumps(program.verdict.as_dict()),
             digest,
         )
-        self._write("INSERT OR REPLACE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        self._write("INSERT OR REPLACE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [row])
 
     def programs(self) -> list[Program]:
         """Return all programs by number."""
@@ -161,26 +161,28 @@ class Archive:
         """Return the numbers of the programs that were judged in another contest."""
         return [n for (n,) in self._rows("SELECT number FROM programs WHERE digest != ?", digest)]
 
-    def add_attempt(self, attempt: Attempt) -> None:
-        """Keep an answer, before anything is made of it or after."""
-        answer = attempt.answer
-        row = (
-            attempt.number,
-            attempt.attempt,
-            attempt.generation,
-            attempt.kind.value,
-            json.dumps(attempt.parents),
-            answer.text,
-            answer.who,
-            answer.tokens_in,
-            answer.tokens_out,
-            answer.cost,
-            answer.seconds,
-            int(answer.cut_off),
-            attempt.refusal,
-        )
-        marks = ", ".join("?" for _ in row)
-        self._write(f"INSERT OR REPLACE INTO attempts VALUES ({marks})", row)
+    def add_attempts(self, attempts: Sequence[Attempt]) -> None:
+        """Keep the answers to a request, all or none of them."""
+        rows = [
+            (
+                attempt.number,
+                attempt.attempt,
+                attempt.generation,
+                attempt.kind.value,
+                json.dumps(attempt.parents),
+                attempt.answer.text,
+                attempt.answer.who,
+                attempt.answer.tokens_in,
+                attempt.answer.tokens_out,
+                attempt.answer.cost,
+                attempt.answer.seconds,
+                int(attempt.answer.cut_off),
+                attempt.refusal,
+            )
+            for attempt in attempts
+        ]
+        marks = ", ".join("?" for _ in rows[0])
+        self._write(f"INSERT OR REPLACE INTO attempts VALUES ({marks})", rows)
 
     def attempts(self) -> list[Attempt]:
         """Return all answers, in the order of their numbers."""
@@ -189,7 +191,7 @@ class Archive:
 
     def add_review(self, number: int, facts: Mapping[str, Any]) -> None:
         """Keep a review, made when there were so many programs."""
-        self._write("INSERT OR REPLACE INTO reviews VALUES (?, ?)", (number, json.dumps(facts)))
+        self._write("INSERT OR REPLACE INTO reviews VALUES (?, ?)", [(number, json.dumps(facts))])
 
     def reviews(self) -> list[tuple[int, dict[str, Any]]]:
         """Return all reviews, the last one last."""
@@ -200,9 +202,9 @@ class Archive:
         with _told(self.path):
             return self._connection.execute(query, values).fetchall()
 
-    def _write(self, statement: str, row: tuple[Any, ...]) -> None:
+    def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         with _told(self.path), self._connection:
-            self._connection.execute(statement, row)
+            self._connection.executemany(statement, rows)
 
 
 def _program(

@@ -1,8 +1,9 @@
 """What passes between the loop and its proposers: a request for a change, and an answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from colocate.arena.verdict import ProgramVerdict
 
@@ -67,3 +68,14 @@ class Proposer(Protocol):
 
     def propose(self, request: Request) -> Answer:
         """Answer a request; raises ProposerError if there is no answer to be had."""
+
+
+@runtime_checkable
+class LearningProposer(Protocol):
+    """A proposer that learns from what became of its answers."""
+
+    def propose(self, request: Request) -> Answer:
+        """Answer a request."""
+
+    def learn(self, rewards: Sequence[tuple[str, float, float]]) -> None:
+        """Forget what was learned, and learn from (who, improvement, cost) of all answers."""

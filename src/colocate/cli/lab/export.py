@@ -1,0 +1,21 @@
+"""`colocate lab export`: programs as files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from colocate.cli.lab.options import FOLDER, Folder
+
+
+def export(
+    to: Annotated[Path, typer.Argument(help="A new folder.")],
+    lab: Folder = FOLDER,
+) -> None:
+    """Write every program as gen_N/main.py, as `colocate score` reads them, and the best beside."""
+    from colocate.lab.archive import Archive
+    from colocate.lab.workshop import archive_path, export_programs
+
+    with Archive.open(archive_path(lab)) as archive:
+        best = export_programs(archive.programs(), to)
+    typer.echo(f"wrote {best} and its {len(list(to.glob('gen_*')))} relatives")

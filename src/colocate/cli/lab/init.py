@@ -1,0 +1,54 @@
+"""`colocate lab init`: a new lab with its first program."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from colocate.cli.lab.options import FOLDER, Folder
+
+
+def init(
+    lab: Folder = FOLDER,
+    start: Annotated[
+        Path | None,
+        typer.Option(help="The first program; by default the greedy start of the benchmark."),
+    ] = None,
+    suite: Annotated[str, typer.Option(help="adrs, idle, tight, longtail or scale.")] = "adrs",
+    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
+    islands: Annotated[int, typer.Option(min=1, help="Populations that mix by migration.")] = 2,
+    proposals: Annotated[int, typer.Option(min=1, help="Proposals in a generation.")] = 4,
+    migration: Annotated[int, typer.Option(min=1, help="Generations between migrations.")] = 5,
+    attempts: Annotated[int, typer.Option(min=1, help="Answers to one request.")] = 3,
+    review: Annotated[int, typer.Option(min=1, help="Programs between reviews.")] = 20,
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds for a case.")] = 10.0,
+    memory: Annotated[int, typer.Option(min=64, help="MB for a case.")] = 2048,
+    allow: Annotated[
+        list[str] | None, typer.Option(help="A package programs may import beyond numpy.")
+    ] = None,
+) -> None:
+    """Make a lab: a folder with an archive and its first program, judged."""
+    from colocate.arena.programs import read_program
+    from colocate.cli.compiling import say_when_compiling
+    from colocate.lab.settings import Settings
+    from colocate.lab.start import start_program
+    from colocate.lab.workshop import local_evaluation, make_lab
+
+    settings = Settings(
+        suite=suite,
+        seed=seed,
+        islands=islands,
+        proposals=proposals,
+        migration=migration,
+        attempts=attempts,
+        review=review,
+        seconds=time_limit,
+        memory_mb=memory,
+        allow=tuple(allow or ()),
+    )
+    source = read_program(start) if start else start_program()
+    say_when_compiling()
+    with make_lab(lab, settings, source, local_evaluation(settings, os.cpu_count() or 1)) as made:
+        verdict = made.programs()[0].verdict
+    typer.echo(f"{lab}: the first program has score {verdict.score:.4f} on {suite}")

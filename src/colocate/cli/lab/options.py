@@ -1,0 +1,12 @@
+"""Options that several commands of the lab have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Folder = Annotated[Path, typer.Option("--lab", help="The folder of the lab.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Programs judged at a time; by default one a core.")
+]
+FOLDER = Path("lab")

@@ -1,0 +1,130 @@
+"""`colocate lab run`: search on."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from colocate.cli.lab.options import FOLDER, Folder, Workers
+from colocate.errors import InputError
+
+if TYPE_CHECKING:
+    from colocate.lab.archive import Archive
+    from colocate.lab.proposal import Program, Proposer
+
+COMPOSER, OPENAI = "composer", "openai"
+
+
+def run(
+    lab: Folder = FOLDER,
+    generations: Annotated[
+        int, typer.Option(min=0, help="The generation to stop after, from the first one on.")
+    ] = 60,
+    seed: Annotated[
+        int, typer.Option(min=0, help="For a new lab: decides every random choice.")
+    ] = 0,
+    proposals: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many answers.")
+    ] = None,
+    tokens: Annotated[int | None, typer.Option(min=1, help="Stop after so many tokens.")] = None,
+    cost: Annotated[float | None, typer.Option(min=0.0, help="Stop after so much money.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.0, help="Stop after so much time, in this run.")
+    ] = None,
+    proposer: Annotated[str, typer.Option(help="composer (no model needed) or openai.")] = COMPOSER,
+    base_url: Annotated[
+        str | None, typer.Option(help="openai: the server, such as http://localhost:8000/v1.")
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="openai: NAME, or NAME=PRICE_IN,PRICE_OUT for a million tokens; repeat for "
+            "several, of which the one that improves most for its cost is asked most."
+        ),
+    ] = None,
+    temperature: Annotated[float, typer.Option(min=0.0, help="openai.")] = 0.7,
+    max_tokens: Annotated[int, typer.Option(min=1, help="openai: of an answer.")] = 8192,
+    askers: Annotated[int, typer.Option(min=1, help="openai: requests at a time.")] = 4,
+    ray: Annotated[
+        str | None,
+        typer.Option(help="Judge on a Ray cluster: its address, or `auto`."),
+    ] = None,
+    workers: Workers = None,
+) -> None:
+    """Search for better programs, in a lab that is there or a new one; goes on where it stood."""
+    from colocate.arena.contest import open_contest
+    from colocate.cli.compiling import say_when_compiling
+    from colocate.lab.loop import Lab
+    from colocate.lab.settings import Budget
+    from colocate.lab.workshop import evaluation_of, settings_of
+
+    chosen = _proposer(proposer, base_url, model or [], temperature, max_tokens)
+    say_when_compiling()
+    with (
+        _opened(lab, seed) as archive,
+        evaluation_of(settings_of(archive), workers or os.cpu_count() or 1, ray) as evaluation,
+    ):
+        settings = settings_of(archive)
+        contest = open_contest(settings.suite)
+        many = askers if proposer == OPENAI else 1
+        search = Lab(archive, settings, contest, evaluation, chosen, many)
+        budget = Budget(generations, proposals, tokens, cost, seconds)
+        reason = search.run(budget, _Ladder().report)
+        typer.echo(f"{reason} ({len(archive.programs())} programs)")
+
+
+class _Ladder:
+    """Prints a line for every new best program."""
+
+    def __init__(self) -> None:
+        self._best = -1
+
+    def report(self, generation: int, best: "Program") -> None:
+        """Say who leads, if it is someone new."""
+        if best.number != self._best:
+            self._best = best.number
+            verdict = best.verdict
+            typer.echo(
+                f"generation {generation:3d}   program {best.number:4d}   "
+                f"score {verdict.score:7.4f}   ratio {verdict.ratio:.6f}   "
+                f"hidden {verdict.hidden.ratio:.6f}   {best.name}"
+            )
+
+
+def _opened(lab: Path, seed: int) -> "Archive":
+    from colocate.lab.archive import Archive
+    from colocate.lab.settings import Settings
+    from colocate.lab.start import start_program
+    from colocate.lab.workshop import archive_path, local_evaluation, make_lab
+
+    path = archive_path(lab)
+    if path.exists():
+        return Archive.open(path, writing=True)
+    settings = Settings(seed=seed)
+    return make_lab(lab, settings, start_program(), local_evaluation(settings, 1))
+
+
+def _proposer(
+    name: str, base_url: str | None, models: list[str], temperature: float, max_tokens: int
+) -> "Proposer":
+    if name == COMPOSER:
+        from colocate.lab.proposers.composer import Composer
+
+        return Composer()
+    if name != OPENAI:
+        raise InputError(f"proposer={name!r}, must be {COMPOSER} or {OPENAI}")
+    from colocate.lab.proposers.openai import OpenAiProposer, PricedModel
+
+    if not models or not base_url:
+        raise InputError(
+            "proposer='openai' needs --base-url, where the server is, "
+            "and --model NAME, as the server calls it"
+        )
+    return OpenAiProposer(
+        models=tuple(PricedModel.read(text) for text in models),
+        base_url=base_url,
+        api_key=os.environ.get("OPENAI_API_KEY"),
+        temperature=temperature,
+        max_tokens=max_tokens,
+    )

@@ -1,0 +1,39 @@
+"""`colocate lab show`: a program of a lab, or all of it as a page."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from colocate.cli.lab.options import FOLDER, Folder
+
+
+def show(
+    number: Annotated[
+        int | None, typer.Argument(min=0, help="Of a program; by default the best.")
+    ] = None,
+    lab: Folder = FOLDER,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the whole lab to this file, as one page.")
+    ] = None,
+    source: Annotated[bool, typer.Option("--source", help="Print only the program.")] = False,
+) -> None:
+    """Print a program's verdict, its change against its parent, and where it comes from."""
+    from colocate.lab.archive import Archive
+    from colocate.lab.population import best_first
+    from colocate.lab.watch import html_page, lineage_tree, program_page
+    from colocate.lab.workshop import archive_path
+    from colocate.outputs import console
+    from colocate.outputs.text_output import write_text
+
+    with Archive.open(archive_path(lab)) as archive:
+        programs = {program.number: program for program in archive.programs()}
+        chosen = best_first(list(programs.values()))[0].number if number is None else number
+        if html:
+            write_text(html, html_page(archive))
+            typer.echo(f"wrote {html}")
+        elif source and chosen in programs:
+            typer.echo(programs[chosen].source, nl=False)
+        else:
+            tree = lineage_tree(list(programs.values()), chosen)
+            console.show(*program_page(archive, chosen), tree)

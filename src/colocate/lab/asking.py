@@ -1,0 +1,99 @@
+"""One request: ask, see whether a program can be made of the answer, and ask again if not."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from colocate.errors import PatchRefused, ProposerError
+from colocate.lab.answer import read_patch
+from colocate.lab.archive import Attempt
+from colocate.lab.patch import Patch, apply_patch
+from colocate.lab.proposal import Answer, Kind, Proposer, Request
+from colocate.lab.syntax import syntax_key
+
+CUT_OFF = "the answer was cut off before its end; give a shorter one, and all of it"
+NOBODY = "nobody"
+"""Who is recorded for an answer that never came."""
+
+
+@dataclass(frozen=True)
+class Child:
+    """What an answer makes of its parent, before it is judged."""
+
+    number: int
+    name: str
+    description: str
+    source: str
+    request: Request
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """The programs that it is made of."""
+        return parents_of(self.request)
+
+
+def parents_of(request: Request) -> tuple[int, ...]:
+    """Return the programs that an answer to a request is made of."""
+    others = request.inspirations[:1] if request.kind is Kind.CROSSING else ()
+    return (request.parent.number, *(other.number for other in others))
+
+
+def ask(
+    proposer: Proposer,
+    request: Request,
+    blank: Attempt,
+    recorded: Sequence[Attempt],
+    attempts: int,
+    known: Mapping[str, int],
+) -> tuple[list[Attempt], Child | None]:
+    """Return the answers to a request, and the child if one of them could be taken.
+
+    Parameters
+    ----------
+    blank
+        An attempt to fill in, with number, generation, kind and parents.
+    recorded
+        Answers that were given before; they are not asked for again.
+    attempts
+        How many answers to ask for at most.
+    known
+        Numbers of the programs there are, by the key of their syntax tree.
+    """
+    answers: list[Attempt] = []
+    for number in range(attempts):
+        answer, silence = (
+            (recorded[number].answer, "") if number < len(recorded) else _heard(proposer, request)
+        )
+        attempt = replace(blank, attempt=number, answer=answer, refusal=silence)
+        try:
+            patch, source = _made(answer, silence, request, known)
+        except PatchRefused as refusal:
+            answers.append(replace(attempt, refusal=str(refusal)))
+            if not silence:
+                request = replace(request, refusal=str(refusal))
+        else:
+            child = Child(blank.number, patch.name, patch.description, source, request)
+            return [*answers, attempt], child
+    return answers, None
+
+
+def _heard(proposer: Proposer, request: Request) -> tuple[Answer, str]:
+    """Return the answer, or none and the reason."""
+    try:
+        return proposer.propose(request), ""
+    except ProposerError as error:
+        return Answer("", NOBODY), str(error)
+
+
+def _made(
+    answer: Answer, silence: str, request: Request, known: Mapping[str, int]
+) -> tuple[Patch, str]:
+    if silence:
+        raise PatchRefused(silence)
+    if answer.cut_off:
+        raise PatchRefused(CUT_OFF)
+    patch = read_patch(answer.text)
+    source = apply_patch(patch, request.parent.source)
+    twin = known.get(syntax_key(source))
+    if twin is not None:
+        raise PatchRefused(f"program {twin} is the same, but for its comments; change something")
+    return patch, source

@@ -1,0 +1,38 @@
+"""Where programs are judged: in processes of this machine."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Protocol
+
+from colocate.arena.contest import Contest, Referee
+from colocate.arena.verdict import ProgramVerdict
+
+
+class Evaluation(Protocol):
+    """A place where programs are judged."""
+
+    def judge(
+        self, sources: Sequence[str], contest: Contest, runs: int
+    ) -> Iterator[tuple[int, ProgramVerdict]]:
+        """Yield the place of every source and the verdict on it, as they come."""
+
+
+@dataclass(frozen=True)
+class LocalEvaluation:
+    """Sandboxes on this machine, so many at a time."""
+
+    referee: Referee
+    workers: int = 1
+
+    def judge(
+        self, sources: Sequence[str], contest: Contest, runs: int
+    ) -> Iterator[tuple[int, ProgramVerdict]]:
+        """Yield the place of every source and the verdict on it, as they come."""
+        with ThreadPoolExecutor(self.workers) as pool:
+            places = {
+                pool.submit(self.referee.judge, source, contest, runs): place
+                for place, source in enumerate(sources)
+            }
+            for future in as_completed(places):
+                yield places[future], future.result()

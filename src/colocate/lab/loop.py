@@ -1,0 +1,185 @@
+"""The loop: ask for changes, take what can be taken, judge it, learn, and ask again.
+
+A generation sees only the generations before it, and its requests follow from the seed alone. So
+a run that was killed goes on where it stood, and the same answers make the same archive.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from time import monotonic
+
+from colocate.arena.contest import RUNS_OF_THE_BEST, Contest
+from colocate.errors import ProposerError
+from colocate.lab.archive import Archive, Attempt
+from colocate.lab.asking import NOBODY, Child, ask, parents_of
+from colocate.lab.evaluation import Evaluation
+from colocate.lab.population import Population, best_first
+from colocate.lab.proposal import Answer, LearningProposer, Program, Proposer, Request
+from colocate.lab.review import Review, write_review
+from colocate.lab.settings import Budget, Settings
+from colocate.lab.syntax import syntax_key
+
+
+class Lab:
+    """A search for better programs, from what its archive holds on.
+
+    Parameters
+    ----------
+    archive
+        Open for writing, with the start program in it.
+    settings, contest
+        How to search, and what programs are judged on.
+    evaluation
+        Where programs are judged.
+    proposer, askers
+        Who proposes changes, and how many requests it gets at a time.
+    """
+
+    def __init__(
+        self,
+        archive: Archive,
+        settings: Settings,
+        contest: Contest,
+        evaluation: Evaluation,
+        proposer: Proposer,
+        askers: int = 1,
+    ) -> None:
+        self._archive = archive
+        self._settings = settings
+        self._contest = contest
+        self._evaluation = evaluation
+        self._proposer = proposer
+        self._askers = askers
+
+    def run(self, budget: Budget, on_generation: Callable[[int, Program], None]) -> str:
+        """Go on until the optimum is reached or the budget is spent; return why it ended."""
+        started = monotonic()
+        self._judge_again_if_the_contest_changed()
+        for generation in range(10**9):
+            if generation:
+                self._make(generation)
+            best = self._confirmed_best(generation)
+            on_generation(generation, best)
+            if best.verdict.public.optimal:
+                return "the proven optimum is reached on every case of the suite"
+            attempts = self._archive.attempts()
+            if reason := budget.spent(generation, attempts, monotonic() - started):
+                return reason
+        raise AssertionError("no budget is as large as that")
+
+    def _make(self, generation: int) -> None:
+        """Make a generation; what the archive holds of it already is not done again."""
+        programs = [p for p in self._archive.programs() if p.generation < generation]
+        population = Population(programs, self._settings)
+        advice = self._advice(programs, generation)
+        first = 1 + (generation - 1) * self._settings.proposals
+        requests = {
+            first + slot: population.request(generation, slot, advice)
+            for slot in range(self._settings.proposals)
+        }
+        self._teach(programs, first)
+        known = {syntax_key(program.source): program.number for program in programs}
+        children = self._propose(generation, requests, known)
+        self._judge(generation, children)
+
+    def _propose(
+        self, generation: int, requests: Mapping[int, Request], known: Mapping[str, int]
+    ) -> list[Child]:
+        """Ask for what the archive has no answer to, and return the children, in order."""
+        recorded = self._archive.attempts()
+        answered: dict[int, list[Attempt]] = {}
+        children: dict[int, Child] = {}
+        with ThreadPoolExecutor(self._askers) as pool:
+            asked = []
+            for number, request in requests.items():
+                nothing = Answer("", NOBODY)
+                blank = Attempt(number, 0, generation, request.kind, parents_of(request), nothing)
+                before = [attempt for attempt in recorded if attempt.number == number]
+                arguments = (request, blank, before, self._settings.attempts, known)
+                asked.append(pool.submit(ask, self._proposer, *arguments))
+            for future in as_completed(asked):
+                attempts, child = future.result()
+                answered[attempts[0].number] = attempts
+                if any(attempt.answer.who != NOBODY for attempt in attempts):
+                    self._archive.add_attempts(attempts)
+                if child:
+                    children[child.number] = child
+        if all(a.answer.who == NOBODY for attempts in answered.values() for a in attempts):
+            raise ProposerError(answered[min(answered)][-1].refusal)
+        return self._without_twins([children[number] for number in sorted(children)], answered)
+
+    def _without_twins(
+        self, children: Sequence[Child], answered: Mapping[int, list[Attempt]]
+    ) -> list[Child]:
+        """Of children of one generation that are the same program, take the first."""
+        first: dict[str, Child] = {}
+        for child in children:
+            twin = first.setdefault(syntax_key(child.source), child)
+            if twin is not child:
+                refusal = f"program {twin.number} of the same generation is the same"
+                last = answered[child.number][-1]
+                self._archive.add_attempts([replace(last, refusal=refusal)])
+        return list(first.values())
+
+    def _judge(self, generation: int, children: Sequence[Child]) -> None:
+        done = {program.number for program in self._archive.programs()}
+        waiting = [child for child in children if child.number not in done]
+        sources = [child.source for child in waiting]
+        for place, verdict in self._evaluation.judge(sources, self._contest, runs=1):
+            child = waiting[place]
+            island = (child.number - 1) % self._settings.proposals % self._settings.islands
+            program = Program(
+                child.number,
+                child.name,
+                child.description,
+                child.source,
+                verdict,
+                child.parents,
+                generation,
+                island,
+            )
+            self._archive.add_program(program, self._contest.digest)
+
+    def _confirmed_best(self, generation: int) -> Program:
+        """Return the best program so far; whoever leads is run until it may be called best."""
+        while True:
+            programs = [p for p in self._archive.programs() if p.generation <= generation]
+            best = best_first(programs)[0]
+            if best.verdict.runs >= RUNS_OF_THE_BEST:
+                return best
+            self._judge_again([best], RUNS_OF_THE_BEST)
+
+    def _judge_again_if_the_contest_changed(self) -> None:
+        outdated = set(self._archive.judged_otherwise(self._contest.digest))
+        self._judge_again([p for p in self._archive.programs() if p.number in outdated], runs=1)
+
+    def _judge_again(self, programs: Sequence[Program], runs: int) -> None:
+        sources = [program.source for program in programs]
+        for place, verdict in self._evaluation.judge(sources, self._contest, runs):
+            program = replace(programs[place], verdict=verdict)
+            self._archive.add_program(program, self._contest.digest)
+
+    def _teach(self, programs: Sequence[Program], before: int) -> None:
+        """Let a proposer that learns know what became of all its answers so far."""
+        if not isinstance(self._proposer, LearningProposer):
+            return
+        fitness = {program.number: program.verdict.fitness for program in programs}
+        rewards = []
+        for attempt in self._archive.attempts():
+            if attempt.number < before and attempt.answer.who != NOBODY:
+                base = fitness[attempt.parents[0]]
+                reached = base if attempt.refusal else fitness.get(attempt.number, base)
+                rewards.append((attempt.answer.who, reached - base, attempt.answer.cost))
+        self._proposer.learn(rewards)
+
+    def _advice(self, programs: Sequence[Program], generation: int) -> tuple[str, ...]:
+        """Return the recommendations of the last review; write one if it is time for it."""
+        reviews = [(count, facts) for count, facts in self._archive.reviews()]
+        due = len(programs) // self._settings.review * self._settings.review
+        past = [Review.from_dict(facts) for count, facts in reviews if count <= due]
+        if due and due not in {count for count, _ in reviews}:
+            attempts = [a for a in self._archive.attempts() if a.generation < generation]
+            past.append(write_review(programs, attempts, past[-1] if past else None))
+            self._archive.add_review(due, past[-1].as_dict())
+        return past[-1].recommendations if past else ()

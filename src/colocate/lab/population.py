@@ -1,0 +1,80 @@
+"""Who lives where, and what to ask for next: a function of seed, generation and the programs."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from colocate.lab.proposal import Kind, Program, Request
+from colocate.lab.settings import Settings
+
+KINDS = {Kind.DIFF: 0.6, Kind.REWRITE: 0.2, Kind.CROSSING: 0.2}
+PRESSURE = 0.7
+"""How much less likely a program is chosen than the next better one of its island."""
+TIRED = 0.1
+"""How much every child makes a program less likely to be chosen again."""
+ELITES = 5
+"""Best programs of all islands, from which inspirations come."""
+
+
+def best_first(programs: Sequence[Program]) -> list[Program]:
+    """Return programs by fitness; of equals the quicker, then the older one first."""
+    return sorted(programs, key=lambda p: (-p.verdict.fitness, p.number))
+
+
+class Population:
+    """The programs of all generations before the one that is being made."""
+
+    def __init__(self, programs: Sequence[Program], settings: Settings) -> None:
+        self._programs = programs
+        self._settings = settings
+        self._elites = best_first(programs)[:ELITES]
+        self._children = {program.number: 0 for program in programs}
+        for program in programs:
+            for parent in program.parents[:1]:
+                self._children[parent] += 1
+
+    def request(self, generation: int, slot: int, recommendations: Sequence[str]) -> Request:
+        """Return what to ask for in one slot of a generation."""
+        seed = (self._settings.seed, generation, slot)
+        rng = np.random.default_rng(seed)
+        parent = self._parent(slot % self._settings.islands, generation, rng)
+        inspirations = self._inspirations(parent, rng)
+        return Request(
+            self._kind(inspirations, rng),
+            parent,
+            inspirations,
+            tuple(recommendations),
+            seed=int(rng.integers(2**31)),
+        )
+
+    def members(self, island: int, generation: int) -> list[Program]:
+        """Return who lives on an island: the start, who was born there, and who came over.
+
+        At every migration the best of the island before moves in as well.
+        """
+        migration, islands = self._settings.migration, self._settings.islands
+        here = {p.number: p for p in self._programs if p.generation == 0 or p.island == island}
+        for year in range(migration, generation, migration):
+            there = (island - 1) % islands
+            born = [p for p in self._programs if p.island == there and p.generation <= year]
+            for migrant in best_first(born)[:1]:
+                here[migrant.number] = migrant
+        return best_first(list(here.values()))
+
+    def _parent(self, island: int, generation: int, rng: np.random.Generator) -> Program:
+        members = self.members(island, generation)
+        ranks = np.arange(len(members))
+        children = np.array([self._children[member.number] for member in members])
+        weights = PRESSURE**ranks / (1 + TIRED * children)
+        return members[int(rng.choice(len(members), p=weights / weights.sum()))]
+
+    def _inspirations(self, parent: Program, rng: np.random.Generator) -> tuple[Program, ...]:
+        others = [elite for elite in self._elites if elite.number != parent.number]
+        count = min(self._settings.inspirations, len(others))
+        chosen = rng.choice(len(others), count, replace=False).tolist() if others else []
+        return tuple(others[place] for place in chosen)
+
+    def _kind(self, inspirations: Sequence[Program], rng: np.random.Generator) -> Kind:
+        kinds = [kind for kind in KINDS if inspirations or kind is not Kind.CROSSING]
+        weights = np.array([KINDS[kind] for kind in kinds])
+        return kinds[int(rng.choice(len(kinds), p=weights / weights.sum()))]

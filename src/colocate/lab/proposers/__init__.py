@@ -1,0 +1,1 @@
+"""Who proposes changes to programs."""

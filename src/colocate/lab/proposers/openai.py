@@ -1,0 +1,305 @@
+"""Proposals by a language model behind any server that speaks the chat protocol of OpenAI."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+import numpy as np
+from pydantic import BaseModel, Field, NonNegativeInt, ValidationError
+
+from colocate.errors import InputError, ProposerError
+from colocate.lab.answer import printable
+from colocate.lab.proposal import Answer, Request
+from colocate.lab.proposers.bandit import Bandit, Reward
+from colocate.lab.proposers.prompt import messages
+
+if TYPE_CHECKING:
+    from openai import OpenAI, OpenAIError
+
+NO_KEY = "no-key-needed"
+"""The package wants a key even where the server does not."""
+
+CUT_OFF = ("length", "abort", "error")
+"""Why a server ends an answer early; all but the first are additions to the protocol."""
+
+LONGEST_QUOTE = 200
+MOST_SECONDS_TO_CONNECT = 10.0
+SEEDS = 2**31
+"""Some servers take no larger seed."""
+
+ADVICE = {
+    400: "check the model's name, its context length and what it lets you set",
+    401: "give the API key of this server, in OPENAI_API_KEY",
+    403: "give an API key that may use this model",
+    404: "check the model's name and the address, which often ends in /v1",
+    429: "wait, ask less often or raise the limit of your account",
+}
+
+
+@dataclass(frozen=True)
+class PricedModel:
+    """A model that a server offers.
+
+    Parameters
+    ----------
+    name
+        As the server calls it.
+    price_in, price_out
+        Money for a million tokens of a question and of an answer.
+    """
+
+    name: str
+    price_in: float = 0.0
+    price_out: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise InputError(f"name={self.name!r} of a model, must not be blank")
+        for price in (self.price_in, self.price_out):
+            if not 0 <= price < inf:
+                raise InputError(f"a price of {self.name!r} is {price}, must be finite and >= 0")
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Read NAME, or NAME=PRICE_IN,PRICE_OUT."""
+        name, _, prices = text.rpartition("=") if "," in text else (text, "", "")
+        try:
+            return cls(name, *(float(price) for price in prices.split(",") if price))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"model={text!r}, must be NAME or NAME=PRICE_IN,PRICE_OUT") from error
+
+    def cost(self, tokens_in: int, tokens_out: int) -> float:
+        """Return what a question and its answer cost."""
+        return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OpenAiProposer:
+    """Asks a server, and among several models the one that improves most for its cost.
+
+    Parameters
+    ----------
+    base_url
+        Where the server is, such as `http://127.0.0.1:8000/v1`.
+    models
+        Which models of it to ask.
+    api_key
+        What the server wants to see; a local one needs none.
+    temperature
+        How freely the model chooses its words; None leaves it to the server.
+    max_tokens
+        The longest answer; None leaves it to the server.
+    timeout
+        Seconds without a sign of life after which a try is given up.
+    retries
+        How often a question is sent again after silence, a broken connection, too many requests
+        (then as late as the server says, up to two minutes) or a fault of the server. A reply that
+        came but cannot be used is not asked for again: it may have been paid for.
+
+    Raises
+    ------
+    InputError
+        If a setting cannot be meant.
+    ProposerError
+        If the package `openai` is not installed.
+    """
+
+    base_url: str
+    models: tuple[PricedModel, ...]
+    api_key: str | None = field(default=None, repr=False)
+    temperature: float | None = 0.8
+    max_tokens: int | None = 8192
+    timeout: float = 300.0
+    retries: int = 2
+    _rewards: list[Reward] = field(init=False, repr=False, default_factory=list)
+    _failures: list[Reward] = field(init=False, repr=False, default_factory=list)
+    _client: "OpenAI" = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._check()
+        object.__setattr__(self, "_client", self._connected())
+
+    def propose(self, request: Request) -> Answer:
+        """Ask one of the models for a change.
+
+        Raises
+        ------
+        ProposerError
+            If the server gives no answer, or one without a text.
+        """
+        seed = request.seed % SEEDS
+        who = self._bandit().choose(np.random.default_rng(seed))
+        begin = perf_counter()
+        try:
+            completion = self._read(self._reply(self._models[who], request, seed))
+            text, cut_off = _text(completion)
+        except ProposerError as error:
+            # Or else a model that never answers would stay the one never asked, and be asked again.
+            self._failures.append((who, 0.0, 0.0))
+            raise ProposerError(f"{who} at {self._address}: {error}") from None
+        usage = completion.usage or _Usage()
+        tokens_in, tokens_out = usage.prompt_tokens or 0, usage.completion_tokens or 0
+        cost = self._models[who].cost(tokens_in, tokens_out)
+        seconds = perf_counter() - begin
+        return Answer(text, who, tokens_in, tokens_out, cost, seconds, cut_off)
+
+    def learn(self, rewards: Sequence[Reward]) -> None:
+        """Forget what was learned, and learn what became of all answers.
+
+        Parameters
+        ----------
+        rewards
+            Who answered, how much better the child is than its parent, and what the answer cost.
+            The answers of other proposers change nothing.
+        """
+        self._rewards[:] = rewards
+
+    def _bandit(self) -> Bandit:
+        return Bandit.replayed(
+            [_who(model) for model in self.models], [*self._rewards, *self._failures]
+        )
+
+    @cached_property
+    def _models(self) -> dict[str, PricedModel]:
+        return {_who(model): model for model in self.models}
+
+    @property
+    def _address(self) -> str:
+        url = urlsplit(self.base_url)
+        return f"{url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
+
+    def _check(self) -> None:
+        if not _is_address(self.base_url):
+            raise InputError(
+                f"base_url={self.base_url!r}, must be an address like http://127.0.0.1:8000/v1"
+            )
+        if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
+            raise InputError("the API key has letters that no key has, such as an end of line")
+        if self.temperature is not None and not 0 <= self.temperature < inf:
+            raise InputError(f"temperature={self.temperature}, must be finite and at least 0")
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise InputError(f"max_tokens={self.max_tokens}, must be at least 1")
+        if not 0 < self.timeout < inf:
+            raise InputError(f"timeout={self.timeout}, must be finite and more than 0 seconds")
+        if self.retries < 0:
+            raise InputError(f"retries={self.retries}, must be at least 0")
+        self._bandit()  # it refuses to choose among none, or among the same
+
+    def _connected(self) -> "OpenAI":
+        try:
+            from openai import OpenAI, Timeout  # noqa: PLC0415, an extra
+        except ImportError:
+            raise ProposerError(
+                "the package openai is not installed; install it with pip install 'colocate[llm]'"
+            ) from None
+        return OpenAI(
+            base_url=self.base_url,
+            api_key=self.api_key or NO_KEY,
+            timeout=Timeout(self.timeout, connect=min(self.timeout, MOST_SECONDS_TO_CONNECT)),
+            max_retries=self.retries,
+        )
+
+    def _reply(self, model: PricedModel, request: Request, seed: int) -> str:
+        """Return the body of the server's reply, which may be anything."""
+        from openai import OpenAIError  # noqa: PLC0415, an extra
+
+        limits = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        options: dict[str, Any] = {
+            "model": model.name,
+            "messages": messages(request),
+            "seed": seed,
+            **{name: limit for name, limit in limits.items() if limit is not None},
+        }
+        try:
+            return self._client.chat.completions.with_raw_response.create(**options).text
+        except OpenAIError as error:
+            raise ProposerError(self._fault(error)) from None
+
+    def _fault(self, error: "OpenAIError") -> str:
+        """Say in one sentence what went wrong, and what to do."""
+        from openai import APIConnectionError, APIStatusError, APITimeoutError  # noqa: PLC0415
+
+        tries = f"tried {self.retries + 1} times" if self.retries else "tried once"
+        if isinstance(error, APITimeoutError):
+            return f"no sign of life within {self.timeout:g} s, {tries}; raise the timeout"
+        if isinstance(error, APIConnectionError):
+            cause = self._quote(str(error.__cause__ or error))
+            return f"no connection ({cause}), {tries}; check the address and that the server runs"
+        if isinstance(error, APIStatusError):
+            status, body = error.status_code, error.body
+            words = body.get("message") if isinstance(body, Mapping) else body
+            advice = ADVICE.get(status, "look at the log of the server")
+            return f"the server answered {status} ({self._quote(str(words or ''))}); {advice}"
+        return self._quote(str(error))
+
+    def _read(self, reply: str) -> "_Completion":
+        try:
+            return _Completion.model_validate_json(reply)
+        except ValidationError as error:
+            first = error.errors()[0]
+            wrong = ": ".join([*map(str, first["loc"]), first["msg"]])
+            raise ProposerError(
+                f"the reply is no chat completion ({wrong}) but {self._quote(reply)}; "
+                "check the address, which often ends in /v1"
+            ) from None
+
+    def _quote(self, text: str) -> str:
+        """Return the beginning of a text from outside, on one line and without the key."""
+        if text.lstrip().startswith("<"):
+            return "an HTML page"
+        if self.api_key:
+            text = text.replace(self.api_key, "***")
+        line = " ".join(printable(text[: 4 * LONGEST_QUOTE]).split()) or "nothing"
+        return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}..."
+
+
+class _Message(BaseModel):
+    content: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: NonNegativeInt | None = None
+    completion_tokens: NonNegativeInt | None = None
+
+
+class _Completion(BaseModel):
+    """What is needed of a reply. The package does not check what it reads, so this does."""
+
+    choices: list[_Choice] = Field(min_length=1)
+    usage: _Usage | None = None
+
+
+def _is_address(text: str) -> bool:
+    try:
+        url = urlsplit(text)
+        return url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        return False
+
+
+def _who(model: PricedModel) -> str:
+    return f"openai:{model.name}"
+
+
+def _text(completion: _Completion) -> tuple[str, bool]:
+    """Return the text of an answer, and whether it is cut off."""
+    choice = completion.choices[0]
+    text, reason = choice.message.content or "", choice.finish_reason
+    if reason in CUT_OFF:
+        return text, True
+    if reason == "content_filter":
+        raise ProposerError("the server's filter stopped the answer; ask another model")
+    if not text.strip():
+        raise ProposerError(
+            f"the answer has no text (finish_reason={reason!r:.40}); ask another model"
+        )
+    return text, False

@@ -1,0 +1,182 @@
+"""Kernels as plain Python on lists: the same steps, without arrays, windows and resources.
+
+Programs of the lab run without a compiler, and there an element of a list is had several times
+sooner than one of an array. In the public form there is one time window and no further resource,
+so a loop over windows shrinks to its body, and one over resources to nothing.
+
+Only the spelling changes. What no rule knows stays as it stands, and fails where it is run.
+"""
+
+import ast
+from copy import deepcopy
+
+KERNEL_DECORATORS = ("entry_kernel", "kernel", "kernel_section")
+
+RULES = {
+    "Floats": "list",
+    "Ints": "list",
+    "tuple[T, ...]": "tuple",
+    "cast(T, X)": "X",
+    "load.shape[1]": "1",
+    "A.load.shape[1]": "1",
+    "A.limit.shape[1]": "0",
+    "A.shape[0]": "len(A)",
+    "load[I, J]": "load[I]",
+    "A.load[I, J]": "A.load[I]",
+    "A[I, J]": "A[I][J]",
+    "A.max()": "max(A)",
+    "A.sum()": "sum(A)",
+    "A.mean()": "sum(A) / len(A)",
+    "A.tolist()": "list(A)",
+    "np.array(A, dtype=np.int64).reshape(-1, 2)": "list(A)",
+    "np.argsort(A, kind='mergesort')": "sorted(range(len(A)), key=A.__getitem__)",
+    "np.empty_like(A)": "[0] * len(A)",
+    "np.empty(N)": "[0.0] * N",
+    "np.empty(N, np.int64)": "[0] * N",
+    "np.zeros(N, np.bool_)": "[False] * N",
+    "np.zeros((N, M))": "[0.0] * N",
+    "np.zeros(N)": "[0.0] * N",
+    "np.full(N, X)": "[X] * N",
+    "np.int64(-1)": "-1",
+    "np.int64(X)": "int(X)",
+    "np.rint(X)": "round(X)",
+    "np.isinf(X)": "isinf(X)",
+    "np.exp(X)": "exp(X)",
+    "np.inf": "inf",
+}
+"""How arrays are spelt, and how lists are; a single capital letter stands for anything."""
+
+
+def on_lists(definition: ast.stmt) -> str:
+    """Return the text of a function, class or constant in plain Python."""
+    plain = _Respelling().visit(deepcopy(definition))
+    if isinstance(plain, ast.FunctionDef):
+        _leave_out_unread(plain)
+    return ast.unparse(ast.fix_missing_locations(plain))
+
+
+class _Respelling(ast.NodeTransformer):
+    """Applies the rules, and drops what is there for the compiler and the type checker."""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        return _respelt(node) if isinstance(node, ast.expr) else node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        """Fill a list by an assignment: it has no method for that."""
+        self.generic_visit(node)
+        found: dict[str, ast.expr] = {}
+        if not _fits(_FILL, node.value, found):
+            return node
+        whole, value = (ast.unparse(found[letter]) for letter in "AX")
+        return ast.parse(f"{whole}[:] = [{value}] * len({whole})").body[0]
+
+    def visit_For(self, node: ast.For) -> ast.For | list[ast.stmt]:
+        self.generic_visit(node)
+        turns = ast.unparse(node.iter)
+        if turns == "range(0)":
+            return []
+        leaves = any(isinstance(part, ast.Break | ast.Continue) for part in ast.walk(node))
+        return node.body if turns == "range(1)" and not leaves else node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self.generic_visit(node)
+        node.decorator_list = [
+            each for each in node.decorator_list if ast.unparse(each) not in KERNEL_DECORATORS
+        ]
+        node.returns = None
+        for argument in node.args.args:
+            argument.annotation = None
+        node.body = [_untyped(part) for part in _with_short_docstring(node)]
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        self.generic_visit(node)
+        node.body = _with_short_docstring(node)
+        return node
+
+
+def _respelt(node: ast.expr) -> ast.expr:
+    """Return what the first rule that fits makes of an expression."""
+    for pattern, spelling in _TREES:
+        found: dict[str, ast.expr] = {}
+        if _fits(pattern, node, found):
+            filled: ast.expr = _Filling(found).visit(deepcopy(spelling))
+            return filled
+    return node
+
+
+def _fits(pattern: object, node: object, found: dict[str, ast.expr]) -> bool:
+    """Whether a part of a tree has the form of a pattern; notes what the letters stand for."""
+    if isinstance(pattern, ast.expr_context):
+        return True
+    if isinstance(pattern, ast.Name) and _is_letter(pattern) and isinstance(node, ast.expr):
+        found[pattern.id] = node
+        return True
+    if type(pattern) is not type(node):
+        return False
+    if isinstance(pattern, list) and isinstance(node, list):
+        pairs = zip(pattern, node, strict=False)
+        return len(pattern) == len(node) and all(_fits(*pair, found) for pair in pairs)
+    if isinstance(pattern, ast.AST):
+        pairs_of_fields = ((getattr(pattern, f), getattr(node, f)) for f in pattern._fields)
+        return all(_fits(*pair, found) for pair in pairs_of_fields)
+    return pattern == node
+
+
+def _is_letter(name: ast.Name) -> bool:
+    return len(name.id) == 1 and name.id.isupper()
+
+
+class _Filling(ast.NodeTransformer):
+    """Puts what was found in place of the letters."""
+
+    def __init__(self, found: dict[str, ast.expr]) -> None:
+        self.found = found
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return deepcopy(self.found[node.id]) if _is_letter(node) else node
+
+
+def _untyped(part: ast.stmt) -> ast.stmt:
+    if not isinstance(part, ast.AnnAssign) or part.value is None:
+        return part
+    return ast.Assign([part.target], part.value)
+
+
+def _with_short_docstring(node: ast.FunctionDef | ast.ClassDef) -> list[ast.stmt]:
+    """Return a body with the first line of its docstring, and without other bare strings."""
+    docstring = ast.get_docstring(node)
+    told = [part for part in node.body if not _is_bare_string(part)]
+    return [ast.Expr(ast.Constant(docstring.split("\n")[0])), *told] if docstring else told
+
+
+def _is_bare_string(part: ast.stmt) -> bool:
+    return (
+        isinstance(part, ast.Expr)
+        and isinstance(part.value, ast.Constant)
+        and isinstance(part.value.value, str)
+    )
+
+
+def _leave_out_unread(function: ast.FunctionDef) -> None:
+    """Drop what was noted only for a loop that is gone."""
+    names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    read = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+    function.body = [part for part in function.body if not _is_unread(part, read)]
+
+
+def _is_unread(part: ast.stmt, read: set[str]) -> bool:
+    if not isinstance(part, ast.Assign) or not isinstance(part.targets[0], ast.Name):
+        return False
+    return part.targets[0].id not in read and not any(
+        isinstance(node, ast.Call) for node in ast.walk(part.value)
+    )
+
+
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+_FILL = _expression("A.fill(X)")
+_TREES = [(_expression(array), _expression(plain)) for array, plain in RULES.items()]

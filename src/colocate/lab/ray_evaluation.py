@@ -1,0 +1,84 @@
+"""Where programs are judged when one machine is not enough: a Ray cluster.
+
+Every node needs colocate installed; a program is judged by the same referee in the same walls, so
+the verdicts are those of one machine.
+"""
+
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from colocate.arena.contest import Contest, Referee, open_contest
+from colocate.arena.verdict import ProgramVerdict
+from colocate.errors import ColocateError, InputError
+
+WANTED = "must be the address of a running cluster"
+SECONDS_TO_KNOCK = 5.0
+
+
+@dataclass(frozen=True)
+class RayEvaluation:
+    """Sandboxes on the nodes of a cluster, one a free core."""
+
+    referee: Referee
+    ray: Any
+
+    def judge(
+        self, sources: Sequence[str], contest: Contest, runs: int
+    ) -> Iterator[tuple[int, ProgramVerdict]]:
+        """Yield the place of every source and the verdict on it, as they come."""
+        task = self.ray.remote(num_cpus=1, max_retries=3)(_judged)
+        places = {
+            task.remote(self.referee, source, contest.suite, contest.digest, runs): place
+            for place, source in enumerate(sources)
+        }
+        waiting = list(places)
+        while waiting:
+            (ready, *_), waiting = self.ray.wait(waiting, num_returns=1)
+            yield places[ready], ProgramVerdict.from_dict(self._fetched(ready))
+
+    def _fetched(self, reference: Any) -> dict[str, Any]:
+        try:
+            return dict(self.ray.get(reference))
+        except self.ray.exceptions.RayError as error:
+            raise ColocateError(f"the Ray cluster lost a program: {error}") from error
+
+
+@contextmanager
+def connected(address: str, referee: Referee) -> Iterator[RayEvaluation]:
+    """Join a cluster for as long as the context lasts."""
+    try:
+        ray = import_module("ray")
+    except ImportError as error:
+        raise InputError("--ray needs Ray: pip install 'colocate[ray]'") from error
+    _knock(address)
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise InputError(f"ray={address!r}, {WANTED}: {error}") from error
+    try:
+        yield RayEvaluation(referee, ray)
+    finally:
+        ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """See whether anyone is at home: Ray itself would wait for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.removeprefix("ray://"), int(port)), SECONDS_TO_KNOCK).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(f"ray={address!r}, {WANTED}: {error}") from error
+
+
+def _judged(referee: Referee, source: str, suite: str, digest: str, runs: int) -> dict[str, Any]:
+    """Judge a program on whichever node this runs."""
+    contest = open_contest(suite)
+    if contest.digest != digest:
+        raise ColocateError(f"another version of colocate is installed here: {contest.digest}")
+    return referee.judge(source, contest, runs).as_dict()

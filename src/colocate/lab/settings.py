@@ -1,0 +1,74 @@
+"""What a lab is told when it is made; a run follows from this, its seed and the answers."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from colocate.errors import InputError
+from colocate.lab.archive import Attempt
+from colocate.problem.quantity import checked_seed
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a lab searches.
+
+    Parameters
+    ----------
+    suite
+        What programs are judged on.
+    seed
+        Decides every random choice.
+    islands
+        Populations that mix only by migration.
+    proposals
+        Requests in a generation; each has the number of the program that it may become.
+    migration
+        Generations after which the best of an island also lives on the next one.
+    attempts
+        Answers to one request, the later ones with the refusal shown.
+    inspirations
+        Programs shown beside the parent.
+    review
+        Programs after which a review is written.
+    seconds, memory_mb, allow
+        What a program may use for a case; see `Sandbox`.
+    """
+
+    suite: str = "adrs"
+    seed: int = 0
+    islands: int = 2
+    proposals: int = 4
+    migration: int = 5
+    attempts: int = 3
+    inspirations: int = 2
+    review: int = 20
+    seconds: float = 10.0
+    memory_mb: int = 2048
+    allow: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        checked_seed(self.seed)
+        for name in ("islands", "proposals", "migration", "attempts", "review"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name}={getattr(self, name)}, must be at least 1")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When to stop, even if more could be had; None is without end."""
+
+    generations: int | None = None
+    proposals: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+    def spent(self, generations: int, attempts: Sequence[Attempt], seconds: float) -> str:
+        """Return which part is spent, if one is."""
+        tokens = sum(a.answer.tokens_in + a.answer.tokens_out for a in attempts)
+        cost = sum(attempt.answer.cost for attempt in attempts)
+        used = (generations, len(attempts), tokens, cost, seconds)
+        for (name, most), amount in zip(asdict(self).items(), used, strict=True):
+            if most is not None and amount >= most:
+                return f"the budget of {most:g} {name} is spent"
+        return ""

@@ -1,0 +1,113 @@
+"""What a lab has made and spent."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from colocate.arena.verdict import Tally
+from colocate.lab.archive import Archive, Attempt
+from colocate.lab.population import best_first
+from colocate.lab.proposal import Program
+from colocate.lab.watch.sheet import Fact, figure, mention
+from colocate.outputs.visible import LONGEST_NAME, one_line
+
+
+@dataclass(frozen=True)
+class Account:
+    """Sums over a number of programs and answers."""
+
+    programs: int
+    generation: int
+    """The last one."""
+    answers: int
+    refused: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+    asking_seconds: float
+    judging_seconds: float
+
+    @classmethod
+    def of(cls, programs: Sequence[Program], attempts: Sequence[Attempt]) -> Self:
+        """Add up what programs and answers have taken."""
+        answers = [attempt.answer for attempt in attempts]
+        generations = {program.generation for program in programs}
+        generations |= {attempt.generation for attempt in attempts}
+        return cls(
+            programs=len(programs),
+            generation=max(generations, default=0),
+            answers=len(answers),
+            refused=sum(bool(attempt.refusal) for attempt in attempts),
+            tokens_in=sum(answer.tokens_in for answer in answers),
+            tokens_out=sum(answer.tokens_out for answer in answers),
+            cost=sum(answer.cost for answer in answers),
+            asking_seconds=sum(answer.seconds for answer in answers),
+            judging_seconds=sum(_judging_seconds(program) for program in programs),
+        )
+
+    def facts(self) -> list[Fact]:
+        """Return what the sums are, one fact a line."""
+        return [
+            ("programs", f"{self.programs:,} by generation {self.generation:,}"),
+            ("proposals", f"{self.answers:,}, refused {self.refused:,}"),
+            ("tokens", f"{self.tokens_in:,} in, {self.tokens_out:,} out"),
+            ("cost", f"{self.cost:,.4f}"),
+            ("asking", duration(self.asking_seconds)),
+            ("judging", duration(self.judging_seconds)),
+        ]
+
+
+def settings_line(archive: Archive) -> str:
+    """Say what a lab was told when it was made."""
+    told = (archive.setting(name) for name in ("suite", "seed", "islands"))
+    suite, seed, islands = (one_line(str(value), LONGEST_NAME) for value in told)
+    return f"Lab on {suite}, seed {seed}, {islands} island{'' if islands == '1' else 's'}"
+
+
+def best_facts(programs: Sequence[Program]) -> list[Fact]:
+    """Say which program is best, and how good it is."""
+    best = best_first(programs)[0]
+    verdict = best.verdict
+    optimal = Tally(
+        tuple(
+            replace(result, pressure=result.optimum, failure=None)
+            for result in verdict.public.results
+        )
+    )
+    score = f"{figure(verdict.score, 4)}, optimum {figure(optimal.score, 4)}"
+    ratio = f"{figure(verdict.ratio, 6)}, hidden {figure(verdict.hidden.ratio, 6)}"
+    return [("best", mention(best)), ("score", score), ("ratio", ratio)]
+
+
+def refusals(attempts: Sequence[Attempt]) -> list[tuple[str, int]]:
+    """Return why answers were refused, the most frequent reason first."""
+    count = Counter(kind_of_refusal(attempt.refusal) for attempt in attempts if attempt.refusal)
+    return sorted(count.items(), key=lambda item: (-item[1], item[0]))
+
+
+def kind_of_refusal(refusal: str) -> str:
+    """Return what refusals of a kind share: no numbers, no quotes, no place, no advice."""
+    fault = refusal.partition(";")[0]
+    fault = re.sub(r"'[^']*'|\"[^\"]*\"", "…", fault)
+    fault = re.sub(r" ?\([^)]*\)", "", fault)
+    fault = re.sub(r"\d+", "n", fault)
+    where, _, what = fault.partition(": ")
+    told = what if what and where.startswith("block n") else where
+    return told.partition(": ")[0].strip() or "no reason given"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the two units that matter."""
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60:,} h {minutes % 60} min"
+
+
+def _judging_seconds(program: Program) -> float:
+    verdict = program.verdict
+    return verdict.runs * (verdict.public.seconds + verdict.hidden.seconds)

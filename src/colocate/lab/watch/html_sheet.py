@@ -1,0 +1,69 @@
+"""Figures as tables and lists of HTML, with links between programs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from colocate.lab.watch.markup import Markup, breakable, join, tag
+from colocate.lab.watch.sheet import Cell, Fact, Mention, Sheet
+from colocate.outputs.visible import one_line
+
+
+@dataclass(frozen=True)
+class Links:
+    """Where on the page a program is told about."""
+
+    articles: frozenset[int]
+    """Those that are told in full."""
+    rows: frozenset[int]
+    """Those that have a row in the table of programs."""
+
+    def to(self, program: Mention) -> Markup:
+        """Name a program, as a link if it is on the page."""
+        text = breakable(program.text)
+        if program.number in self.articles:
+            return tag("a", text, href=f"#program-{program.number}")
+        if program.number in self.rows:
+            return tag("a", text, href=f"#row-{program.number}")
+        return text
+
+    def cell(self, cell: Cell) -> Markup:
+        """Return what stands in a table or a list."""
+        if isinstance(cell, str):
+            return join([one_line(cell)])
+        named = [self.to(program) for program in cell]
+        return join([part for link in named for part in (" and ", link)][1:])
+
+
+def html_table(sheet: Sheet, links: Links, of_all: bool = False) -> Markup:
+    """Draw a table; the one of all programs is where those without an article are found."""
+    kinds = [_kind(sheet, heading) for heading in sheet.headings]
+    columns = zip(sheet.headings, kinds, strict=True)
+    head = tag("tr", *(tag("th", name, scope="col", class_=kind) for name, kind in columns))
+    named = replace(links, rows=frozenset()) if of_all else links
+    rows = []
+    for row in sheet.rows:
+        cells = zip(row, kinds, strict=True)
+        drawn = (
+            tag("td", (named if kind == "program" else links).cell(cell), class_=kind)
+            for cell, kind in cells
+        )
+        rows.append(tag("tr", *drawn, **(_anchor(row) if of_all else {})))
+    table = tag("table", tag("caption", sheet.title), tag("thead", head), tag("tbody", *rows))
+    return tag("div", table, class_="scroll", role="region", aria_label=sheet.title, tabindex=0)
+
+
+def html_facts(facts: Iterable[Fact], links: Links, kind: str) -> Markup:
+    """Draw a list of facts."""
+    pairs = (tag("div", tag("dt", name), tag("dd", links.cell(told))) for name, told in facts)
+    return tag("dl", *pairs, class_=kind)
+
+
+def _kind(sheet: Sheet, heading: str) -> str:
+    if heading == "program":
+        return heading
+    return "words" if heading in sheet.words else "figure"
+
+
+def _anchor(row: tuple[Cell, ...]) -> dict[str, object]:
+    named = next(cell for cell in row if not isinstance(cell, str))
+    return {"id": f"row-{named[0].number}"}

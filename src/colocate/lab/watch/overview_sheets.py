@@ -1,0 +1,78 @@
+"""A lab as a whole, in figures."""
+
+from collections.abc import Sequence
+
+from colocate.lab.archive import Attempt
+from colocate.lab.population import best_first
+from colocate.lab.proposal import Program
+from colocate.lab.watch.account import refusals
+from colocate.lab.watch.ladder import Rung
+from colocate.lab.watch.sheet import Cell, Sheet, figure, mention, numbers, words
+
+MOST_REASONS = 8
+
+
+def ladder_sheet(rungs: Sequence[Rung], most: int) -> Sheet:
+    """Draw one line a rung, at most so many, the last one last."""
+    shown = rungs[-most:]
+    title = "Every new best"
+    if len(shown) < len(rungs):
+        title = f"The last {len(shown)} of {len(rungs)} new best programs"
+    rows = tuple(
+        (
+            str(rung.generation),
+            mention(rung),
+            figure(rung.score, 4),
+            figure(rung.ratio, 6),
+            figure(rung.hidden, 6),
+        )
+        for rung in shown
+    )
+    headings = ("gen", "program", "score", "ratio", "hidden")
+    return Sheet(title, headings, rows)
+
+
+def island_sheet(programs: Sequence[Program]) -> Sheet:
+    """Draw one line an island, with the best program that was born there."""
+    rows = []
+    for island in sorted({program.island for program in programs}):
+        born = [program for program in programs if program.island == island]
+        best = best_first(born)[0]
+        row = (str(island), str(len(born)), mention(best), figure(best.verdict.score, 4))
+        rows.append((*row, figure(best.verdict.fitness, 6)))
+    headings = ("island", "programs", "program", "score", "fitness")
+    return Sheet("The islands and their best", headings, tuple(rows))
+
+
+def refusal_sheet(attempts: Sequence[Attempt]) -> Sheet:
+    """Draw one line a kind of refusal, the most frequent first."""
+    found = refusals(attempts)
+    rows = [(str(count), reason) for reason, count in found[:MOST_REASONS]]
+    if len(found) > MOST_REASONS:
+        rest = sum(count for _, count in found[MOST_REASONS:])
+        rows.append((str(rest), f"{len(found) - MOST_REASONS} other reasons"))
+    return Sheet("Why answers were refused", ("answers", "reason"), tuple(rows), words("reason"))
+
+
+def program_sheet(programs: Sequence[Program], most: int) -> Sheet:
+    """Draw one line a program, best first, at most so many."""
+    shown = best_first(programs)[:most]
+    which = "All" if len(shown) == len(programs) else f"The best {len(shown)} of"
+    rows = tuple(_program_row(program) for program in shown)
+    headings = ("program", "score", "ratio", "hidden", "valid", "gen", "island", "from")
+    title = f"{which} {len(programs)} programs, best first"
+    return Sheet(title, headings, rows, words("program", "from"))
+
+
+def _program_row(program: Program) -> tuple[Cell, ...]:
+    verdict = program.verdict
+    return (
+        mention(program),
+        figure(verdict.score, 4),
+        figure(verdict.ratio, 6),
+        figure(verdict.hidden.ratio, 6),
+        f"{verdict.public.valid_cases} of {verdict.public.cases}",
+        str(program.generation),
+        str(program.island),
+        numbers(program.parents),
+    )

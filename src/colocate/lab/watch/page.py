@@ -1,0 +1,96 @@
+"""A lab as one page of HTML that needs nothing else: no network, no script, no font."""
+
+from collections.abc import Iterator, Sequence
+from importlib import resources
+
+from colocate.lab.archive import Archive, Attempt
+from colocate.lab.population import best_first
+from colocate.lab.proposal import Program
+from colocate.lab.watch.account import Account, best_facts, settings_line
+from colocate.lab.watch.article import Articles
+from colocate.lab.watch.html_lineage import html_lineage
+from colocate.lab.watch.html_sheet import Links, html_facts, html_table
+from colocate.lab.watch.ladder import Rung, ladder
+from colocate.lab.watch.lineage import lineage
+from colocate.lab.watch.markup import Markup, tag
+from colocate.lab.watch.overview_sheets import (
+    island_sheet,
+    ladder_sheet,
+    program_sheet,
+    refusal_sheet,
+)
+from colocate.lab.watch.plot import Plot
+
+MOST_RUNGS = 100
+MOST_PROGRAMS = 500
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""A second wall behind the escapes: the browser runs no script and loads nothing."""
+WIDE, NARROW = (912, 380), (360, 300)
+"""Sizes of the plot, since letters that shrink with it could not be read."""
+LEGEND = (
+    ("best", "best so far"),
+    ("dot", "a program"),
+    ("dot failed", "a program with failed cases"),
+    ("optimum", "the optimum"),
+)
+SCALE = (
+    "Higher is better: the share of the optimum that a program reaches, on the public or the "
+    "hidden cases, whichever is lower. Each grid line is ten times closer to the optimum."
+)
+READING = (
+    "Read down: each program comes from the one above it, and what is further in branches off. "
+    "Bold programs were the best so far when they came; only lines that lead to one are drawn."
+)
+
+
+def html_page(archive: Archive) -> str:
+    """Return a lab as a page; all of its text is shown, none of it is obeyed."""
+    title = settings_line(archive)
+    style = (resources.files("colocate.lab.watch") / "page.css").read_text(encoding="utf-8")
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        tag("style", Markup(style)),
+    )
+    sections = _sections(archive.programs(), archive.attempts())
+    body = tag("body", tag("main", tag("h1", title), *sections))
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _sections(programs: Sequence[Program], attempts: Sequence[Attempt]) -> Iterator[Markup]:
+    """Yield the page from top to bottom."""
+    rungs = ladder(programs)
+    told = [rung.number for rung in rungs[-MOST_RUNGS:]]
+    ranked = best_first(programs)
+    listed = [program.number for program in ranked[:MOST_PROGRAMS]]
+    links = Links(frozenset(told), frozenset(listed))
+    facts = [*best_facts(programs), *Account.of(programs, attempts).facts()]
+    articles = Articles(ranked, attempts, links)
+    others = (island_sheet(programs), refusal_sheet(attempts))
+    yield html_facts(facts, links, "summary")
+    yield _section("Best so far", _figure(programs, rungs))
+    yield _section("Ladder", html_table(ladder_sheet(rungs, MOST_RUNGS), links))
+    yield _section("Lineage", _note(READING), html_lineage(lineage(programs), links))
+    yield _section("Programs of the ladder", *articles.draw(reversed(told)))
+    yield _section("Islands and refusals", *(html_table(s, links) for s in others if s.rows))
+    table = html_table(program_sheet(programs, MOST_PROGRAMS), links, of_all=True)
+    yield _section("All programs", table)
+
+
+def _section(title: str, *parts: Markup) -> Markup:
+    return tag("section", tag("h2", title), *parts)
+
+
+def _note(text: str) -> Markup:
+    return tag("p", text, class_="note")
+
+
+def _figure(programs: Sequence[Program], rungs: Sequence[Rung]) -> Markup:
+    plot = Plot(programs, rungs)
+    keys = (tag("li", tag("span", class_=f"key {kind}"), text) for kind, text in LEGEND)
+    caption = tag("figcaption", tag("ul", *keys, class_="legend"), _note(SCALE))
+    return tag("figure", plot.draw("wide", *WIDE), plot.draw("narrow", *NARROW), caption)

@@ -1,0 +1,117 @@
+"""The best so far over the generations, drawn as SVG."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from colocate.lab.proposal import Program
+from colocate.lab.watch.ladder import Rung, Scale, fails, round_steps
+from colocate.lab.watch.markup import Markup, tag
+from colocate.lab.watch.sheet import figure, mention
+
+LEFT, RIGHT, TOP, BOTTOM = 62, 14, 48, 46
+LABEL_ROOM = 70
+"""Between the generations that are marked, in pixels as the others are."""
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """All programs as dots, and the best so far as a line."""
+
+    programs: Sequence[Program]
+    rungs: Sequence[Rung]
+
+    def draw(self, name: str, width: int, height: int) -> Markup:
+        """Return the picture at a size; `name` tells its parts from those of other pictures."""
+        last = max(program.generation for program in self.programs)
+        axes = _Axes(Scale.over(self.programs), last, width, height)
+        failed = [program for program in self.programs if fails(program)]
+        sound = [program for program in self.programs if not fails(program)]
+        return tag(
+            "svg",
+            tag("title", "Best so far over the generations", id=f"{name}-title"),
+            tag("desc", self._described(), id=f"{name}-desc"),
+            *_frame(axes),
+            _dots(axes, sound, "dots"),
+            _dots(axes, failed, "dots failed"),
+            _line(axes, self.rungs),
+            *(_rung(axes, rung) for rung in self.rungs),
+            role="img",
+            aria_labelledby=f"{name}-title {name}-desc",
+            class_=f"plot {name}",
+            viewBox=f"0 0 {width} {height}",
+        )
+
+    def _described(self) -> str:
+        first, last = self.rungs[0], self.rungs[-1]
+        return (
+            f"{len(self.programs)} programs. The best so far reaches {figure(first.fitness, 6)} of "
+            f"the optimum in generation {first.generation} and {figure(last.fitness, 6)} in "
+            f"generation {last.generation}."
+        )
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """Where generations and fitnesses are."""
+
+    scale: Scale
+    last: int
+    width: int
+    height: int
+
+    @property
+    def right(self) -> int:
+        return self.width - RIGHT
+
+    @property
+    def bottom(self) -> int:
+        return self.height - BOTTOM
+
+    def x(self, generation: int) -> float:
+        return LEFT + (self.right - LEFT) * generation / max(self.last, 1)
+
+    def y(self, height: float) -> float:
+        return self.bottom - (self.bottom - TOP) * height
+
+    def point(self, generation: int, fitness: float) -> Point:
+        return self.x(generation), self.y(self.scale.height(fitness))
+
+
+def _frame(axes: _Axes) -> Iterator[Markup]:
+    for height, label in axes.scale.ticks():
+        y = axes.y(height)
+        kind = "optimum" if height == 1 else "grid"
+        yield tag("path", d=f"M{LEFT} {y:.1f}H{axes.right}", class_=kind)
+        yield _text(LEFT - 10, y + 4, label, "end")
+    yield _text(axes.right, TOP - 8, "optimum", "end", "optimum")
+    for generation in round_steps(axes.last, (axes.right - LEFT) // LABEL_ROOM):
+        yield _text(axes.x(generation), axes.bottom + 20, str(generation), "middle")
+    yield _text((LEFT + axes.right) / 2, axes.height - 6, "generation", "middle")
+    yield _text(0, 16, "share of the optimum", "start")
+
+
+def _dots(axes: _Axes, programs: Iterable[Program], kind: str) -> Markup:
+    """Draw strokes without a length and with round ends: one short path for all dots."""
+    points = {axes.point(program.generation, program.verdict.fitness) for program in programs}
+    path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in sorted(points))
+    return tag("path", d=path, class_=kind) if path else Markup()
+
+
+def _line(axes: _Axes, rungs: Sequence[Rung]) -> Markup:
+    """Draw steps: the best holds until it is beaten."""
+    (x, y), *others = [axes.point(rung.generation, rung.fitness) for rung in rungs]
+    path = f"M{x:.1f} {y:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in others)
+    return tag("path", d=f"{path}H{axes.right}", class_="best")
+
+
+def _rung(axes: _Axes, rung: Rung) -> Markup:
+    x, y = axes.point(rung.generation, rung.fitness)
+    (name,) = mention(rung)
+    told = f"{name.text}: score {figure(rung.score, 4)}, generation {rung.generation}"
+    return tag("circle", tag("title", told), cx=f"{x:.1f}", cy=f"{y:.1f}", r=4, class_="rung")
+
+
+def _text(x: float, y: float, text: str, anchor: str, kind: str = "tick") -> Markup:
+    return tag("text", text, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, class_=kind)

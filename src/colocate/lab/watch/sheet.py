@@ -1,0 +1,60 @@
+"""Figures in rows and columns, before it is decided where they are drawn."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
+
+from colocate.lab.proposal import Program
+from colocate.lab.watch.ladder import Rung
+from colocate.outputs.visible import LONGEST_NAME, one_line
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A program that is named, and may be linked."""
+
+    number: int
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        """What it is called."""
+        return f"#{self.number} {one_line(self.name, LONGEST_NAME)}".rstrip()
+
+
+Mentions = tuple[Mention, ...]
+Cell = str | Mentions
+"""Text as it came: whoever draws it makes it fit to be looked at."""
+Fact = tuple[str, Cell]
+"""What it is about, and what is the case."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    words: frozenset[str] = frozenset({"program"})
+    """Headings of columns with words; the others have figures."""
+
+
+def mention(program: Program | Rung) -> Mentions:
+    """Name a program."""
+    return (Mention(program.number, program.name),)
+
+
+def numbers(programs: Iterable[int]) -> Cell:
+    """Name programs by their numbers alone."""
+    return tuple(Mention(number) for number in programs) or "-"
+
+
+def words(*headings: str) -> frozenset[str]:
+    """Name the columns that hold words."""
+    return frozenset(headings)
+
+
+def figure(value: float, digits: int) -> str:
+    """Return a figure with so many digits after the point."""
+    return "∞" if value == inf else f"{value:.{digits}f}"

@@ -1,0 +1,48 @@
+"""How a program came about, as facts."""
+
+from collections.abc import Sequence
+
+from colocate.lab.archive import Attempt
+from colocate.lab.proposal import Program
+from colocate.lab.watch.account import Account, duration
+from colocate.lab.watch.sheet import Cell, Fact, Mention
+from colocate.outputs.visible import LONGEST_NAME, one_line
+
+
+def story(program: Program, programs: Sequence[Program], attempts: Sequence[Attempt]) -> list[Fact]:
+    """Return where a program comes from, who proposed it and what it took.
+
+    Parameters
+    ----------
+    program
+        Whose story it is.
+    programs
+        All of the archive, best first.
+    attempts
+        All of the archive.
+    """
+    place = 1 + [other.number for other in programs].index(program.number)
+    born = f"in generation {program.generation}, on island {program.island}"
+    facts: list[Fact] = [("place", f"{place} of {len(programs)}"), ("made", born)]
+    facts.append(("parents", _parents(program, programs)))
+    own = [attempt for attempt in attempts if attempt.number == program.number]
+    return facts + (_asking(own) if own else [])
+
+
+def _parents(program: Program, programs: Sequence[Program]) -> Cell:
+    names = {other.number: other.name for other in programs}
+    return tuple(Mention(number, names.get(number, "")) for number in program.parents) or "none"
+
+
+def _asking(own: Sequence[Attempt]) -> list[Fact]:
+    account = Account.of((), own)
+    last = own[-1]
+    tokens = f"{account.tokens_in:,} tokens in, {account.tokens_out:,} out"
+    facts: list[Fact] = [
+        ("proposed", f"as a {last.kind} by {one_line(last.answer.who, LONGEST_NAME)}"),
+        ("spent", f"{tokens}, cost {account.cost:,.4f}, {duration(account.asking_seconds)}"),
+    ]
+    refused = [attempt.refusal for attempt in own if attempt.refusal]
+    if refused:
+        facts.append(("refused", f"{len(refused)} before it, the last: {one_line(refused[-1])}"))
+    return facts

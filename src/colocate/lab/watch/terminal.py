@@ -1,0 +1,156 @@
+"""A lab as a person wants to read it in a terminal."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from colocate.lab.archive import Archive
+from colocate.lab.population import best_first
+from colocate.lab.proposal import Program
+from colocate.lab.watch.account import Account, best_facts, settings_line
+from colocate.lab.watch.changes import changes
+from colocate.lab.watch.chart import BEST, FAILED, OPTIMUM, OTHER, Chart
+from colocate.lab.watch.ladder import ladder
+from colocate.lab.watch.lineage import Line, Step, find_program, lineage
+from colocate.lab.watch.overview_sheets import island_sheet, ladder_sheet, refusal_sheet
+from colocate.lab.watch.sheet import Cell, Fact, Sheet, figure, mention, numbers
+from colocate.lab.watch.story import story
+from colocate.lab.watch.verdict_sheets import first_traceback, verdict_sheets
+from colocate.outputs.visible import LONGEST_DESCRIPTION, one_line, visible
+
+MOST_RUNGS = 20
+DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def status_page(archive: Archive) -> list[RenderableType]:
+    """Draw how far a lab is: what it was told, what it spent, its ladder and its islands."""
+    programs, attempts = archive.programs(), archive.attempts()
+    rungs = ladder(programs)
+    facts = [*best_facts(programs), *Account.of(programs, attempts).facts()]
+    sheets = [ladder_sheet(rungs, MOST_RUNGS), island_sheet(programs), refusal_sheet(attempts)]
+    return [
+        Text(f"{settings_line(archive)}\n", style="bold"),
+        _facts(facts),
+        Text("\nBest so far over the generations, as a share of the optimum\n", style="bold"),
+        Chart(programs, rungs),
+        _legend(),
+        *(_table(sheet) for sheet in sheets if sheet.rows),
+    ]
+
+
+def program_page(archive: Archive, number: int) -> list[RenderableType]:
+    """Draw a program: where it comes from, the verdict on it, and what it changes.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no program of that number.
+    """
+    programs = best_first(archive.programs())
+    program = find_program(programs, number)
+    verdict = program.verdict
+    parts: list[RenderableType] = [
+        Text(str(_words(mention(program))), style="bold"),
+        Text(f"{one_line(program.description, LONGEST_DESCRIPTION)}\n"),
+        _facts(story(program, programs, archive.attempts())),
+        *map(_table, verdict_sheets(verdict)),
+    ]
+    if traceback := first_traceback(verdict):
+        parts.append(Text(f"{visible(traceback)}\n", style=FAILED))
+    walls = ", ".join(map(one_line, verdict.walls))
+    return [*parts, Text(f"walls: {walls or 'none'}\n"), _changes(programs, program)]
+
+
+def lineage_tree(programs: Collection[Program], number: int | None = None) -> Tree:
+    """Draw who comes from whom: what is drawn below a program, further in, comes from it.
+
+    By default these are all lines that lead to a program of the ladder. For the number of a
+    program they are the line that leads to it, and those to descendants that are better. All
+    other programs are counted.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no program of that number.
+    """
+    tree = Tree("lineage", hide_root=True)
+    for line in lineage(programs, number):
+        _grow(tree, line, number)
+    return tree
+
+
+def _grow(tree: Tree, line: Line, focus: int | None) -> None:
+    """Draw a line below its first program, so that a long one needs no more width."""
+    trunk: Tree | None = None
+    for step in line:
+        if step.skipped:
+            (trunk or tree).add(Text(step.gap, OTHER))
+        node = (trunk or tree).add(_step(step, focus))
+        for branch in step.branches:
+            _grow(node, branch, focus)
+        trunk = trunk or node
+
+
+def _step(step: Step, focus: int | None) -> Text:
+    program = step.program
+    text = _words(mention(program))
+    text.stylize("bold" if step.improves else "")
+    text.append(f"  {figure(program.verdict.score, 4)}  {figure(program.verdict.fitness, 6)}")
+    if program.parents:
+        text.append(f"  from {_words(numbers(program.parents))}", OTHER)
+    text.append(f"  {step.rest}" if step.others else "", OTHER)
+    return text.append("  ◀" if program.number == focus else "", BEST)
+
+
+def _facts(facts: Iterable[Fact]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style=OTHER, no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, told in facts:
+        table.add_row(Text(name), _words(told))
+    return table
+
+
+def _legend() -> Text:
+    return Text.assemble(
+        ("─", BEST),
+        " best so far   ",
+        ("·", OTHER),
+        " program   ",
+        ("x", FAILED),
+        " with failed cases   ",
+        ("┈", OPTIMUM),
+        " optimum; each mark up is ten times closer to it\n",
+    )
+
+
+def _table(sheet: Sheet) -> Group:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in sheet.headings:
+        if heading in sheet.words:
+            table.add_column(heading, overflow="fold")
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
+    for row in sheet.rows:
+        table.add_row(*map(_words, row))
+    return Group(Text(sheet.title, style="bold"), table)
+
+
+def _words(cell: Cell) -> Text:
+    told = cell if isinstance(cell, str) else " and ".join(named.text for named in cell)
+    return Text(one_line(told))
+
+
+def _changes(programs: Sequence[Program], program: Program) -> Text:
+    found = changes(programs, program)
+    if found is None:
+        lines = len(program.source.splitlines())
+        return Text(f"No parent to compare with; the program has {lines} lines")
+    text = Text().append(found.title, "bold")
+    for line in found.lines:
+        text.append(f"\n{line}", DIFF_STYLES.get(line[0], ""))
+    return text

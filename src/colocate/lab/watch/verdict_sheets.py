@@ -1,0 +1,67 @@
+"""A verdict, in figures."""
+
+from colocate.arena.verdict import CaseVerdict, ProgramVerdict
+from colocate.lab.watch.sheet import Sheet, figure, words
+
+MOST_CASES = 5
+LONGEST_TRACEBACK = 1_500
+"""In letters, counted from its end, where the fault is named."""
+
+
+def verdict_sheets(verdict: ProgramVerdict) -> list[Sheet]:
+    """Return the figures of a verdict, and its worst cases and failures if it has any."""
+    sheets = (_figures(verdict), _worst_cases(verdict), _failures(verdict))
+    return [sheet for sheet in sheets if sheet.rows]
+
+
+def first_traceback(verdict: ProgramVerdict) -> str:
+    """Return the end of the first traceback, if there is one."""
+    found = (result.traceback for result in _results(verdict) if result.traceback)
+    return next(found, "")[-LONGEST_TRACEBACK:]
+
+
+def _figures(verdict: ProgramVerdict) -> Sheet:
+    rows = tuple(
+        (
+            name,
+            figure(tally.score, 4),
+            figure(tally.ratio, 6),
+            f"{tally.valid_cases} of {tally.cases}",
+            tally.worst.case,
+            figure(tally.worst.ratio, 4),
+            f"{tally.seconds:.3g} s",
+        )
+        for name, tally in ((verdict.suite, verdict.public), ("hidden", verdict.hidden))
+    )
+    headings = ("cases", "score", "ratio", "valid", "worst case", "its ratio", "time")
+    again = "" if verdict.steady else ", which differ; this is the worst"
+    runs = f"{verdict.runs} run{'s' if verdict.runs > 1 else ''}{again}"
+    return Sheet(f"The verdict, after {runs}", headings, rows, words("cases", "worst case"))
+
+
+def _worst_cases(verdict: ProgramVerdict) -> Sheet:
+    short = [result for result in _results(verdict) if result.valid and result.ratio < 1]
+    rows = tuple(
+        (
+            result.case,
+            figure(result.pressure, 6),
+            figure(result.optimum, 6),
+            figure(result.ratio, 6),
+        )
+        for result in sorted(short, key=lambda result: result.ratio)[:MOST_CASES]
+    )
+    headings = ("case", "pressure", "optimum", "ratio")
+    shown = f"the worst {len(rows)} of {len(short)}"
+    return Sheet(f"Valid, but above the optimum: {shown}", headings, rows, words("case"))
+
+
+def _failures(verdict: ProgramVerdict) -> Sheet:
+    failed = [result for result in _results(verdict) if not result.valid]
+    rows = tuple((result.case, result.reason) for result in failed[:MOST_CASES])
+    shown = f"{len(rows)} of {len(failed)}"
+    headings = ("case", "why it failed")
+    return Sheet(f"Failed cases: {shown}", headings, rows, words(*headings))
+
+
+def _results(verdict: ProgramVerdict) -> tuple[CaseVerdict, ...]:
+    return verdict.public.results + verdict.hidden.results

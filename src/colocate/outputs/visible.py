@@ -1,0 +1,28 @@
+"""Names, sources and messages of unknown origin, made fit to be looked at."""
+
+LONGEST_NAME = 80
+LONGEST_SENTENCE = 300
+LONGEST_DESCRIPTION = 2_000
+"""In letters, as the others are."""
+
+
+def visible(text: str) -> str:
+    r"""Return a text with every letter that cannot be seen as an escape, such as `\x1b`.
+
+    As they are, such letters move the cursor, colour a terminal or turn a line around.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() or letter in "\t\n" else _escape(letter) for letter in text
+    )
+
+
+def one_line(text: str, most: int = LONGEST_SENTENCE) -> str:
+    """Return a text on one line, cut where it is longer than `most` letters."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")

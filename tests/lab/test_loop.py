@@ -1,0 +1,314 @@
+import random
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from time import sleep
+
+import pytest
+
+from colocate import load_suite
+from colocate.arena.question import Question
+from colocate.errors import ArchiveError, InputError, ProposerError
+from colocate.lab.archive import Archive
+from colocate.lab.asking import CUT_OFF
+from colocate.lab.loop import Lab
+from colocate.lab.population import Population, best_first
+from colocate.lab.proposal import Answer, Kind, Program
+from colocate.lab.proposers.replay import Replay
+from colocate.lab.settings import Budget, Settings
+from tests.lab.toy import (
+    CONTEST,
+    ToyEvaluation,
+    ToyProposer,
+    content,
+    lab,
+    make,
+    quality_of,
+    source,
+    verdict,
+)
+
+SETTINGS = Settings(suite="toy", seed=1, proposals=3, review=5)
+
+
+def quiet(generation, best):
+    pass
+
+
+def grown(path, settings=SETTINGS, generations=6, **parts):
+    archive = make(path, settings)
+    reason = lab(archive, settings, **parts).run(Budget(generations=generations), quiet)
+    return archive, reason
+
+
+def test_it_climbs_and_keeps_all_it_did(tmp_path):
+    archive, reason = grown(tmp_path / "lab.db")
+    programs = archive.programs()
+    assert reason == "the budget of 6 generations is spent"
+    assert best_first(programs)[0].verdict.fitness > 0.9
+    assert [p.number for p in programs] == sorted({p.number for p in programs})
+    by_number = {p.number: p for p in programs}
+    for program in programs[1:]:
+        assert program.generation == (program.number - 1) // 3 + 1
+        assert program.island == (program.number - 1) % 3 % 2
+        assert by_number[program.parents[0]].generation < program.generation
+    assert {a.number for a in archive.attempts()} == set(range(1, 19))
+    assert any("no change" in a.refusal or a.refusal for a in archive.attempts())
+
+
+def test_the_same_seed_makes_the_same_archive_with_any_number_of_askers(tmp_path):
+    first, _ = grown(tmp_path / "a.db")
+    second, _ = grown(tmp_path / "b.db", askers=3)
+    other, _ = grown(tmp_path / "c.db", replace(SETTINGS, seed=2))
+    assert content(first) == content(second)
+    assert content(first) != content(other)
+
+
+def test_a_run_that_stopped_goes_on_as_if_it_had_not(tmp_path):
+    whole, _ = grown(tmp_path / "whole.db")
+    parts, _ = grown(tmp_path / "parts.db", generations=2)
+    parts.close()
+    evaluation = ToyEvaluation()
+    with Archive.open(tmp_path / "parts.db", writing=True) as again:
+        lab(again, SETTINGS, evaluation=evaluation).run(Budget(generations=6), quiet)
+        assert content(again) == content(whole)
+    known = {quality_of(p.source) for p in whole.programs() if p.generation <= 2}
+    assert all(quality not in known for quality, runs in evaluation.judged if runs == 1)
+
+
+def test_recorded_answers_make_the_same_programs(tmp_path):
+    old, _ = grown(tmp_path / "old.db")
+    record = Replay(attempt.answer for attempt in old.attempts())
+    new, _ = grown(tmp_path / "new.db", proposer=record)
+    assert content(new) == content(old)
+
+
+def test_twenty_kills_lose_nothing_that_was_written(tmp_path):
+    path = tmp_path / "lab.db"
+    settings = replace(SETTINGS, proposals=2)
+    make(path, settings).close()
+    chance = random.Random(5)
+    before: list[tuple[int, str]] = []
+    kills = last = 0
+    while kills < 20 or last < 4:
+        kills += 1
+        assert kills < 200
+        command = [sys.executable, "-m", "tests.lab.killed_run", str(path), "1000"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path.cwd()) as process:
+            assert process.stdout.readline() == b"begun\n"
+            sleep(chance.uniform(0.0, 0.3))
+            process.send_signal(signal.SIGKILL)
+        with Archive.open(path) as archive:
+            programs = archive.programs()
+        assert [(p.number, p.source) for p in programs][: len(before)] == before
+        last = programs[-1].generation
+        before = [(p.number, p.source) for p in programs if p.generation < last]
+    with Archive.open(path, writing=True) as archive:
+        lab(archive, settings).run(Budget(generations=last + 1), quiet)
+        whole, _ = grown(tmp_path / "whole.db", settings, last + 1)
+        assert content(archive) == content(whole)
+
+
+def test_one_writer_at_a_time_and_any_number_of_readers(tmp_path):
+    archive, _ = grown(tmp_path / "lab.db", generations=1)
+    with pytest.raises(ArchiveError, match="another run is writing"):
+        Archive.open(archive.path, writing=True)
+    with Archive.open(archive.path) as reader:
+        assert reader.programs() == archive.programs()
+        with pytest.raises(ArchiveError, match="readonly"):
+            reader.add_review(1, {})
+    archive.close()
+    Archive.open(archive.path, writing=True).close()
+
+
+def test_what_is_no_archive_is_said_to_be_none(tmp_path):
+    with pytest.raises(ArchiveError, match="colocate lab init"):
+        Archive.open(tmp_path / "lab.db")
+    (tmp_path / "lab.db").write_bytes(b"something else" * 100)
+    with pytest.raises(ArchiveError, match="not a database"):
+        Archive.open(tmp_path / "lab.db")
+    with pytest.raises(ArchiveError, match="is there already"):
+        make(tmp_path / "lab.db", SETTINGS)
+
+
+def test_a_changed_contest_judges_everything_again(tmp_path):
+    archive, _ = grown(tmp_path / "lab.db", generations=2)
+    count = len(archive.programs())
+    problem_of_another_suite = replace(CONTEST, public=(_question(),))
+    evaluation = ToyEvaluation()
+    search = Lab(archive, SETTINGS, problem_of_another_suite, evaluation, ToyProposer())
+    search.run(Budget(generations=0), quiet)
+    assert len([runs for _, runs in evaluation.judged if runs == 1]) == count
+    assert archive.judged_otherwise(problem_of_another_suite.digest) == []
+
+
+def _question() -> Question:
+    return Question("adrs-00", load_suite("adrs").cases[0].problem, 1.0, 1.0, 0)
+
+
+def test_the_leader_has_had_three_runs(tmp_path):
+    archive, _ = grown(tmp_path / "lab.db")
+    assert best_first(archive.programs())[0].verdict.runs == 3
+
+
+class Erratic(ToyEvaluation):
+    """Programs do well once, and worse when they are run again."""
+
+    def judge(self, sources, contest, runs):
+        for place, judged in super().judge(sources, contest, runs):
+            worse = verdict(0.4, runs) if runs > 1 else judged
+            yield place, worse
+
+
+def test_who_is_only_lucky_does_not_lead(tmp_path):
+    archive, _ = grown(tmp_path / "lab.db", generations=2, evaluation=Erratic())
+    assert best_first(archive.programs())[0].verdict.fitness == 0.4
+
+
+class Scripted:
+    """Says the same in every generation."""
+
+    def __init__(self, *texts, cut_off=False, error=""):
+        self.texts, self.cut_off, self.error, self.requests = texts, cut_off, error, []
+
+    def propose(self, request):
+        self.requests.append(request)
+        if self.error:
+            raise ProposerError(self.error)
+        return Answer(
+            self.texts[(len(self.requests) - 1) % len(self.texts)], "it", cut_off=self.cut_off
+        )
+
+
+REWRITE = f"<CODE>\n{source(0.7)}</CODE>\n"
+
+
+def test_a_refusal_is_shown_to_the_proposer(tmp_path):
+    proposer = Scripted("nothing", "still nothing", REWRITE)
+    settings = replace(SETTINGS, proposals=1)
+    archive, _ = grown(tmp_path / "lab.db", settings, 1, proposer=proposer)
+    first, second, third = proposer.requests
+    refusals = [a.refusal for a in archive.attempts()]
+    assert first.refusal == ""
+    assert [second.refusal, third.refusal] == refusals[:2]
+    assert refusals[2] == ""
+    assert len(archive.programs()) == 2
+
+
+def test_cut_off_answers_are_never_taken(tmp_path):
+    archive, _ = grown(tmp_path / "lab.db", generations=1, proposer=Scripted(REWRITE, cut_off=True))
+    assert len(archive.programs()) == 1
+    assert {a.refusal for a in archive.attempts()} == {CUT_OFF}
+
+
+def test_a_program_that_is_there_already_is_refused(tmp_path):
+    archive, _ = grown(tmp_path / "lab.db", generations=3, proposer=Scripted(REWRITE))
+    assert [p.number for p in archive.programs()] == [0, 1]
+    refusals = {a.number: a.refusal for a in archive.attempts()}
+    assert refusals[2] == "program 1 of the same generation is the same"
+    later = " ".join(refusals[number] for number in range(4, 10))
+    assert "program 1 is the same, but for its comments" in later
+    assert "the child does the same as its parent" in later
+
+
+def test_a_proposer_that_never_answers_ends_the_run_and_leaves_no_trace(tmp_path):
+    archive = make(tmp_path / "lab.db", SETTINGS)
+    with pytest.raises(ProposerError, match="the server is down"):
+        lab(archive, SETTINGS, Scripted(error="the server is down")).run(Budget(3), quiet)
+    assert archive.attempts() == []
+
+
+@pytest.mark.parametrize(
+    ("budget", "word"),
+    [
+        (Budget(proposals=4), "4 proposals"),
+        (Budget(tokens=60), "60 tokens"),
+        (Budget(cost=0.05), "0.05 cost"),
+        (Budget(seconds=0.0), "0 seconds"),
+    ],
+)
+def test_every_budget_ends_a_run(tmp_path, budget, word):
+    archive = make(tmp_path / "lab.db", SETTINGS)
+    assert lab(archive, SETTINGS).run(budget, quiet) == f"the budget of {word} is spent"
+
+
+def test_the_optimum_ends_a_run(tmp_path):
+    proposer = Scripted(f"<CODE>\n{source(1.0)}</CODE>\n")
+    _, reason = grown(tmp_path / "lab.db", generations=9, proposer=proposer)
+    assert reason == "the proven optimum is reached on every case of the suite"
+
+
+class Learner(ToyProposer):
+    def __init__(self):
+        super().__init__()
+        self.lessons = []
+
+    def learn(self, rewards):
+        self.lessons.append(list(rewards))
+
+
+def test_a_learning_proposer_is_told_all_rewards_so_far(tmp_path):
+    proposer = Learner()
+    archive, _ = grown(tmp_path / "lab.db", generations=3, proposer=proposer)
+    assert proposer.lessons[0] == []
+    fitness = {p.number: p.verdict.fitness for p in archive.programs()}
+    expected = [
+        ("toy", 0.0 if a.refusal else fitness[a.number] - fitness[a.parents[0]], a.answer.cost)
+        for a in archive.attempts()
+        if a.generation < 3
+    ]
+    assert proposer.lessons[2] == expected
+
+
+def test_reviews_steer_what_comes_after_them(tmp_path):
+    proposer = ToyProposer()
+    archive, _ = grown(tmp_path / "lab.db", proposer=proposer)
+    counts = [count for count, _ in archive.reviews()]
+    assert counts
+    assert all(count % 5 == 0 for count in counts)
+    first = archive.reviews()[0][1]
+    steered = [r for r in proposer.requests if r.recommendations]
+    assert steered
+    assert list(steered[0].recommendations) == list(first["recommendations"])
+
+
+def program(number, fitness, island=0, generation=1, parents=(0,)):
+    text = source(fitness)
+    return Program(number, "p", "", text, verdict(fitness), parents, generation, island)
+
+
+def test_the_best_of_an_island_moves_to_the_next_at_every_migration():
+    settings = Settings(suite="toy", islands=2, migration=3)
+    programs = [
+        program(0, 0.5, generation=0, parents=()),
+        program(1, 0.6, island=0),
+        program(2, 0.7, island=1),
+        program(5, 0.9, island=0, generation=4),
+    ]
+    population = Population(programs, settings)
+    assert [p.number for p in population.members(1, generation=3)] == [2, 0]
+    assert [p.number for p in population.members(1, generation=4)] == [2, 1, 0]
+    assert [p.number for p in population.members(1, generation=7)] == [5, 2, 1, 0]
+
+
+def test_better_programs_are_parents_more_often():
+    programs = [program(0, 0.5, generation=0, parents=()), program(1, 0.9), program(2, 0.6)]
+    settings = Settings(suite="toy", islands=1)
+    requests = [
+        Population(programs, replace(settings, seed=seed)).request(2, 0, ()) for seed in range(300)
+    ]
+    count = [sum(r.parent.number == n for r in requests) for n in range(3)]
+    assert count[1] > count[2] > count[0] > 0
+    assert {r.kind for r in requests} == set(Kind)
+    assert all(r.parent not in r.inspirations for r in requests)
+    alone = Population(programs[:1], settings).request(1, 0, ())
+    assert alone.inspirations == ()
+    assert alone.kind is not Kind.CROSSING
+
+
+@pytest.mark.parametrize("field", ["islands", "proposals", "migration", "attempts", "review"])
+def test_settings_must_make_sense(field):
+    with pytest.raises(InputError, match=f"{field}=0"):
+        Settings(**{field: 0})

@@ -1,0 +1,89 @@
+"""A lab without sandboxes and models: a program's fitness is the number that it contains."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from time import sleep
+
+from colocate.arena.contest import Contest
+from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
+from colocate.lab.archive import Archive
+from colocate.lab.loop import Lab
+from colocate.lab.proposal import Answer, Program, Request
+from colocate.lab.settings import Settings
+
+CONTEST = Contest("toy", (), ())
+
+
+def source(quality: float) -> str:
+    return (
+        "# EVOLVE-BLOCK-START\n"
+        "def compute_model_placement(gpu_num, models):\n"
+        f"    return {quality!r}\n"
+        "# EVOLVE-BLOCK-END\n"
+    )
+
+
+def quality_of(text: str) -> float:
+    return float(re.search(r"return ([0-9.e-]+)", text)[1])
+
+
+def verdict(quality: float, runs: int = 1) -> ProgramVerdict:
+    """A verdict with one public and one hidden case of this ratio; the optimum is 1."""
+    result = CaseVerdict("toy-00", 1 / quality, 1.0)
+    return ProgramVerdict("toy", Tally((result,)), Tally((result,)), ("none",), runs)
+
+
+class ToyEvaluation:
+    """Reads the quality; counts what it judged."""
+
+    def __init__(self, pause: float = 0.0) -> None:
+        self.judged: list[tuple[float, int]] = []
+        self._pause = pause
+
+    def judge(
+        self, sources: Sequence[str], contest: Contest, runs: int
+    ) -> Iterator[tuple[int, ProgramVerdict]]:
+        for place in reversed(range(len(sources))):
+            sleep(self._pause)
+            self.judged.append((quality_of(sources[place]), runs))
+            yield place, verdict(quality_of(sources[place]), runs)
+
+
+class ToyProposer:
+    """Moves halfway to 1 and a little further at random; every third answer is nonsense."""
+
+    def __init__(self, pause: float = 0.0) -> None:
+        self.requests: list[Request] = []
+        self._pause = pause
+
+    def propose(self, request: Request) -> Answer:
+        sleep(self._pause)
+        self.requests.append(request)
+        if request.seed % 3 == 0 and not request.refusal:
+            return Answer("I would rather not.", "toy", 10, 5, 0.01)
+        quality = quality_of(request.parent.source)
+        better = round(quality + (1 - quality) * (request.seed % 1000) / 2000, 6)
+        text = f"<NAME>\nto {better}\n</NAME>\n<CODE>\n{source(better)}</CODE>\n"
+        return Answer(text, "toy", 10, 20, 0.02)
+
+
+def make(path, settings: Settings) -> Archive:
+    start = Program(0, "start", "", source(0.5), verdict(0.5))
+    return Archive.create(path, asdict(settings), start, CONTEST.digest)
+
+
+def lab(archive: Archive, settings: Settings, proposer=None, evaluation=None, askers=1) -> Lab:
+    return Lab(
+        archive,
+        settings,
+        CONTEST,
+        evaluation or ToyEvaluation(),
+        proposer or ToyProposer(),
+        askers,
+    )
+
+
+def content(archive: Archive) -> tuple[object, ...]:
+    """All that a lab holds."""
+    return archive.programs(), archive.attempts(), archive.reviews()
