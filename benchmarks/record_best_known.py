@@ -1,11 +1,14 @@
 """Look for better values and bounds on the suites and merge them into the best known.
 
 Usage: python benchmarks/record_best_known.py SECONDS SUITE [SUITE ...]
+
+A name that ends in -hidden stands for the hidden cases of a suite.
 """
 
 import sys
 
 from colocate.arena.best_known import Record, read_best_known, write_best_known
+from colocate.arena.contest import HIDDEN, hidden_suite
 from colocate.arena.suites import Case, load_suite
 from colocate.solver.solve import solve
 
@@ -16,7 +19,8 @@ BELOW = 1 - 1e-9
 def main() -> None:
     seconds = float(sys.argv[1])
     for name in sys.argv[2:]:
-        suite = load_suite(name)
+        hidden = name.endswith(HIDDEN)
+        suite = hidden_suite(name.removesuffix(HIDDEN)) if hidden else load_suite(name)
         known = read_best_known(suite)
         for case in suite.cases:
             record = _improved(case, known.get(case.name), seconds)

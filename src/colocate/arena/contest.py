@@ -15,20 +15,22 @@ from queue import SimpleQueue
 from numpy.random import default_rng
 
 from colocate.arena.best_known import read_best_known
+from colocate.arena.enclosure import Enclosure, find_packages
 from colocate.arena.question import Question
-from colocate.arena.sandbox import Enclosure, Limits, Sandbox
-from colocate.arena.suites import Suite, load_suite, unseen_problems
+from colocate.arena.sandbox import Limits, Sandbox
+from colocate.arena.suites import Case, Suite, load_suite, unseen_problems
 from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
 from colocate.errors import InputError
 from colocate.problem.problem import Problem
-from colocate.solver.solve import solve
 
 RULES = 1
 """The number of these rules: verdicts by other ones cannot be compared."""
+HIDDEN = "-hidden"
+"""What is added to the name of a suite for its hidden cases."""
 HIDDEN_SEED = 20_260
 HIDDEN_CASES = 25
 MOST_HIDDEN_MODELS = 100
-"""Hidden cases end before the first that is larger: their optimum is computed on the spot."""
+"""Hidden cases end before the first that is larger: programs take long on them."""
 MOST_TIMEOUTS = 3
 """After so many, the rest is not run: a program that hangs would hold up all others."""
 RUNS_OF_THE_BEST = 3
@@ -51,9 +53,9 @@ class Contest:
 
     @property
     def digest(self) -> str:
-        """A short hash over rules and questions: two verdicts compare if it is the same."""
-        parts = [str(RULES), *(question.problem.digest for question in self.questions)]
-        return sha256("".join(parts).encode()).hexdigest()[:16]
+        """A short hash over rules, questions and optimum: verdicts with the same one compare."""
+        parts = [f"{question.problem.digest}{question.optimum!r}" for question in self.questions]
+        return sha256("".join([str(RULES), *parts]).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,11 @@ class Referee:
     allow: tuple[str, ...] = ()
     enclosure: Enclosure | None = None
     workers: int = 1
+
+    def __post_init__(self) -> None:
+        find_packages(self.allow)
+        if self.workers < 1:
+            raise InputError(f"workers={self.workers!r}, must be >= 1")
 
     def judge(
         self,
@@ -186,20 +193,29 @@ def _public_questions(suite: Suite) -> Iterator[Question]:
         yield Question(case.name, renamed, record.value, record.bound, number)
 
 
-def _hidden_questions(suite: str) -> Iterator[Question]:
+def hidden_suite(suite: str) -> Suite:
+    """Return problems like those of a suite, from another seed, in random order, names shuffled."""
     rng = default_rng(HIDDEN_SEED)
     problems = takewhile(
         lambda problem: len(problem.models) <= MOST_HIDDEN_MODELS,
         unseen_problems(suite, HIDDEN_SEED),
     )
+    cases = []
     for number, problem in enumerate(islice(problems, HIDDEN_CASES)):
         count = len(problem.models)
         order = rng.permutation(count).tolist()
         shuffled = Problem(problem.gpus, tuple(problem.models[place] for place in order))
         names = [f"model_{place}" for place in rng.permutation(count).tolist()]
-        renamed = _renamed(shuffled, names)
-        plan = solve(renamed)
-        yield Question(f"hidden-{number:02d}", renamed, plan.pressure, plan.bound, number)
+        cases.append(Case(f"hidden-{number:02d}", _renamed(shuffled, names)))
+    return Suite(f"{suite}{HIDDEN}", f"never seen, like {suite}", tuple(cases))
+
+
+def _hidden_questions(suite: str) -> Iterator[Question]:
+    hidden = hidden_suite(suite)
+    known = read_best_known(hidden)
+    for number, case in enumerate(hidden.cases):
+        record = known[case.name]
+        yield Question(case.name, case.problem, record.value, record.bound, number)
 
 
 def _renamed(problem: Problem, names: Sequence[str]) -> Problem:

@@ -26,17 +26,18 @@ class Entry:
 def read_program(path: Path) -> str:
     """Return the source of a program."""
     try:
-        source = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8-sig") as file:
+            source = file.read(MOST_CHARACTERS + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+        raise InputError(f"{path}: cannot be read as a program: {error}") from error
     if len(source) > MOST_CHARACTERS:
-        raise InputError(f"{path}: {len(source)} characters, must be at most {MOST_CHARACTERS}")
+        raise InputError(f"{path}: too long, must have at most {MOST_CHARACTERS} characters")
     return source
 
 
 def find_programs(folder: Path) -> list[Path]:
     """Return the programs of a run, `gen_*/main.py`, in the order of their numbers."""
-    found = sorted(folder.glob(LAYOUT), key=_place)
+    found = sorted(filter(Path.is_file, folder.glob(LAYOUT)), key=_place)
     if not found:
         raise InputError(f"{folder}: holds no {LAYOUT}, must hold the programs of a run")
     return found
@@ -62,7 +63,7 @@ def judge_all(
 
     with ThreadPoolExecutor(workers) as pool:
         entries = sorted(pool.map(judged, programs), key=_rank)
-    while entries[0].verdict.runs < RUNS_OF_THE_BEST:
+    while entries and entries[0].verdict.runs < RUNS_OF_THE_BEST:
         again = referee.judge(entries[0].source, contest, runs=RUNS_OF_THE_BEST)
         entries = sorted([replace(entries[0], verdict=again), *entries[1:]], key=_rank)
     return entries

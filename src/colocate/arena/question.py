@@ -2,18 +2,22 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from signal import SIGXCPU, Signals
+from signal import SIGKILL, SIGXCPU, Signals
 from typing import Any
 
-from colocate.arena.sandbox import Reply
+from colocate.arena.sandbox import LONGEST_ANSWER, Reply
 from colocate.arena.verdict import SAME, CaseVerdict, Failure
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
 
 MOST_NAMES = 3
 """Names that a sentence lists before it only counts."""
+LONGEST_NAME = 80
+LONGEST_REASON = 300
+LONGEST_TRACEBACK = 4000
 
 
 @dataclass(frozen=True)
@@ -43,16 +47,16 @@ class Question:
             float("inf"),
             self.optimum,
             failure=failure,
-            reason=f"{failure.value}: {reason}",
-            traceback=traceback,
+            reason=_harmless(f"{failure.value}: {reason}"[:LONGEST_REASON]),
+            traceback=_harmless(traceback[-LONGEST_TRACEBACK:], kept="\n\t"),
         )
 
     def judged(self, reply: Reply, limit: float) -> CaseVerdict:
         """Return the verdict on what came back within a limit of seconds."""
-        if reply.late:
-            return self.failed(Failure.TIMEOUT, f"no answer within {limit:g} s")
-        if not reply.text:
-            return self._silent(reply.code, limit)
+        if fault := _beyond_limits(reply, limit):
+            return self.failed(*fault)
+        if reply.code != 0 or not reply.text:
+            return self._broken_off(reply.code)
         try:
             answer = json.loads(reply.text)
         except (ValueError, RecursionError):
@@ -60,34 +64,38 @@ class Question:
         return self._said(answer if isinstance(answer, dict) else {})
 
     def _said(self, answer: dict[str, Any]) -> CaseVerdict:
-        if isinstance(answer.get("error"), str):
-            trace = str(answer.get("traceback", ""))
-            return self.failed(Failure.CRASH, _first_line(answer["error"]), trace)
-        if "exit" in answer:
-            return self.failed(Failure.EXIT, f"it ended itself, saying {answer['exit']!r}")
+        words = {key: text for key, text in answer.items() if isinstance(text, str)}
+        if "error" in words:
+            lines = filter(str.strip, words["error"].splitlines())
+            reason = next(lines, "an error without a word")
+            return self.failed(Failure.CRASH, reason, words.get("traceback", ""))
+        if "exit" in words:
+            return self.failed(Failure.EXIT, f"it ended itself, saying {words['exit']}")
+        if "returned" in words:
+            reason = f"it returned {words['returned']}, must return a dict of GPUs to models"
+            return self.failed(Failure.NO_ANSWER, reason)
         if not _is_placement(answer.get("placement")):
             return self.failed(Failure.NO_ANSWER, "what came back is no placement")
         return self._placed(answer["placement"])
 
-    def _silent(self, code: int | None, limit: float) -> CaseVerdict:
+    def _broken_off(self, code: int | None) -> CaseVerdict:
         if code is None:
-            return self.failed(Failure.CRASH, "it took its sandbox down, or answered without end")
-        if code == -SIGXCPU:
-            return self.failed(Failure.TIMEOUT, f"more than {limit:g} s of processor time")
+            return self.failed(Failure.CRASH, "it took its sandbox down")
         if code < 0:
-            return self.failed(Failure.CRASH, f"killed by {Signals(-code).name}")
-        return self.failed(Failure.EXIT, f"it ended itself with code {code} before it answered")
+            names = {signal.value: signal.name for signal in Signals}
+            return self.failed(Failure.CRASH, f"killed by {names.get(-code, f'signal {-code}')}")
+        return self.failed(Failure.EXIT, f"it ended itself with code {code} instead of an answer")
 
-    def _placed(self, placement: list[tuple[object, list[str]]]) -> CaseVerdict:
+    def _placed(self, placement: list[tuple[int | str, list[str]]]) -> CaseVerdict:
         gpus = range(len(self.problem.gpus))
-        strange = [key for key, names in placement if not _is_index(key, gpus) and names]
+        strange = [key for key, names in placement if key not in gpus and names]
         if strange:
-            reason = f"there is no GPU {_listed(strange)}, they are 0 to {len(gpus) - 1}"
+            reason = f"there is no GPU {_listed(strange, str)}, they are 0 to {len(gpus) - 1}"
             return self.failed(Failure.UNKNOWN_GPU, reason)
         where = [(name, key) for key, names in placement for name in names]
         if fault := self._fault_of_names(Counter(name for name, _ in where)):
             return self.failed(*fault)
-        homes = {name: (self.problem.gpus[int(str(key))].name,) for name, key in where}
+        homes = {name: (self.problem.gpus[int(key)].name,) for name, key in where}
         verdict = verify(self.problem, homes)
         if not verdict.valid:
             return self.failed(Failure.OVERFILLED, verdict.faults[0])
@@ -100,7 +108,8 @@ class Question:
 
     def _fault_of_names(self, count: Counter[str]) -> tuple[Failure, str] | None:
         names = [model.name for model in self.problem.models]
-        unknown = [name for name in count if name not in set(names)]
+        known = set(names)
+        unknown = [name for name in count if name not in known]
         missing = [name for name in names if name not in count]
         repeated = [name for name in names if count[name] > 1]
         if unknown:
@@ -112,6 +121,18 @@ class Question:
         return None
 
 
+def _beyond_limits(reply: Reply, limit: float) -> tuple[Failure, str] | None:
+    if reply.late:
+        return Failure.TIMEOUT, f"no answer within {limit:g} s"
+    if reply.code in (-SIGXCPU, -SIGKILL) and reply.cpu_seconds >= limit:
+        return Failure.TIMEOUT, f"more than {limit:g} s of processor time"
+    if reply.overfull:
+        return Failure.CRASH, "it put more into its folder than it may"
+    if len(reply.text) > LONGEST_ANSWER:
+        return Failure.NO_ANSWER, f"what came back is longer than {LONGEST_ANSWER} bytes"
+    return None
+
+
 def _plain(figure: float | None) -> float | int | None:
     """Return a whole number as such: the public benchmark passes whole numbers."""
     return int(figure) if figure is not None and figure == int(figure) else figure
@@ -121,20 +142,19 @@ def _is_placement(answer: object) -> bool:
     return isinstance(answer, list) and all(
         isinstance(pair, list)
         and len(pair) == 2
+        and isinstance(pair[0], int | str)
+        and not isinstance(pair[0], bool)
         and isinstance(pair[1], list)
         and all(isinstance(name, str) for name in pair[1])
         for pair in answer
     )
 
 
-def _is_index(key: object, gpus: range) -> bool:
-    return isinstance(key, int) and key in gpus
-
-
-def _listed(things: list[Any]) -> str:
-    some = ", ".join(repr(thing)[:80] for thing in things[:MOST_NAMES])
+def _listed(things: Sequence[int | str], shown: Callable[[object], str] = repr) -> str:
+    some = ", ".join(shown(thing)[:LONGEST_NAME] for thing in things[:MOST_NAMES])
     return some if len(things) <= MOST_NAMES else f"{some} and {len(things) - MOST_NAMES} more"
 
 
-def _first_line(text: str) -> str:
-    return text.splitlines()[0][:300] if text.strip() else "an error without a word"
+def _harmless(text: str, kept: str = "") -> str:
+    """Return text that a terminal shows and does not obey, and that any file takes."""
+    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)

@@ -124,9 +124,9 @@ class Tally:
         return sum(result.cpu_seconds for result in self.results)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON, figures first."""
+        """Return plain data for JSON, figures first; an infinite score is None."""
         return {
-            "score": self.score,
+            "score": self.score if isfinite(self.score) else None,
             "ratio": self.ratio,
             "valid_cases": self.valid_cases,
             "cases": self.cases,

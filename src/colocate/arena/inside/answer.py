@@ -5,12 +5,16 @@ import os
 import random
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 FUNCTION = "compute_model_placement"
 LONGEST_TRACEBACK = 4000
+MOST_FRAMES = 30
+"""The last ones that a traceback tells; there may be a million."""
+LONGEST_KEY = 100
 
 
 @dataclass
@@ -32,36 +36,62 @@ def answer(request: int, reply: int) -> None:
     with os.fdopen(request, "rb") as file:
         file.seek(0)
         question = json.load(file)
-    try:
-        outcome: dict[str, Any] = {"placement": _placement(question)}
-    except SystemExit as end:
-        outcome = {"exit": str(end.code)}
-    except BaseException as error:
-        outcome = {"error": _sentence(error), "traceback": _trace(error)}
-    text = json.dumps(outcome).encode()
+    text = json.dumps(_outcome(question)).encode()
     while text:
         text = text[os.write(reply, text) :]
 
 
-def _placement(question: dict[str, Any]) -> list[tuple[Any, list[Any]]]:
-    _seed(question["seed"])
+def _outcome(question: dict[str, Any]) -> dict[str, Any]:
+    try:
+        _seed(question["seed"])
+        return _placement(_load(question["program"]), question)
+    except SystemExit as end:
+        code = end.code
+        return {"exit": _words(lambda: repr(code)[:LONGEST_KEY])}
+    except BaseException as error:
+        if isinstance(error, MemoryError):
+            traceback.clear_frames(error.__traceback__)  # they hold what filled the memory
+        return {"error": _sentence(error), "traceback": _trace(error)}
+
+
+def _load(source: str) -> Callable[..., Any]:
     program = ModuleType("program")
     program.__file__ = "main.py"
     sys.modules["program"] = program
-    exec(compile(question["program"], "main.py", "exec"), program.__dict__)
+    exec(compile(source, "main.py", "exec", dont_inherit=True), program.__dict__)
     if not hasattr(program, FUNCTION):
         raise NameError(f"the program defines no function {FUNCTION}")
+    return getattr(program, FUNCTION)  # type: ignore[no-any-return]
+
+
+def _placement(function: Callable[..., Any], question: dict[str, Any]) -> dict[str, Any]:
     models = [
         Model(name, size, rate, slo, number)
         for number, (name, size, rate, slo) in enumerate(question["models"])
     ]
-    placed = getattr(program, FUNCTION)(question["gpu_num"], models)
-    return [(_index(key), [_name(model) for model in group]) for key, group in placed.items()]
+    numbers = {number: number for number in range(question["gpu_num"])}
+    placed = function(question["gpu_num"], models)
+    if not hasattr(placed, "items"):
+        return {"returned": type(placed).__name__}
+    pairs = [
+        (_index(key, numbers), [_name(model) for model in group]) for key, group in placed.items()
+    ]
+    return {"placement": pairs}
 
 
 def _seed(seed: int) -> None:
     """Let a program that draws at random without a seed of its own draw the same every time."""
     random.seed(seed)
+    draw = random.Random(seed)
+    usual = random.Random.seed
+
+    def always_seeded(self: random.Random, a: Any = None, version: int = 2) -> None:
+        usual(self, draw.getrandbits(64) if a is None else a, version)
+
+    python: Any = random
+    python.Random.seed = always_seeded
+    python.seed = python._inst.seed
+    python._urandom = os.urandom = draw.randbytes
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random:
         numpy_random.seed(seed)
@@ -69,21 +99,20 @@ def _seed(seed: int) -> None:
         numpy_random.bit_generator.randbits = random.Random(seed).getrandbits
 
 
-def _index(key: Any) -> Any:
-    """Return the whole number that a key equals, or its text."""
-    try:
-        number = int(key)
-        return number if number == key else repr(key)
-    except (TypeError, ValueError, OverflowError):
-        return repr(key)
+def _index(key: Any, numbers: dict[int, int]) -> int | str:
+    """Return the number of the GPU that a key equals, of whatever type it is, or else its text."""
+    number = numbers.get(key)
+    return _words(lambda: repr(key)[:LONGEST_KEY]) if number is None else number
 
 
-def _name(model: Any) -> Any:
+def _name(model: Any) -> str:
     return model if isinstance(model, str) else str(model.model_name)
 
 
 def _sentence(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:LONGEST_TRACEBACK]
+    kind = type(error).__name__
+    words = _words(lambda: str(error)[:LONGEST_TRACEBACK])
+    return f"{kind}: {words}" if words else kind
 
 
 def _trace(error: BaseException) -> str:
@@ -91,5 +120,16 @@ def _trace(error: BaseException) -> str:
     inner = error.__traceback__
     while inner and inner.tb_frame.f_code.co_filename != "main.py":
         inner = inner.tb_next
-    lines = traceback.format_exception(type(error), error, inner or error.__traceback__)
-    return "".join(lines)[-LONGEST_TRACEBACK:]
+    shown = inner or error.__traceback__
+    lines = traceback.format_exception
+    return _words(
+        lambda: "".join(lines(type(error), error, shown, limit=-MOST_FRAMES))[-LONGEST_TRACEBACK:]
+    )
+
+
+def _words(tell: Callable[[], str]) -> str:
+    """Return what an object of the program says of itself; nothing if that fails as well."""
+    try:
+        return tell()
+    except BaseException:
+        return ""

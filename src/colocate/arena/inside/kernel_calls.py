@@ -2,10 +2,14 @@
 
 import ctypes
 import os
+import signal
+import struct
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
-PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 4, 22, 38
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+CAPABILITIES = struct.pack("Ii", 0x20080522, 0)
+"""The version of the kernel's interface, and this process."""
 
 
 def prctl(option: int, *arguments: int) -> None:
@@ -23,6 +27,12 @@ def call(number: int, *arguments: object) -> int:
     return int(result)
 
 
+def drop_capabilities() -> None:
+    """Give up what only the superuser may do: devices, limits, other people's files."""
+    if _LIBC.capset(CAPABILITIES, bytes(24)) != 0:
+        raise _error()
+
+
 def forbid_new_privileges() -> None:
     """Let no program that is started get more rights than this one: filters demand it."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
@@ -31,6 +41,11 @@ def forbid_new_privileges() -> None:
 def hide_memory() -> None:
     """Let no other process of this user look into this one, or change it."""
     prctl(PR_SET_DUMPABLE, 0)
+
+
+def die_with_parent() -> None:
+    """Let the kernel end this process when the one that forked it ends."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _error() -> OSError:

@@ -11,6 +11,8 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 TRUNCATE = 1 << 14
 READING = EXECUTE | READ_FILE | READ_DIR
+DEVICES_AND_SOCKETS = 1 << 6 | 1 << 9 | 1 << 11 | 1 << 15
+"""Rights that nothing gets: to make devices and sockets, and to steer devices."""
 FILES_ONLY = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE
 RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 """All rights that a version of the interface knows; a version without an entry added none."""
@@ -33,7 +35,7 @@ def enclose(readable: Iterable[str], writable: Iterable[str]) -> None:
     for path in readable:
         _allow(ruleset, path, READING)
     for path in writable:
-        _allow(ruleset, path, rights)
+        _allow(ruleset, path, rights & ~DEVICES_AND_SOCKETS)
     forbid_new_privileges()
     call(RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     os.close(ruleset)

@@ -9,15 +9,10 @@ import errno
 import platform
 import struct
 
-from .kernel_calls import PR_SET_SECCOMP, forbid_new_privileges, prctl
+from .kernel_calls import PR_SET_PDEATHSIG, PR_SET_SECCOMP, forbid_new_privileges, prctl
 
-CALLS = {
-    "clone": (56, 220),
-    "clone3": (435, 435),
-    "prlimit64": (302, 261),
-}
-"""Calls with rules of their own, by their numbers on x86_64 and aarch64."""
 REFUSED = {
+    # processes, and signals to them
     "fork": (57, None),
     "vfork": (58, None),
     "execve": (59, 221),
@@ -27,57 +22,118 @@ REFUSED = {
     "tgkill": (234, 131),
     "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240),
-    "pidfd_send_signal": (424, 424),
-    "pidfd_open": (434, 434),
-    "pidfd_getfd": (438, 438),
+    "setpgid": (109, 154),
+    "setsid": (112, 157),
+    # the memory, place and priority of processes
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
     "kcmp": (312, 272),
-    "socket": (41, 198),
-    "shmget": (29, 194),
-    "msgget": (68, 186),
-    "semget": (64, 190),
-    "mq_open": (240, 180),
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
-    "bpf": (321, 280),
+    "migrate_pages": (256, 238),
+    "move_pages": (279, 239),
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "open_tree": (428, 428),
-    "move_mount": (429, 429),
-    "fsopen": (430, 430),
-    "open_by_handle_at": (304, 265),
-    "personality": (135, 92),
-    "setpgid": (109, 154),
-    "setsid": (112, 157),
     "setpriority": (141, 140),
     "ioprio_set": (251, 30),
     "sched_setaffinity": (203, 122),
     "sched_setscheduler": (144, 119),
     "sched_setparam": (142, 118),
     "sched_setattr": (314, 274),
+    # what other processes could be told by, now or later
+    "socket": (41, 198),
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
+    "semctl": (66, 191),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "flock": (73, 32),
+    "inotify_add_watch": (254, 27),
+    "fanotify_init": (300, 262),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    # files, where Landlock does not look: times, owners, modes, lengths, devices
+    "chmod": (90, None),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "chown": (92, None),
+    "lchown": (94, None),
+    "fchown": (93, 55),
+    "fchownat": (260, 54),
+    "utime": (132, None),
+    "utimes": (235, None),
+    "futimesat": (261, None),
+    "utimensat": (280, 88),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "truncate": (76, 45),
+    "mknod": (133, None),
+    "mknodat": (259, 33),
+    "open_by_handle_at": (304, 265),
+    "memfd_create": (319, 279),  # memory that no limit counts
+    # the machine
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "personality": (135, 92),
+    "bpf": (321, 280),
+    "sync": (162, 81),
+    "syncfs": (306, 267),
 }
+"""Calls that are never allowed, by their numbers on x86_64 and aarch64."""
+FIRST_NEW = 424
+"""Calls from here on (Linux 5.1 and later, the same on both) are as if the kernel had none of them.
+
+The C library falls back on older ones. What comes next year is not there either, and on x86_64
+neither are the calls of a second numbering, which start far above.
+"""
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """Which number of a call, and the name that the kernel gives to the architecture."""
-FOREIGN_CALLS = 0x40000000
-"""Calls from here on are those of a second numbering on x86_64, which would get past the rules."""
 
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
 """Where these stand in what the filter sees."""
 ALLOW, REFUSE, END = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
 ABSENT = 0x00050000 | errno.ENOSYS
-"""As if this kernel did not have the call: the C library falls back on an older one."""
+
 CLONE_THREAD = 0x10000
+STREAM = (1, 0x801, 0x80001, 0x80801)
+"""A pair of connected sockets, with any flags. Other kinds could be turned to strangers."""
+OPEN_FLAGS_THAT_WRITE, O_TRUNC = 3, 0x200
+FCNTL = (0, 1, 2, 3, 4, 1030, 1032)
+"""To copy a file, its flags, and the size of a pipe; no locks, leases or signals."""
+IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+"""Whether it is a terminal, its size, what is left to read, blocking, and closing on exec."""
+
+Test = tuple[int, int, bool]
+"""A comparison, a value, and whether it must hold."""
+BY_ARGUMENT: tuple[tuple[tuple[int, int | None], int, tuple[Test, ...]], ...] = (
+    ((56, 220), 0, ((ANY_BIT, CLONE_THREAD, True),)),  # clone
+    ((302, 261), 0, ((EQUAL, 0, True),)),  # prlimit64: of itself
+    ((157, 167), 0, ((EQUAL, PR_SET_PDEATHSIG, False),)),  # prctl
+    ((53, 199), 1, tuple((EQUAL, kind, True) for kind in STREAM)),  # socketpair
+    ((72, 25), 1, tuple((EQUAL, command, True) for command in FCNTL)),  # fcntl
+    ((16, 29), 1, tuple((EQUAL, command, True) for command in IOCTL)),  # ioctl
+    # open and openat: Landlock before its third version lets a file that is read be cut
+    ((2, None), 1, ((ANY_BIT, O_TRUNC, False), (ANY_BIT, OPEN_FLAGS_THAT_WRITE, True))),
+    ((257, 56), 2, ((ANY_BIT, O_TRUNC, False), (ANY_BIT, OPEN_FLAGS_THAT_WRITE, True))),
+)
+"""Calls that are allowed if one of their arguments passes a test, and that argument's place."""
 
 
 def enclose() -> None:
@@ -95,18 +151,18 @@ def _filter() -> list[bytes]:
     if platform.machine() not in ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no filter is written for {platform.machine()}")
     column, architecture = ARCHITECTURES[platform.machine()]
-    own = {name: numbers[column] for name, numbers in CALLS.items()}
-    refused = [number for numbers in REFUSED.values() if (number := numbers[column]) is not None]
     return [
         _step(LOAD, ARCHITECTURE),
         _step(EQUAL, architecture, 1, 0),
         _step(RETURN, END),
         _step(LOAD, NUMBER),
-        *_when(AT_LEAST, FOREIGN_CALLS, REFUSE),
-        *_when(EQUAL, own["clone3"], ABSENT),
-        *(step for number in refused for step in _when(EQUAL, number, REFUSE)),
-        *_by_argument(own["clone"], ANY_BIT, CLONE_THREAD),
-        *_by_argument(own["prlimit64"], EQUAL, 0),
+        *_when(AT_LEAST, FIRST_NEW, ABSENT),
+        *(step for numbers in REFUSED.values() for step in _when(EQUAL, numbers[column], REFUSE)),
+        *(
+            step
+            for numbers, argument, tests in BY_ARGUMENT
+            for step in _by_argument(numbers[column], argument, tests)
+        ),
         _step(RETURN, ALLOW),
     ]
 
@@ -115,16 +171,20 @@ def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("HBBI", code, if_true, if_false, value)
 
 
-def _when(test: int, value: int, verdict: int) -> list[bytes]:
+def _when(test: int, value: int | None, verdict: int) -> list[bytes]:
+    if value is None:
+        return []
     return [_step(test, value, 0, 1), _step(RETURN, verdict)]
 
 
-def _by_argument(number: int, test: int, value: int) -> list[bytes]:
-    """Allow a call if its first argument passes a test, and refuse it if not."""
-    return [
-        _step(EQUAL, number, 0, 4),
-        _step(LOAD, FIRST_ARGUMENT),
-        _step(test, value, 0, 1),
-        _step(RETURN, ALLOW),
-        _step(RETURN, REFUSE),
-    ]
+def _by_argument(number: int | None, argument: int, tests: tuple[Test, ...]) -> list[bytes]:
+    """Allow a call if its argument passes any of the tests, and refuse it if not."""
+    if number is None:
+        return []
+    steps = [_step(EQUAL, number, 0, len(tests) + 3), _step(LOAD, ARGUMENTS + 8 * argument)]
+    for place, (code, value, must_hold) in enumerate(tests):
+        to_allow = len(tests) - place
+        steps.append(
+            _step(code, value, to_allow, 0) if must_hold else _step(code, value, 0, to_allow)
+        )
+    return [*steps, _step(RETURN, REFUSE), _step(RETURN, ALLOW)]

@@ -4,19 +4,25 @@ import gc
 import json
 import os
 import resource
-import shutil
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from time import monotonic
 from typing import Any
 
 from . import landlock, seccomp
 from .answer import answer
-from .kernel_calls import hide_memory
+from .folder import is_overfull, last_change
+from .kernel_calls import die_with_parent, drop_capabilities, hide_memory
 
 MEGABYTE = 1024 * 1024
+LOOK = 0.1
+"""Seconds between two looks at the clock and at the folder of a case."""
+NEIGHBOURS = 1000
+"""Threads that others of the same user may start meanwhile: the kernel counts them together."""
 
 
 def serve(control: int, options: dict[str, Any]) -> None:
@@ -29,38 +35,43 @@ def serve(control: int, options: dict[str, Any]) -> None:
         the pipe for the answer. The reply tells how the case ended.
     options
         `folder` to work in; `packages`, a folder to import from, and `preload`, what to import;
-        `memory_mb`, `file_mb`, `open_files`, `threads` and `seconds`, what a case may use;
-        `readable`, the only files to be seen, or None if other walls see to that; `alone`, whether
-        no other process can be signalled.
+        `memory_mb`, `file_mb`, `folder_mb`, `open_files`, `threads` and `seconds`, what a case may
+        use; `readable`, the only files to be seen, or None if other walls see to that; `alone`,
+        whether no other process can be signalled.
     """
     os.chdir(options["folder"])
+    sys.argv = ["main.py"]
     sys.path.append(options["packages"])
     for name in options["preload"]:
         with suppress(ImportError):
             import_module(name)
     gc.freeze()  # or every child would copy what a collection touches
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    if not options["alone"]:
+        options["threads"] += _threads_of_this_user() + NEIGHBOURS
     walls = _raise_walls(options)
     with socket.socket(fileno=control) as channel:
         channel.send(json.dumps(walls).encode())
-        while _handle(channel, options):
+        while _handle(channel, options, walls):
             pass
 
 
 def _raise_walls(options: dict[str, Any]) -> list[str]:
     """Enclose this process and all that come after it; return the walls that stand."""
+    drop_capabilities()
+    hide_memory()
     walls = []
     if options["readable"] is not None:
         with suppress(OSError):
             landlock.enclose(options["readable"], [options["folder"], "/dev/null"])
             walls.append("landlock")
-    with suppress(OSError, AttributeError):
-        hide_memory()
     if _works(seccomp.enclose):
         walls.append("seccomp")
     return walls
 
 
-def _works(attempt: Any) -> bool:
+def _works(attempt: Callable[[], None]) -> bool:
     """Try something in a process of its own."""
     child = os.fork()
     if child == 0:
@@ -71,83 +82,94 @@ def _works(attempt: Any) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def _handle(channel: socket.socket, options: dict[str, Any]) -> bool:
+def _handle(channel: socket.socket, options: dict[str, Any], walls: list[str]) -> bool:
+    """Run one case; False if it was the last one, as its folder is no longer as it was."""
     message, files, _, _ = socket.recv_fds(channel, 64, 2)
     if not message:
         return False
     request, reply = files
+    said, say = os.pipe()
+    untouched = last_change()
     child = os.fork()
     if child == 0:
         with suppress(BaseException):
             channel.close()
-            _enter(options)
+            os.close(said)
+            _enter(options, walls)
+            os.write(say, b"!")
+            os.close(say)
             answer(request, reply)
         os._exit(0)
-    os.close(request)
-    os.close(reply)
-    channel.send(json.dumps(_wait(child, options)).encode())
-    return _clean(options)
+    for file in (request, reply, say):
+        os.close(file)
+    ending = _wait(child, options)
+    ending["entered"] = os.read(said, 1) == b"!"
+    ending["touched"] = last_change() != untouched
+    os.close(said)
+    channel.send(json.dumps(ending).encode())
+    return not ending["touched"]
 
 
-def _enter(options: dict[str, Any]) -> None:
-    """Take away from this process what a program must not have."""
+def _enter(options: dict[str, Any], walls: list[str]) -> None:
+    """Take away from this process what a program must not have; raises if that cannot be."""
+    die_with_parent()
     os.setpgid(0, 0)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
         os.dup2(nothing, standard)
+    os.close(nothing)
     seconds = int(options["seconds"]) + 1
-    for limit, value in (
-        (resource.RLIMIT_AS, options["memory_mb"] * MEGABYTE),
-        (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_FSIZE, options["file_mb"] * MEGABYTE),
-        (resource.RLIMIT_NOFILE, options["open_files"]),
-        (resource.RLIMIT_NPROC, options["threads"]),
-        (resource.RLIMIT_CORE, 0),
+    for limit, soft, hard in (
+        (resource.RLIMIT_AS, options["memory_mb"] * MEGABYTE, 0),
+        (resource.RLIMIT_CPU, seconds, seconds + 1),
+        (resource.RLIMIT_FSIZE, options["file_mb"] * MEGABYTE, 0),
+        (resource.RLIMIT_NOFILE, options["open_files"], 0),
+        (resource.RLIMIT_NPROC, options["threads"], 0),
+        (resource.RLIMIT_CORE, 0, 0),
     ):
-        with suppress(ValueError, OSError):
-            resource.setrlimit(limit, (value, value))
-    with suppress(OSError):
+        with suppress(ValueError):  # a limit that is tighter already
+            resource.setrlimit(limit, (soft, max(soft, hard)))
+    if "seccomp" in walls:
         seccomp.enclose()
 
 
 def _wait(child: int, options: dict[str, Any]) -> dict[str, Any]:
     """Wait for a child, but not for longer than it may take; say how it ended."""
-    late = False
-
-    def end(*_: object) -> None:
-        nonlocal late
-        late = True
-        os.kill(child, signal.SIGKILL)
-
-    signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, options["seconds"])
+    until = monotonic() + options["seconds"]
+    late = overfull = False
+    while not (late or overfull or _has_ended(child)):
+        signal.sigtimedwait({signal.SIGCHLD}, max(min(LOOK, until - monotonic()), 0))
+        late = monotonic() >= until and not _has_ended(child)
+        overfull = is_overfull(options["folder_mb"] * MEGABYTE)
+    _kill_all(child, options)
     _, status, usage = os.wait4(child, 0)
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    with suppress(OSError):
-        os.killpg(child, signal.SIGKILL)
     return {
         "late": late,
+        "overfull": overfull or is_overfull(options["folder_mb"] * MEGABYTE),
         "code": os.waitstatus_to_exitcode(status),
         "cpu": usage.ru_utime + usage.ru_stime,
     }
 
 
-def _clean(options: dict[str, Any]) -> bool:
-    """Leave nothing behind for the next case; False if that failed, and it is time to end."""
-    if options["alone"]:
-        with suppress(ProcessLookupError):
+def _has_ended(child: int) -> bool:
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _kill_all(child: int, options: dict[str, Any]) -> None:
+    """End a child and whatever it started. It is not yet waited for, so its number is its own."""
+    os.kill(child, signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        if options["alone"]:
             os.kill(-1, signal.SIGKILL)
-    try:
-        for entry in os.listdir("."):
-            _remove(entry)
-        return not os.listdir(".")
-    except (OSError, RecursionError):
-        return False
 
 
-def _remove(entry: str) -> None:
-    if os.path.isdir(entry) and not os.path.islink(entry):
-        os.chmod(entry, 0o700)
-        shutil.rmtree(entry)
-    else:
-        os.remove(entry)
+def _threads_of_this_user() -> int:
+    count = 0
+    for process in os.listdir("/proc") if os.path.isdir("/proc") else []:
+        with suppress(OSError):
+            if os.stat(f"/proc/{process}").st_uid == os.getuid():
+                count += len(os.listdir(f"/proc/{process}/task"))
+    return count

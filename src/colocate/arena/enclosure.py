@@ -1,0 +1,140 @@
+"""What a program may see of the machine, and the walls that show it nothing else."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from enum import StrEnum
+from functools import cache
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+
+from colocate.errors import InputError
+
+SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/lib32", "/lib", "/lib64", "/lib32")
+SYSTEM_FILES = ("/etc/ld.so.cache",)
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+NOBODY = "65534"
+OURS = Path(__file__).parents[1]
+"""The folder of colocate: it is never seen."""
+INSIDE = "/colocate"
+"""Under bubblewrap: `code` that is ours, `packages`, and `work`, the folder to work in."""
+
+
+class Enclosure(StrEnum):
+    """What keeps a program from the files and processes of the machine."""
+
+    BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
+
+
+@cache
+def best_enclosure() -> Enclosure:
+    """Return bubblewrap where it is installed and Python starts in it, and Landlock where not."""
+    start = f"import sys; sys.path.append('{INSIDE}/code'); import inside.serve"
+    with suppress(OSError, subprocess.TimeoutExpired):
+        command = [*bubblewrap({}, 1), *python(), "-c", start]
+        done = subprocess.run(command, env={}, capture_output=True, check=False, timeout=30)
+        if done.returncode == 0:
+            return Enclosure.BUBBLEWRAP
+    return Enclosure.LANDLOCK
+
+
+def python() -> list[str]:
+    """Return the command that starts Python without what is installed beside it."""
+    return [os.path.realpath(sys.executable), "-s", "-S", "-P"]
+
+
+def find_packages(names: Sequence[str]) -> dict[str, Path]:
+    """Return where the packages are that a program may import, by the names they are seen under."""
+    return {name: place for package in names for name, place in _package(package)}
+
+
+def readable(packages: Mapping[str, Path]) -> list[str]:
+    """Return all that is seen of the machine, as files and folders without anything foreign."""
+    folders = [*_system_libraries(), *_standard_library()]
+    entries = [
+        entry.path
+        for folder, foreign in folders
+        for entry in os.scandir(folder)
+        if entry.path not in foreign
+    ]
+    files = [*_interpreter(), *SYSTEM_FILES, *DEVICES]
+    return [*entries, *files, *(str(place) for place in packages.values())]
+
+
+def bubblewrap(packages: Mapping[str, Path], folder_mb: int) -> list[str]:
+    """Return the command that shows the same, in namespaces of its own, to what follows it."""
+    program = shutil.which("bwrap")
+    if program is None:
+        raise FileNotFoundError("bwrap is not installed")
+    command = [program, "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
+    command += ["--unshare-uts", "--unshare-cgroup-try"]
+    command += ["--uid", NOBODY, "--gid", NOBODY, "--cap-drop", "ALL", "--die-with-parent"]
+    closed = ["/"]
+    for folder, foreign in (*_system_libraries(), *_standard_library()):
+        command += ["--ro-bind", folder, folder]
+        for hidden in filter(_is_folder, foreign):
+            command += ["--tmpfs", hidden]
+            closed.append(hidden)
+    for path in filter(os.path.islink, SYSTEM_LIBRARIES):
+        command += ["--symlink", os.readlink(path), path]
+    for path in (*_interpreter(), *SYSTEM_FILES):
+        command += ["--ro-bind-try", path, path]
+    for path in DEVICES:
+        command += ["--dev-bind-try", path, path]
+    for name, place in packages.items():
+        command += ["--ro-bind", str(place), f"{INSIDE}/packages/{name}"]
+    command += ["--ro-bind", str(OURS / "arena" / "inside"), f"{INSIDE}/code/inside"]
+    command += ["--size", str(folder_mb * 1024 * 1024), "--tmpfs", f"{INSIDE}/work"]
+    for path in reversed(closed):
+        command += ["--remount-ro", path]
+    return [*command, "--"]
+
+
+def _package(name: str) -> list[tuple[str, Path]]:
+    """Return what must be seen to import a package: its folder, and that of its libraries."""
+    if name in sys.stdlib_module_names:
+        return []
+    spec = None
+    with suppress(ValueError):
+        spec = find_spec(name) if name.isidentifier() else None
+    places = [*(spec.submodule_search_locations or ()), spec.origin] if spec else []
+    if not places or places[0] is None:
+        raise InputError(f"allow={name!r}, must be an installed package")
+    place = Path(places[0]).resolve()
+    if OURS.is_relative_to(place) or place.is_relative_to(OURS):
+        raise InputError(f"allow={name!r}, must be a package without colocate in it")
+    libraries = place.with_name(f"{name}.libs")
+    seen = [(place.name, place), (libraries.name, libraries)]
+    return seen if libraries.is_dir() else seen[:1]
+
+
+def _interpreter() -> list[str]:
+    """Return the files that Python itself consists of, beyond its library."""
+    folders = (sysconfig.get_config_var("LIBDIR"), os.path.join(sys.base_exec_prefix, "lib"))
+    names = map(sysconfig.get_config_var, ("LDLIBRARY", "INSTSONAME"))
+    shared = {os.path.join(*parts) for parts in product(folders, names) if all(parts)}
+    return [os.path.realpath(sys.executable), *sorted(filter(os.path.isfile, shared))]
+
+
+def _system_libraries() -> Iterator[tuple[str, list[str]]]:
+    """Return each folder, and what in it belongs to some Python."""
+    for folder in filter(_is_folder, SYSTEM_LIBRARIES):
+        names = [name for name in os.listdir(folder) if name.startswith("python")]
+        yield folder, [os.path.join(folder, name) for name in names]
+
+
+def _standard_library() -> Iterator[tuple[str, list[str]]]:
+    """Return each folder, and where in it further packages are installed."""
+    own = {"platbase": sysconfig.get_config_var("installed_platbase")}  # not the environment's
+    for folder in {sysconfig.get_path(name, vars=own) for name in ("stdlib", "platstdlib")}:
+        yield folder, [os.path.join(folder, name) for name in ("site-packages", "dist-packages")]
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)

@@ -1,0 +1,127 @@
+import os
+from dataclasses import replace
+from threading import Lock
+
+import pytest
+
+from colocate import InputError
+from colocate.arena.contest import RUNS_OF_THE_BEST, Contest, Referee
+from colocate.arena.leaderboard import program_table, verdict_page
+from colocate.arena.programs import MOST_CHARACTERS, find_programs, judge_all, read_program
+from colocate.arena.sandbox import Limits
+from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
+from colocate.outputs.console import show
+from tests.arena.tiny_contest import CONTEST, program, question
+
+APART, TOGETHER = program(), program("", "{0: models}")
+LOSING = program("", "{0: models[1:]}")
+ERRATIC = program("import time", "{0: models[:1], time.time_ns() // 1000 % 2: models[1:]}")
+
+
+class ScriptedReferee:
+    """Gives ratios from a list, one a run, and counts what it was asked."""
+
+    def __init__(self, **ratios):
+        self.ratios = ratios
+        self.asked = []
+        self.lock = Lock()
+
+    def judge(self, source, contest, runs=1):
+        with self.lock:
+            self.asked.append((source, runs))
+            drawn = [self.ratios[source].pop(0) for _ in range(runs)]
+        worst = min(drawn)
+        tally = Tally((CaseVerdict("case", 1 / worst, 1.0),))
+        return ProgramVerdict("tiny", tally, tally, (), runs, len(set(drawn)) == 1)
+
+
+def shown(capsys, *parts):
+    show(*parts)
+    return capsys.readouterr().out
+
+
+def test_programs_of_a_run_are_found_in_the_order_of_their_numbers(tmp_path):
+    for name in ("gen_10", "gen_2", "gen_0", "gen_x", "other", "gen_3"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.py").write_text("x = 1")
+    (tmp_path / "gen_4").mkdir()
+    (tmp_path / "gen_5" / "main.py").mkdir(parents=True)
+    (tmp_path / "gen_6").mkdir()
+    os.mkfifo(tmp_path / "gen_6" / "main.py")
+    names = [path.parent.name for path in find_programs(tmp_path)]
+    assert names == ["gen_0", "gen_x", "gen_2", "gen_3", "gen_10"]
+    with pytest.raises(InputError, match=r"holds no gen_\*/main.py, must hold the programs"):
+        find_programs(tmp_path / "gen_4")
+
+
+def test_what_is_no_text_is_no_program(tmp_path):
+    path = tmp_path / "main.py"
+    for content, sentence in [
+        (b"\xff\xfe\x00\x01", "cannot be read as a program: 'utf-8' codec"),
+        (b"#" * (MOST_CHARACTERS + 1), "too long, must have at most 1000000 characters"),
+    ]:
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=sentence):
+            read_program(path)
+    with pytest.raises(InputError, match="No such file"):
+        read_program(tmp_path / "none.py")
+    with pytest.raises(InputError, match="Is a directory"):
+        read_program(tmp_path)
+    path.write_bytes(b"\xef\xbb\xbfx = 1\r\n")
+    assert read_program(path) == "x = 1\n"
+
+
+def test_programs_are_ranked_and_the_leader_has_three_runs(capsys):
+    programs = [("together", TOGETHER), ("losing", LOSING), ("apart", APART), ("beside", APART)]
+    seen = []
+    entries = judge_all(programs, CONTEST, Referee(Limits(seconds=5)), 2, seen.append)
+    assert [entry.name for entry in entries] == ["apart", "beside", "together", "losing"]
+    assert [entry.verdict.runs for entry in entries] == [RUNS_OF_THE_BEST, 1, 1, 1]
+    assert [entry.verdict.fitness for entry in entries] == pytest.approx([1, 1, 1 / 3, 0])
+    assert sorted(entry.name for entry in seen) == ["apart", "beside", "losing", "together"]
+    lines = shown(capsys, program_table(entries)).splitlines()[-4:]
+    assert [line.split()[:3] for line in lines] == [
+        *(["1", "apart", "21.0000"], ["2", "beside", "21.0000"]),
+        *(["3", "together", "7.6667"], ["4", "losing", "0.0000"]),
+    ]
+    assert "one: missing model: 'model_0' of 2 on no GPU" in lines[3]
+
+
+def test_of_equal_programs_the_better_public_score_leads_then_the_name():
+    referee = ScriptedReferee(a=[0.5, 0.5], b=[0.5, 0.5, 0.5, 0.5], c=[0.4])
+    usual = referee.judge
+
+    def judge(source, contest, runs=1):
+        verdict = usual(source, contest, runs)
+        better = Tally((CaseVerdict("case", 1.5, 0.75),))
+        return replace(verdict, public=better) if source == "b" else verdict
+
+    referee.judge = judge
+    entries = judge_all([("a", "a"), ("b", "b"), ("c", "c")], CONTEST, referee, 1)
+    assert [entry.name for entry in entries] == ["b", "a", "c"]
+
+
+def test_a_lucky_leader_falls_back_and_the_next_one_is_run_again():
+    referee = ScriptedReferee(lucky=[0.9, 0.9, 0.5, 0.9], steady=[0.8] * 4, third=[0.6])
+    programs = [(name, name) for name in ("third", "lucky", "steady")]
+    entries = judge_all(programs, CONTEST, referee, 1)
+    assert [entry.name for entry in entries] == ["steady", "third", "lucky"]
+    assert [entry.verdict.runs for entry in entries] == [3, 1, 3]
+    assert [entry.verdict.steady for entry in entries] == [True, True, False]
+    assert referee.asked[3:] == [("lucky", 3), ("steady", 3)]
+
+
+def test_a_program_that_goes_by_the_clock_is_marked_as_not_steady(capsys):
+    questions = tuple(question(f"q{number}") for number in range(16))
+    contest = Contest("tiny", questions[:8], questions[8:])
+    entry = judge_all([("erratic", ERRATIC)], contest, Referee(Limits(seconds=5)), 1)[0]
+    assert entry.verdict.runs == RUNS_OF_THE_BEST
+    assert not entry.verdict.steady
+    assert "3, differing" in shown(capsys, program_table([entry]))
+    assert "3 runs; its runs differ, this is the worst" in shown(
+        capsys, *verdict_page(entry.verdict)
+    )
+
+
+def test_no_programs_no_leader():
+    assert judge_all([], CONTEST, Referee(), 1) == []

@@ -1,0 +1,506 @@
+import json
+import os
+import signal
+import stat
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+
+import colocate
+from colocate.arena.enclosure import Enclosure, best_enclosure, find_packages
+from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Sandbox, remove_folder
+from colocate.errors import InputError, SandboxError
+from tests.arena.tiny_contest import behind_each_wall, program, question
+
+QUESTION = question().as_data()
+LIMITS = Limits(seconds=5, memory_mb=512)
+
+
+@pytest.fixture(autouse=True)
+def temporary_files(tmp_path, monkeypatch):
+    """Let every temporary file be in a folder that must be empty in the end."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield
+    assert os.listdir(folder) == []
+
+
+def ask(source, enclosure, limits=LIMITS, allow=()):
+    with Sandbox(source, limits, allow, enclosure) as sandbox:
+        return sandbox.ask(QUESTION)
+
+
+def told(body, enclosure, limits=LIMITS, allow=()):
+    """Return what a program has in `seen` after running a body, told as the names of models."""
+    reply = ask(program(f"seen = {{}}\n{body}", "{0: map(repr, seen.items())}"), enclosure, limits,
+                allow)  # fmt: skip
+    answer = json.loads(reply.text)
+    assert "placement" in answer, answer
+    return dict(eval(pair) for pair in answer["placement"][0][1])
+
+
+def descendants(process):
+    parents = {}
+    for entry in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != "Z":
+            parents[int(entry)] = int(fields[1])
+    found = [process]
+    for parent in found:
+        found += [child for child, its in parents.items() if its == parent]
+    return set(found) & set(parents)
+
+
+def files_open():
+    return len(os.listdir("/proc/self/fd"))
+
+
+@behind_each_wall
+def test_a_question_goes_in_and_plain_data_comes_out(enclosure):
+    with Sandbox(program(), LIMITS, enclosure=enclosure) as sandbox:
+        for _ in range(2):
+            reply = sandbox.ask(QUESTION)
+            assert json.loads(reply.text) == {"placement": [[0, ["model_0"]], [1, ["model_1"]]]}
+            assert (reply.code, reply.late, reply.overfull) == (0, False, False)
+            assert 0 < reply.cpu_seconds < 5
+            assert 0 < reply.seconds < 5
+        first = ["bubblewrap", "namespaces"] if enclosure == "bubblewrap" else ["landlock"]
+        assert sandbox.walls == (*first, "seccomp", "rlimits", "process group")
+
+
+LOOK = """
+import os
+for path in {paths}:
+    try:
+        seen[path] = len(os.listdir(path)) if os.path.isdir(path) else len(open(path).read())
+    except OSError as error:
+        seen[path] = type(error).__name__
+"""
+
+
+@behind_each_wall
+def test_files_of_the_machine_cannot_be_read(enclosure, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("optimum")
+    ours = Path(colocate.__file__).parent
+    paths = [
+        *(secret, tmp_path, ours, ours / "arena" / "best_known" / "adrs.csv"),
+        *(Path(json.__file__).parents[1] / "site-packages", Path(pytest.__file__)),
+        *("/etc/passwd", "/proc/self/maps", "/proc/1/environ", "/proc", "/home", "/dev/shm"),
+        *("/usr/lib/python3/dist-packages", "/lib/python3/dist-packages", "/tmp", "/sys"),
+    ]
+    seen = told(LOOK.format(paths=[str(path) for path in paths]), enclosure)
+    refused = {"PermissionError", "FileNotFoundError"}
+    empty = {path for path, what in seen.items() if what == 0}  # what bubblewrap hides
+    assert {path: what for path, what in seen.items() if what not in refused} == dict.fromkeys(
+        empty, 0
+    )
+    assert str(secret) not in empty
+    assert len(seen) == len(paths)
+
+
+@behind_each_wall
+def test_the_standard_library_and_numpy_are_there_and_more_only_when_allowed(enclosure):
+    body = """
+import importlib, os, tempfile
+for name in ("numpy", "sqlite3", "colocate", "yaml", "pip", "contest", "sandbox"):
+    try:
+        seen[name] = bool(importlib.import_module(name))
+    except ImportError:
+        seen[name] = False
+import numpy, asyncio
+seen["dot"] = int(numpy.ones((50, 50)).dot(numpy.ones((50, 50))).sum())
+asyncio.run(asyncio.sleep(0))
+seen["environment"] = sorted(os.environ)
+with tempfile.TemporaryFile() as file:
+    seen["temporary"] = file.write(b"four")
+"""
+    there = {"numpy": True, "sqlite3": True, "dot": 125_000, "temporary": 4}
+    seen = told(body, enclosure)
+    assert set(seen.pop("environment")) <= {
+        *("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "LC_CTYPE", "PWD"),
+        *("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"),
+    }
+    absent = dict.fromkeys(["colocate", "yaml", "pip", "contest", "sandbox"], False)
+    assert seen == there | absent
+    seen = told(body, enclosure, allow=("yaml", "json"))
+    seen.pop("environment")
+    assert seen == there | absent | {"yaml": True}
+
+
+REFUSED = r"""
+import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+import os, resource, socket, subprocess, threading
+server = os.getppid()
+
+def call(name, number, *arguments):
+    passed = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    result = libc.syscall(ctypes.c_long(number), *passed)
+    seen[name] = errno.errorcode[ctypes.get_errno()] if result < 0 else "done"
+
+def attempt(name, action):
+    try:
+        action()
+        seen[name] = "done"
+    except (OSError, ValueError) as error:
+        seen[name] = type(error).__name__
+
+attempt("kill the server", lambda: os.kill(server, 9))
+attempt("stop the server", lambda: os.kill(server, 19))
+attempt("kill all", lambda: os.kill(-1, 9))
+attempt("fork", os.fork)
+attempt("run", lambda: subprocess.run(["/bin/true"]))
+attempt("leave the group", lambda: os.setpgid(0, 0))
+attempt("new session", os.setsid)
+attempt("tcp", socket.socket)
+attempt("udp", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+attempt("unix", lambda: socket.socket(socket.AF_UNIX))
+attempt("netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW))
+attempt("datagrams", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+attempt("more files", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (999, 999)))
+attempt("more memory", lambda: resource.setrlimit(resource.RLIMIT_AS, (-1, -1)))
+attempt("limits of others", lambda: resource.prlimit(server, resource.RLIMIT_NOFILE, (1, 1)))
+attempt("priority", lambda: os.nice(-1))
+attempt("change a library", lambda: open(os.__file__, "a"))
+attempt("change ours", lambda: open("/colocate/code/inside/serve.py", "a"))
+attempt("remove a library", lambda: os.remove(os.__file__))
+attempt("link a library", lambda: os.link(os.__file__, "library.py"))
+attempt("shared memory", lambda: open("/dev/shm/colocate", "w"))
+attempt("the root", lambda: open("/colocate-was-here", "w"))
+attempt("remove the folder", lambda: os.rmdir(os.getcwd()))
+attempt("mode", lambda: os.chmod(os.__file__, 0o777))
+attempt("mode of the folder", lambda: os.chmod(".", 0))
+attempt("mode of a device", lambda: os.chmod("/dev/null", 0o600))
+attempt("times", lambda: os.utime(os.__file__, (1, 1)))
+attempt("owner", lambda: os.chown(os.__file__, 0, 0))
+attempt("attributes", lambda: os.setxattr(".", "user.left", b"behind"))
+attempt("truncate", lambda: os.truncate(os.__file__, 0))
+attempt("open to cut", lambda: os.open(os.__file__, os.O_RDONLY | os.O_TRUNC))
+attempt("device", lambda: os.mknod("disk", 0o60600, os.makedev(8, 0)))
+attempt("memory file", lambda: os.memfd_create("x"))
+reader, writer = os.pipe()
+import fcntl
+attempt("signal by a pipe", lambda: fcntl.fcntl(reader, 8, server))
+attempt("choose the signal", lambda: fcntl.fcntl(reader, 10, 9))
+attempt("lock", lambda: fcntl.flock(open(os.__file__), fcntl.LOCK_EX))
+attempt("owner of a pipe", lambda: fcntl.ioctl(reader, 0x8901, b"1234"))
+if os.uname().machine == "x86_64":
+    for name, number, *arguments in (
+        ("ptrace", 101, 16, server, 0, 0), ("read memory", 310, server, 0, 0, 0, 0, 0),
+        ("shmget", 29, 1, 4096, 0o1666), ("shmat", 30, 0, 0, 0), ("shmctl", 31, 0, 0, 0),
+        ("msgget", 68, 1, 0o1666), ("semget", 64, 1, 1, 0o1666), ("mq_open", 240, b"x", 66, 384, 0),
+        ("keyctl", 250, 0, -3), ("unshare", 272, 0x10000000), ("prctl", 157, 1, 0, 0, 0, 0),
+        ("bpf", 321, 0, 0, 0), ("io_uring", 425, 1, 0), ("pidfd_open", 434, server, 0),
+        ("clone3", 435, 0, 0), ("fchmodat2", 452, -100, b".", 0, 0), ("x32", 0x40000039),
+        ("process", 56, 17, 0, 0, 0, 0), ("tgkill", 234, server, server, 9),
+    ):
+        call(name, number, *arguments)
+thread = threading.Thread(target=seen.__setitem__, args=("thread", "done"))
+thread.start(); thread.join()
+"""
+
+
+@behind_each_wall
+def test_what_reaches_others_is_refused(enclosure):
+    seen = told(REFUSED, enclosure)
+    assert seen.pop("thread") == "done"
+    assert {what: how for what, how in seen.items() if how == "done"} == {}
+    assert len(seen) > 40
+
+
+@behind_each_wall
+def test_nothing_is_open_but_the_pipe_for_the_answer(enclosure):
+    body = """
+import os, stat
+for number in range(64):
+    try:
+        status = os.fstat(number)
+    except OSError:
+        continue
+    kind = "null" if status.st_rdev == os.makedev(1, 3) else stat.filemode(status.st_mode)[0]
+    seen[number] = kind
+"""
+    seen = told(body, enclosure)
+    assert [seen.pop(standard) for standard in range(3)] == ["null"] * 3
+    assert list(seen.values()) == ["p"]
+
+
+LEAVE = {
+    "file": "open('left', 'w').write('behind')",
+    "odd name": "os.mkdir(b'\\xff\\xfe'); open(b'\\xff\\xfe/\\xf0', 'w').close()",
+    "links": "os.mkdir('d'); os.symlink({victim!r}, 'd/l'); os.symlink({folder!r}, 'l')",
+    "depth": "for _ in range(100): os.mkdir('d'); os.chdir('d')",
+    "came and went": "open('left', 'w').close(); os.remove('left')",
+}
+
+
+@behind_each_wall
+@pytest.mark.parametrize("what", LEAVE)
+def test_no_case_finds_what_another_left(enclosure, what, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("untouched")
+    victim.chmod(0o640)
+    leave = LEAVE[what].format(victim=str(victim), folder=str(tmp_path))
+    source = program(f"import os\nfound = os.listdir('.')\n{leave}", "{0: [str(len(found))]}")
+    with Sandbox(source, LIMITS, enclosure=enclosure) as sandbox:
+        for _ in range(2):
+            reply = sandbox.ask(QUESTION)
+            assert json.loads(reply.text) == {"placement": [[0, ["0"]]]}
+    assert victim.read_text() == "untouched"
+    assert stat.S_IMODE(victim.stat().st_mode) == 0o640
+
+
+@behind_each_wall
+@pytest.mark.parametrize(
+    ("body", "ending"),
+    [
+        ("held = bytearray(900_000_000)", "MemoryError"),
+        ("open('x', 'wb').write(bytes(20_000_000))", "File too large"),
+        ("import os; held = [os.pipe() for _ in range(50)]", "Too many open files"),
+    ],
+)
+def test_memory_files_and_what_is_open_are_limited(enclosure, body, ending):
+    answer = json.loads(ask(program(body), enclosure).text)
+    assert ending in answer["error"]
+    assert "main.py" in answer["traceback"]
+
+
+@behind_each_wall
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import time, os\nfor n in range(99):\n    open(str(n), 'wb').write(bytes(4_000_000))\n",
+        "import os\nfor n in range(99999): os.close(os.open(str(n), os.O_CREAT))",
+        "import os\nos.mkdir('closed', 0)",
+    ],
+    ids=["bytes", "entries", "closed"],
+)
+def test_a_folder_cannot_be_filled_or_closed(enclosure, body):
+    reply = ask(program(body), enclosure)
+    assert reply.overfull or b"No space left" in reply.text
+
+
+@behind_each_wall
+def test_processor_time_is_limited_and_counted_over_all_threads(enclosure):
+    body = (
+        "import time\nstarted = time.process_time()\nwhile time.process_time() < started + 0.2: 0"
+    )
+    assert 0.2 <= ask(program(body), enclosure).cpu_seconds < 2
+    body = "import resource\nseen['limit'] = resource.getrlimit(resource.RLIMIT_CPU)"
+    assert told(body, enclosure) == {"limit": (6, 7)}
+
+
+HANGS = {
+    "sleeps": "import time; time.sleep(99)",
+    "burns": "while True: pass",
+    "ignores signals": (
+        "import signal\nfor number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:\n"
+        "    signal.signal(number, signal.SIG_IGN)\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\nwhile True: pass"
+    ),
+    "answers and stays": (
+        "import os, time\nos.write(pipe, b'{}'); os.closerange(3, 64); time.sleep(99)"
+    ),
+}
+FIND_PIPE = """
+import os
+def is_open(number):
+    try:
+        return bool(os.fstat(number))
+    except OSError:
+        return False
+pipe = max(number for number in range(3, 64) if is_open(number))
+"""
+
+
+@behind_each_wall
+@pytest.mark.parametrize("how", HANGS)
+def test_the_deadline_ends_a_case_and_the_next_one_is_fresh(enclosure, how):
+    body = f"{FIND_PIPE}if gpu_num == 2:\n{indent(HANGS[how], '    ')}"
+    with Sandbox(program(body), Limits(seconds=0.4), enclosure=enclosure) as sandbox:
+        reply = sandbox.ask(QUESTION)
+        assert reply.late
+        assert reply.code == -signal.SIGKILL
+        assert 0.4 <= reply.seconds < 2.4
+        assert b"placement" in sandbox.ask(QUESTION | {"gpu_num": 1}).text
+
+
+@behind_each_wall
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("import os; os._exit(0)", 0),
+        ("import os; os._exit(7)", 7),
+        ("import ctypes; ctypes.string_at(0)", -signal.SIGSEGV),
+        ("import os; os.abort()", -signal.SIGSEGV),
+        ("import os; os.closerange(0, 64)", 0),
+        ("import os; os.write = None; os._exit = lambda *_: None", 1),
+        ("import signal, time; signal.setitimer(0, 0.1); time.sleep(3)", -signal.SIGALRM),
+    ],
+)
+def test_how_a_process_ends_is_told_whatever_it_patches(enclosure, body, code):
+    with Sandbox(program(f"if gpu_num == 2:\n    {body}"), LIMITS, enclosure=enclosure) as sandbox:
+        reply = sandbox.ask(QUESTION)
+        assert (reply.text, reply.code, reply.late) == (b"", code, False)
+        assert b"placement" in sandbox.ask(QUESTION | {"gpu_num": 1}).text
+
+
+@behind_each_wall
+def test_an_answer_without_end_is_cut_off(enclosure):
+    body = FIND_PIPE + "while gpu_num == 2: os.write(pipe, bytes(65536))"
+    with Sandbox(program(body), LIMITS, enclosure=enclosure) as sandbox:
+        reply = sandbox.ask(QUESTION)
+        assert LONGEST_ANSWER < len(reply.text) < 2 * LONGEST_ANSWER
+        assert (reply.code, reply.late) == (None, False)
+        assert b"placement" in sandbox.ask(QUESTION | {"gpu_num": 1}).text
+
+
+@behind_each_wall
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        ("raise ValueError('x' * 10**7)", "ValueError: xxx"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("raise GeneratorExit", "GeneratorExit"),
+        ("class Odd(Exception):\n    def __str__(self): raise self\nraise Odd", "Odd"),
+        ("import sys\nsys.settrace(lambda *_: 1 / 0)\nlen([])\n(lambda: 0)()", "ZeroDivision"),
+    ],
+)
+def test_errors_are_told_in_few_words(enclosure, raised, told):
+    answer = json.loads(ask(program(raised), enclosure).text)
+    assert answer["error"].startswith(told)
+    assert max(len(words) for words in answer.values()) < 5000
+
+
+@behind_each_wall
+def test_chance_is_the_same_every_time(enclosure):
+    body = """
+import os, random, secrets, uuid
+import numpy
+seen["python"] = random.random(), random.Random().random(), random.SystemRandom().random()
+random.seed()
+seen["again"] = random.random(), os.urandom(8), secrets.token_hex(8), uuid.uuid4().hex
+seen["numpy"] = float(numpy.random.rand()), float(numpy.random.default_rng().random())
+seen["state"] = float(numpy.random.RandomState().rand()), list({"a", "b", "c", "d"})
+"""
+    first, second = told(body, enclosure), told(body, enclosure)
+    assert first == second
+    assert len(set(first["python"])) == 3
+
+
+@behind_each_wall
+def test_all_processes_end_with_the_one_that_serves(enclosure):
+    source = program("import time\nif gpu_num == 2: time.sleep(99)")
+    with Sandbox(source, Limits(seconds=20), enclosure=enclosure) as sandbox:
+        replies = []
+        asking = threading.Thread(target=lambda: replies.append(sandbox.ask(QUESTION)))
+        asking.start()
+        until = time.monotonic() + 10
+        wanted = 4 if enclosure == "bubblewrap" else 2
+        while time.monotonic() < until:
+            process = sandbox._process
+            running = descendants(process.pid) if process else set()
+            if len(running) >= wanted:
+                break
+            time.sleep(0.05)
+        time.sleep(0.2)  # for the last one to enter its walls
+        os.kill(process.pid, signal.SIGKILL)
+        asking.join(10)
+        assert (replies[0].text, replies[0].code) == (b"", None)
+        while any(descendants(pid) for pid in running) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not any(descendants(pid) for pid in running)
+        assert b"placement" in sandbox.ask(QUESTION | {"gpu_num": 1}).text
+
+
+@behind_each_wall
+def test_a_sandbox_that_ended_between_two_cases_is_replaced(enclosure):
+    with Sandbox(program(), LIMITS, enclosure=enclosure) as sandbox:
+        assert sandbox.ask(QUESTION).code == 0
+        os.kill(sandbox._process.pid, signal.SIGKILL)
+        sandbox._process.wait()
+        assert b"placement" in sandbox.ask(QUESTION).text
+
+
+@behind_each_wall
+def test_nothing_stays_open_in_the_parent(enclosure):
+    before = files_open()
+    for body in ("", "import os; os._exit(1)", "import os; os.mkdir('x')", "while True: pass"):
+        ask(program(body), enclosure, Limits(seconds=0.3))
+    assert files_open() == before
+    assert len(descendants(os.getpid())) == 1
+
+
+@behind_each_wall
+def test_a_sandbox_that_cannot_start_says_why(enclosure, monkeypatch):
+    before = files_open()
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(SandboxError, match=r"did not start: .*/nowhere/python"):
+        ask(program(), enclosure)
+    assert files_open() == before
+
+
+@behind_each_wall
+def test_no_program_runs_if_its_walls_cannot_be_raised(enclosure, monkeypatch):
+    broken = asdict(LIMITS) | {"open_files": "?"}
+    monkeypatch.setattr("colocate.arena.sandbox.asdict", lambda _: broken)
+    with pytest.raises(SandboxError, match="a case could not be walled in: it ended with 0"):
+        ask(program(), enclosure)
+
+
+def test_without_bubblewrap_there_is_landlock(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    best_enclosure.cache_clear()
+    assert best_enclosure() is Enclosure.LANDLOCK
+    best_enclosure.cache_clear()
+    with pytest.raises(SandboxError, match="bwrap is not installed"):
+        ask(program(), Enclosure.BUBBLEWRAP)
+
+
+@pytest.mark.parametrize(
+    "name", ["no_such_package", "colocate", "colocate.arena", "", "../numpy", "src"]
+)
+def test_only_packages_without_colocate_can_be_allowed(name, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+    with pytest.raises(InputError, match=f"allow='{name}', must be a"):
+        find_packages([name])
+
+
+@pytest.mark.parametrize("bad", [{"seconds": 0}, {"memory_mb": -1}, {"seconds": float("inf")}])
+def test_limits_are_positive_and_finite(bad):
+    with pytest.raises(InputError, match="must be a finite number > 0"):
+        Limits(**bad)
+
+
+def test_a_folder_is_removed_however_deep_or_closed_and_no_link_is_followed(tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("kept")
+    folder = tmp_path / "folder"
+    deepest = folder / "closed"
+    deepest.mkdir(parents=True)
+    (folder / "link").symlink_to(outside)
+    (deepest / "link").symlink_to(outside)
+    (deepest / ".0").mkdir()
+    deepest.chmod(0)
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(1050):  # deeper than Python's stack, and longer than a path may be
+        os.mkdir("deep", dir_fd=here)
+        further = os.open("deep", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = further
+    os.close(here)
+    remove_folder(folder)
+    assert os.listdir(tmp_path / "outside") == ["kept"]
+    assert not folder.exists()

@@ -1,0 +1,82 @@
+import json
+
+import pytest
+
+from tests.arena.tiny_contest import INITIAL
+from tests.cli.test_commands import run
+
+FIGURES = ["score", "ratio", "valid_cases", "cases", "failures", "walls", "seconds"]
+LOSING = INITIAL.replace("return placement", "placement[0].clear()\n    return placement")
+
+
+def written(path, text=INITIAL):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_score_prints_a_line_for_public_and_hidden_cases_and_the_walls(tmp_path):
+    done = run("score", written(tmp_path / "main.py"))
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    words = [line.split() for line in lines if line]
+    adrs, hidden = (line for line in words if line[0] in ("adrs", "hidden"))
+    assert adrs[:5] == ["adrs", "21.8916", adrs[2], "50", "of"]
+    assert hidden[3:6] == ["25", "of", "25"]
+    assert lines[-1].startswith("walls: ")
+    assert lines[-1].endswith("seccomp, rlimits, process group (1 run)")
+
+
+def test_score_as_json(tmp_path):
+    done = run("score", written(tmp_path / "main.py"), "--json", "--workers", "1", "--runs", "2")
+    data = json.loads(done.stdout)
+    assert set(FIGURES) <= set(data)
+    assert data["score"] == pytest.approx(21.8916, abs=5e-5)
+    assert (data["valid_cases"], data["cases"], data["failures"]) == (50, 50, [])
+    assert "seccomp" in data["walls"]
+    assert (data["runs"], data["steady"]) == (2, True)
+    assert 0 < data["seconds"] < 60
+    assert (data["hidden"]["cases"], len(data["results"])) == (25, 50)
+
+
+def test_failed_cases_are_listed_with_a_reason(tmp_path):
+    program = written(tmp_path / "main.py", LOSING)
+    done = run("score", program, "--suite", "idle")
+    assert done.returncode == 0
+    assert done.stdout.count("missing model: ") == 75
+    assert ["idle", "0.0000", "0.000000", "0", "of", "50"] in [
+        line.split()[:6] for line in done.stdout.splitlines()
+    ]
+
+
+def test_a_folder_is_judged_as_a_leaderboard(tmp_path):
+    written(tmp_path / "gen_1" / "main.py")
+    written(tmp_path / "gen_2" / "main.py", LOSING)
+    data = json.loads(run("score", tmp_path, "--json").stdout)
+    assert [row["program"] for row in data["programs"]] == ["gen_1", "gen_2"]
+    assert [row["runs"] for row in data["programs"]] == [3, 1]
+    assert all(set(FIGURES) <= set(row) for row in data["programs"])
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "sentence"),
+    [
+        (["none.py"], 3, "none.py: cannot be read as a program: [Errno 2] No such file"),
+        (["binary.py"], 3, "binary.py: cannot be read as a program: 'utf-8' codec can't decode"),
+        (["empty"], 3, "empty: holds no gen_*/main.py, must hold the programs of a run"),
+        (["main.py", "--suite", "adr"], 2, "suite='adr' is not known, did you mean 'adrs'?"),
+        (["main.py", "--suite", "mixed"], 3, "suite='mixed' has GPUs that do not have 80 GB"),
+        (["main.py", "--allow", "colocate"], 3, "allow='colocate', must be a package without"),
+        (["main.py", "--allow", "nothing"], 3, "allow='nothing', must be an installed package"),
+        (["main.py", "--time-limit", "inf"], 3, "seconds=inf, must be a finite number > 0"),
+        (["main.py", "--runs", "0"], 2, "Invalid value for '--runs'"),
+    ],
+)
+def test_bad_input_is_told_in_a_sentence(tmp_path, options, code, sentence):
+    written(tmp_path / "main.py")
+    (tmp_path / "binary.py").write_bytes(b"\x7fELF\xff\xfe")
+    (tmp_path / "empty").mkdir()
+    done = run("score", *options, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
