@@ -33,7 +33,7 @@ SIMPLE = Composition((BY_LOAD,))
 RICH = Composition(
     (BEST_FIT, BY_LOAD),
     (Iterated(Descent(best=True, smooth=True), Kick.RUIN, steps=25), Descent()),
-    (Iterated(kick=Kick.BURST, steps=50),),
+    (Iterated(kick=Kick.BURST, steps=100),),
     seed=3,
 )
 

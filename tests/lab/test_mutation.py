@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from colocate.lab.proposers.drawing import Draw, drawn
 from colocate.lab.proposers.effort import LONGEST, milliseconds
 from colocate.lab.proposers.grammar import IMPROVERS, STARTS, Composition, is_sound
-from colocate.lab.proposers.mutation import crossed, mutated, mutated_often, renewed
+from colocate.lab.proposers.mutation import KINDS, crossed, mutated, mutated_often, renewed
 from colocate.lab.proposers.naming import name_of
 from colocate.lab.proposers.source import read_composition, write_program
 from colocate.solver.construct.bisection import Bisection
@@ -80,20 +80,27 @@ def test_a_beginning_is_one_start():
 
 
 def test_a_small_change_says_what_it_does():
-    said = {mutated(RICH, draw_of(seed)).clause for seed in range(300)}
+    said = {change.clause for kind in KINDS for change in kind(RICH, draw_of(0))}
     for clause in (
-        "set steps of Iterated to 100, not 50",
+        "set steps of Iterated to 300, not 100",
         "set kick of Iterated to Kick.GROWING, not Kick.BURST",
-        "set halvings of Bisection to 25, not 12",
+        "set halvings of Bisection to 50, not 12",
         "set recreate of Ruin to Recreate.AT_RANDOM, not Recreate.BY_SIZE",
         "leave Descent() out of EACH",
         "add WorstPairSwaps(rounds=4) to FINISH",
+        "set smooth of Descent to False, not True",
         "draw with seed 7, not 3",
     ):
         assert clause in said
     assert any(clause.startswith("replace Descent() by ") for clause in said)
     assert any(clause.startswith("add Packing(") for clause in said)
     assert not any("of VariableNeighbourhood to Descent" in clause for clause in said)
+
+
+def test_more_time_is_given_more_often_than_less():
+    said = Counter(mutated(RICH, draw_of(seed)).clause for seed in range(300))
+    more, less = (said[f"set steps of Iterated to {steps}, not 100"] for steps in (300, 25))
+    assert more > 2 * less
 
 
 def test_what_has_no_effect_does_not_change():

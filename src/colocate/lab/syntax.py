@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import sha256
 from reprlib import Repr
 from symtable import symtable
@@ -69,6 +70,7 @@ def defines_entry(source: str) -> bool:
     return name.is_assigned() or name.is_imported()
 
 
+@lru_cache(maxsize=10_000)
 def syntax_key(source: str) -> str:
     """Return a digest that programs share if only comments, docstrings or layout tell them apart.
 

@@ -8,6 +8,7 @@ from colocate.solver.construct.bisection import Bisection
 from colocate.solver.improve.annealing import Annealing
 from colocate.solver.improve.descent import Descent
 from colocate.solver.improve.iterated import Iterated
+from colocate.solver.improve.kicks import Kick
 from colocate.solver.improve.neighbourhood import LargeNeighbourhood
 
 LONGEST = 60.0
@@ -29,6 +30,8 @@ def _of_start(start: Start) -> float:
 
 def _of_improver(block: Improver) -> float:
     match block:
+        case Iterated(kick=Kick.RUIN):
+            return block.steps * 0.08
         case Iterated():
             return block.steps * (_of_step(block.descent) + 0.02)
         case LargeNeighbourhood():
