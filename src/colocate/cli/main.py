@@ -12,6 +12,7 @@ from colocate.cli.exit_codes import BAD_INPUT, FAULT, INFEASIBLE, NOTHING_FOUND,
 from colocate.cli.lab import lab
 from colocate.cli.plan import plan
 from colocate.cli.score import score
+from colocate.cli.size import size
 from colocate.cli.strategies import strategies
 from colocate.errors import (
     ColocateError,
@@ -41,6 +42,7 @@ app.command()(plan)
 app.command()(check)
 app.command()(strategies)
 app.command()(bench)
+app.command()(size)
 app.command()(score)
 app.add_typer(lab, name="lab")
 

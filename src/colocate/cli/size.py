@@ -1,0 +1,86 @@
+"""`colocate size`: how much memory a model takes."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from colocate.inputs.huggingface import ModelSize
+
+CONTEXTS = (1, 1024, 8192)
+SOURCES = {"config": "counted from the config", "index": "stated by the index of its files"}
+
+
+def size(
+    config: Annotated[
+        Path, typer.Argument(help="A model's config.json from Hugging Face, or its directory.")
+    ],
+    dtype: Annotated[
+        str | None,
+        typer.Option(help="Format of the weights instead of the config's: bf16, fp8, int4, ..."),
+    ] = None,
+    kv_dtype: Annotated[
+        str | None, typer.Option(help="Format of keys and values: bf16, fp8, ...")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say how much memory the weights and the KV cache of a model take."""
+    from rich.text import Text
+
+    from colocate.inputs.huggingface import read_model_size
+    from colocate.outputs.console import notes, show
+
+    found = read_model_size(config, dtype, kv_dtype)
+    if as_json:
+        contexts = {str(tokens): found.kv_bytes(tokens) for tokens in CONTEXTS}
+        document = {
+            **asdict(found),
+            "flops_per_token": found.flops_per_token,
+            "kv_bytes_of_context": contexts,
+        }
+        typer.echo(json.dumps(document, indent=2))
+        return
+    show(Text("\n".join(_lines(found))))
+    for note in found.notes:
+        notes().print(f"note: {note}", markup=False)
+
+
+def _lines(found: "ModelSize") -> list[str]:
+    from colocate.outputs.visible import LONGEST_NAME, one_line
+
+    growth = f"{found.kv_bytes_per_token:,} bytes for each token ({found.kv_dtype})"
+    if found.sliding_window is not None:
+        windowed = f"{found.windowed_kv_bytes_per_token:,} more for the last"
+        growth += f", {windowed} {found.sliding_window:,} tokens"
+    rows = [
+        ("model", f"{one_line(found.model_type, LONGEST_NAME)}, {found.layers} layers"),
+        ("parameters", f"{_billions(found.parameters)}{_active(found)}"),
+        ("weights", f"{found.weight_bytes / 1e9:,.2f} GB ({found.dtype}, {SOURCES[found.source]})"),
+        ("KV cache", growth),
+    ]
+    rows += [(_context(tokens), _bytes(found.kv_bytes(tokens))) for tokens in CONTEXTS]
+    return [f"{name:<14}{text}" for name, text in rows]
+
+
+def _active(found: "ModelSize") -> str:
+    if found.active_parameters == found.parameters:
+        return ", all active"
+    return f", {_billions(found.active_parameters)} active for a token"
+
+
+def _context(tokens: int) -> str:
+    return f"{tokens:,} token{'s' if tokens > 1 else ''}"
+
+
+def _billions(number: int) -> str:
+    return f"{number / 1e9:,.2f} B" if number >= 1e9 else f"{number / 1e6:,.1f} M"
+
+
+def _bytes(number: int) -> str:
+    for unit, size_of_unit in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= size_of_unit:
+            return f"{number / size_of_unit:,.2f} {unit}"
+    return f"{number} bytes"

@@ -1,0 +1,151 @@
+"""The fields of a config, checked where they are read; every error names the field."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from reprlib import Repr
+from typing import Any, Self
+
+from colocate.errors import InputError
+
+LARGEST = 1_000_000_000
+"""No dimension of a model comes near; beyond it a config is mistaken."""
+MOST_ENTRIES = 100_000
+"""In a list of layers or modules."""
+
+SPELLINGS = {
+    "hidden_size": ("hidden_size", "n_embd", "d_model", "n_embed"),
+    "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    "num_attention_heads": ("num_attention_heads", "n_head", "n_heads"),
+    "num_key_value_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv"),
+    "intermediate_size": ("intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim"),
+    "max_position_embeddings": ("max_position_embeddings", "n_positions"),
+    "num_experts": ("num_experts", "num_local_experts", "n_routed_experts"),
+    "num_experts_per_tok": ("num_experts_per_tok", "experts_per_token"),
+    "sliding_window_pattern": ("sliding_window_pattern", "_sliding_window_pattern"),
+    "dtype": ("dtype", "torch_dtype"),
+    "bits": ("bits", "w_bit"),
+    "group_size": ("group_size", "q_group_size"),
+    "weight_block_size": ("weight_block_size", "block_structure"),
+    "load_in_4bit": ("load_in_4bit", "_load_in_4bit"),
+    "load_in_8bit": ("load_in_8bit", "_load_in_8bit"),
+}
+"""Families write the same thing under different names."""
+
+
+@dataclass(frozen=True)
+class Fields:
+    """One section of a config with the defaults of its family.
+
+    Parameters
+    ----------
+    values
+        What the file says.
+    defaults
+        What holds for a field that the file leaves out. A null in the file is no omission: it
+        says "none", and wins over the default.
+    section
+        Where in the file it stands, as errors name it: ``text_config.``
+    """
+
+    values: Mapping[str, Any]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    section: str = ""
+
+    def with_defaults(self, defaults: Mapping[str, Any]) -> Self:
+        """Return the same fields with other defaults."""
+        return type(self)(self.values, defaults, self.section)
+
+    def count(self, name: str, least: int = 1) -> int:
+        """Return a whole number that must be there."""
+        found = self.optional_count(name, least)
+        if found is None:
+            raise InputError(f"{self.section}{name} is missing, must be {_whole(least)}")
+        return found
+
+    def optional_count(self, name: str, least: int = 1) -> int | None:
+        """Return a whole number, or None where it is left out or null."""
+        spelling, value = self._found(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
+            raise self._wrong(spelling, value, _whole(least))
+        return value
+
+    def switch(self, name: str) -> bool:
+        """Return a true or false; left out or null is false."""
+        spelling, value = self._found(name)
+        if value is None:
+            return False
+        if not isinstance(value, bool):
+            raise self._wrong(spelling, value, "true or false")
+        return value
+
+    def text(self, name: str) -> str | None:
+        """Return a text, or None where it is left out or null."""
+        spelling, value = self._found(name)
+        if value is not None and not isinstance(value, str):
+            raise self._wrong(spelling, value, "a text")
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of texts, empty where it is left out or null."""
+        return self._entries(name, "a list of texts", lambda entry: isinstance(entry, str))
+
+    def whole_numbers(self, name: str, least: int = 0) -> tuple[int, ...]:
+        """Return a list of whole numbers, empty where it is left out or null."""
+        return self._entries(
+            name,
+            f"a list, each {_whole(least)}",
+            lambda entry: type(entry) is int and least <= entry <= LARGEST,
+        )
+
+    def part(self, name: str) -> Self | None:
+        """Return the fields of a section inside this one, or None where there is none."""
+        spelling, value = self._found(name)
+        if value is None:
+            return None
+        if not isinstance(value, Mapping):
+            raise self._wrong(spelling, value, "a mapping")
+        label = name if name.isidentifier() else shown(name)
+        return type(self)(value, {}, f"{self.section}{label}.")
+
+    def refusal(self, name: str, expected: str) -> InputError:
+        """Return an error about a value that was read and cannot be used."""
+        return self._wrong(*self._found(name), expected)
+
+    def _entries(self, name: str, expected: str, fits: Callable[[object], bool]) -> tuple[Any, ...]:
+        spelling, value = self._found(name)
+        if value is None:
+            return ()
+        if not isinstance(value, Sequence) or isinstance(value, str) or not all(map(fits, value)):
+            raise self._wrong(spelling, value, expected)
+        if len(value) > MOST_ENTRIES:
+            where = f"{self.section}{spelling}"
+            raise InputError(f"{where} has {len(value)} entries, must be at most {MOST_ENTRIES}")
+        return tuple(value)
+
+    def _found(self, name: str) -> tuple[str, Any]:
+        """Return how the file spells the field, and its value."""
+        spellings = [name for name in SPELLINGS.get(name, (name,)) if name in self.values]
+        for spelling in spellings:
+            if self.values[spelling] is not None:
+                return spelling, self.values[spelling]
+        return name, None if spellings else self.defaults.get(name)
+
+    def _wrong(self, spelling: str, value: object, expected: str) -> InputError:
+        return InputError(f"{self.section}{spelling}={shown(value)}, must be {expected}")
+
+
+def shown(value: object) -> str:
+    """Show a value from a file briefly, however large or nested it is."""
+    if isinstance(value, int) and abs(value) > LARGEST**3:
+        return "a number with very many digits"
+    short = Repr()
+    short.maxlevel = 2
+    short.maxlist = short.maxdict = 3
+    short.maxstring = short.maxother = 60
+    return short.repr(value)
+
+
+def _whole(least: int) -> str:
+    return f"a whole number from {least} to {LARGEST}"

@@ -1,0 +1,97 @@
+"""The files of a model: its config, and the index of its weights where it lies beside it."""
+
+import json
+import os.path
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from colocate.errors import InputError
+from colocate.inputs.huggingface.fields import Fields, shown
+from colocate.inputs.huggingface.sizing import ModelSize, check_formats, model_size
+from colocate.inputs.text_file import naming, read_text
+
+CONFIG_NAME = "config.json"
+INDEX_NAME = "model.safetensors.index.json"
+LARGEST_FILES = 10**15
+FAR_APART = 0.05
+"""From such a share on, the index and the config are said to differ."""
+
+
+def read_model_size(
+    path: str | Path, dtype: str | None = None, kv_dtype: str | None = None
+) -> ModelSize:
+    """Return the size of the model in a `config.json`, or in the directory of one.
+
+    Where the index of the safetensors files lies beside it, the bytes of weights are the total
+    that the index states, unless a `dtype` is asked for.
+
+    Parameters
+    ----------
+    path
+        The file or its directory.
+    dtype, kv_dtype
+        Formats of the weights and of keys and values, instead of what the config says.
+
+    Raises
+    ------
+    UnknownNameError
+        If a format is not known.
+    InputError
+        If a file cannot be read or says something impossible. The message names the file and the
+        field, what was found and what was expected.
+    """
+    check_formats(dtype, kv_dtype)
+    file = _config_file(Path(path))
+    with naming(file):
+        size = model_size(_json_mapping(file), dtype, kv_dtype)
+    index = file.with_name(INDEX_NAME)
+    if dtype is not None or not os.path.exists(index):
+        return size
+    with naming(index):
+        return _as_indexed(size, _total_size(_json_mapping(index)))
+
+
+def _config_file(path: Path) -> Path:
+    if not os.path.isdir(path):
+        return path
+    file = path / CONFIG_NAME
+    if not os.path.exists(file):
+        raise InputError(f"{path}: has no {CONFIG_NAME}, must be a model's directory or its config")
+    return file
+
+
+def _as_indexed(size: ModelSize, total: int) -> ModelSize:
+    """Return the size with the bytes that the index states, noting where they are far apart."""
+    notes = size.notes
+    if abs(total / size.weight_bytes - 1) > FAR_APART:
+        counted = f"{size.weight_bytes / 1e9:.2f} GB by the config"
+        notes = (*notes, f"the index says {total / 1e9:.2f} GB, {counted}: the index wins")
+    return replace(size, weight_bytes=total, source="index", notes=notes)
+
+
+def _total_size(index: Mapping[str, Any]) -> int:
+    metadata = Fields(index).part("metadata")
+    found = metadata.values.get("total_size") if metadata is not None else None
+    expected = f"must be a whole number of bytes from 1 to {LARGEST_FILES}"
+    if found is None:
+        raise InputError(f"metadata.total_size is missing, {expected}")
+    # Some writers state it as 16060522496.0
+    if isinstance(found, float) and found.is_integer():
+        found = int(found)
+    if type(found) is not int or not 1 <= found <= LARGEST_FILES:
+        raise InputError(f"metadata.total_size={shown(found)}, {expected}")
+    return found
+
+
+def _json_mapping(path: Path) -> Mapping[str, Any]:
+    try:
+        data = json.loads(read_text(path))
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not valid JSON, {error}") from None
+    if not isinstance(data, dict):
+        raise InputError(f"found {shown(data)}, must be a mapping")
+    return data

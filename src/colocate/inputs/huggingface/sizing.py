@@ -1,0 +1,178 @@
+"""The size of a model: parameters, bytes of weights, bytes of keys and values for a token."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from colocate.errors import UnknownNameError
+from colocate.inputs.huggingface.fields import Fields
+from colocate.inputs.huggingface.formats import (
+    FORMATS,
+    PLAIN,
+    Format,
+    find_cache_format,
+    find_format,
+)
+from colocate.inputs.huggingface.kept_modules import KeptModules
+from colocate.inputs.huggingface.quantisation import (
+    Storage,
+    cache_format,
+    kept_modules,
+    quantised_format,
+)
+from colocate.inputs.huggingface.reading import Reading, read_shape
+from colocate.inputs.huggingface.tensors import tensors
+from colocate.inputs.huggingface.vision import vision_tensors
+
+USUAL = FORMATS["bf16"]
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """What a model takes, and what estimates of its speed need.
+
+    Parameters
+    ----------
+    parameters
+        All of them, each once: a head that is the embedding is not counted twice. Layers for
+        multi-token prediction, which engines do not load by default, are left out.
+    active_parameters
+        Those that one token meets: of routed experts only the chosen ones. Embeddings are in, as
+        in the published counts.
+    weight_bytes
+        In memory, with the scales of quantised weights.
+    kv_bytes_per_token
+        Of the layers that keep every token of the context.
+    windowed_kv_bytes_per_token
+        Of the layers that stop growing at `sliding_window` tokens, on top of the others. An
+        engine that does not know windows lets them grow as well.
+    sliding_window
+        In tokens, None where no layer is windowed.
+    dtype, kv_dtype
+        Formats of the weights, and of keys and values.
+    source
+        Where `weight_bytes` is from: ``config``, or ``index`` for the index of the weight files.
+    notes
+        Sentences on what was assumed or left out.
+    """
+
+    parameters: int
+    active_parameters: int
+    weight_bytes: int
+    kv_bytes_per_token: int
+    windowed_kv_bytes_per_token: int
+    sliding_window: int | None
+    model_type: str
+    dtype: str
+    kv_dtype: str
+    layers: int
+    hidden_size: int
+    attention_heads: int
+    head_dim: int
+    vocab_size: int
+    source: str = "config"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def flops_per_token(self) -> int:
+        """Operations for one token, without those of attention, which grow with the context."""
+        return 2 * self.active_parameters
+
+    def kv_bytes(self, tokens: int) -> int:
+        """Return the bytes of keys and values that a context of so many tokens takes."""
+        held = tokens if self.sliding_window is None else min(tokens, self.sliding_window)
+        return tokens * self.kv_bytes_per_token + held * self.windowed_kv_bytes_per_token
+
+
+def model_size(
+    config: Mapping[str, Any], dtype: str | None = None, kv_dtype: str | None = None
+) -> ModelSize:
+    """Return the size of the model that a config describes.
+
+    Parameters
+    ----------
+    config
+        What a `config.json` says.
+    dtype, kv_dtype
+        Formats of the weights and of keys and values, instead of what the config says.
+    """
+    check_formats(dtype, kv_dtype)
+    whole = Fields(config)
+    reading = read_shape(whole)
+    shape = reading.shape
+    seen, vision_notes = vision_tensors(whole, shape.hidden_size)
+    weights = [*tensors(shape), *seen]
+    plain, dtype_notes = _plain_format(whole, reading, dtype)
+    storage = _storage(whole, reading, plain, dtype)
+    cached = _cache_format(whole, reading, plain, kv_dtype)
+    layer_bytes = shape.attention.cached_values * cached.bits // 8
+    return ModelSize(
+        parameters=sum(tensor.parameters for tensor in weights),
+        active_parameters=sum(tensor.active_parameters for tensor in weights),
+        weight_bytes=sum(storage.bytes_of(tensor) for tensor in weights),
+        kv_bytes_per_token=shape.cache.growing * layer_bytes,
+        windowed_kv_bytes_per_token=shape.cache.windowed * layer_bytes,
+        sliding_window=shape.cache.window,
+        model_type=shape.model_type,
+        dtype=storage.quantised.name,
+        kv_dtype=cached.name,
+        layers=shape.layers,
+        hidden_size=shape.hidden_size,
+        attention_heads=shape.attention.heads,
+        head_dim=shape.attention.head_dim,
+        vocab_size=shape.vocab_size,
+        notes=(*reading.notes, *vision_notes, *dtype_notes),
+    )
+
+
+def check_formats(dtype: str | None, kv_dtype: str | None) -> None:
+    """Say that a format is not known before anything is read: it is no fault of the file."""
+    if dtype is not None:
+        find_format(dtype)
+    if kv_dtype is not None:
+        find_cache_format(kv_dtype)
+
+
+def _plain_format(whole: Fields, reading: Reading, dtype: str | None) -> tuple[Format, list[str]]:
+    """Return the format of what is not quantised, with a note where it is a guess."""
+    asked = find_format(dtype) if dtype is not None else None
+    if asked is not None and asked.name in PLAIN:
+        return asked, []
+    for fields in (reading.fields, whole):
+        name = fields.text("dtype")
+        if name is None or name == "auto":
+            continue
+        try:
+            found = find_format(name)
+        except UnknownNameError:
+            raise fields.refusal("dtype", f"one of: {', '.join(PLAIN)}") from None
+        return (found if found.name in PLAIN else USUAL), _float32_note(found)
+    return USUAL, [f"the config has no dtype, taken as {USUAL.name}"]
+
+
+def _float32_note(found: Format) -> list[str]:
+    if found.name != "fp32":
+        return []
+    return ["the config says float32; engines mostly serve such a model in 16 bits: ask for bf16"]
+
+
+def _storage(whole: Fields, reading: Reading, plain: Format, dtype: str | None) -> Storage:
+    """Return how the weights are kept: as asked for, else as the config says."""
+    mixture = reading.shape.experts is not None
+    if dtype is not None:
+        return Storage(plain, find_format(dtype), KeptModules(), mixture)
+    section = _quantisation_section(whole, reading)
+    if section is None:
+        return Storage(plain, plain, KeptModules(), mixture)
+    return Storage(plain, quantised_format(section), kept_modules(section), mixture)
+
+
+def _cache_format(whole: Fields, reading: Reading, plain: Format, kv_dtype: str | None) -> Format:
+    if kv_dtype is not None:
+        return find_cache_format(kv_dtype)
+    section = _quantisation_section(whole, reading)
+    return (cache_format(section) if section is not None else None) or plain
+
+
+def _quantisation_section(whole: Fields, reading: Reading) -> Fields | None:
+    return whole.part("quantization_config") or reading.fields.part("quantization_config")

@@ -1,0 +1,36 @@
+import json
+
+import pytest
+
+from tests.cli.test_commands import ROOT, run
+
+LLAMA = ROOT / "tests" / "data" / "configs" / "Llama-3.1-8B"
+
+
+def test_size_tells_parameters_weights_and_cache():
+    done = run("size", LLAMA)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "8.03" in done.stdout
+    assert "131,072" in done.stdout
+
+
+def test_size_as_json_at_another_dtype():
+    data = json.loads(run("size", LLAMA, "--dtype", "fp8", "--kv-dtype", "fp8", "--json").stdout)
+    assert data["parameters"] == 8_030_261_248
+    assert data["kv_bytes_per_token"] == 65_536
+    assert data["weight_bytes"] < 1.1 * 8.03e9 + 2 * 525e6 * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["gone"], 3, "gone"),
+        ([LLAMA, "--dtype", "fp3"], 2, "fp3"),
+        ([ROOT / "README.md"], 3, "README.md"),
+    ],
+)
+def test_wrong_input_gets_a_sentence(arguments, code, message):
+    done = run("size", *arguments)
+    assert done.returncode == code
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
