@@ -24,12 +24,15 @@ class Gpu:
     limits
         Most use of each further additive resource, by its name; a resource that is not named
         has no limit. Given as a mapping, kept as sorted pairs so that a GPU can be hashed.
+    node
+        The machine that it is in: shards of a model stay on one.
     """
 
     name: str
     memory_gb: float
     kind: str
     limits: Limits
+    node: str
 
     def __init__(
         self,
@@ -37,6 +40,7 @@ class Gpu:
         memory_gb: float,
         kind: str = "",
         limits: Mapping[str, float] | Limits = (),
+        node: str = "",
     ) -> None:
         owner = f"gpu {checked_name('gpu', name)!r}"
         amounts = (
@@ -46,10 +50,12 @@ class Gpu:
             )
             for resource, amount in dict(limits).items()
         )
-        if not isinstance(kind, str):
-            raise InputError(f"{owner}: kind={kind!r}, must be a text")
+        for field, text in (("kind", kind), ("node", node)):
+            if not isinstance(text, str):
+                raise InputError(f"{owner}: {field}={text!r}, must be a text")
         memory = checked_number(owner, "memory_gb", memory_gb, positive=True)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "memory_gb", memory)
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "limits", tuple(sorted(amounts)))
+        object.__setattr__(self, "node", node)

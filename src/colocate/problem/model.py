@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from colocate.errors import InputError
+from colocate.problem.gpu import Gpu
 from colocate.problem.quantity import checked_name, checked_number
 
 ANY_KIND = ""
@@ -29,7 +30,14 @@ class Model:
         Kept as a tuple with one entry per window.
     uses
         Use of further additive resources by name: one amount for all kinds of GPU, or a
-        mapping from kind to amount. Kept as sorted pairs so that a model can be hashed.
+        mapping from kind to amount. Kept as sorted pairs so that a model can be hashed. Each
+        part of a model uses that much on its GPU.
+    replicas
+        Copies of the whole model on different GPUs, which share its load equally.
+    shards
+        Equal parts of a copy (tensor parallelism) on different GPUs of one node.
+    only, never
+        Names of GPUs, nodes or kinds that it must be on, or must not be on.
     """
 
     name: str
@@ -38,6 +46,10 @@ class Model:
     slo: float | None
     load: tuple[float, ...]
     uses: Uses
+    replicas: int
+    shards: int
+    only: tuple[str, ...]
+    never: tuple[str, ...]
 
     def __init__(
         self,
@@ -47,6 +59,10 @@ class Model:
         slo: float | None = None,
         load: float | Iterable[float] | None = None,
         uses: Mapping[str, float | Mapping[str, float]] | Uses = (),
+        replicas: int = 1,
+        shards: int = 1,
+        only: Iterable[str] = (),
+        never: Iterable[str] = (),
     ) -> None:
         owner = f"model {checked_name('model', name)!r}"
         size = checked_number(owner, "size_gb", size_gb)
@@ -59,6 +75,40 @@ class Model:
         object.__setattr__(self, "slo", slo)
         object.__setattr__(self, "load", loads)
         object.__setattr__(self, "uses", _checked_uses(owner, uses))
+        object.__setattr__(self, "replicas", _checked_count(owner, "replicas", replicas))
+        object.__setattr__(self, "shards", _checked_count(owner, "shards", shards))
+        object.__setattr__(self, "only", _checked_names(owner, "only", only))
+        object.__setattr__(self, "never", _checked_names(owner, "never", never))
+
+    @property
+    def parts(self) -> int:
+        """On how many GPUs it is."""
+        return self.replicas * self.shards
+
+    def may_be_on(self, gpu: Gpu) -> bool:
+        """Say whether it is neither forbidden there nor bound to other places."""
+        names = {gpu.name, gpu.node, gpu.kind} - {""}
+        return (not self.only or not names.isdisjoint(self.only)) and names.isdisjoint(self.never)
+
+    @property
+    def part(self) -> "Model":
+        """What it is on each of its GPUs: a share of its size, and of its load."""
+        if self.parts == 1:
+            return self
+        load = tuple(amount / self.parts for amount in self.load)
+        return Model(self.name, self.size_gb / self.shards, load=load, uses=self.uses)
+
+
+def _checked_count(owner: str, field: str, value: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{owner}: {field}={value!r}, must be a whole number >= 1")
+    return value
+
+
+def _checked_names(owner: str, field: str, names: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise InputError(f"{owner}: {field}={names!r}, must be a list of names")
+    return tuple(checked_name(f"{owner}: {field}", name) for name in names)
 
 
 def _quotient(owner: str, rate: float | None, slo: float | None) -> float:

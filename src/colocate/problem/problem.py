@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from itertools import product
 from typing import Any, TypeVar
 
 from colocate.errors import InputError
@@ -26,14 +27,24 @@ class Problem:
     gpus, models
         Any iterables of each; at least one of each, with unique names. The loads of all models
         have the same number of time windows (a single number stands for every window).
+    apart, together
+        Groups of names of models: no two of a group may share a GPU, or all of it must.
+    most_models
+        How many models a GPU may hold; None is any number.
     """
 
     gpus: tuple[Gpu, ...]
     models: tuple[Model, ...]
+    apart: tuple[tuple[str, ...], ...] = ()
+    together: tuple[tuple[str, ...], ...] = ()
+    most_models: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", _checked_items("gpus", Gpu, self.gpus))
         object.__setattr__(self, "models", _checked_items("models", Model, self.models))
+        object.__setattr__(self, "apart", self._checked_groups("apart", self.apart))
+        object.__setattr__(self, "together", self._checked_groups("together", self.together))
+        self._check_constraints()
         self._check_windows()
         self._check_sums()
         self._check_uses()
@@ -53,7 +64,29 @@ class Problem:
         if any(gpu.limits for gpu in self.gpus):
             numbers.append([[gpu.kind, gpu.limits] for gpu in self.gpus])
             numbers.append([model.uses for model in self.models])
+        if not self.plain:
+            numbers.append(self._constraints())
         return sha256(json.dumps(numbers).encode()).hexdigest()[:16]
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether every model is whole, on one GPU, and free to share any with any other."""
+        free = all(m.parts == 1 and not m.only and not m.never for m in self.models)
+        return free and not self.apart and not self.together and self.most_models is None
+
+    def _constraints(self) -> list[Any]:
+        """Return all constraints by the places of models and GPUs, not by names."""
+        place = {model.name: number for number, model in enumerate(self.models)}
+        nodes = list(dict.fromkeys(gpu.node for gpu in self.gpus))
+        return [
+            [nodes.index(gpu.node) for gpu in self.gpus],
+            [[m.replicas, m.shards, [m.may_be_on(gpu) for gpu in self.gpus]] for m in self.models],
+            *(
+                [[place[name] for name in group] for group in g]
+                for g in (self.apart, self.together)
+            ),
+            self.most_models,
+        ]
 
     @property
     def windows(self) -> int:
@@ -70,9 +103,42 @@ class Problem:
             if not math.isfinite(total):
                 raise InputError(f"{what} adds up to {total}, must be a finite number")
 
-    def __reduce__(self) -> tuple[type["Problem"], tuple[tuple[Gpu, ...], tuple[Model, ...]]]:
+    def __reduce__(self) -> tuple[type["Problem"], tuple[Any, ...]]:
         """Copy what was stated, not what was worked out of it."""
-        return Problem, (self.gpus, self.models)
+        return Problem, (self.gpus, self.models, self.apart, self.together, self.most_models)
+
+    def _checked_groups(
+        self, field: str, groups: Iterable[Iterable[str]]
+    ) -> tuple[tuple[str, ...], ...]:
+        names = {model.name for model in self.models}
+        checked = tuple(tuple(group) for group in groups)
+        for group in checked:
+            if len(set(group)) < 2 or len(set(group)) < len(group):
+                raise InputError(f"{field}: {list(group)}, must be two or more different models")
+            for name in group:
+                if name not in names:
+                    raise InputError(f"{field}: {name!r} is not the name of a model")
+        return checked
+
+    def _check_constraints(self) -> None:
+        most = self.most_models
+        if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
+            raise InputError(f"most_models={most!r}, must be a whole number >= 1")
+        known = {name for gpu in self.gpus for name in (gpu.name, gpu.node, gpu.kind) if name}
+        bundled = {name for group in self.together for name in group}
+        for group, bundle in product(self.apart, self.together):
+            if len(both := set(group) & set(bundle)) > 1:
+                raise InputError(f"apart and together: both hold {' and '.join(sorted(both))}")
+        for model in self.models:
+            for name in (*model.only, *model.never):
+                if name not in known:
+                    raise InputError(
+                        f"model {model.name!r}: {name!r} is no GPU, node or kind of the fleet"
+                    )
+            if model.name in bundled and model.parts > 1:
+                raise InputError(
+                    f"together: {model.name!r} is on {model.parts} GPUs, must be on one"
+                )
 
     def _check_uses(self) -> None:
         kinds = {gpu.kind for gpu in self.gpus}

@@ -52,16 +52,18 @@ def verify(problem: Problem, placement: Mapping[str, Sequence[str]]) -> Verdict:
         return Verdict(tuple(faults), {})
     members: dict[str, list[Model]] = {gpu.name: [] for gpu in problem.gpus}
     for model in problem.models:
-        members[placement[model.name][0]].append(model)
+        for place in placement[model.name]:
+            members[place].append(model.part)
     for gpu in problem.gpus:
         faults += _faults_of_limits(gpu, members[gpu.name])
+    faults += _faults_of_company(problem, members)
     if faults:
         return Verdict(tuple(faults), {})
     return Verdict((), {gpu.name: _pressure(gpu, members[gpu.name]) for gpu in problem.gpus})
 
 
 def _faults_of_names(problem: Problem, placement: Mapping[str, Sequence[str]]) -> list[str]:
-    gpus = {gpu.name for gpu in problem.gpus}
+    gpus = {gpu.name: gpu for gpu in problem.gpus}
     models = {model.name for model in problem.models}
     faults = [f"model {name!r} is not in the problem" for name in placement if name not in models]
     for model in problem.models:
@@ -69,10 +71,56 @@ def _faults_of_names(problem: Problem, placement: Mapping[str, Sequence[str]]) -
             faults.append(f"model {model.name!r} is not placed")
             continue
         places: object = placement[model.name]
-        if isinstance(places, str) or not isinstance(places, Sequence) or len(places) != 1:
-            faults.append(f"model {model.name!r} is on {places!r}, must be on one GPU")
-        elif not isinstance(places[0], str) or places[0] not in gpus:
-            faults.append(f"model {model.name!r} is on {places[0]!r}, which does not exist")
+        wanted = model.replicas * model.shards
+        if isinstance(places, str) or not isinstance(places, Sequence) or len(places) != wanted:
+            number = "one GPU" if wanted == 1 else f"{wanted} GPUs"
+            faults.append(f"model {model.name!r} is on {places!r}, must be on {number}")
+            continue
+        unknown = [p for p in places if not isinstance(p, str) or p not in gpus]
+        faults += [f"model {model.name!r} is on {p!r}, which does not exist" for p in unknown]
+        if not unknown:
+            faults += _faults_of_places(model, [gpus[place] for place in places])
+    return faults
+
+
+def _faults_of_places(model: Model, places: Sequence[Gpu]) -> list[str]:
+    """Check where one model is: allowed, on different GPUs, each copy in one node."""
+    faults = [
+        f"model {model.name!r} is on {gpu.name!r}, where it must not be"
+        for gpu in places
+        if not _allowed(model, gpu)
+    ]
+    if len({gpu.name for gpu in places}) < len(places):
+        faults.append(f"model {model.name!r} is on one GPU more than once")
+    for first in range(0, len(places), model.shards):
+        nodes = {gpu.node for gpu in places[first : first + model.shards]}
+        if len(nodes) > 1:
+            faults.append(f"model {model.name!r} has a copy on nodes {', '.join(sorted(nodes))}")
+    return faults
+
+
+def _allowed(model: Model, gpu: Gpu) -> bool:
+    names = [name for name in (gpu.name, gpu.node, gpu.kind) if name]
+    if any(name in model.never for name in names):
+        return False
+    return not model.only or any(name in model.only for name in names)
+
+
+def _faults_of_company(problem: Problem, members: Mapping[str, Sequence[Model]]) -> list[str]:
+    """Check who shares a GPU with whom, and with how many."""
+    faults = []
+    for gpu, models in members.items():
+        names = [model.name for model in models]
+        if problem.most_models is not None and len(names) > problem.most_models:
+            faults.append(f"gpu {gpu!r} holds {len(names)} models, {problem.most_models} at most")
+        for group in problem.apart:
+            here = [name for name in group if name in names]
+            if len(here) > 1:
+                faults.append(f"gpu {gpu!r} holds {' and '.join(here)}, which must be apart")
+        for group in problem.together:
+            here = [name for name in group if name in names]
+            if here and len(here) < len(group):
+                faults.append(f"gpu {gpu!r} holds {here[0]} without all that belong to it")
     return faults
 
 

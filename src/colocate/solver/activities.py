@@ -1,5 +1,6 @@
 """What a solve can do with its time, a few milliseconds at a time."""
 
+from collections.abc import Sequence
 from math import isfinite
 from typing import Protocol
 
@@ -65,8 +66,15 @@ class ConstraintProgram:
 
     share = 0.2
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        squads: Sequence[Sequence[int]] = (),
+        node_of: Sequence[int] = (),
+    ) -> None:
         self._instance = instance
+        self._squads = squads
+        self._node_of = node_of
         self._patience = 0.1
         self.exhausted = False
 
@@ -76,7 +84,11 @@ class ConstraintProgram:
         if not isfinite(target):
             return
         seconds = min(self._patience, progress.seconds_left)
-        outcome, _ = search_by_constraints(self._instance, target, seconds, workers=1)
+        outcome, found = search_by_constraints(
+            self._instance, target, seconds, 1, self._squads, self._node_of
+        )
+        if outcome is Outcome.FOUND and self._squads:
+            progress.offer(found, "constraint program")
         if outcome is Outcome.NONE:
             progress.prove(Certificate(Proof.SEARCH, target))
             self.exhausted = True

@@ -6,7 +6,7 @@ from math import inf, isinf
 from typing import Any, NamedTuple
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.placement import Placement
+from colocate.problem.parts import parts_of
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
@@ -14,6 +14,7 @@ from colocate.solver.construct.completion import Outcome
 from colocate.solver.plan import Plan, Status
 from colocate.solver.progress import PROVEN
 from colocate.solver.prove.constraint_program import search_by_constraints
+from colocate.solver.squads import nodes_of
 
 SAME = 1e-9
 
@@ -89,7 +90,7 @@ def _check_bound(plan: Plan, pressure: float, findings: Findings, reprove: float
         findings.confirmed.append("bound: none is stated")
     elif certificate.bound > pressure:
         findings.faults.append(f"bound: {certificate.bound:.15g} is above the plan's own pressure")
-    elif fault := refuted(plan.problem, certificate):
+    elif fault := refuted(parts_of(plan.problem).problem, certificate):
         findings.faults.append(f"bound: {fault}")
     elif certificate.proof is Proof.SEARCH:
         _check_search(plan.problem, certificate, findings, reprove)
@@ -122,11 +123,14 @@ def _check_search(
         findings.unchecked.append(f"{stated} (--reprove repeats it)")
         return
     bound = certificate.bound
-    outcome, gpu_of = search_by_constraints(problem.instance, bound, reprove, workers=2)
+    parts = parts_of(problem)
+    outcome, gpu_of = search_by_constraints(
+        parts.problem.instance, bound, reprove, 2, parts.squads, nodes_of(parts)
+    )
     if outcome is Outcome.NONE:
         findings.confirmed.append(f"{stated}, repeated by CP-SAT")
     elif outcome is Outcome.FOUND:
-        verdict = verify(problem, Placement.from_indices(problem, gpu_of))
+        verdict = verify(problem, parts.placement(gpu_of))
         if verdict.valid and verdict.pressure < bound:
             findings.faults.append(f"{stated}: CP-SAT found a placement below it")
         else:

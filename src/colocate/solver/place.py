@@ -5,7 +5,9 @@ from time import perf_counter
 
 import numpy as np
 
-from colocate.problem.instance import Ints, canonical
+from colocate.errors import InputError
+from colocate.problem.instance import canonical
+from colocate.problem.parts import Parts, parts_of
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_seed
@@ -39,24 +41,37 @@ def place(problem: Problem, strategy: str | Strategy = "initial_program", seed: 
     checked_seed(seed)
     started = perf_counter()
     chosen = strategy if isinstance(strategy, Strategy) else find_strategy(strategy)
-    plan = _plan(problem, chosen, seed)
-    return replace(plan, strategy=chosen.name, seed=seed, seconds=perf_counter() - started)
+    parts = parts_of(problem)
+    if parts.squads:
+        raise InputError("strategies do not know shards, which must be on one node; use the solver")
+    plan = _plan(parts, chosen, seed)
+    return replace(
+        plan,
+        problem=problem,
+        strategy=chosen.name,
+        seed=seed,
+        seconds=perf_counter() - started,
+    )
 
 
-def _plan(problem: Problem, strategy: Strategy, seed: int) -> Plan:
+def _plan(parts: Parts, strategy: Strategy, seed: int) -> Plan:
+    problem = parts.problem
     if obstacle := obvious_obstacle(problem):
         return Plan(problem, Status.INFEASIBLE, reason=obstacle)
     instance = canonical(problem.instance)
     gpu_of = strategy.run(instance, np.random.default_rng(seed))
     if gpu_of is not None:
-        return feasible_plan(problem, gpu_of)
+        return feasible_plan(parts.whole, parts.placement(gpu_of))
     rescue = replace(strategy, starts=(Exhaustive(),))
     gpu_of = rescue.run(instance, np.random.default_rng(seed))
+    reason = f"{strategy.name} found no room"
     if gpu_of is not None:
-        return feasible_plan(
-            problem, gpu_of, f"{strategy.name} found no room; searched for a start"
-        )
-    return last_resort(problem, f"{strategy.name} found no room for every model")
+        note = f"{reason}; searched for a start"
+        return feasible_plan(parts.whole, parts.placement(gpu_of), note)
+    plan = last_resort(problem, f"{reason} for every model")
+    if not plan.placement:
+        return plan
+    return feasible_plan(parts.whole, parts.placement(plan.placement.indices(problem)), plan.reason)
 
 
 def last_resort(problem: Problem, reason: str) -> Plan:
@@ -68,14 +83,14 @@ def last_resort(problem: Problem, reason: str) -> Plan:
             f"{len(problem.gpus)} GPUs respects their memory and limits (all were searched)"
         )
         return Plan(problem, Status.INFEASIBLE, reason=reason)
-    if outcome is Outcome.FOUND and verify(problem, Placement.from_indices(problem, gpu_of)).valid:
-        return feasible_plan(problem, gpu_of, f"{reason}; placed by memory alone")
+    placement = Placement.from_indices(problem, gpu_of)
+    if outcome is Outcome.FOUND and verify(problem, placement).valid:
+        return feasible_plan(problem, placement, f"{reason}; placed by memory alone")
     return Plan(problem, Status.UNKNOWN, reason=f"{reason}; it is not proven that there is none")
 
 
-def feasible_plan(problem: Problem, gpu_of: Ints, reason: str = "") -> Plan:
+def feasible_plan(problem: Problem, placement: Placement, reason: str = "") -> Plan:
     """Return the plan of a placement, which the independent checker must confirm."""
-    placement = Placement.from_indices(problem, gpu_of)
     verdict = verify(problem, placement)
     if not verdict.valid:
         raise AssertionError(f"a strategy broke a rule: {'; '.join(verdict.faults)}")

@@ -10,11 +10,14 @@ import numpy as np
 from colocate.errors import InputError
 from colocate.problem.instance import Instance, canonical
 from colocate.problem.layout import arrange, empty_layout
+from colocate.problem.parts import Parts, parts_of
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_seed
+from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
 from colocate.solver.activities import Activity, ConstraintProgram, Exhaustion, Regrouping
 from colocate.solver.construct.bisection import Bisection
+from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.even import EvenFilling
 from colocate.solver.construct.exhaustive import Exhaustive
 from colocate.solver.feasibility import obvious_obstacle
@@ -25,6 +28,7 @@ from colocate.solver.portfolio import run
 from colocate.solver.progress import PROVEN, Improvement, Progress
 from colocate.solver.prove.raising import Raising
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
+from colocate.solver.squads import SquadMoves, nodes_of, start_with_squads
 from colocate.solver.stop import stopping_on_interrupt
 from colocate.solver.strategies import BF_VIRTUAL, FOUR_PACKINGS
 from colocate.solver.warm_up import warm_up
@@ -70,37 +74,65 @@ def solve(
     """
     _check(time_limit, seed, workers, gap)
     warm_up()
-    progress = Progress(problem, time_limit, gap, on_improvement)
+    parts = parts_of(problem)
+    progress = Progress(parts.problem, time_limit, gap, on_improvement)
     with stopping_on_interrupt(progress.interrupt):
-        plan = _solved(problem, progress, seed, workers or 2)
+        plan = _solved(parts, progress, seed, workers or 2)
     return replace(plan, strategy="solve", seed=seed, seconds=progress.seconds)
 
 
-def _solved(problem: Problem, progress: Progress, seed: int, workers: int) -> Plan:
+def _solved(parts: Parts, progress: Progress, seed: int, workers: int) -> Plan:
+    problem = parts.problem
     if obstacle := obvious_obstacle(problem):
-        return Plan(problem, Status.INFEASIBLE, reason=obstacle)
+        return Plan(parts.whole, Status.INFEASIBLE, reason=obstacle)
     instance = canonical(problem.instance)
-    if not _start(instance, progress):
-        plan = last_resort(problem, "no start fitted")
-        if not plan.placement:
-            return plan
-        progress.offer(plan.placement.indices(problem), "memory search")
+    failure = _start_squads(parts, progress) if parts.squads else _start(problem, progress)
+    if failure:
+        return replace(failure, problem=parts.whole)
     progress.prove(prove_by_volume(problem))
     progress.prove(prove_by_model(problem))
-    run(_activities(problem, instance, seed, workers), progress, workers)
-    _smooth(instance, progress)
-    return _concluded(problem, progress)
+    if parts.squads:
+        run(_activities_of_squads(parts, seed, workers), progress, workers)
+    else:
+        run(_activities(problem, instance, seed, workers), progress, workers)
+        _smooth(instance, progress)
+    return _concluded(parts, progress)
 
 
-def _start(instance: Instance, progress: Progress) -> bool:
-    """Find a first placement; False if no way to start fitted."""
+def _start(problem: Problem, progress: Progress) -> Plan | None:
+    """Find a first placement; return the plan that says why there is none."""
+    instance = canonical(problem.instance)
     layout = empty_layout(instance)
     quick = ROUGH if len(instance.size) <= FEW else EvenFilling()
     for block in (quick, FOUR_PACKINGS, Exhaustive()):
         if block.construct(instance, layout):
             progress.offer(layout.gpu_of, type(block).__name__.lower())
-            return True
-    return False
+            return None
+    plan = last_resort(problem, "no start fitted")
+    if not plan.placement:
+        return plan
+    progress.offer(plan.placement.indices(problem), "memory search")
+    return None
+
+
+def _start_squads(parts: Parts, progress: Progress) -> Plan | None:
+    """Find a first placement with every squad in one node, or say why there is none."""
+    outcome, gpu_of = start_with_squads(parts, progress.seconds_left)
+    if outcome is Outcome.FOUND and verify(parts.whole, parts.placement(gpu_of)).valid:
+        progress.offer(gpu_of, "constraint program")
+        return None
+    if outcome is Outcome.NONE:
+        reason = "models: no way to put them on the GPUs respects memory and all constraints"
+        return Plan(parts.whole, Status.INFEASIBLE, reason=f"{reason} (CP-SAT searched all)")
+    reason = "no placement was found in time; it is not proven that there is none"
+    return Plan(parts.whole, Status.UNKNOWN, reason=reason)
+
+
+def _activities_of_squads(parts: Parts, seed: int, workers: int) -> list[Activity]:
+    given = parts.problem.instance
+    searches = [SquadMoves(parts, seed + number) for number in range(max(workers - 1, 1))]
+    program = ConstraintProgram(given, parts.squads, nodes_of(parts))
+    return [*searches, Raising(given), program]
 
 
 def _activities(problem: Problem, instance: Instance, seed: int, workers: int) -> list[Activity]:
@@ -124,12 +156,12 @@ def _smooth(instance: Instance, progress: Progress) -> None:
     progress.offer_smoother(layout.gpu_of)
 
 
-def _concluded(problem: Problem, progress: Progress) -> Plan:
+def _concluded(parts: Parts, progress: Progress) -> Plan:
     """Return the plan; the independent checker has the last word on placement and bound."""
     note = "interrupted; the best so far" if progress.interrupted else ""
-    plan = feasible_plan(problem, progress.best[0], note)
+    plan = feasible_plan(parts.whole, parts.placement(progress.best[0]), note)
     certificate = progress.certificate
-    if certificate and (fault := refuted(problem, certificate)):
+    if certificate and (fault := refuted(parts.problem, certificate)):
         raise AssertionError(f"a proof does not hold: {fault}")
     plan = replace(plan, certificate=certificate, history=tuple(progress.history))
     return replace(plan, status=Status.OPTIMAL) if plan.gap <= PROVEN else plan

@@ -4,7 +4,9 @@ It repeats what a proof by search claims, and takes part where loads have severa
 further resources are limited, which the bounds by weights do not see.
 """
 
+from collections.abc import Sequence
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,11 +21,17 @@ ROUNDING = 4e-15
 
 
 def search_by_constraints(
-    instance: Instance, target: float, seconds: float, workers: int
+    instance: Instance,
+    target: float,
+    seconds: float,
+    workers: int,
+    squads: Sequence[Sequence[int]] = (),
+    node_of: Sequence[int] = (),
 ) -> tuple[Outcome, Ints]:
     """Search for a placement with no pressure above the target, as a constraint program.
 
-    That there is none is proven; what is found fits up to the rounding.
+    That there is none is proven; what is found fits up to the rounding. Models of a squad go to
+    one node; `node_of[g]` is the node of a GPU.
     """
     cp_model = import_module("ortools.sat.python.cp_model")  # slow, and not always needed
     program = cp_model.CpModel()
@@ -39,6 +47,11 @@ def search_by_constraints(
         for need in _needs(instance, target, gpu):
             room = int(FINENESS * STRICT) + int(FINENESS * (GENEROUS - STRICT)) * idle
             program.add(sum(int(n) * here[m][gpu] for m, n in enumerate(need)) <= room)
+    for squad in squads:
+        home = {node: program.new_bool_var("") for node in dict.fromkeys(node_of)}
+        program.add_exactly_one(home.values())
+        for model, gpu in product(squad, gpus):
+            program.add_implication(here[model][gpu], home[node_of[gpu]])
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = max(seconds, 0.01)
     solver.parameters.num_workers = workers

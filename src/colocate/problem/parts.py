@@ -1,0 +1,164 @@
+"""A problem with constraints as a plain one: items on GPUs, with limits on further resources.
+
+Copies and shards become items of their own, models that must stay together one item. What may not
+share a GPU uses one and the same resource, of which each GPU has one; where an item must not be, it
+uses more of a resource than there is. So search, bounds and proofs need to know resources only.
+What is left are squads: shards of a copy, whose GPUs must be in one node.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from colocate.problem.gpu import Gpu
+from colocate.problem.instance import Ints
+from colocate.problem.model import ANY_KIND, Model
+from colocate.problem.placement import Placement
+from colocate.problem.problem import Problem
+
+BARRED, COUNT, APART = "constraint: place", "constraint: models", "constraint: apart"
+"""Resources that stand for constraints; a user's own have other names."""
+
+Classes = dict[tuple[str, tuple[bool, ...]], str]
+"""Kinds of GPU of the plain problem: by kind, and by which items may be there."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """What goes on one GPU as a whole."""
+
+    name: str
+    models: tuple[Model, ...]
+    """The models, or parts of one, that it consists of."""
+    alone_in: tuple[int, ...]
+    """The numbers of the groups of which a GPU takes one at most."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A plain problem and what its items stand for."""
+
+    whole: Problem
+    problem: Problem
+    items: tuple[Item, ...]
+    squads: tuple[tuple[int, ...], ...]
+    """Items that must be on one node."""
+
+    def placement(self, gpu_of: Ints | Sequence[int]) -> Placement:
+        """Return where the models are if the items are there."""
+        gpus_of: dict[str, list[str]] = {model.name: [] for model in self.whole.models}
+        for item, gpu in zip(self.items, gpu_of, strict=True):
+            for model in item.models:
+                gpus_of[model.name].append(self.whole.gpus[int(gpu)].name)
+        return Placement(gpus_of)
+
+    def confined(self, nodes: Sequence[str]) -> Problem:
+        """Return the plain problem with every squad confined to a node, given by its name."""
+        homes: dict[int, str] = {}
+        for squad, node in zip(self.squads, nodes, strict=True):
+            homes.update(dict.fromkeys(squad, node))
+        return _plain(self.whole, self.items, homes)
+
+
+def parts_of(problem: Problem) -> Parts:
+    """Return a problem as a plain one; a plain problem is its own."""
+    if problem.plain:
+        items = tuple(Item(model.name, (model,), ()) for model in problem.models)
+        return Parts(problem, problem, items, ())
+    items = _told_apart(list(_items(problem)))
+    return Parts(problem, _plain(problem, items, {}), items, tuple(_squads(items)))
+
+
+def _squads(items: Sequence[Item]) -> Iterator[tuple[int, ...]]:
+    """Yield the places of the shards of every copy, which stand in a row."""
+    place = 0
+    while place < len(items):
+        shards = items[place].models[0].shards
+        if shards > 1:
+            yield tuple(range(place, place + shards))
+        place += shards
+
+
+def _told_apart(items: list[Item]) -> tuple[Item, ...]:
+    """Give items that by chance have one name names of their own."""
+    count = Counter(item.name for item in items)
+    return tuple(
+        item if count[item.name] == 1 else replace(item, name=f"{item.name} ({number})")
+        for number, item in enumerate(items)
+    )
+
+
+def _items(problem: Problem) -> Iterator[Item]:
+    bundle_of = _bundles(problem)
+    groups = [*problem.apart, *((m.name,) for m in problem.models if m.parts > 1)]
+    done: set[str] = set()
+    for model in problem.models:
+        if model.name in done:
+            continue
+        members = bundle_of.get(model.name, (model.name,))
+        done.update(members)
+        models = tuple(m for m in problem.models if m.name in members)
+        alone_in = tuple(n for n, group in enumerate(groups) if not set(group).isdisjoint(members))
+        for name in _names_of_parts(model, members):
+            yield Item(name, models, alone_in)
+
+
+def _names_of_parts(model: Model, members: Sequence[str]) -> Iterator[str]:
+    for copy in range(model.replicas):
+        for shard in range(model.shards):
+            tail = f"#{copy + 1}" if model.replicas > 1 else ""
+            yield " + ".join(members) + tail + (f"/{shard + 1}" if model.shards > 1 else "")
+
+
+def _bundles(problem: Problem) -> dict[str, tuple[str, ...]]:
+    """Return for every model that is kept together with others all of them."""
+    bundle_of: dict[str, set[str]] = {}
+    for group in problem.together:
+        merged = set(group).union(*(bundle_of.get(name, set()) for name in group))
+        bundle_of.update(dict.fromkeys(merged, merged))
+    order = [model.name for model in problem.models]
+    return {name: tuple(sorted(b, key=order.index)) for name, b in bundle_of.items()}
+
+
+def _plain(problem: Problem, items: Sequence[Item], homes: dict[int, str]) -> Problem:
+    """Write items and what bars them from GPUs as models and resources."""
+    open_to = [
+        tuple(
+            all(model.may_be_on(gpu) for model in item.models)
+            and homes.get(number, gpu.node) == gpu.node
+            for number, item in enumerate(items)
+        )
+        for gpu in problem.gpus
+    ]
+    keys = [(gpu.kind, open_here) for gpu, open_here in zip(problem.gpus, open_to, strict=True)]
+    classes = {key: str(number) for number, key in enumerate(dict.fromkeys(keys))}
+    limits = {f"{APART} {group}": 1.0 for item in items for group in item.alone_in}
+    if problem.most_models is not None:
+        limits[COUNT] = float(problem.most_models)
+    if not all(map(all, open_to)):
+        limits[BARRED] = 0.5
+    gpus = tuple(
+        Gpu(gpu.name, gpu.memory_gb, classes[key], dict(gpu.limits) | limits, gpu.node)
+        for gpu, key in zip(problem.gpus, keys, strict=True)
+    )
+    models = (_plain_model(item, number, classes, limits) for number, item in enumerate(items))
+    return Problem(gpus, tuple(models))
+
+
+def _plain_model(item: Item, number: int, classes: Classes, limits: Container[str]) -> Model:
+    parts = [model.part for model in item.models]
+    constraints = {
+        BARRED: {name: float(not open_to[number]) for (_, open_to), name in classes.items()},
+        COUNT: {ANY_KIND: float(len(parts))},
+        **{f"{APART} {group}": {ANY_KIND: 1.0} for group in item.alone_in},
+    }
+    uses = {name: use for name, use in constraints.items() if name in limits}
+    for part in parts:
+        for resource, by_kind in part.uses:
+            amounts = dict(by_kind)
+            total = uses.setdefault(resource, dict.fromkeys(classes.values(), 0.0))
+            for (kind, _), name in classes.items():
+                total[name] += amounts.get(kind, amounts.get(ANY_KIND, 0.0))
+    windows = max(len(part.load) for part in parts)
+    load = [sum(part.load[min(t, len(part.load) - 1)] for part in parts) for t in range(windows)]
+    return Model(item.name, sum(part.size_gb for part in parts), load=load, uses=uses)

@@ -1,0 +1,214 @@
+"""Constraints of real fleets: brute force over the independent checker agrees with the solver."""
+
+from itertools import permutations, product
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colocate import Gpu, InputError, Model, Problem, Status, place, solve, verify
+from colocate.problem.parts import parts_of
+from colocate.problem.verify_bound import refuted
+from colocate.solver.check import check_plan
+
+NODES = {"left": ("l0", "l1"), "right": ("r0", "r1")}
+
+
+def fleet(memories=(80, 80, 80, 80)):
+    names = [(gpu, node) for node, gpus in NODES.items() for gpu in gpus]
+    kinds = ["big" if memory > 60 else "small" for memory in memories]
+    return [
+        Gpu(gpu, memory, kind=kind, node=node)
+        for (gpu, node), memory, kind in zip(names, memories, kinds, strict=True)
+    ]
+
+
+def best_of_all(problem):
+    """The lowest pressure of all placements, by trying every one; None if there is none."""
+    gpus = [gpu.name for gpu in problem.gpus]
+    choices = [list(permutations(gpus, m.replicas * m.shards)) for m in problem.models]
+    best = None
+    for places in product(*choices):
+        names = (model.name for model in problem.models)
+        verdict = verify(problem, dict(zip(names, places, strict=True)))
+        if verdict.valid and (best is None or verdict.pressure < best):
+            best = verdict.pressure
+    return best
+
+
+@st.composite
+def constrained(draw):
+    gpus = fleet(draw(st.lists(st.sampled_from([40, 80]), min_size=4, max_size=4)))
+    tags = ["l0", "r1", "left", "right", *sorted({gpu.kind for gpu in gpus})]
+    models = []
+    for number in range(draw(st.integers(1, 3))):
+        copies, shards = draw(st.sampled_from([(1, 1), (1, 1), (2, 1), (1, 2)]))
+        models.append(
+            Model(
+                f"m{number}",
+                draw(st.sampled_from([5, 10, 30, 50])),
+                load=draw(st.sampled_from([0, 1, 2, 5])),
+                replicas=copies,
+                shards=shards,
+                only=draw(st.lists(st.sampled_from(tags), max_size=2, unique=True)),
+                never=draw(st.lists(st.sampled_from(tags[:4]), max_size=1)),
+            )
+        )
+    names = [model.name for model in models]
+    whole = [model.name for model in models if model.parts == 1]
+    apart = (tuple(names[:2]),) if len(names) > 1 and draw(st.booleans()) else ()
+    together = (tuple(whole[-2:]),) if len(whole) > 1 and not apart and draw(st.booleans()) else ()
+    most = draw(st.sampled_from([None, None, 1, 2]))
+    return Problem(tuple(gpus), tuple(models), apart, together, most)
+
+
+@settings(max_examples=300)
+@given(constrained())
+def test_brute_force_agrees_under_every_constraint(problem):
+    best = best_of_all(problem)
+    plan = solve(problem, time_limit=2.0, workers=1)
+    if best is None:
+        assert plan.status is Status.INFEASIBLE
+        return
+    assert plan.placement, plan.reason
+    assert verify(problem, plan.placement).pressure == plan.pressure
+    if best < inf:
+        assert plan.pressure == pytest.approx(best, rel=1e-8)
+        assert plan.bound <= best
+        assert plan.status is Status.OPTIMAL
+        assert check_plan(problem, plan.as_dict()).faults == []
+
+
+@settings(max_examples=100)
+@given(constrained())
+def test_strategies_respect_constraints_too(problem):
+    if any(model.shards > 1 for model in problem.models):
+        with pytest.raises(InputError, match="strategies do not know shards"):
+            place(problem, "five_recommendations")
+        return
+    plan = place(problem, "five_recommendations")
+    if plan.placement:
+        assert verify(problem, plan.placement).valid
+    elif plan.status is Status.INFEASIBLE:
+        assert best_of_all(problem) is None
+
+
+HOT = Model("hot", 20, load=6)
+
+
+def test_a_second_copy_halves_what_one_hot_model_does():
+    alone = solve(Problem(fleet(), (HOT, Model("cold", 10, load=1))))
+    twice = solve(
+        Problem(fleet(), (Model("hot", 20, load=6, replicas=2), Model("cold", 10, load=1)))
+    )
+    assert alone.pressure == pytest.approx(6 / 60)
+    assert twice.pressure == pytest.approx(3 / 60)
+    assert len(set(twice.placement["hot"])) == 2
+
+
+def test_shards_share_size_and_load_in_one_node():
+    plan = solve(Problem(fleet(), (Model("large", 120, load=4, shards=2),)))
+    assert plan.pressure == pytest.approx(2 / 20)
+    assert set(plan.placement["large"]) in ({"l0", "l1"}, {"r0", "r1"})
+
+
+def test_copies_of_shards_may_be_in_different_nodes():
+    plan = solve(Problem(fleet(), (Model("large", 120, load=4, shards=2, replicas=2),)))
+    first, second = plan.placement["large"][:2], plan.placement["large"][2:]
+    assert {frozenset(first), frozenset(second)} == {
+        frozenset({"l0", "l1"}),
+        frozenset({"r0", "r1"}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("placement", "fault"),
+    [
+        (
+            {"a": ["l0"], "b": ["l0"], "c": ["l1"], "t": ["r0", "r1"]},
+            "a and b, which must be apart",
+        ),
+        ({"a": ["l0"], "b": ["l1"], "c": ["r0"], "t": ["r0", "l1"]}, "a copy on nodes left, right"),
+        ({"a": ["l0"], "b": ["l1"], "c": ["l1"], "t": ["r0", "r0"]}, "one GPU more than once"),
+        ({"a": ["r0"], "b": ["l1"], "c": ["l1"], "t": ["r0", "r1"]}, "'r0', where it must not be"),
+        ({"a": ["l0"], "b": ["l1"], "c": ["l1"], "t": ["r0"]}, "must be on 2 GPUs"),
+        ({"a": ["l0"], "b": ["l1"], "c": ["l0"], "t": ["r0", "r1"]}, "without all that belong"),
+    ],
+)
+def test_the_checker_sees_every_breach(placement, fault):
+    problem = Problem(
+        fleet(),
+        (
+            Model("a", 10, load=1, only=["left"]),
+            Model("b", 10, load=1),
+            Model("c", 10, load=1),
+            Model("t", 40, load=1, shards=2),
+        ),
+        apart=(("a", "b"),),
+        together=(("b", "c"),),
+    )
+    verdict = verify(problem, placement)
+    assert any(fault in sentence for sentence in verdict.faults)
+
+
+def test_at_most_so_many_models_on_a_gpu():
+    models = tuple(Model(f"m{n}", 1, load=1) for n in range(5))
+    assert solve(Problem(fleet(), models, most_models=1)).status is Status.INFEASIBLE
+    plan = solve(Problem(fleet(), models, most_models=2))
+    assert max(len(on) for on in plan.models_by_gpu().values()) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"apart": (("a",),)}, "two or more different models"),
+        ({"apart": (("a", "z"),)}, "'z' is not the name of a model"),
+        ({"together": (("a", "t"),)}, "'t' is on 2 GPUs, must be on one"),
+        ({"apart": (("a", "b"),), "together": (("b", "a"),)}, "both hold a and b"),
+        ({"most_models": 0}, "most_models=0, must be a whole number >= 1"),
+    ],
+)
+def test_constraints_that_cannot_be_meant_are_refused(arguments, message):
+    models = (Model("a", 1, load=1), Model("b", 1, load=1), Model("t", 1, load=1, shards=2))
+    with pytest.raises(InputError, match=message):
+        Problem(fleet(), models, **arguments)
+
+
+def test_a_place_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match="'cellar' is no GPU, node or kind"):
+        Problem(fleet(), (Model("a", 1, load=1, only=["cellar"]),))
+    with pytest.raises(InputError, match="replicas=0, must be a whole number >= 1"):
+        Model("a", 1, load=1, replicas=0)
+    with pytest.raises(InputError, match="must be a list of names"):
+        Model("a", 1, load=1, only="left")
+
+
+def test_an_altered_constraint_is_another_problem():
+    free = Problem(fleet(), (HOT, Model("cold", 10, load=1)))
+    bound = Problem(fleet(), (HOT, Model("cold", 10, load=1, never=["l0"])))
+    apart = Problem(fleet(), free.models, apart=(("hot", "cold"),))
+    assert len({free.digest, bound.digest, apart.digest}) == 3
+
+
+def test_a_larger_fleet_with_constraints_is_valid_and_nearly_proven():
+    rng = np.random.default_rng(3)
+    gpus = tuple(
+        Gpu(f"n{n}g{g}", 80, kind="A100", node=f"n{n}") for n in range(8) for g in range(8)
+    )
+    models = tuple(
+        Model(
+            f"m{n}",
+            float(rng.uniform(5, 40)),
+            load=float(rng.uniform(0.5, 3)),
+            replicas=int(rng.integers(1, 3)),
+            never=[f"n{rng.integers(8)}"] if n % 3 == 0 else [],
+        )
+        for n in range(80)
+    )
+    problem = Problem(gpus, models, apart=(("m0", "m1", "m2"),), most_models=4)
+    plan = solve(problem, time_limit=3.0)
+    assert verify(problem, plan.placement).valid
+    assert plan.gap < 0.02
+    assert refuted(parts_of(problem).problem, plan.certificate) is None
