@@ -111,6 +111,13 @@ def test_a_lucky_leader_falls_back_and_the_next_one_is_run_again():
     assert referee.asked[3:] == [("lucky", 3), ("steady", 3)]
 
 
+def test_all_have_as_many_runs_as_are_wanted():
+    referee = ScriptedReferee(lucky=[0.9, 0.9, 0.5, 0.9], steady=[0.8] * 4)
+    entries = judge_all([(n, n) for n in ("lucky", "steady")], CONTEST, referee, 1, runs=4)
+    assert [(entry.name, entry.verdict.runs) for entry in entries] == [("steady", 4), ("lucky", 4)]
+    assert referee.asked == [("lucky", 4), ("steady", 4)]
+
+
 def test_a_program_that_goes_by_the_clock_is_marked_as_not_steady(capsys):
     questions = tuple(question(f"q{number}") for number in range(16))
     contest = Contest("tiny", questions[:8], questions[8:])

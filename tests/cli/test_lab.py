@@ -36,9 +36,14 @@ def test_it_is_watched_in_the_terminal_and_on_a_page(lab):
     assert "ratio" in best.stdout
     start = run("lab", "show", "0", "--source", cwd=lab)
     assert start.stdout.count("def compute_model_placement(") == 1
+    review = run("lab", "show", "--review", cwd=lab)
+    assert review.stdout.startswith("# Review after ")
+    assert "\n## 3. Recommendations\n" in review.stdout
     page = run("lab", "show", "--html", "lab.html", cwd=lab)
     assert page.stdout == "wrote lab.html\n"
-    assert (lab / "lab.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    text = (lab / "lab.html").read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert "# Review after " in text
 
 
 def test_it_repeats_itself_from_its_record(lab):
@@ -111,6 +116,34 @@ def test_a_lab_is_made_once_and_an_unknown_program_is_said_to_be_one(lab):
     missing = run("lab", "show", "999", cwd=lab)
     assert missing.returncode == 2
     assert "program=999 is not known" in missing.stderr
+
+
+def test_a_lab_keeps_its_seed(lab):
+    other = run("lab", "run", "--seed", "4", "--generations", "0", cwd=lab)
+    assert (other.returncode, other.stderr) == (
+        3,
+        "seed=4, but lab was made with 3; take another folder with --lab\n",
+    )
+    assert run("lab", "run", "--seed", "3", "--generations", "0", cwd=lab).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        (
+            "def f(:\n",
+            "the start program does not compile: invalid syntax at its line 1, 'def f(:'",
+        ),
+        ("# EVOLVE-BLOCK-END\n", "the start program has the markers line 1 '# EVOLVE-BLOCK-END'"),
+        ("x = 1\n", "the start program defines no compute_model_placement(gpu_num, models)"),
+    ],
+)
+def test_a_start_that_is_no_program_is_refused(tmp_path, source, fault):
+    (tmp_path / "bad.py").write_text(source)
+    done = run("lab", "init", "--start", "bad.py", cwd=tmp_path)
+    assert done.returncode == 3
+    assert done.stderr.startswith(fault)
+    assert "Traceback" not in done.stderr
 
 
 def test_a_start_that_fails_everywhere_is_refused(tmp_path):

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from colocate import InputError, read_fleet
@@ -168,3 +170,65 @@ def test_every_fault_is_listed_with_the_file(tmp_path):
     lines = str(error.value).splitlines()
     assert len(lines) == 2
     assert all(line.startswith(f"{path}: ") for line in lines)
+
+
+def test_constraints_in_a_fleet_file():
+    problem = parse_fleet(
+        """
+        gpus:
+          - {name: a, kind: A100-80GB, node: alpha, count: 2}
+          - {name: b, memory_gb: 40, node: beta}
+        models:
+          - {name: large, size_gb: 100, shards: 2, load: 1, only: [alpha]}
+          - {name: hot, size_gb: 10, replicas: 2, load: 4, never: [a-0]}
+          - {name: small, size_gb: 1, load: 1}
+        apart: [[large, small]]
+        together: []
+        most_models: 3
+        """
+    )
+    assert [(gpu.memory_gb, gpu.node) for gpu in problem.gpus] == [
+        (80, "alpha"),
+        (80, "alpha"),
+        (40, "beta"),
+    ]
+    large, hot, _ = problem.models
+    assert (large.shards, large.only, hot.replicas, hot.never) == (2, ("alpha",), 2, ("a-0",))
+    assert (problem.apart, problem.most_models) == ((("large", "small"),), 3)
+
+
+def test_models_are_sized_from_their_configs(tmp_path):
+    config = Path(__file__).parents[1] / "data" / "configs" / "Llama-3.1-8B"
+    (tmp_path / "fleet.yaml").write_text(
+        "gpus: [{name: g, memory_gb: 80}]\n"
+        "models:\n"
+        f"  - {{name: a, config: {config}, load: 1}}\n"
+        f"  - {{name: b, config: {config}, dtype: fp8, overhead_gb: 2, load: 1}}\n"
+    )
+    a, b = read_fleet(tmp_path / "fleet.yaml").models
+    assert a.size_gb == pytest.approx(16.06 + 4, abs=0.01)
+    assert b.size_gb < 9.2 + 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("{name: m, load: 1}", "size_gb is missing"),
+        ("{name: m, load: 1, size_gb: 1, config: c}", "has size_gb and config"),
+        ("{name: m, load: 1, config: gone}", "models[0] 'm': gone"),
+        ("{name: m, load: 1, size_gb: 1, replicas: 0}", "replicas=0, must be a whole number >= 1"),
+        ("{name: m, load: 1, size_gb: 1, only: [z]}", "'z' is no GPU, node or kind"),
+        ("{name: m, load: 1, size_gb: 1, only: z}", "only='z', must be a list of names"),
+    ],
+)
+def test_constraints_and_configs_that_make_no_sense(change, message):
+    with pytest.raises(InputError) as caught:
+        parse_fleet(f"gpus: [{{name: g, memory_gb: 80}}]\nmodels: [{change}]")
+    assert message in str(caught.value)
+
+
+def test_a_kind_that_is_not_in_the_catalogue_needs_its_memory():
+    with pytest.raises(InputError, match="H1000"):
+        parse_fleet("gpus: [{name: g, kind: H1000}]\nmodels: [{name: m, size_gb: 1, load: 1}]")
+    with pytest.raises(InputError, match="memory_gb is missing"):
+        parse_fleet("gpus: [{name: g}]\nmodels: [{name: m, size_gb: 1, load: 1}]")

@@ -182,6 +182,7 @@ HTML = Reply("<!doctype html>\n<p>Welcome</p>", kind="text/html")
         (Reply('{"choices": null}'), "(choices: Input should be a valid"),
         (Reply('{"error": "no such model"}'), '(choices: Field required) but {"error": "no such'),
         (Reply('{"choices": [{"message": {"content": ["a"]}}]}'), "choices: 0: message: content"),
+        (completion(GOOD, usage=(10**20, 1)), "usage: prompt_tokens: Input should be less than"),
         (completion(None), "the answer has no text (finish_reason='stop')"),
         (completion(" \n"), "the answer has no text"),
         (completion("Sorry", finish_reason="content_filter"), "filter stopped the answer"),

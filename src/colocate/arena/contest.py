@@ -52,6 +52,12 @@ class Contest:
         return self.public + self.hidden
 
     @property
+    def goal(self) -> str:
+        """What it is to reach the optimum on every public case."""
+        proven = all(question.proven for question in self.public)
+        return "proven optimum" if proven else "best value known"
+
+    @property
     def digest(self) -> str:
         """A short hash over rules, questions and optimum: verdicts with the same one compare."""
         parts = [f"{question.problem.digest}{question.optimum!r}" for question in self.questions]

@@ -49,6 +49,7 @@ def judge_all(
     referee: Referee,
     workers: int,
     on_program: Callable[[Entry], None] | None = None,
+    runs: int = 1,
 ) -> list[Entry]:
     """Judge named sources, `workers` at a time, and return them best first.
 
@@ -56,7 +57,7 @@ def judge_all(
     """
 
     def judged(program: tuple[str, str]) -> Entry:
-        entry = Entry(*program, referee.judge(program[1], contest))
+        entry = Entry(*program, referee.judge(program[1], contest, runs))
         if on_program:
             on_program(entry)
         return entry

@@ -18,6 +18,8 @@ MOST_NAMES = 3
 LONGEST_NAME = 80
 LONGEST_REASON = 300
 LONGEST_TRACEBACK = 4000
+PROVEN = 1e-8
+"""An optimum that is closer to its bound is proven; bounds are written down a little lower."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Question:
     bound: float
     """What is proven to be out of reach below."""
     seed: int
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing can be lower than the optimum."""
+        return self.optimum <= self.bound * (1 + PROVEN)
 
     def as_data(self) -> dict[str, Any]:
         """Return what the program is told."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import cached_property
 from math import inf, isfinite
 from statistics import fmean
 from typing import Any, Self
@@ -93,7 +94,7 @@ class Tally:
         mean = fmean(result.pressure for result in self.results)
         return (1 / mean if mean > 0 else inf) + self.valid_cases / self.cases
 
-    @property
+    @cached_property
     def ratio(self) -> float:
         """Mean over all cases of optimum / pressure, with 0 for a failed one."""
         return fmean(result.ratio for result in self.results)

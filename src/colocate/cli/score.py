@@ -29,7 +29,9 @@ def score(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Cases or programs at a time; by default one a core.")
     ] = None,
-    cases: Annotated[bool, typer.Option("--cases", help="Print every case too.")] = False,
+    cases: Annotated[
+        bool, typer.Option("--cases", help="Of one program: print every case too.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every case.")] = False,
 ) -> None:
     """Judge a program that defines compute_model_placement(gpu_num, models), behind walls."""
@@ -45,7 +47,7 @@ def score(
     referee = Referee(limits, tuple(allow or ()), workers=1 if folder else processes)
     contest = open_contest(suite)
     if folder:
-        document, page = _judge_folder(programs, contest, referee, processes)
+        document, page = _judge_folder(programs, contest, referee, processes, runs)
     else:
         document, page = _judge_file(programs[0][1], contest, referee, runs, cases)
     if as_json:
@@ -73,14 +75,20 @@ def _judge_file(
 
 
 def _judge_folder(
-    programs: list[tuple[str, str]], contest: "Contest", referee: "Referee", workers: int
+    programs: list[tuple[str, str]],
+    contest: "Contest",
+    referee: "Referee",
+    workers: int,
+    runs: int,
 ) -> tuple[dict[str, Any], list["RenderableType"]]:
     from colocate.arena.leaderboard import program_table
     from colocate.arena.programs import judge_all
 
     with _progress() as progress:
         bar = progress.add_task("programs", total=len(programs))
-        entries = judge_all(programs, contest, referee, workers, lambda _: progress.advance(bar))
+        entries = judge_all(
+            programs, contest, referee, workers, lambda _: progress.advance(bar), runs
+        )
     rows = [{"program": entry.name, **entry.verdict.as_dict()} for entry in entries]
     return {"programs": rows}, [program_table(entries)]
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fcntl import LOCK_EX, LOCK_NB, flock
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +21,8 @@ from colocate.errors import ArchiveError
 from colocate.lab.proposal import Answer, Kind, Program
 
 VERSION = 1
+MOST_KEPT = 4096
+"""Verdicts that are remembered once read: every generation looks at all programs again."""
 SCHEMA = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE programs (
@@ -80,10 +83,13 @@ class Archive:
     @classmethod
     def create(cls, path: Path, settings: Mapping[str, Any], start: Program, digest: str) -> Self:
         """Make a new archive with its first program, and open it for writing."""
-        if path.exists():
-            raise ArchiveError(f"{path}: is there already, take another folder or go on with `run`")
         with _told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(path), _told(path):
+            if path.exists():
+                raise ArchiveError(
+                    f"{path}: is there already, take another folder or go on with `run`"
+                )
             unfinished = path.with_suffix(".new")
             unfinished.unlink(missing_ok=True)
             archive = cls(unfinished, sqlite3.connect(unfinished))
@@ -104,7 +110,8 @@ class Archive:
         lock = _locked(path) if writing else None
         with _told(path):
             mode = "rw" if writing else "ro"
-            connection = sqlite3.connect(f"file:{path}?mode={mode}", uri=True, timeout=10)
+            address = f"{path.absolute().as_uri()}?mode={mode}"
+            connection = sqlite3.connect(address, uri=True, timeout=10)
             archive = cls(path, connection, lock)
             if writing:
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -218,9 +225,14 @@ def _program(
     verdict: str,
     _digest: str,
 ) -> Program:
-    judged = ProgramVerdict.from_dict(json.loads(verdict))
     lineage = tuple(json.loads(parents))
+    judged = _verdict(verdict)
     return Program(number, name, description, source, judged, lineage, generation, island)
+
+
+@lru_cache(MOST_KEPT)
+def _verdict(text: str) -> ProgramVerdict:
+    return ProgramVerdict.from_dict(json.loads(text))
 
 
 def _attempt(

@@ -7,12 +7,10 @@ from colocate.errors import PatchRefused, ProposerError
 from colocate.lab.answer import read_patch
 from colocate.lab.archive import Attempt
 from colocate.lab.patch import Patch, apply_patch
-from colocate.lab.proposal import Answer, Kind, Proposer, Request
+from colocate.lab.proposal import NOBODY, Answer, Kind, Proposer, Request
 from colocate.lab.syntax import syntax_key
 
 CUT_OFF = "the answer was cut off before its end; give a shorter one, and all of it"
-NOBODY = "nobody"
-"""Who is recorded for an answer that never came."""
 
 
 @dataclass(frozen=True)
@@ -23,18 +21,15 @@ class Child:
     name: str
     description: str
     source: str
-    request: Request
-
-    @property
-    def parents(self) -> tuple[int, ...]:
-        """The programs that it is made of."""
-        return parents_of(self.request)
+    parents: tuple[int, ...]
+    """The programs that it is made of."""
 
 
-def parents_of(request: Request) -> tuple[int, ...]:
-    """Return the programs that an answer to a request is made of."""
+def unanswered(request: Request, generation: int) -> Attempt:
+    """Return the attempt at a request that has no answer yet."""
     others = request.inspirations[:1] if request.kind is Kind.CROSSING else ()
-    return (request.parent.number, *(other.number for other in others))
+    parents = (request.parent.number, *(other.number for other in others))
+    return Attempt(request.number, 0, generation, request.kind, parents, Answer("", NOBODY))
 
 
 def ask(
@@ -60,9 +55,8 @@ def ask(
     """
     answers: list[Attempt] = []
     for number in range(attempts):
-        answer, silence = (
-            (recorded[number].answer, "") if number < len(recorded) else _heard(proposer, request)
-        )
+        again = number < len(recorded)
+        answer, silence = _told(recorded[number]) if again else _heard(proposer, request)
         attempt = replace(blank, attempt=number, answer=answer, refusal=silence)
         try:
             patch, source = _made(answer, silence, request, known)
@@ -71,9 +65,14 @@ def ask(
             if not silence:
                 request = replace(request, refusal=str(refusal))
         else:
-            child = Child(blank.number, patch.name, patch.description, source, request)
+            child = Child(blank.number, patch.name, patch.description, source, blank.parents)
             return [*answers, attempt], child
     return answers, None
+
+
+def _told(attempt: Attempt) -> tuple[Answer, str]:
+    """Return a recorded answer, or none and the reason."""
+    return attempt.answer, "" if attempt.answer.came else attempt.refusal
 
 
 def _heard(proposer: Proposer, request: Request) -> tuple[Answer, str]:

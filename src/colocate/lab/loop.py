@@ -7,15 +7,16 @@ a run that was killed goes on where it stood, and the same answers make the same
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from itertools import count
 from time import monotonic
 
 from colocate.arena.contest import RUNS_OF_THE_BEST, Contest
 from colocate.errors import ProposerError
 from colocate.lab.archive import Archive, Attempt
-from colocate.lab.asking import NOBODY, Child, ask, parents_of
+from colocate.lab.asking import Child, ask, unanswered
 from colocate.lab.evaluation import Evaluation
 from colocate.lab.population import Population, best_first
-from colocate.lab.proposal import Answer, LearningProposer, Program, Proposer, Request
+from colocate.lab.proposal import LearningProposer, Program, Proposer, Request
 from colocate.lab.review import Review, write_review
 from colocate.lab.settings import Budget, Settings
 from colocate.lab.syntax import syntax_key
@@ -53,16 +54,21 @@ class Lab:
         self._askers = askers
 
     def run(self, budget: Budget, on_generation: Callable[[int, Program], None]) -> str:
-        """Go on until the optimum is reached or the budget is spent; return why it ended."""
+        """Go on until the optimum is reached or the budget is spent; return why it ended.
+
+        The last generation of the archive may be unfinished, so that is where it goes on; those
+        before it are never touched again.
+        """
         started = monotonic()
         self._judge_again_if_the_contest_changed()
-        for generation in range(10**9):
+        last = max((attempt.generation for attempt in self._archive.attempts()), default=0)
+        for generation in count(last):
             if generation:
                 self._make(generation)
-            best = self._confirmed_best(generation)
+            best = self._confirmed_best()
             on_generation(generation, best)
             if best.verdict.public.optimal:
-                return "the proven optimum is reached on every case of the suite"
+                return f"the {self._contest.goal} is reached on every case of the suite"
             attempts = self._archive.attempts()
             if reason := budget.spent(generation, attempts, monotonic() - started):
                 return reason
@@ -73,41 +79,47 @@ class Lab:
         programs = [p for p in self._archive.programs() if p.generation < generation]
         population = Population(programs, self._settings)
         advice = self._advice(programs, generation)
-        first = 1 + (generation - 1) * self._settings.proposals
-        requests = {
-            first + slot: population.request(generation, slot, advice)
-            for slot in range(self._settings.proposals)
-        }
-        self._teach(programs, first)
-        known = {syntax_key(program.source): program.number for program in programs}
-        children = self._propose(generation, requests, known)
+        slots = range(self._settings.proposals)
+        requests = [population.request(generation, slot, advice) for slot in slots]
+        self._teach(programs, generation)
+        children = self._propose(generation, requests, programs)
         self._judge(generation, children)
 
     def _propose(
-        self, generation: int, requests: Mapping[int, Request], known: Mapping[str, int]
+        self, generation: int, requests: Sequence[Request], programs: Sequence[Program]
     ) -> list[Child]:
         """Ask for what the archive has no answer to, and return the children, in order."""
         recorded = self._archive.attempts()
+        by_number = {program.number: program for program in programs}
+        known = {syntax_key(program.source): program.number for program in programs}
         answered: dict[int, list[Attempt]] = {}
         children: dict[int, Child] = {}
         with ThreadPoolExecutor(self._askers) as pool:
             asked = []
-            for number, request in requests.items():
-                nothing = Answer("", NOBODY)
-                blank = Attempt(number, 0, generation, request.kind, parents_of(request), nothing)
-                before = [attempt for attempt in recorded if attempt.number == number]
-                arguments = (request, blank, before, self._settings.attempts, known)
+            for request in requests:
+                before = [attempt for attempt in recorded if attempt.number == request.number]
+                blank = before[0] if before else unanswered(request, generation)
+                # Where the contest has changed since, another parent would be chosen now.
+                told = replace(request, parent=by_number[blank.parents[0]])
+                arguments = (told, blank, before, self._settings.attempts, known)
                 asked.append(pool.submit(ask, self._proposer, *arguments))
             for future in as_completed(asked):
                 attempts, child = future.result()
                 answered[attempts[0].number] = attempts
-                if any(attempt.answer.who != NOBODY for attempt in attempts):
+                if any(attempt.answer.came for attempt in attempts):
                     self._archive.add_attempts(attempts)
                 if child:
                     children[child.number] = child
-        if all(a.answer.who == NOBODY for attempts in answered.values() for a in attempts):
-            raise ProposerError(answered[min(answered)][-1].refusal)
+        self._keep_silent(answered)
         return self._without_twins([children[number] for number in sorted(children)], answered)
+
+    def _keep_silent(self, answered: Mapping[int, list[Attempt]]) -> None:
+        """Keep requests that nobody answered: the next generation goes on without them."""
+        silent = [a for a in answered.values() if not any(attempt.answer.came for attempt in a)]
+        if len(silent) == len(answered):
+            raise ProposerError(answered[min(answered)][-1].refusal)
+        for attempts in silent:
+            self._archive.add_attempts(attempts)
 
     def _without_twins(
         self, children: Sequence[Child], answered: Mapping[int, list[Attempt]]
@@ -141,11 +153,10 @@ class Lab:
             )
             self._archive.add_program(program, self._contest.digest)
 
-    def _confirmed_best(self, generation: int) -> Program:
+    def _confirmed_best(self) -> Program:
         """Return the best program so far; whoever leads is run until it may be called best."""
         while True:
-            programs = [p for p in self._archive.programs() if p.generation <= generation]
-            best = best_first(programs)[0]
+            best = best_first(self._archive.programs())[0]
             if best.verdict.runs >= RUNS_OF_THE_BEST:
                 return best
             self._judge_again([best], RUNS_OF_THE_BEST)
@@ -160,14 +171,14 @@ class Lab:
             program = replace(programs[place], verdict=verdict)
             self._archive.add_program(program, self._contest.digest)
 
-    def _teach(self, programs: Sequence[Program], before: int) -> None:
+    def _teach(self, programs: Sequence[Program], generation: int) -> None:
         """Let a proposer that learns know what became of all its answers so far."""
         if not isinstance(self._proposer, LearningProposer):
             return
         fitness = {program.number: program.verdict.fitness for program in programs}
         rewards = []
         for attempt in self._archive.attempts():
-            if attempt.number < before and attempt.answer.who != NOBODY:
+            if attempt.generation < generation and attempt.answer.came:
                 base = fitness[attempt.parents[0]]
                 reached = base if attempt.refusal else fitness.get(attempt.number, base)
                 rewards.append((attempt.answer.who, reached - base, attempt.answer.cost))
@@ -175,11 +186,11 @@ class Lab:
 
     def _advice(self, programs: Sequence[Program], generation: int) -> tuple[str, ...]:
         """Return the recommendations of the last review; write one if it is time for it."""
-        reviews = [(count, facts) for count, facts in self._archive.reviews()]
         due = len(programs) // self._settings.review * self._settings.review
-        past = [Review.from_dict(facts) for count, facts in reviews if count <= due]
-        if due and due not in {count for count, _ in reviews}:
+        past = {number: facts for number, facts in self._archive.reviews() if number <= due}
+        last = Review.from_dict(past[max(past)]) if past else None
+        if due and due not in past:
             attempts = [a for a in self._archive.attempts() if a.generation < generation]
-            past.append(write_review(programs, attempts, past[-1] if past else None))
-            self._archive.add_review(due, past[-1].as_dict())
-        return past[-1].recommendations if past else ()
+            last = write_review(programs, attempts, last)
+            self._archive.add_review(due, last.as_dict())
+        return last.recommendations if last else ()

@@ -17,7 +17,7 @@ ELITES = 5
 
 
 def best_first(programs: Sequence[Program]) -> list[Program]:
-    """Return programs by fitness; of equals the quicker, then the older one first."""
+    """Return programs by fitness; of equals the older one first."""
     return sorted(programs, key=lambda p: (-p.verdict.fitness, p.number))
 
 
@@ -45,6 +45,7 @@ class Population:
             inspirations,
             tuple(recommendations),
             seed=int(rng.integers(2**31)),
+            number=1 + (generation - 1) * self._settings.proposals + slot,
         )
 
     def members(self, island: int, generation: int) -> list[Program]:

@@ -7,6 +7,9 @@ from typing import Protocol, runtime_checkable
 
 from colocate.arena.verdict import ProgramVerdict
 
+NOBODY = "nobody"
+"""Who is recorded for an answer that never came."""
+
 
 class Kind(StrEnum):
     """What kind of change is asked for."""
@@ -45,6 +48,8 @@ class Request:
     """Why the previous answer to this request was refused; empty at the first attempt."""
     seed: int = 0
     """Decides every random choice that the proposer makes."""
+    number: int = 0
+    """Of the program that the answer is to become."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,11 @@ class Answer:
     seconds: float = 0.0
     cut_off: bool = False
     """Whether the server said that the answer is not complete."""
+
+    @property
+    def came(self) -> bool:
+        """Whether anybody answered."""
+        return self.who != NOBODY
 
 
 class Proposer(Protocol):

@@ -51,6 +51,11 @@ class Settings:
         for name in ("islands", "proposals", "migration", "attempts", "review"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name}={getattr(self, name)}, must be at least 1")
+        if self.islands > self.proposals:
+            raise InputError(
+                f"islands={self.islands}, must be at most proposals={self.proposals}: "
+                "every island needs a proposal in each generation"
+            )
 
 
 @dataclass(frozen=True)
@@ -65,10 +70,11 @@ class Budget:
 
     def spent(self, generations: int, attempts: Sequence[Attempt], seconds: float) -> str:
         """Return which part is spent, if one is."""
-        tokens = sum(a.answer.tokens_in + a.answer.tokens_out for a in attempts)
-        cost = sum(attempt.answer.cost for attempt in attempts)
-        used = (generations, len(attempts), tokens, cost, seconds)
+        answers = [attempt.answer for attempt in attempts if attempt.answer.came]
+        tokens = sum(answer.tokens_in + answer.tokens_out for answer in answers)
+        cost = sum(answer.cost for answer in answers)
+        used = (generations, len(answers), tokens, cost, seconds)
         for (name, most), amount in zip(asdict(self).items(), used, strict=True):
             if most is not None and amount >= most:
-                return f"the budget of {most:g} {name} is spent"
+                return f"the budget of {most:,.12g} {name} is spent"
         return ""

@@ -7,15 +7,16 @@ from pathlib import Path
 
 from colocate.arena.contest import Referee, open_contest
 from colocate.arena.sandbox import Limits
-from colocate.errors import InputError
+from colocate.errors import InputError, PatchRefused
 from colocate.lab.archive import Archive
 from colocate.lab.evaluation import Evaluation, LocalEvaluation
+from colocate.lab.evolve_block import sections
 from colocate.lab.loop import Lab
 from colocate.lab.population import best_first
 from colocate.lab.proposal import Program
 from colocate.lab.proposers.replay import Replay
 from colocate.lab.settings import Budget, Settings
-from colocate.lab.syntax import defines_entry
+from colocate.lab.syntax import defines_entry, syntax_tree
 
 ARCHIVE = "lab.db"
 
@@ -55,14 +56,25 @@ def evaluation_of(settings: Settings, workers: int, ray: str | None) -> Iterator
 
 def make_lab(folder: Path, settings: Settings, start: str, evaluation: Evaluation) -> Archive:
     """Make a lab with its first program, judged, and open it for writing."""
-    if not defines_entry(start):
-        raise InputError("the start program defines no compute_model_placement(gpu_num, models)")
+    _check_start(start)
     contest = open_contest(settings.suite)
     ((_, verdict),) = evaluation.judge([start], contest, runs=1)
     if verdict.public.valid_cases == 0:
         raise InputError(f"the start program fails on every case: {verdict.public.worst.reason}")
     first = Program(0, "start", "where it begins", start, verdict)
     return Archive.create(archive_path(folder), asdict(settings), first, contest.digest)
+
+
+def _check_start(start: str) -> None:
+    whose = "the start program"
+    try:
+        syntax_tree(start, whose)
+        sections(start.split("\n"), whose)
+    except PatchRefused as refusal:
+        fault, _, _advice_for_proposers = str(refusal).rpartition("; ")
+        raise InputError(fault) from refusal
+    if not defines_entry(start):
+        raise InputError(f"{whose} defines no compute_model_placement(gpu_num, models)")
 
 
 def export_programs(programs: Sequence[Program], folder: Path) -> Path:
@@ -86,7 +98,7 @@ def replayed(old: Archive, folder: Path, workers: int) -> Archive:
     new = make_lab(folder, settings, start, evaluation)
     attempts = old.attempts()
     last = max((attempt.generation for attempt in attempts), default=0)
-    proposer = Replay(attempt.answer for attempt in attempts)
+    proposer = Replay(attempts)
     contest = open_contest(settings.suite)
     search = Lab(new, settings, contest, evaluation, proposer)
     search.run(Budget(generations=last), lambda generation, best: None)

@@ -70,7 +70,7 @@ def _check_placement(plan: Plan, findings: Findings) -> float:
     if verdict.faults:
         return inf
     models, gpus = len(plan.problem.models), len(plan.problem.gpus)
-    findings.confirmed.append(f"placement: {models} models on {gpus} GPUs, each once, all fit")
+    findings.confirmed.append(f"placement: {models} models on {gpus} GPUs, none left out, all fit")
     wrong = [
         f"pressures[{gpu!r}]: {plan.pressures.get(gpu)} is stated, it is {pressure}"
         for gpu, pressure in verdict.pressures.items()

@@ -90,11 +90,11 @@ class Plan:
         return max(self.pressures, key=self.pressures.__getitem__, default=None)
 
     def models_by_gpu(self) -> dict[str, list[Model]]:
-        """Return the models on every GPU, by GPU name, in the order of the problem."""
+        """Return what of the models is on every GPU, by GPU name, in the order of the problem."""
         members: dict[str, list[Model]] = {gpu.name: [] for gpu in self.problem.gpus}
         for model in self.problem.models:
             for gpu in self.placement.get(model.name, ()):
-                members[gpu].append(model)
+                members[gpu].append(model.part)
         return members
 
     @property

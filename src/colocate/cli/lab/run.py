@@ -22,8 +22,9 @@ def run(
         int, typer.Option(min=0, help="The generation to stop after, from the first one on.")
     ] = 60,
     seed: Annotated[
-        int, typer.Option(min=0, help="For a new lab: decides every random choice.")
-    ] = 0,
+        int | None,
+        typer.Option(min=0, help="For a new lab: decides every random choice; by default 0."),
+    ] = None,
     proposals: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many answers.")
     ] = None,
@@ -45,6 +46,9 @@ def run(
     ] = None,
     temperature: Annotated[float, typer.Option(min=0.0, help="openai.")] = 0.7,
     max_tokens: Annotated[int, typer.Option(min=1, help="openai: of an answer.")] = 8192,
+    timeout: Annotated[
+        float, typer.Option(min=1.0, help="openai: seconds without a sign of life.")
+    ] = 300.0,
     askers: Annotated[int, typer.Option(min=1, help="openai: requests at a time.")] = 4,
     ray: Annotated[
         str | None,
@@ -59,7 +63,7 @@ def run(
     from colocate.lab.settings import Budget
     from colocate.lab.workshop import evaluation_of, settings_of
 
-    chosen = _proposer(proposer, base_url, model or [], temperature, max_tokens)
+    chosen = _proposer(proposer, base_url, model or [], temperature, max_tokens, timeout)
     say_when_compiling()
     with (
         _opened(lab, seed) as archive,
@@ -92,7 +96,7 @@ class _Ladder:
             )
 
 
-def _opened(lab: Path, seed: int) -> "Archive":
+def _opened(lab: Path, seed: int | None) -> "Archive":
     from colocate.lab.archive import Archive
     from colocate.lab.settings import Settings
     from colocate.lab.start import start_program
@@ -100,13 +104,25 @@ def _opened(lab: Path, seed: int) -> "Archive":
 
     path = archive_path(lab)
     if path.exists():
-        return Archive.open(path, writing=True)
-    settings = Settings(seed=seed)
+        archive = Archive.open(path, writing=True)
+        made_with = archive.setting("seed")
+        if seed not in (None, made_with):
+            archive.close()
+            raise InputError(
+                f"seed={seed}, but {lab} was made with {made_with}; take another folder with --lab"
+            )
+        return archive
+    settings = Settings(seed=seed or 0)
     return make_lab(lab, settings, start_program(), local_evaluation(settings, 1))
 
 
 def _proposer(
-    name: str, base_url: str | None, models: list[str], temperature: float, max_tokens: int
+    name: str,
+    base_url: str | None,
+    models: list[str],
+    temperature: float,
+    max_tokens: int,
+    timeout: float,
 ) -> "Proposer":
     if name == COMPOSER:
         from colocate.lab.proposers.composer import Composer
@@ -127,4 +143,5 @@ def _proposer(
         api_key=os.environ.get("OPENAI_API_KEY"),
         temperature=temperature,
         max_tokens=max_tokens,
+        timeout=timeout,
     )

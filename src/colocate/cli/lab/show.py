@@ -1,4 +1,4 @@
-"""`colocate lab show`: a program of a lab, or all of it as a page."""
+"""`colocate lab show`: a program of a lab, its last review, or all of it as a page."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,11 +17,12 @@ def show(
         Path | None, typer.Option(help="Write the whole lab to this file, as one page.")
     ] = None,
     source: Annotated[bool, typer.Option("--source", help="Print only the program.")] = False,
+    review: Annotated[bool, typer.Option("--review", help="Print the last review.")] = False,
 ) -> None:
     """Print a program's verdict, its change against its parent, and where it comes from."""
     from colocate.lab.archive import Archive
     from colocate.lab.population import best_first
-    from colocate.lab.watch import html_page, lineage_tree, program_page
+    from colocate.lab.watch import html_page, last_review, lineage_tree, program_page
     from colocate.lab.workshop import archive_path
     from colocate.outputs import console
     from colocate.outputs.text_output import write_text
@@ -32,6 +33,8 @@ def show(
         if html:
             write_text(html, html_page(archive))
             typer.echo(f"wrote {html}")
+        elif review:
+            typer.echo(last_review(archive))
         elif source and chosen in programs:
             typer.echo(programs[chosen].source, nl=False)
         else:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 from urllib.parse import urlsplit
 
 import numpy as np
-from pydantic import BaseModel, Field, NonNegativeInt, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from colocate.errors import InputError, ProposerError
 from colocate.lab.answer import printable
@@ -28,6 +28,8 @@ CUT_OFF = ("length", "abort", "error")
 
 LONGEST_QUOTE = 200
 MOST_SECONDS_TO_CONNECT = 10.0
+MOST_TOKENS = 10**12
+"""A server that counts more for one answer is broken; the archive could not hold the figure."""
 SEEDS = 2**31
 """Some servers take no larger seed."""
 
@@ -111,7 +113,7 @@ class OpenAiProposer:
     base_url: str
     models: tuple[PricedModel, ...]
     api_key: str | None = field(default=None, repr=False)
-    temperature: float | None = 0.8
+    temperature: float | None = 0.7
     max_tokens: int | None = 8192
     timeout: float = 300.0
     retries: int = 2
@@ -257,6 +259,9 @@ class OpenAiProposer:
         return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}..."
 
 
+_Tokens = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
+
+
 class _Message(BaseModel):
     content: str | None = None
 
@@ -267,8 +272,8 @@ class _Choice(BaseModel):
 
 
 class _Usage(BaseModel):
-    prompt_tokens: NonNegativeInt | None = None
-    completion_tokens: NonNegativeInt | None = None
+    prompt_tokens: _Tokens | None = None
+    completion_tokens: _Tokens | None = None
 
 
 class _Completion(BaseModel):

@@ -1,36 +1,41 @@
 """Recorded answers, given once more."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 from colocate.errors import ProposerError
+from colocate.lab.archive import Attempt
 from colocate.lab.proposal import Answer, Request
 
 
 class Replay:
-    """A proposer that repeats a record, whatever it is asked.
+    """A proposer that answers every request as it was answered before, or not, as then.
 
     Parameters
     ----------
-    answers
-        What to say, in order.
+    attempts
+        The record: what was said to each request, in order.
     """
 
-    def __init__(self, answers: Iterable[Answer]) -> None:
-        self._answers = tuple(answers)
-        self._given = 0
+    def __init__(self, attempts: Iterable[Attempt]) -> None:
+        self._left: defaultdict[int, list[Attempt]] = defaultdict(list)
+        for attempt in attempts:
+            self._left[attempt.number].append(attempt)
 
     def propose(self, request: Request) -> Answer:
-        """Return the next answer of the record.
+        """Return the next answer of the record to this request.
 
         Raises
         ------
         ProposerError
-            If none is left.
+            If none came, or none is left.
         """
-        if self._given == len(self._answers):
+        if not self._left[request.number]:
             raise ProposerError(
-                f"the record has no answer {self._given + 1}: it holds {len(self._answers)}; "
+                f"the record has no further answer to request {request.number}; "
                 "replay as many generations as were recorded, with the same settings"
             )
-        self._given += 1
-        return self._answers[self._given - 1]
+        attempt = self._left[request.number].pop(0)
+        if not attempt.answer.came:
+            raise ProposerError(attempt.refusal)
+        return attempt.answer

@@ -11,6 +11,7 @@ from colocate.lab.watch.article import Articles
 from colocate.lab.watch.html_lineage import html_lineage
 from colocate.lab.watch.html_sheet import Links, html_facts, html_table
 from colocate.lab.watch.ladder import Rung, ladder
+from colocate.lab.watch.last_review import last_review
 from colocate.lab.watch.lineage import lineage
 from colocate.lab.watch.markup import Markup, tag
 from colocate.lab.watch.overview_sheets import (
@@ -57,7 +58,9 @@ def html_page(archive: Archive) -> str:
         tag("style", Markup(style)),
     )
     sections = _sections(archive.programs(), archive.attempts())
-    body = tag("body", tag("main", tag("h1", title), *sections))
+    told = tag("pre", last_review(archive), class_="review", tabindex=0)
+    review = _section("The last review", told)
+    body = tag("body", tag("main", tag("h1", title), *sections, review))
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
