@@ -459,6 +459,12 @@ def test_no_program_runs_if_its_walls_cannot_be_raised(enclosure, monkeypatch):
         ask(program(), enclosure)
 
 
+def test_no_program_runs_where_it_could_read_any_file(monkeypatch):
+    monkeypatch.setattr("colocate.arena.sandbox._hear", lambda *_: ["seccomp"])
+    with pytest.raises(SandboxError, match="nothing here keeps a program from other files"):
+        ask(program(), Enclosure.LANDLOCK)
+
+
 def test_without_bubblewrap_there_is_landlock(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     best_enclosure.cache_clear()

@@ -199,6 +199,8 @@ class Sandbox:
                 complaints.seek(0)
                 words = complaints.read().decode(errors="replace").strip()
                 raise OSError(words[-500:] or "it did not say why")
+        if not behind_bubblewrap and "landlock" not in walls:
+            raise OSError("nothing here keeps a program from other files; install bubblewrap")
         outer = ["bubblewrap", "namespaces"] if behind_bubblewrap else []
         self.walls = (*outer, *walls, "rlimits", "process group")
         return self._control

@@ -19,8 +19,8 @@ from colocate.problem.problem import Problem
 BARRED, COUNT, APART = "constraint: place", "constraint: models", "constraint: apart"
 """Resources that stand for constraints; a user's own have other names."""
 
-Classes = dict[tuple[str, tuple[bool, ...]], str]
-"""Kinds of GPU of the plain problem: by kind, and by which items may be there."""
+Classes = dict[tuple[str, str, tuple[bool, ...]], str]
+"""Kinds of GPU of the plain problem: by kind, node, and which items may be there."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,6 @@ class Parts:
                 gpus_of[model.name].append(self.whole.gpus[int(gpu)].name)
         return Placement(gpus_of)
 
-    def confined(self, nodes: Sequence[str]) -> Problem:
-        """Return the plain problem with every squad confined to a node, given by its name."""
-        homes: dict[int, str] = {}
-        for squad, node in zip(self.squads, nodes, strict=True):
-            homes.update(dict.fromkeys(squad, node))
-        return _plain(self.whole, self.items, homes)
-
 
 def parts_of(problem: Problem) -> Parts:
     """Return a problem as a plain one; a plain problem is its own."""
@@ -66,7 +59,7 @@ def parts_of(problem: Problem) -> Parts:
         items = tuple(Item(model.name, (model,), ()) for model in problem.models)
         return Parts(problem, problem, items, ())
     items = _told_apart(list(_items(problem)))
-    return Parts(problem, _plain(problem, items, {}), items, tuple(_squads(items)))
+    return Parts(problem, _plain(problem, items), items, tuple(_squads(items)))
 
 
 def _squads(items: Sequence[Item]) -> Iterator[tuple[int, ...]]:
@@ -120,22 +113,25 @@ def _bundles(problem: Problem) -> dict[str, tuple[str, ...]]:
     return {name: tuple(sorted(b, key=order.index)) for name, b in bundle_of.items()}
 
 
-def _plain(problem: Problem, items: Sequence[Item], homes: dict[int, str]) -> Problem:
-    """Write items and what bars them from GPUs as models and resources."""
+def _plain(problem: Problem, items: Sequence[Item]) -> Problem:
+    """Write items and what bars them from GPUs as models and resources.
+
+    Where there are shards, GPUs of one kind are in one node, and places can be barred.
+    """
+    sharded = any(model.shards > 1 for model in problem.models)
     open_to = [
-        tuple(
-            all(model.may_be_on(gpu) for model in item.models)
-            and homes.get(number, gpu.node) == gpu.node
-            for number, item in enumerate(items)
-        )
+        tuple(all(model.may_be_on(gpu) for model in item.models) for item in items)
         for gpu in problem.gpus
     ]
-    keys = [(gpu.kind, open_here) for gpu, open_here in zip(problem.gpus, open_to, strict=True)]
+    keys = [
+        (gpu.kind, gpu.node if sharded else "", open_here)
+        for gpu, open_here in zip(problem.gpus, open_to, strict=True)
+    ]
     classes = {key: str(number) for number, key in enumerate(dict.fromkeys(keys))}
     limits = {f"{APART} {group}": 1.0 for item in items for group in item.alone_in}
     if problem.most_models is not None:
         limits[COUNT] = float(problem.most_models)
-    if not all(map(all, open_to)):
+    if sharded or not all(map(all, open_to)):
         limits[BARRED] = 0.5
     gpus = tuple(
         Gpu(gpu.name, gpu.memory_gb, classes[key], dict(gpu.limits) | limits, gpu.node)
@@ -148,7 +144,7 @@ def _plain(problem: Problem, items: Sequence[Item], homes: dict[int, str]) -> Pr
 def _plain_model(item: Item, number: int, classes: Classes, limits: Container[str]) -> Model:
     parts = [model.part for model in item.models]
     constraints = {
-        BARRED: {name: float(not open_to[number]) for (_, open_to), name in classes.items()},
+        BARRED: {name: float(not open_to[number]) for (*_, open_to), name in classes.items()},
         COUNT: {ANY_KIND: float(len(parts))},
         **{f"{APART} {group}": {ANY_KIND: 1.0} for group in item.alone_in},
     }
@@ -157,7 +153,7 @@ def _plain_model(item: Item, number: int, classes: Classes, limits: Container[st
         for resource, by_kind in part.uses:
             amounts = dict(by_kind)
             total = uses.setdefault(resource, dict.fromkeys(classes.values(), 0.0))
-            for (kind, _), name in classes.items():
+            for (kind, *_), name in classes.items():
                 total[name] += amounts.get(kind, amounts.get(ANY_KIND, 0.0))
     windows = max(len(part.load) for part in parts)
     load = [sum(part.load[min(t, len(part.load) - 1)] for part in parts) for t in range(windows)]

@@ -28,7 +28,7 @@ from colocate.solver.portfolio import run
 from colocate.solver.progress import PROVEN, Improvement, Progress
 from colocate.solver.prove.raising import Raising
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
-from colocate.solver.squads import SquadMoves, nodes_of, start_with_squads
+from colocate.solver.squads import SquadMoves, nodes_of, small_enough, start_with_squads
 from colocate.solver.stop import stopping_on_interrupt
 from colocate.solver.strategies import BF_VIRTUAL, FOUR_PACKINGS
 from colocate.solver.warm_up import warm_up
@@ -119,7 +119,7 @@ def _start_squads(parts: Parts, progress: Progress) -> Plan | None:
     """Find a first placement with every squad in one node, or say why there is none."""
     outcome, gpu_of = start_with_squads(parts, progress.seconds_left)
     if outcome is Outcome.FOUND and verify(parts.whole, parts.placement(gpu_of)).valid:
-        progress.offer(gpu_of, "constraint program")
+        progress.offer(gpu_of, "squads")
         return None
     if outcome is Outcome.NONE:
         reason = "models: no way to put them on the GPUs respects memory and all constraints"
@@ -131,8 +131,10 @@ def _start_squads(parts: Parts, progress: Progress) -> Plan | None:
 def _activities_of_squads(parts: Parts, seed: int, workers: int) -> list[Activity]:
     given = parts.problem.instance
     searches = [SquadMoves(parts, seed + number) for number in range(max(workers - 1, 1))]
-    program = ConstraintProgram(given, parts.squads, nodes_of(parts))
-    return [*searches, Raising(given), program]
+    activities: list[Activity] = [*searches, Raising(given)]
+    if small_enough(parts):
+        activities.append(ConstraintProgram(given, parts.squads, nodes_of(parts)))
+    return activities
 
 
 def _activities(problem: Problem, instance: Instance, seed: int, workers: int) -> list[Activity]:

@@ -9,17 +9,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from colocate.problem.instance import Instance, Ints, canonical, own_units
-from colocate.problem.layout import NOWHERE, arrange, empty_layout, fits, put, take
-from colocate.problem.parts import Parts
+from colocate.problem.instance import FIT, Floats, Instance, Ints, canonical, own_units
+from colocate.problem.layout import arrange, empty_layout
+from colocate.problem.parts import BARRED, Parts
 from colocate.solver.construct.completion import Outcome
+from colocate.solver.construct.even import EvenFilling
 from colocate.solver.improve.regroup import fresh_pace, regroup
 from colocate.solver.progress import Progress
 from colocate.solver.prove.constraint_program import search_by_constraints
+from colocate.solver.strategies import FOUR_PACKINGS
 
+MOST_PAIRS = 20_000
+FITTING = 1.0 + FIT
+"""What rounding may add to a limit."""
 NODES = 4000
 REPAIRS = 6
 """Regroupings, of so many nodes each, after a squad has moved."""
+MOVING, NOISE = 0.5, 0.1
+"""How often a squad is moved at all, and how far from the least pressed GPUs it may go."""
 
 
 def nodes_of(parts: Parts) -> list[int]:
@@ -30,8 +37,67 @@ def nodes_of(parts: Parts) -> list[int]:
 
 def start_with_squads(parts: Parts, seconds: float) -> tuple[Outcome, Ints]:
     """Return any placement, or that it is proven that there is none."""
-    instance = parts.problem.instance
-    return search_by_constraints(instance, np.inf, seconds, 2, parts.squads, nodes_of(parts))
+    instance = Nodes(parts).confined(_roomiest_nodes(parts))
+    layout = empty_layout(instance)
+    for block in (EvenFilling(), FOUR_PACKINGS):
+        if block.construct(instance, layout):
+            return Outcome.FOUND, layout.gpu_of
+    if not small_enough(parts):
+        return Outcome.UNDECIDED, layout.gpu_of
+    given = parts.problem.instance
+    return search_by_constraints(given, np.inf, seconds, 2, parts.squads, nodes_of(parts))
+
+
+def small_enough(parts: Parts) -> bool:
+    """Say whether CP-SAT can be asked: its program grows with items times GPUs."""
+    return len(parts.items) * len(parts.whole.gpus) <= MOST_PAIRS
+
+
+def _roomiest_nodes(parts: Parts) -> list[int]:
+    """Return a node for every squad: largest squad first, to where its GPUs have most room."""
+    gpus, node_of = parts.whole.gpus, np.array(nodes_of(parts))
+    free = np.array([gpu.memory_gb for gpu in gpus])
+    models = [parts.items[squad[0]].models[0] for squad in parts.squads]
+    homes = [0] * len(models)
+    for number in sorted(range(len(models)), key=lambda n: -models[n].part.size_gb):
+        model = models[number]
+        open_gpus = np.array([model.may_be_on(gpu) for gpu in gpus])
+        best: tuple[float, int, Ints] = (-np.inf, 0, np.empty(0, np.int64))
+        for node in range(node_of.max() + 1):
+            here = np.flatnonzero(open_gpus & (node_of == node))
+            roomiest = here[np.argsort(-free[here])][: model.shards]
+            if len(roomiest) == model.shards and free[roomiest[-1]] > best[0]:
+                best = (float(free[roomiest[-1]]), node, roomiest)
+        homes[number] = best[1]
+        free[best[2]] -= model.part.size_gb
+    return homes
+
+
+class Nodes:
+    """The plain problem with squads confined to nodes."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._instance = canonical(parts.problem.instance)
+        self.node_of = np.array(nodes_of(parts))
+        self._column = sorted(name for name, _ in parts.problem.gpus[0].limits).index(BARRED)
+        kinds = self._instance.use.shape[0]
+        self._node_of_kind = np.zeros(kinds, np.int64)
+        self._node_of_kind[self._instance.kind] = self.node_of
+
+    def confined(self, homes: Sequence[int]) -> Instance:
+        """Return the instance in which squads may only be on GPUs of these nodes."""
+        use = self._instance.use.copy()
+        for squad, home in zip(self._parts.squads, homes, strict=True):
+            elsewhere = np.flatnonzero(self._node_of_kind != home)
+            use[np.ix_(elsewhere, np.array(squad), np.array([self._column]))] = 1.0
+        use.setflags(write=False)
+        return self._instance._replace(use=use)
+
+
+def within(amounts: Floats, limits: Floats) -> bool:
+    """Say whether nothing is over its limit, but for rounding."""
+    return bool((amounts <= limits * FITTING).all())
 
 
 class SquadMoves:
@@ -40,57 +106,50 @@ class SquadMoves:
     share = 1.0
 
     def __init__(self, parts: Parts, seed: int) -> None:
-        self._parts = parts
-        self._node_of = np.array(nodes_of(parts))
-        self._names = list(dict.fromkeys(gpu.node for gpu in parts.whole.gpus))
+        self._squads = parts.squads
+        self._nodes = Nodes(parts)
         self._rng = np.random.default_rng(seed)
-        self._instances: dict[tuple[int, ...], Instance] = {}
         size_unit, load_unit = own_units(parts.problem.instance)
         self._unit = load_unit / size_unit
         self.exhausted = False
 
     def step(self, progress: Progress) -> None:
-        """Try one other node for one squad, or repair what there is."""
+        """Try another node for one squad, or repair what there is."""
         best, _ = progress.best
-        homes = [int(self._node_of[best[squad[0]]]) for squad in self._parts.squads]
-        moved = self._moved(best, homes) if self._rng.random() < 0.5 else best.copy()
+        homes = [int(self._nodes.node_of[best[squad[0]]]) for squad in self._squads]
+        moved: Ints | None = best
+        if self._rng.random() < MOVING:
+            moved = self._moved(best, homes)
         if moved is None:
             return
-        homes = [int(self._node_of[moved[squad[0]]]) for squad in self._parts.squads]
-        instance = self._confined(homes)
+        instance = self._nodes.confined(homes)
         layout = empty_layout(instance)
         arrange(instance, layout, moved)
         pace = fresh_pace()
         bound = progress.bound / self._unit
         for _ in range(REPAIRS):
-            regroup(instance, layout, self._rng, bound, pace, NODES)
-        gpus = range(len(instance.capacity))
-        if all(fits(instance, layout, gpu, NOWHERE, NOWHERE) for gpu in gpus):
+            if not progress.finished:
+                regroup(instance, layout, self._rng, bound, pace, NODES)
+        if within(layout.used, instance.capacity) and within(layout.use, instance.limit):
             progress.offer(layout.gpu_of, "squads")
-
-    def _confined(self, homes: Sequence[int]) -> Instance:
-        key = tuple(homes)
-        if key not in self._instances:
-            problem = self._parts.confined([self._names[home] for home in homes])
-            self._instances[key] = canonical(problem.instance)
-        return self._instances[key]
 
     def _moved(self, best: Ints, homes: list[int]) -> Ints | None:
         """Put a squad on the least pressed GPUs of another node, if it fits there."""
-        squad = int(self._rng.integers(len(homes)))
-        homes[squad] = int(self._rng.integers(len(self._names)))
-        items = self._parts.squads[squad]
-        instance = self._confined(homes)
+        number = int(self._rng.integers(len(homes)))
+        homes[number] = int(self._rng.integers(self._nodes.node_of.max() + 1))
+        squad = np.array(self._squads[number])
+        instance = self._nodes.confined(homes)
         layout = empty_layout(instance)
         arrange(instance, layout, best)
-        for item in items:
-            take(instance, layout, item)
-        open_gpus = np.flatnonzero(self._node_of == homes[squad])
-        noise = self._rng.random(len(open_gpus)) * 0.1
-        for item in items:
-            order = open_gpus[np.argsort(layout.pressure[open_gpus] * (1 + noise))]
-            home = next((g for g in order if fits(instance, layout, g, NOWHERE, item)), None)
-            if home is None:
-                return None
-            put(instance, layout, item, home)
-        return layout.gpu_of.copy()
+        here = np.flatnonzero(self._nodes.node_of == homes[number])
+        used = layout.used[here] + instance.size[squad[0]]
+        use = layout.use[here] + instance.use[instance.kind[here], squad[0]]
+        room = (used <= instance.capacity[here] * FITTING) & ~np.isin(here, best[squad])
+        room &= (use <= instance.limit[here] * FITTING).all(axis=1)
+        noise = 1.0 + self._rng.random(len(here)) * NOISE
+        chosen = here[room][np.argsort((layout.pressure[here] * noise)[room])][: len(squad)]
+        if len(chosen) < len(squad):
+            return None
+        moved = best.copy()
+        moved[squad] = chosen
+        return moved

@@ -46,7 +46,9 @@ def search_by_constraints(
             program.add_implication(here[model][gpu], idle.negated())
         for need in _needs(instance, target, gpu):
             room = int(FINENESS * STRICT) + int(FINENESS * (GENEROUS - STRICT)) * idle
-            program.add(sum(int(n) * here[m][gpu] for m, n in enumerate(need)) <= room)
+            using = np.flatnonzero(need).tolist()
+            if need.sum() > FINENESS * STRICT:
+                program.add(sum(int(need[m]) * here[m][gpu] for m in using) <= room)
     for squad in squads:
         home = {node: program.new_bool_var("") for node in dict.fromkeys(node_of)}
         program.add_exactly_one(home.values())
