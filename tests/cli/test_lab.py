@@ -64,6 +64,11 @@ def test_its_programs_can_be_judged_as_those_of_any_run(lab):
         3,
         "programs: is not empty, must be a new folder\n",
     )
+    onto_a_file = run("lab", "export", "programs/best.py", cwd=lab)
+    assert (onto_a_file.returncode, onto_a_file.stderr) == (
+        3,
+        "programs/best.py: is not empty, must be a new folder\n",
+    )
 
 
 def test_a_run_killed_in_the_middle_goes_on(tmp_path):

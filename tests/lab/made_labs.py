@@ -5,8 +5,9 @@ from random import Random
 from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
 from colocate.lab.archive import Archive, Attempt
 from colocate.lab.proposal import Answer, Kind, Program
+from colocate.lab.review import write_review
 
-SETTINGS = {"suite": "adrs", "seed": 0, "islands": 3}
+SETTINGS = {"suite": "adrs", "seed": 0, "islands": 3, "review": 20}
 PUBLIC, HIDDEN = 50, 25
 OPTIMUM = 0.04
 WALLS = ("namespaces", "seccomp", "limits")
@@ -97,7 +98,7 @@ def attempt(number, text="", attempt=0, refusal="", kind=Kind.DIFF, who="compose
     return Attempt(number, attempt, number, kind, (0,), answer, refusal)
 
 
-def make_lab(path, programs, attempts=(), settings=SETTINGS):
+def make_lab(path, programs, attempts=(), settings=SETTINGS, review=None):
     """Write an archive, and return it open for reading."""
     start, *others = programs
     with Archive.create(path, settings, start, DIGEST) as archive:
@@ -105,6 +106,8 @@ def make_lab(path, programs, attempts=(), settings=SETTINGS):
             archive.add_program(made, DIGEST)
         if attempts:
             archive.add_attempts(attempts)
+        if review:
+            archive.add_review(review.programs, review.as_dict())
     return Archive.open(path)
 
 
@@ -138,7 +141,8 @@ def lab_that_says(text, path):
         program(3, 0.9, (1, 2), name=text, source=f"x = 3\n{text}"),
     ]
     attempts = [attempt(1, text, who=text), attempt(3, refusal=text), attempt(3, text, 1, who=text)]
-    return make_lab(path, programs, attempts, SETTINGS | {"suite": text})
+    review = write_review(programs, attempts)
+    return make_lab(path, programs, attempts, SETTINGS | {"suite": text}, review)
 
 
 def large_lab(path, count=150, seed=0, letters=2_000):

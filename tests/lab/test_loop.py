@@ -286,6 +286,16 @@ def test_a_refusal_is_shown_to_the_proposer(tmp_path):
     assert len(archive.programs()) == 2
 
 
+def test_the_kind_of_a_change_is_the_one_that_was_made(tmp_path):
+    proposer = ToyProposer()
+    archive, _ = grown(tmp_path / "lab.db", proposer=proposer)
+    asked = {request.number: request.kind for request in proposer.requests}
+    assert set(asked.values()) == set(Kind)
+    for attempt in archive.attempts():
+        made = Kind.CROSSING if asked[attempt.number] is Kind.CROSSING else Kind.REWRITE
+        assert attempt.kind is (asked[attempt.number] if attempt.refusal else made)
+
+
 def test_cut_off_answers_are_never_taken(tmp_path):
     archive, _ = grown(tmp_path / "lab.db", generations=1, proposer=Scripted(REWRITE, cut_off=True))
     assert len(archive.programs()) == 1

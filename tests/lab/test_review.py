@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from colocate.errors import ArchiveError, ColocateError
 from colocate.lab.evidence import Claim, Direction, Effect
-from colocate.lab.proposal import Kind
+from colocate.lab.proposal import NOBODY, Answer, Kind
 from colocate.lab.review import Review, ReviewRefused, worded, write_review
 from tests.lab.archives import CRASH, attempt, composed, five_programs, program
 
@@ -30,6 +30,12 @@ def functions(*names, doc="A program."):
         f'"""{doc}"""\n\n\n{made}'
         f"def compute_model_placement(gpu_num, models):\n{body}    return {{0: models}}\n"
     )
+
+
+def test_silence_is_no_refusal():
+    silent = replace(attempt(1, refusal="the server is down"), answer=Answer("", NOBODY))
+    review = write_review(five_programs(), [silent])
+    assert not any("Refused" in each for each in review.insights.what_does_not)
 
 
 # What blocks do

@@ -58,6 +58,7 @@ def test_page_text_cannot_give_orders(hostile, tmp_path):
         assert page.shape == Page(html_page(archive)).shape
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
     assert r"<script>document.title='taken'</script>" in page.text
+    assert "# Review after 4 programs" in page.text
     assert r"\x1b[2J\x1b]0;taken\x07 \u202eturned \x00 &amp; '" in page.text
 
 
@@ -95,6 +96,7 @@ def test_only_the_start(tmp_path):
         page = Page(html_page(archive))
     assert [attributes["id"] for attributes in page.all("article")] == ["program-0"]
     assert "No parent to compare with" in page.text
+    assert "No review yet; the first comes after 20 programs." in page.text
 
 
 def test_an_optimal_program_stands_on_the_line(tmp_path):

@@ -66,6 +66,7 @@ class Attempt:
     """0 for the first answer to a request."""
     generation: int
     kind: Kind
+    """The kind of change that was made, or if none was made, that was asked for."""
     parents: tuple[int, ...]
     answer: Answer
     refusal: str = ""

@@ -66,8 +66,13 @@ def ask(
                 request = replace(request, refusal=str(refusal))
         else:
             child = Child(blank.number, patch.name, patch.description, source, blank.parents)
-            return [*answers, attempt], child
+            return [*answers, replace(attempt, kind=_kind_of(patch, blank.kind))], child
     return answers, None
+
+
+def _kind_of(patch: Patch, asked: Kind) -> Kind:
+    """Return what kind of change was made, which need not be the one that was asked for."""
+    return asked if asked is Kind.CROSSING else Kind(patch.kind.value)
 
 
 def _told(attempt: Attempt) -> tuple[Answer, str]:

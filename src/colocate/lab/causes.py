@@ -52,7 +52,7 @@ def refusal_causes(attempts: Iterable[Attempt]) -> tuple[RefusalCause, ...]:
     """Return why answers were refused, the most frequent cause first."""
     same: defaultdict[str, list[Attempt]] = defaultdict(list)
     for attempt in attempts:
-        if attempt.refusal:
+        if attempt.refusal and attempt.answer.came:
             same[_advice(attempt.refusal)].append(attempt)
     causes = [RefusalCause(len(a), a[0].number, a[0].refusal) for a in same.values()]
     return tuple(sorted(causes, key=lambda cause: (-cause.answers, cause.number)))

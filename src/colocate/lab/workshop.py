@@ -79,7 +79,7 @@ def _check_start(start: str) -> None:
 
 def export_programs(programs: Sequence[Program], folder: Path) -> Path:
     """Write every program as `gen_N/main.py`, as public runs keep them, and the best beside."""
-    if folder.exists() and any(folder.iterdir()):
+    if folder.exists() and (folder.is_file() or any(folder.iterdir())):
         raise InputError(f"{folder}: is not empty, must be a new folder")
     for program in programs:
         home = folder / f"gen_{program.number}"

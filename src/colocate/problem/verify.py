@@ -72,13 +72,13 @@ def _faults_of_names(problem: Problem, placement: Mapping[str, Sequence[str]]) -
             continue
         places: object = placement[model.name]
         wanted = model.replicas * model.shards
-        if isinstance(places, str) or not isinstance(places, Sequence) or len(places) != wanted:
+        if not isinstance(places, list | tuple) or len(places) != wanted:
             number = "one GPU" if wanted == 1 else f"{wanted} GPUs"
             faults.append(f"model {model.name!r} is on {places!r}, must be on {number}")
             continue
         unknown = [p for p in places if not isinstance(p, str) or p not in gpus]
         faults += [f"model {model.name!r} is on {p!r}, which does not exist" for p in unknown]
-        if not unknown:
+        if not unknown and (wanted > 1 or model.only or model.never):
             faults += _faults_of_places(model, [gpus[place] for place in places])
     return faults
 
@@ -108,6 +108,8 @@ def _allowed(model: Model, gpu: Gpu) -> bool:
 
 def _faults_of_company(problem: Problem, members: Mapping[str, Sequence[Model]]) -> list[str]:
     """Check who shares a GPU with whom, and with how many."""
+    if not problem.apart and not problem.together and problem.most_models is None:
+        return []
     faults = []
     for gpu, models in members.items():
         names = [model.name for model in models]

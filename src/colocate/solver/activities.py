@@ -15,7 +15,7 @@ from colocate.solver.improve.regroup import fresh_pace, regroup
 from colocate.solver.progress import JUST_BELOW, Progress
 from colocate.solver.prove.constraint_program import search_by_constraints
 
-FEWEST_NODES = 2000
+FEWEST_NODES = 6000
 """Nodes of the first exhaustive search."""
 LONGEST_STEP = 2.0
 """Seconds that a search may take before it looks whether others have finished."""

@@ -18,7 +18,7 @@ PROVEN = 2e-9
 """A gap of at most this, twice what rounding may do, is none."""
 JUST_BELOW = 1.0 - 1e-9
 """What is proven out of reach, as a share of a value, for it to count as the lowest."""
-CHECK_MODEL, CHECK_CELL = 12e-6, 2e-9
+CHECK_MODEL, CHECK_CELL = 20e-6, 2e-9
 """Seconds that the checker takes for a model, and for a cell of its table of weights."""
 
 
