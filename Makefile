@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 CHROMIUM ?= chromium
+SEEDS ?= 5
 
 .PHONY: demo test test-walls test-browser test-lab test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
 
@@ -20,7 +21,7 @@ test-llm: $(READY)  ## Ask a real, small model that a server of llama.cpp offers
 	$(BIN)/pytest -s tests/llm
 
 test-lab: $(READY)  ## The lab offline to the proven optimum, for five seeds.
-	$(BIN)/python benchmarks/lab_seeds.py
+	$(BIN)/python benchmarks/lab_seeds.py --seeds $(SEEDS)
 
 test-ray: $(READY)  ## Judge on a real Ray cluster of two nodes.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'

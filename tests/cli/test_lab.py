@@ -46,6 +46,18 @@ def test_it_is_watched_in_the_terminal_and_on_a_page(lab):
     assert "# Review after " in text
 
 
+def test_a_wording_of_the_review_is_held_to_its_figures(lab):
+    review = run("lab", "show", "--review", cwd=lab)
+    assert "21.8916" in review.stdout
+    (lab / "true.txt").write_text("It began at a score of 21.8916.\n")
+    (lab / "false.txt").write_text("It began at a score of 27.5.\n")
+    told = run("lab", "show", "--review", "--wording", "true.txt", cwd=lab)
+    assert told.stdout.strip() == "It began at a score of 21.8916."
+    invented = run("lab", "show", "--review", "--wording", "false.txt", cwd=lab)
+    assert invented.returncode == 1
+    assert "27.5, which the archive does not" in invented.stderr
+
+
 def test_it_repeats_itself_from_its_record(lab):
     with Archive.open(lab / "lab" / "lab.db") as archive:
         count = len(archive.programs())

@@ -18,8 +18,13 @@ def show(
     ] = None,
     source: Annotated[bool, typer.Option("--source", help="Print only the program.")] = False,
     review: Annotated[bool, typer.Option("--review", help="Print the last review.")] = False,
+    wording: Annotated[
+        Path | None,
+        typer.Option(help="With --review: a model's wording of it, refused if a figure is wrong."),
+    ] = None,
 ) -> None:
     """Print a program's verdict, its change against its parent, and where it comes from."""
+    from colocate.inputs.text_file import read_text
     from colocate.lab.archive import Archive
     from colocate.lab.population import best_first
     from colocate.lab.watch import html_page, last_review, lineage_tree, program_page
@@ -34,7 +39,7 @@ def show(
             write_text(html, html_page(archive))
             typer.echo(f"wrote {html}")
         elif review:
-            typer.echo(last_review(archive))
+            typer.echo(last_review(archive, read_text(wording) if wording else None))
         elif source and chosen in programs:
             typer.echo(programs[chosen].source, nl=False)
         else:
