@@ -87,18 +87,18 @@ def test_programs_are_ranked_and_the_leader_has_three_runs(capsys):
     assert "one: missing model: 'model_0' of 2 on no GPU" in lines[3]
 
 
-def test_of_equal_programs_the_better_public_score_leads_then_the_name():
-    referee = ScriptedReferee(a=[0.5, 0.5], b=[0.5, 0.5, 0.5, 0.5], c=[0.4])
+def test_of_equals_the_one_that_knows_the_public_cases_by_heart_does_not_lead():
+    referee = ScriptedReferee(a=[0.5] * 4, b=[0.5] * 4, honest=[0.5] * 4)
     usual = referee.judge
 
     def judge(source, contest, runs=1):
         verdict = usual(source, contest, runs)
-        better = Tally((CaseVerdict("case", 1.5, 0.75),))
-        return replace(verdict, public=better) if source == "b" else verdict
+        learned = Tally((CaseVerdict("case", 1.0, 1.0),))
+        return replace(verdict, public=learned) if source == "a" else verdict
 
     referee.judge = judge
-    entries = judge_all([("a", "a"), ("b", "b"), ("c", "c")], CONTEST, referee, 1)
-    assert [entry.name for entry in entries] == ["b", "a", "c"]
+    entries = judge_all([(n, n) for n in ("a", "honest", "b")], CONTEST, referee, 1)
+    assert [entry.name for entry in entries] == ["b", "honest", "a"]
 
 
 def test_a_lucky_leader_falls_back_and_the_next_one_is_run_again():

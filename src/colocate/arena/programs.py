@@ -71,8 +71,9 @@ def judge_all(
 
 
 def _rank(entry: Entry) -> tuple[float, float, str]:
-    """Fitness first; of equals the one with the higher public score, then by name."""
-    return -entry.verdict.fitness, -entry.verdict.score, entry.name
+    """Fitness first; of equals, whoever does less better on cases that can be learned by heart."""
+    lead = entry.verdict.public.ratio - entry.verdict.hidden.ratio
+    return -entry.verdict.fitness, max(lead, 0.0), entry.name
 
 
 def _place(path: Path) -> tuple[int, str]:
