@@ -68,7 +68,7 @@ def test_a_folder_is_judged_as_a_leaderboard(tmp_path):
         (["main.py", "--suite", "mixed"], 3, "suite='mixed' has GPUs that do not have 80 GB"),
         (["main.py", "--allow", "colocate"], 3, "allow='colocate', must be a package without"),
         (["main.py", "--allow", "nothing"], 3, "allow='nothing', must be an installed package"),
-        (["main.py", "--time-limit", "inf"], 3, "seconds=inf, must be a finite number > 0"),
+        (["main.py", "--time-limit", "inf"], 2, "Invalid value for '--time-limit'"),
         (["main.py", "--runs", "0"], 2, "Invalid value for '--runs'"),
     ],
 )
@@ -79,4 +79,21 @@ def test_bad_input_is_told_in_a_sentence(tmp_path, options, code, sentence):
     done = run("score", *options, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (code, "")
     assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_one_program_that_cannot_be_read_does_not_stop_the_others(tmp_path):
+    written(tmp_path / "gen_0" / "main.py")
+    (tmp_path / "gen_1").mkdir()
+    (tmp_path / "gen_1" / "main.py").write_bytes(b"\xff\xfe\x00")
+    done = run("score", tmp_path)
+    assert done.returncode == 0
+    assert "not judged: " in done.stderr
+    assert "gen_1" in done.stderr
+    assert "gen_0" in done.stdout
+
+
+def test_limits_without_end_are_refused(tmp_path):
+    done = run("score", written(tmp_path / "main.py"), "--time-limit", "1e9")
+    assert done.returncode == 2
     assert "Traceback" not in done.stderr

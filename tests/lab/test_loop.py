@@ -1,3 +1,4 @@
+import os
 import random
 import signal
 import subprocess
@@ -436,3 +437,23 @@ def test_the_goal_is_called_proven_only_where_it_is():
     assert contest.goal == "proven optimum"
     open_question = replace(question, bound=0.999)
     assert replace(contest, public=(question, open_question)).goal == "best value known"
+
+
+def test_a_lab_in_a_folder_that_cannot_be_written_to_can_be_read(tmp_path, monkeypatch):
+    archive, _ = grown(tmp_path / "lab.db", generations=1)
+    programs = archive.programs()
+    archive.close()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with Archive.open(tmp_path / "lab.db") as reader:
+        assert reader.programs() == programs
+    assert not (tmp_path / "lab.db-shm").exists()
+
+
+def test_what_is_held_does_not_grow_with_a_run(tmp_path):
+    archive, _ = grown(tmp_path / "lab.db", generations=1)
+    with Archive.open(archive.path) as reader:
+        reader.hold()
+        before = content(reader)
+        lab(archive, SETTINGS).run(Budget(generations=3), quiet)
+        assert content(reader) == before
+    assert content(archive) != before

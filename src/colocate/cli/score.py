@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from colocate.errors import InputError
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
@@ -19,8 +21,10 @@ def score(
         Path, typer.Argument(help="A program, or a folder with the programs of a run.")
     ],
     suite: Annotated[str, typer.Option(help="adrs, idle, tight, longtail or scale.")] = "adrs",
-    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds for a case.")] = 10.0,
-    memory: Annotated[int, typer.Option(min=64, help="MB for a case.")] = 2048,
+    time_limit: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="Seconds for a case.")
+    ] = 10.0,
+    memory: Annotated[int, typer.Option(min=64, max=1_048_576, help="MB for a case.")] = 2048,
     allow: Annotated[
         list[str] | None,
         typer.Option(help="A package it may import beyond numpy; repeat for several."),
@@ -59,8 +63,15 @@ def score(
 
 def _read_folder(folder: Path) -> list[tuple[str, str]]:
     from colocate.arena.programs import find_programs, read_program
+    from colocate.outputs.console import notes
 
-    return [(path.parent.name, read_program(path)) for path in find_programs(folder)]
+    programs = []
+    for path in find_programs(folder):
+        try:
+            programs.append((path.parent.name, read_program(path)))
+        except InputError as error:
+            notes().print(f"not judged: {error}", markup=False)
+    return programs
 
 
 def _judge_file(

@@ -6,6 +6,7 @@ loses what was in flight and nothing else.
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -110,9 +111,7 @@ class Archive:
             raise ArchiveError(f"{path}: is not there, make one with `colocate lab init`")
         lock = _locked(path) if writing else None
         with _told(path):
-            mode = "rw" if writing else "ro"
-            address = f"{path.absolute().as_uri()}?mode={mode}"
-            connection = sqlite3.connect(address, uri=True, timeout=10)
+            connection = sqlite3.connect(_address(path, writing), uri=True, timeout=10)
             archive = cls(path, connection, lock)
             if writing:
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -139,6 +138,12 @@ class Archive:
         self._connection.close()
         if self._lock:
             self._lock.close()
+
+    def hold(self) -> None:
+        """See from now on what is there now, whatever a run may add meanwhile."""
+        with _told(self.path):
+            self._connection.execute("BEGIN")
+        self.setting("version")
 
     def setting(self, name: str) -> Any:
         """Return what the lab was told when it was made; None if nothing."""
@@ -213,6 +218,14 @@ class Archive:
     def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         with _told(self.path), self._connection:
             self._connection.executemany(statement, rows)
+
+
+def _address(path: Path, writing: bool) -> str:
+    """Return how SQLite finds a file: also in a folder where it cannot put its own beside it."""
+    address = f"{path.absolute().as_uri()}?mode={'rw' if writing else 'ro'}"
+    unfinished = path.with_name(f"{path.name}-wal").exists()
+    kept = not writing and not unfinished and not os.access(path.parent, os.W_OK)
+    return f"{address}&immutable=1" if kept else address
 
 
 def _program(

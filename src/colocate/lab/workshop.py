@@ -106,8 +106,13 @@ def replayed(old: Archive, folder: Path, workers: int) -> Archive:
 
 
 def differences(old: Sequence[Program], new: Sequence[Program]) -> list[str]:
-    """Return in what two records differ, a sentence each; time is not compared."""
-    mine, theirs = ({p.number: p for p in programs} for programs in (old, new))
+    """Return in what two records differ, a sentence each; time is not compared.
+
+    A program of the last generation that was not recorded may have been in flight.
+    """
+    last = max(program.generation for program in old)
+    mine = {program.number: program for program in old}
+    theirs = {p.number: p for p in new if p.number in mine or p.generation < last}
     sentences = []
     for number in sorted(mine.keys() | theirs.keys()):
         if number not in mine or number not in theirs:

@@ -22,8 +22,10 @@ def init(
     migration: Annotated[int, typer.Option(min=1, help="Generations between migrations.")] = 5,
     attempts: Annotated[int, typer.Option(min=1, help="Answers to one request.")] = 3,
     review: Annotated[int, typer.Option(min=1, help="Programs between reviews.")] = 20,
-    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds for a case.")] = 10.0,
-    memory: Annotated[int, typer.Option(min=64, help="MB for a case.")] = 2048,
+    time_limit: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="Seconds for a case.")
+    ] = 10.0,
+    memory: Annotated[int, typer.Option(min=64, max=1_048_576, help="MB for a case.")] = 2048,
     allow: Annotated[
         list[str] | None, typer.Option(help="A package programs may import beyond numpy.")
     ] = None,

@@ -26,6 +26,7 @@ def replay(
 
     say_when_compiling()
     with TemporaryDirectory() as scratch, Archive.open(archive_path(lab)) as old:
+        old.hold()
         with replayed(old, into or Path(scratch) / "lab", workers or os.cpu_count() or 1) as new:
             found = differences(old.programs(), new.programs())
         count = len(old.programs())
