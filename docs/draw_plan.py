@@ -17,7 +17,7 @@ WIDTH = 135
 
 def main() -> None:
     console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True)
-    plan = solve(read_fleet(EXAMPLE))
+    plan = solve(read_fleet(EXAMPLE).problem)
     console.print("$ colocate plan examples/fleet.yaml", highlight=False)
     console.print(plan_table(replace(plan, seconds=0.0), WIDTH))
     svg = console.export_svg(title="colocate", unique_id="plan")

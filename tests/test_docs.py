@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from colocate import place
-from colocate.inputs.spec import parse_fleet
+from colocate.inputs.fleet import parse_fleet
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "start.md"]
@@ -42,7 +42,7 @@ def test_the_plan_in_the_readme_is_the_plan():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_fleet_files_in_the_docs_can_be_planned(page):
     for text in blocks(page, "yaml"):
-        assert place(parse_fleet(text), "five_recommendations").placement
+        assert place(parse_fleet(text).problem, "five_recommendations").placement
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from colocate.errors import InputError as InputError
     from colocate.errors import NothingFoundError as NothingFoundError
     from colocate.errors import UnknownNameError as UnknownNameError
-    from colocate.inputs.spec import read_fleet as read_fleet
+    from colocate.inputs.fleet import read_fleet as read_fleet
     from colocate.problem.gpu import Gpu as Gpu
     from colocate.problem.model import Model as Model
     from colocate.problem.placement import Placement as Placement
@@ -53,7 +53,7 @@ _HOMES = {
     "compute_model_placement": "arena.program",
     "load_suite": "arena.suites",
     "place": "solver.place",
-    "read_fleet": "inputs.spec",
+    "read_fleet": "inputs.fleet",
     "score_strategy": "arena.score",
     "solve": "solver.solve",
     "verify": "problem.verify",

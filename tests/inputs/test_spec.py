@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from colocate import InputError, read_fleet
-from colocate.inputs.spec import parse_fleet
+from colocate.inputs.fleet import parse_fleet
 
 GOOD = """
 gpus:
@@ -19,7 +19,7 @@ models:
 def test_a_fleet_file(tmp_path):
     path = tmp_path / "fleet.yaml"
     path.write_text(GOOD)
-    problem = read_fleet(path)
+    problem = read_fleet(path).problem
     assert [(gpu.name, gpu.memory_gb) for gpu in problem.gpus] == [
         ("h100-0", 80),
         ("h100-1", 80),
@@ -35,13 +35,13 @@ def test_a_fleet_file(tmp_path):
 def test_json_is_yaml():
     gpus, models = '[{"name": "g", "memory_gb": 8}]', '[{"name": "m", "size_gb": 1, "load": 1}]'
     text = f'{{"gpus": {gpus}, "models": {models}}}'
-    assert parse_fleet(text).models[0].load == (1.0,)
+    assert parse_fleet(text).problem.models[0].load == (1.0,)
 
 
 def test_json_with_tabs_and_escaped_emoji():
     text = '{\n\t"gpus": [{"name": "g", "memory_gb": 8}],'
     text += '\n\t"models": [{"name": "\\ud83d\\ude00", "size_gb": 1, "load": 1}]\n}'
-    assert parse_fleet(text).models[0].name == "\U0001f600"
+    assert parse_fleet(text).problem.models[0].name == "\U0001f600"
 
 
 def test_yaml_merge_keys():
@@ -51,22 +51,23 @@ models:
   - &small {name: a, size_gb: 3, load: 1}
   - {<<: *small, name: b}
 """
-    assert [(m.name, m.size_gb) for m in parse_fleet(text).models] == [("a", 3), ("b", 3)]
+    assert [(m.name, m.size_gb) for m in parse_fleet(text).problem.models] == [("a", 3), ("b", 3)]
 
 
 def test_a_leading_zero_is_no_octal_number():
-    assert parse_fleet(GOOD.replace("size_gb: 3", "size_gb: 010")).models[2].size_gb == 10
+    assert parse_fleet(GOOD.replace("size_gb: 3", "size_gb: 010")).problem.models[2].size_gb == 10
 
 
 def test_a_name_like_a_date_is_a_text():
     assert (
-        parse_fleet(GOOD.replace("name: idle", "name: 2024-01-31")).models[2].name == "2024-01-31"
+        parse_fleet(GOOD.replace("name: idle", "name: 2024-01-31")).problem.models[2].name
+        == "2024-01-31"
     )
 
 
 def test_exponents_without_a_dot_are_numbers():
     text = GOOD.replace("1.5e1", "1e1")
-    assert parse_fleet(text).models[1].size_gb == 10
+    assert parse_fleet(text).problem.models[1].size_gb == 10
 
 
 MODEL = "{name: llama, size_gb: 16, rate: 4, slo: 8}"
@@ -75,7 +76,11 @@ MODEL = "{name: llama, size_gb: 16, rate: 4, slo: 8}"
 @pytest.mark.parametrize(
     ("found", "replacement", "message"),
     [
-        (MODEL, "{name: llama, rate: 4, slo: 8}", "models[0] 'llama': size_gb is missing, must be"),
+        (
+            MODEL,
+            "{name: llama, rate: 4, slo: 8}",
+            "line 6: models[0] 'llama': size_gb is missing, give",
+        ),
         (MODEL, "{size_gb: 16, rate: 4, slo: 8}", "models[0]: name is missing, must be a text"),
         (MODEL, "{name: llama, size_gb: 16, rate: 4}", "models[0] 'llama': slo is missing, give"),
         (MODEL, "{name: llama, size_gb: 16}", "models[0] 'llama': rate is missing, give rate and"),
@@ -86,7 +91,7 @@ MODEL = "{name: llama, size_gb: 16, rate: 4, slo: 8}"
         ("rate: 4", "rate: yes", "models[0] 'llama': rate=True, must be a finite number >= 0"),
         ("rate: 4", "rate: fast", "models[0] 'llama': rate='fast', must be a finite number >= 0"),
         ("rate: 4", "rate: null", "models[0] 'llama': rate is missing, give rate and slo, or load"),
-        ("rate: 4", "rat: 4", "models[0] 'llama': rat is not known, must be one of: name, size_gb"),
+        ("rate: 4", "rat: 4", "line 6: models[0] 'llama': rat is not known, did you mean 'rate'?"),
         ("name: llama", "name: 7", "models[0] 7: name=7, must be a text"),
         ("name: llama", "name: ''", "models[0] '': name='', must be a text"),
         ("name: llama", "name: idle", "models: name='idle' is used 2 times, must be unique"),
@@ -105,7 +110,7 @@ MODEL = "{name: llama, size_gb: 16, rate: 4, slo: 8}"
         ("slo: 8", "slo: 1:30", "models[0] 'llama': slo='1:30', must be a finite number > 0"),
         ("load: 0}", "load: [0, 1, 2]}", "models[1] 'qwen': load has 2 windows, must have 3"),
         (MODEL, "{1: 2, name: a, size_gb: 1, load: 1}", "models[0] 'a': 1 is not known, must be"),
-        ("slo: 8", "slo: 8, load: 1", "models[0] 'llama': has load and rate or slo, must be load"),
+        ("slo: 8", "slo: 8, load: 1", "models[0] 'llama': has load itself and rate, must have"),
         ("name: llama", "name: ' '", "models[0] ' ': name=' ', must be a text that is not empty"),
         ("name: llama", 'name: "a\\e[31m"', "must be a text without control characters"),
         ("count: 2", "count: 20000", "gpus: there are 20001, must be at most 20000"),
@@ -127,12 +132,18 @@ def test_bad_fields_are_named_with_what_was_found_and_expected(found, replacemen
         ("gpus: []\nmodels: []", "gpus=[], must be a list with at least one GPU"),
         ("gpus: [{name: g, memory_gb: 8}]", "models is missing, must be a list with at least one"),
         ("gpus: 3\nmodels: []", "gpus=3, must be a list with at least one GPU"),
-        ("gpus: {}\nmodels: 3\nextra: 1", "extra is not known, must be one of: gpus, models"),
+        (
+            "gpus: {}\nmodels: 3\nextra: 1",
+            "line 3: extra is not known, must be one of: schema, load, gpus",
+        ),
         ("!!python/object/apply:os.system ['true']", "not valid YAML"),
         ("[" * 5000, "not valid YAML"),
         ("? {a: 1}\n: 2", "not valid YAML"),
         ("gpus: \x00", "not valid YAML"),
-        ("5: 1\ngpus: []\nmodels: []", "5 is not known, must be one of: gpus, models"),
+        (
+            "5: 1\ngpus: []\nmodels: []",
+            "line 1: 5 is not known, must be one of: schema, load, gpus",
+        ),
         ('{"gpus": [{"name": "g", "memory_gb": ' + "1" * 5000 + "}]}", "not valid YAML or JSON"),
         ('{"gpus": [], "gpus": []}', "key 'gpus' stands twice, must be unique"),
     ],
@@ -186,7 +197,7 @@ def test_constraints_in_a_fleet_file():
         together: []
         most_models: 3
         """
-    )
+    ).problem
     assert [(gpu.memory_gb, gpu.node) for gpu in problem.gpus] == [
         (80, "alpha"),
         (80, "alpha"),
@@ -205,7 +216,7 @@ def test_models_are_sized_from_their_configs(tmp_path):
         f"  - {{name: a, config: {config}, load: 1}}\n"
         f"  - {{name: b, config: {config}, dtype: fp8, overhead_gb: 2, load: 1}}\n"
     )
-    a, b = read_fleet(tmp_path / "fleet.yaml").models
+    a, b = read_fleet(tmp_path / "fleet.yaml").problem.models
     assert a.size_gb == pytest.approx(16.06 + 4, abs=0.01)
     assert b.size_gb < 9.2 + 2
 

@@ -19,16 +19,21 @@ def check(
     ] = 60.0,
 ) -> None:
     """Check a plan in exact arithmetic: placement, pressures, bound and status."""
+    from colocate.inputs.fleet import read_fleet
     from colocate.inputs.plan_file import read_plan
-    from colocate.inputs.spec import read_fleet
     from colocate.inputs.text_file import naming
     from colocate.outputs.console import notes, show
     from colocate.solver.check import check_plan
 
-    problem = read_fleet(fleet)
-    data = read_plan(plan)
+    own_fleet, data = read_plan(plan)
+    compute = own_fleet is None or own_fleet.spec.compute_limit is not None
+    stated = read_fleet(fleet, compute)
     with naming(plan):
-        findings = check_plan(problem, data, time_limit if reprove else None)
+        findings = check_plan(stated.problem, data, time_limit if reprove else None)
+    if own_fleet is not None and own_fleet.spec != stated.spec:
+        findings.faults.append("fleet: the one in the plan is not the one in the fleet file")
+    if not compute:
+        findings.unchecked.append("compute: the plan was made without regard to it")
     confirmed = [f"confirmed  {sentence}" for sentence in findings.confirmed]
     show(*confirmed, *(f"unchecked  {sentence}" for sentence in findings.unchecked))
     for sentence in findings.faults:

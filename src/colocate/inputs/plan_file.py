@@ -1,15 +1,28 @@
-"""The plan file: what `colocate plan --json` printed."""
+"""The plan file: what `colocate plan --json` printed, with the fleet that it is for."""
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from colocate.errors import InputError
+from colocate.inputs.fleet import Fleet, fleet_of
 from colocate.inputs.text_file import naming, read_text
 
+FLEET = "fleet"
+"""The field of a plan file that holds the fleet."""
 
-def read_plan(path: str | Path) -> dict[str, Any]:
-    """Return the plain data of a plan; what it says is for the checker to judge."""
+
+class PlanFile(NamedTuple):
+    """What a file says; whether it is true is for the checker to judge."""
+
+    fleet: Fleet | None
+    """None in a plan that was written without its fleet."""
+    plan: dict[str, Any]
+    """The plain data of the plan itself."""
+
+
+def read_plan(path: str | Path) -> PlanFile:
+    """Read a plan file."""
     with naming(path):
         try:
             data = json.loads(read_text(path))
@@ -17,4 +30,8 @@ def read_plan(path: str | Path) -> dict[str, Any]:
             raise InputError(f"not valid JSON, {error}") from None
         if not isinstance(data, dict):
             raise InputError("found no plan, must be what `colocate plan --json` prints")
-        return data
+        fleet = data.pop(FLEET, None)
+        if fleet is None:
+            return PlanFile(None, data)
+        with naming(FLEET):
+            return PlanFile(fleet_of(fleet), data)

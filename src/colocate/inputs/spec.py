@@ -1,237 +1,170 @@
-"""The fleet file: which GPUs there are and which models to serve."""
+"""The fleet file as it is written: which GPUs there are and which models to serve.
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+The classes here are the file's fields. `resolved` replaces what points elsewhere (a config, a kind
+of the catalogue) by what was found there, so that a fleet can be kept in a plan and read again
+without any other file.
+"""
+
 from pathlib import Path
-from reprlib import Repr
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, Field
 
 from colocate.errors import InputError
 from colocate.inputs.gpu_catalogue import find_accelerator
 from colocate.inputs.huggingface import read_model_size
-from colocate.inputs.text_file import naming, read_text
-from colocate.inputs.yaml_text import parse_yaml
-from colocate.problem.gpu import Gpu
-from colocate.problem.model import Model
-from colocate.problem.problem import Problem
 
-MOST_SENTENCES = 10
 MOST_GPUS = 20_000
+OVERHEAD_GB = 4.0
+"""What an engine holds beyond the weights that a config tells: measured, 2 to 8 GB."""
+COMPUTE_LIMIT = 0.8
+"""The busy share of a GPU up to which queues stay short: at 0.8 a request waits four times as
+long as it runs, at 0.9 nine times."""
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
-
-OVERHEAD_GB = 4.0
-"""What an engine holds beyond the weights that a config tells: measured, 2 to 8 GB."""
-
-EXPECTED = {
-    "gpus": "a list with at least one GPU",
-    "models": "a list with at least one model",
-    "name": "a text that is not empty (in quotes if it looks like a number)",
-    "memory_gb": "a finite number > 0",
-    "kind": "a text, such as a name of the GPU catalogue",
-    "node": "a text, the name of the machine",
-    "count": "a whole number from 1 to 20000",
-    "size_gb": "a finite number >= 0",
-    "config": "the path of a Hugging Face config.json, or of its folder",
-    "dtype": "a text, such as bf16, fp8 or awq",
-    "overhead_gb": "a finite number >= 0",
-    "rate": "a finite number >= 0",
-    "slo": "a finite number > 0",
-    "load": "a finite number >= 0, or a list of them, one per time window",
-    "replicas": "a whole number >= 1",
-    "shards": "a whole number >= 1",
-    "only": "a list of names of GPUs, nodes or kinds",
-    "never": "a list of names of GPUs, nodes or kinds",
-    "apart": "a list of groups, each a list of names of models",
-    "together": "a list of groups, each a list of names of models",
-    "most_models": "a whole number >= 1",
-}
+GpuCount = Annotated[int, Field(ge=1, le=MOST_GPUS)]
+Amounts = NotNegative | dict[Name, NotNegative]
 
 
-class GpuSpec(BaseModel):
-    """One GPU, or `count` alike ones named `name-0`, `name-1` and so on.
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
 
-    Without `memory_gb`, it is that of its kind in the catalogue.
-    """
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+class GpuSpec(_Section):
+    """One GPU, or `count` alike ones named `name-0`, `name-1` and so on."""
 
-    name: Name
-    memory_gb: Positive | None = None
-    kind: Name | None = None
-    node: Name | None = None
-    count: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
+    name: Name | None = Field(None, description="By default its node, or else its kind.")
+    kind: Name | None = Field(None, description="Such as H100-80GB, from the catalogue.")
+    node: Name | None = Field(None, description="The machine it is in.")
+    count: GpuCount | None = Field(None, description="How many alike ones there are.")
+    memory_gb: Positive | None = Field(None, description="By default that of its kind.")
+    reserve_gb: NotNegative = Field(0.0, description="Memory of it that models may not use.")
+    devices: list[Annotated[int, Field(ge=0)]] | None = Field(
+        None, description="Their numbers on the node; by default counted from 0 on each node."
+    )
+    limits: dict[Name, NotNegative] = Field(
+        {}, description="Most use of further resources, by their names."
+    )
 
-    def gpus(self) -> list[Gpu]:
-        """Return the GPUs it stands for."""
+    @property
+    def stated_name(self) -> str:
+        """The name it has, or that of its node or kind."""
+        return self.name or self.node or self.kind or ""
+
+    def resolved(self) -> "GpuSpec":
+        """Return it with its name and memory."""
+        if not self.stated_name:
+            raise InputError("name is missing, give it, or a node or kind to be named after")
+        if self.devices is not None and len(self.devices) != (self.count or 1):
+            raise InputError(f"devices has {len(self.devices)}, must have {self.count or 1}, count")
         memory = self.memory_gb or self._memory_of_kind()
-        numbers = range(self.count or 1)
-        names = [self.name] if self.count is None else [f"{self.name}-{n}" for n in numbers]
-        return [Gpu(name, memory, self.kind or "", node=self.node or "") for name in names]
+        if self.reserve_gb >= memory:
+            raise InputError(f"reserve_gb={self.reserve_gb:g}, must be less than {memory:g} GB")
+        return self.model_copy(update={"name": self.stated_name, "memory_gb": memory})
 
     def _memory_of_kind(self) -> float:
         if self.kind is None:
-            raise InputError(f"memory_gb is missing, must be {EXPECTED['memory_gb']}")
+            raise InputError("memory_gb is missing, must be a finite number > 0, or give a kind")
         return find_accelerator(self.kind).memory_gb
 
 
-class ModelSpec(BaseModel):
-    """One model: its `size_gb` or its `config`, with `rate` and `slo` or with its `load`."""
+class ModelSpec(_Section):
+    """One model: how large it is, how much it is asked, and where it may be."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    name: Name = Field(description="Unique among the models.")
+    source: Name | None = Field(
+        None, description="What engines load: a Hugging Face name or a path; by default the name."
+    )
+    args: list[Name] = Field([], description="Further arguments for the engine.")
+    size_gb: NotNegative | None = Field(None, description="Memory that it always holds.")
+    config: Name | None = Field(
+        None, description="Its Hugging Face config.json or the folder of one, to size it by."
+    )
+    dtype: Name | None = Field(None, description="Format of the weights: bf16, fp8, awq, ...")
+    kv_dtype: Name | None = Field(None, description="Format of keys and values: bf16, fp8, ...")
+    overhead_gb: NotNegative | None = Field(
+        None,
+        description="What an engine holds on each GPU beyond the weights; by default 4 with a "
+        "config, and 0 with size_gb, which is taken to include it.",
+    )
+    rate: NotNegative | None = Field(None, description="Requests per second.")
+    slo: Positive | None = Field(None, description="Latency objective in seconds.")
+    load: NotNegative | Annotated[list[NotNegative], Field(min_length=1)] | None = Field(
+        None, description="The load itself, one number or one for each time window."
+    )
+    prompt_tokens: NotNegative | None = Field(None, description="Of a request, on average.")
+    output_tokens: NotNegative | None = Field(None, description="Of a request, on average.")
+    tokens_per_second: NotNegative | None = Field(
+        None, description="Prompt and output tokens together, instead of rate."
+    )
+    tpot_slo: Positive | None = Field(None, description="Seconds for each output token.")
+    kv_bytes_per_token: NotNegative | None = Field(
+        None, description="Keys and values of one token; by default from the config."
+    )
+    active_parameters: Positive | None = Field(
+        None, description="Parameters that a token meets; by default from config or size."
+    )
+    uses: dict[Name, Amounts] = Field(
+        {}, description="Use of further resources on each GPU it is on, for all kinds or by kind."
+    )
+    replicas: Count | Literal["auto"] = Field(
+        1, description="Copies on different GPUs, which share the load; auto decides how many."
+    )
+    shards: Count = Field(1, description="Parts of a copy, on GPUs of one node (tensor parallel).")
+    only: list[Name] = Field([], description="GPUs, nodes or kinds that it must be on.")
+    never: list[Name] = Field([], description="GPUs, nodes or kinds that it must not be on.")
+    may_sleep: bool = Field(False, description="Whether it may be left out if it has to be.")
+    importance: NotNegative = Field(
+        1.0, description="How much its demand counts when models have to sleep."
+    )
 
-    name: Name
-    size_gb: NotNegative | None = None
-    config: Name | None = None
-    dtype: Name | None = None
-    overhead_gb: NotNegative | None = None
-    rate: NotNegative | None = None
-    slo: Positive | None = None
-    load: NotNegative | Annotated[list[NotNegative], Field(min_length=1)] | None = None
-    replicas: Count = 1
-    shards: Count = 1
-    only: list[Name] = []
-    never: list[Name] = []
-
-    def size(self, folder: Path) -> float:
-        """Return the GB it always holds; a config is looked for from `folder` on."""
+    def resolved(self, folder: Path) -> "ModelSpec":
+        """Return it with what its config says; a config is looked for from `folder` on."""
         if self.size_gb is None and self.config is None:
-            wanted = f"{EXPECTED['size_gb']}, or config {EXPECTED['config']}"
-            raise InputError(f"size_gb is missing, must be {wanted}")
+            raise InputError("size_gb is missing, give it, or config to size it by")
         if self.size_gb is not None and self.config is not None:
             raise InputError("has size_gb and config, must have one of them")
-        if self.size_gb is not None:
-            return self.size_gb + (self.overhead_gb or 0.0)
-        weights = read_model_size(folder / str(self.config), self.dtype).weight_bytes / 1e9
-        overhead = OVERHEAD_GB if self.overhead_gb is None else self.overhead_gb
-        return weights + overhead * self.shards
+        if self.config is None:
+            return self.model_copy(update={"overhead_gb": self.overhead_gb or 0.0})
+        size = read_model_size(folder / self.config, self.dtype, self.kv_dtype)
+        found = {
+            "overhead_gb": OVERHEAD_GB,
+            "dtype": size.dtype,
+            "kv_dtype": size.kv_dtype,
+            "kv_bytes_per_token": float(size.kv_bytes_per_token + size.windowed_kv_bytes_per_token),
+            "active_parameters": float(size.active_parameters),
+        }
+        missing = {name: value for name, value in found.items() if getattr(self, name) is None}
+        weights = {"size_gb": size.weight_bytes / 1e9, "config": None}
+        return self.model_copy(update={**missing, **weights})
 
 
-class FleetSpec(BaseModel):
+class FleetSpec(_Section):
     """The whole file."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(
+        title="Fleet file of colocate", extra="forbid", strict=True, populate_by_name=True
+    )
 
+    version: Literal[1] = Field(1, alias="schema", description="Version of the file's form.")
+    load: Literal["requests", "tokens"] = Field(
+        "requests",
+        description="What load is: rate / slo, or "
+        "tokens_per_second x kv_bytes_per_token / tpot_slo.",
+    )
     gpus: Annotated[list[GpuSpec], Field(min_length=1)]
     models: Annotated[list[ModelSpec], Field(min_length=1)]
-    apart: list[list[Name]] = []
-    together: list[list[Name]] = []
-    most_models: Count | None = None
-
-    def problem(self, folder: Path) -> Problem:
-        """Return the problem it states; configs are looked for from `folder` on."""
-        count = sum(spec.count or 1 for spec in self.gpus)
-        if count > MOST_GPUS:
-            raise InputError(f"gpus: there are {count}, must be at most {MOST_GPUS}")
-        models = [_model(number, spec, folder) for number, spec in enumerate(self.models)]
-        gpus = [gpu for number, spec in enumerate(self.gpus) for gpu in _gpus(number, spec)]
-        apart, together = (tuple(map(tuple, groups)) for groups in (self.apart, self.together))
-        return Problem(tuple(gpus), tuple(models), apart, together, self.most_models)
-
-
-SECTIONS: dict[str, type[BaseModel]] = {"gpus": GpuSpec, "models": ModelSpec}
-
-
-def read_fleet(path: str | Path) -> Problem:
-    """Read a fleet file (YAML or JSON) and return the problem it states.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read or says something impossible. The message names the file, the
-        field, what was found and what was expected.
-    """
-    with naming(path):
-        return parse_fleet(read_text(path), Path(path).parent)
-
-
-def parse_fleet(text: str, folder: Path = Path()) -> Problem:
-    """Return the problem that the text of a fleet file in a folder states."""
-    data = parse_yaml(text)
-    if data is None:
-        raise InputError("is empty, must be a mapping with gpus and models")
-    if not isinstance(data, dict):
-        raise InputError(f"found {_shown(data)}, must be a mapping with gpus and models")
-    try:
-        return FleetSpec.model_validate(data).problem(folder)
-    except ValidationError as error:
-        raise InputError("\n".join(_sentences(data, error))) from None
-
-
-def _sentences(data: dict[Any, Any], error: ValidationError) -> list[str]:
-    """Say what is wrong, once for each field, up to a limit."""
-    by_field: dict[tuple[int | str, ...], str] = {}
-    for found in error.errors():
-        by_field.setdefault(found["loc"][:3], _sentence(data, found))
-    sentences = list(by_field.values())
-    more = len(sentences) - MOST_SENTENCES
-    return sentences[:MOST_SENTENCES] + ([f"and {more} more of the kind"] if more > 0 else [])
-
-
-def _model(number: int, spec: ModelSpec, folder: Path) -> Model:
-    where = f"models[{number}] {spec.name!r}"
-    if spec.load is not None and (spec.rate is not None or spec.slo is not None):
-        raise InputError(f"{where}: has load and rate or slo, must be load, or rate and slo")
-    with _at(where, f"model {spec.name!r}: ", "model: "):
-        return Model(
-            spec.name,
-            spec.size(folder),
-            spec.rate,
-            spec.slo,
-            spec.load,
-            replicas=spec.replicas,
-            shards=spec.shards,
-            only=spec.only,
-            never=spec.never,
-        )
-
-
-def _gpus(number: int, spec: GpuSpec) -> list[Gpu]:
-    with _at(f"gpus[{number}] {spec.name!r}", f"gpu {spec.name!r}: ", "gpu: "):
-        return spec.gpus()
-
-
-@contextmanager
-def _at(where: str, *prefixes: str) -> Iterator[None]:
-    """Let an error say where in the file it is, in place of its own prefix."""
-    try:
-        yield
-    except InputError as error:
-        what = str(error)
-        for prefix in prefixes:
-            what = what.removeprefix(prefix)
-        raise InputError(f"{where}: {what}") from None
-
-
-def _sentence(data: dict[Any, Any], error: ErrorDetails) -> str:
-    """Say what pydantic found in the words of the file: where, what, and what is expected."""
-    path = list(error["loc"])
-    where = ""
-    if len(path) > 1 and isinstance(path[1], int):
-        item = data[path[0]][path[1]]
-        name = item.get("name") if isinstance(item, dict) else None
-        where = f"{path[0]}[{path[1]}]" + (f" {_shown(name)}" if name is not None else "") + ": "
-    field = str(path[0]) if not where else str(path[2]) if len(path) > 2 else None
-    if field is None:
-        return f"{where}found {_shown(error['input'])}, must be a mapping"
-    if error["type"] in ("extra_forbidden", "invalid_key"):
-        fields = ", ".join((SECTIONS[str(path[0])] if where else FleetSpec).model_fields)
-        return f"{where}{field or repr(field)} is not known, must be one of: {fields}"
-    if error["type"] == "missing":
-        return f"{where}{field} is missing, must be {EXPECTED[field]}"
-    return f"{where}{field}={_shown(error['input'])}, must be {EXPECTED[field]}"
-
-
-def _shown(value: object) -> str:
-    """Show a value from a file briefly, however large or nested it is."""
-    short = Repr()
-    short.maxlevel = 2
-    short.maxlist = short.maxdict = 3
-    short.maxstring = short.maxother = 60
-    return short.repr(value)
+    apart: list[list[Name]] = Field([], description="Groups of models of which no two share a GPU.")
+    together: list[list[Name]] = Field([], description="Groups of models that share one GPU.")
+    most_models: Count | None = Field(None, description="How many models a GPU may hold.")
+    most_pressure: Positive | None = Field(
+        None, description="The highest pressure allowed; models that may sleep do so for it."
+    )
+    compute_limit: Positive | None = Field(
+        COMPUTE_LIMIT,
+        description="The most that a GPU may be busy, where token rates are known; null is no "
+        "limit.",
+    )

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import yaml
@@ -68,3 +68,34 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise InputError(f"key {key!r} stands twice, must be unique")
         mapping[key] = value
     return mapping
+
+
+def line_finder(text: str) -> Callable[[Sequence[int | str]], int | None]:
+    """Return what finds the line of a field by its path, as near as the text tells."""
+    try:
+        root = yaml.compose(text, Loader=_Loader)
+    except (yaml.YAMLError, RecursionError):
+        return lambda path: None
+
+    def line_of(path: Sequence[int | str]) -> int | None:
+        node, line = root, None
+        for step in path:
+            found = _child(node, step)
+            if found is None:
+                break
+            node, line = found
+        return line
+
+    return line_of
+
+
+def _child(node: yaml.Node | None, step: int | str) -> tuple[yaml.Node, int] | None:
+    """Return what is at a step of a path, and the line that it begins on."""
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+        if step < len(node.value):
+            return node.value[step], node.value[step].start_mark.line + 1
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(step):
+                return value, key.start_mark.line + 1
+    return None

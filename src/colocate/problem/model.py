@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from colocate.errors import InputError
 from colocate.problem.gpu import Gpu
@@ -32,12 +33,18 @@ class Model:
         Use of further additive resources by name: one amount for all kinds of GPU, or a
         mapping from kind to amount. Kept as sorted pairs so that a model can be hashed. Each
         part of a model uses that much on its GPU.
+    shared_uses
+        The same for use that the parts of a model share as they share its load.
     replicas
         Copies of the whole model on different GPUs, which share its load equally.
+    most_replicas
+        If it is more than `replicas`, there may be any number of copies from the one to the other.
     shards
         Equal parts of a copy (tensor parallelism) on different GPUs of one node.
     only, never
         Names of GPUs, nodes or kinds that it must be on, or must not be on.
+    sleep_cost
+        What is lost when it is left asleep, on no GPU; None if it must not be.
     """
 
     name: str
@@ -46,10 +53,13 @@ class Model:
     slo: float | None
     load: tuple[float, ...]
     uses: Uses
+    shared_uses: Uses
     replicas: int
+    most_replicas: int
     shards: int
     only: tuple[str, ...]
     never: tuple[str, ...]
+    sleep_cost: float | None
 
     def __init__(
         self,
@@ -63,6 +73,9 @@ class Model:
         shards: int = 1,
         only: Iterable[str] = (),
         never: Iterable[str] = (),
+        most_replicas: int | None = None,
+        sleep_cost: float | None = None,
+        shared_uses: Mapping[str, float | Mapping[str, float]] | Uses = (),
     ) -> None:
         owner = f"model {checked_name('model', name)!r}"
         size = checked_number(owner, "size_gb", size_gb)
@@ -74,29 +87,60 @@ class Model:
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "slo", slo)
         object.__setattr__(self, "load", loads)
-        object.__setattr__(self, "uses", _checked_uses(owner, uses))
-        object.__setattr__(self, "replicas", _checked_count(owner, "replicas", replicas))
+        cost = None if sleep_cost is None else checked_number(owner, "sleep_cost", sleep_cost)
+        copies = _checked_count(owner, "replicas", replicas)
+        most = _checked_count(owner, "most_replicas", most_replicas or copies)
+        if most < copies:
+            raise InputError(f"{owner}: most_replicas={most}, must be at least {copies}, replicas")
+        object.__setattr__(self, "uses", _checked_uses(owner, "uses", uses))
+        object.__setattr__(self, "shared_uses", _checked_uses(owner, "shared_uses", shared_uses))
+        object.__setattr__(self, "replicas", copies)
+        object.__setattr__(self, "most_replicas", most)
         object.__setattr__(self, "shards", _checked_count(owner, "shards", shards))
         object.__setattr__(self, "only", _checked_names(owner, "only", only))
         object.__setattr__(self, "never", _checked_names(owner, "never", never))
+        object.__setattr__(self, "sleep_cost", cost)
 
     @property
     def parts(self) -> int:
-        """On how many GPUs it is."""
+        """On how many GPUs it is at least."""
         return self.replicas * self.shards
+
+    @property
+    def elastic(self) -> bool:
+        """Whether the number of its copies is still to be decided."""
+        return self.most_replicas > self.replicas
 
     def may_be_on(self, gpu: Gpu) -> bool:
         """Say whether it is neither forbidden there nor bound to other places."""
         names = {gpu.name, gpu.node, gpu.kind} - {""}
         return (not self.only or not names.isdisjoint(self.only)) and names.isdisjoint(self.never)
 
-    @property
-    def part(self) -> "Model":
-        """What it is on each of its GPUs: a share of its size, and of its load."""
-        if self.parts == 1:
+    def part(self, copies: int | None = None) -> "Model":
+        """Return what it is on each of its GPUs: a share of its size, and of its load."""
+        parts = (copies or self.replicas) * self.shards
+        if parts == 1 and not self.shared_uses:
             return self
-        load = tuple(amount / self.parts for amount in self.load)
-        return Model(self.name, self.size_gb / self.shards, load=load, uses=self.uses)
+        load = tuple(amount / parts for amount in self.load)
+        return Model(self.name, self.size_gb / self.shards, load=load, uses=self._uses_of(parts))
+
+    def changed(self, **fields: Any) -> "Model":
+        """Return the model with some of its fields changed."""
+        stated = {name: getattr(self, name) for name in Model.__slots__}
+        return Model(**{**stated, **fields})
+
+    def _uses_of(self, parts: int) -> Mapping[str, Mapping[str, float]]:
+        """Return what one of its parts uses: its own, and its part of what is shared."""
+        uses = {resource: dict(by_kind) for resource, by_kind in self.uses}
+        for resource, by_kind in self.shared_uses:
+            own = uses.get(resource, {ANY_KIND: 0.0})
+            shared = dict(by_kind)
+            uses[resource] = {
+                kind: own.get(kind, own.get(ANY_KIND, 0.0))
+                + shared.get(kind, shared.get(ANY_KIND, 0.0)) / parts
+                for kind in own.keys() | shared.keys()
+            }
+        return uses
 
 
 def _checked_count(owner: str, field: str, value: int) -> int:
@@ -129,11 +173,13 @@ def _checked_load(owner: str, load: float | Iterable[float]) -> tuple[float, ...
     return numbers
 
 
-def _checked_uses(owner: str, uses: Mapping[str, float | Mapping[str, float]] | Uses) -> Uses:
+def _checked_uses(
+    owner: str, field: str, uses: Mapping[str, float | Mapping[str, float]] | Uses
+) -> Uses:
     checked: list[tuple[str, tuple[tuple[str, float], ...]]] = []
     for resource, amount in dict(uses).items():
         by_kind = dict(amount) if isinstance(amount, Mapping | tuple) else {ANY_KIND: amount}
-        field = f"uses[{resource!r}]"
-        pairs = ((kind, checked_number(owner, field, value)) for kind, value in by_kind.items())
+        where = f"{field}[{resource!r}]"
+        pairs = ((kind, checked_number(owner, where, value)) for kind, value in by_kind.items())
         checked.append((checked_name(f"{owner}: resource", resource), tuple(sorted(pairs))))
     return tuple(sorted(checked))

@@ -142,7 +142,7 @@ def _plain(problem: Problem, items: Sequence[Item]) -> Problem:
 
 
 def _plain_model(item: Item, number: int, classes: Classes, limits: Container[str]) -> Model:
-    parts = [model.part for model in item.models]
+    parts = [model.part() for model in item.models]
     constraints = {
         BARRED: {name: float(not open_to[number]) for (*_, open_to), name in classes.items()},
         COUNT: {ANY_KIND: float(len(parts))},

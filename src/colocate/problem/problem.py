@@ -3,8 +3,8 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import product
@@ -14,6 +14,7 @@ from colocate.errors import InputError
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Instance, instance_of
 from colocate.problem.model import ANY_KIND, Model
+from colocate.problem.quantity import checked_number
 
 Item = TypeVar("Item", Gpu, Model)
 
@@ -31,6 +32,8 @@ class Problem:
         Groups of names of models: no two of a group may share a GPU, or all of it must.
     most_models
         How many models a GPU may hold; None is any number.
+    most_pressure
+        The highest pressure that a GPU may have; None is any.
     """
 
     gpus: tuple[Gpu, ...]
@@ -38,6 +41,7 @@ class Problem:
     apart: tuple[tuple[str, ...], ...] = ()
     together: tuple[tuple[str, ...], ...] = ()
     most_models: int | None = None
+    most_pressure: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", _checked_items("gpus", Gpu, self.gpus))
@@ -64,15 +68,55 @@ class Problem:
         if any(gpu.limits for gpu in self.gpus):
             numbers.append([[gpu.kind, gpu.limits] for gpu in self.gpus])
             numbers.append([model.uses for model in self.models])
+            if any(model.shared_uses for model in self.models):
+                numbers.append([model.shared_uses for model in self.models])
         if not self.plain:
             numbers.append(self._constraints())
+        if self.sleepers or self.elastic or self.most_pressure is not None:
+            numbers.append([[m.sleep_cost, m.most_replicas] for m in self.models])
+            numbers.append(self.most_pressure)
         return sha256(json.dumps(numbers).encode()).hexdigest()[:16]
 
     @cached_property
     def plain(self) -> bool:
         """Whether every model is whole, on one GPU, and free to share any with any other."""
-        free = all(m.parts == 1 and not m.only and not m.never for m in self.models)
+        free = all(
+            m.parts == 1 and not (m.only or m.never or m.shared_uses or m.elastic)
+            for m in self.models
+        )
         return free and not self.apart and not self.together and self.most_models is None
+
+    @property
+    def elastic(self) -> bool:
+        """Whether the number of copies of some model is still to be decided."""
+        return any(model.elastic for model in self.models)
+
+    @property
+    def sleepers(self) -> tuple[Model, ...]:
+        """The models that may be left asleep."""
+        return tuple(model for model in self.models if model.sleep_cost is not None)
+
+    def awake(self, asleep: Container[str]) -> "Problem | None":
+        """Return the problem of the models that are not asleep, None if there are none.
+
+        Which ones sleep is decided with it: none of them may.
+        """
+        models = [m.changed(sleep_cost=None) for m in self.models if m.name not in asleep]
+        if not models:
+            return None
+        apart, together = (
+            tuple(left for group in groups if len(left := _awake(group, asleep)) > 1)
+            for groups in (self.apart, self.together)
+        )
+        return replace(self, models=tuple(models), apart=apart, together=together)
+
+    def with_copies(self, copies: Mapping[str, int]) -> "Problem":
+        """Return the problem with the number of copies decided."""
+        models = (
+            m.changed(replicas=copies[m.name], most_replicas=None) if m.elastic else m
+            for m in self.models
+        )
+        return replace(self, models=tuple(models))
 
     def _constraints(self) -> list[Any]:
         """Return all constraints by the places of models and GPUs, not by names."""
@@ -105,7 +149,7 @@ class Problem:
 
     def __reduce__(self) -> tuple[type["Problem"], tuple[Any, ...]]:
         """Copy what was stated, not what was worked out of it."""
-        return Problem, (self.gpus, self.models, self.apart, self.together, self.most_models)
+        return Problem, tuple(getattr(self, field.name) for field in fields(self))
 
     def _checked_groups(
         self, field: str, groups: Iterable[Iterable[str]]
@@ -124,6 +168,9 @@ class Problem:
         most = self.most_models
         if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
             raise InputError(f"most_models={most!r}, must be a whole number >= 1")
+        if self.most_pressure is not None:
+            pressure = checked_number("fleet", "most_pressure", self.most_pressure)
+            object.__setattr__(self, "most_pressure", pressure)
         known = {name for gpu in self.gpus for name in (gpu.name, gpu.node, gpu.kind) if name}
         bundled = {name for group in self.together for name in group}
         for group, bundle in product(self.apart, self.together):
@@ -135,15 +182,16 @@ class Problem:
                     raise InputError(
                         f"model {model.name!r}: {name!r} is no GPU, node or kind of the fleet"
                     )
-            if model.name in bundled and model.parts > 1:
+            if model.name in bundled and model.most_replicas * model.shards > 1:
                 raise InputError(
-                    f"together: {model.name!r} is on {model.parts} GPUs, must be on one"
+                    f"together: {model.name!r} is on {model.most_replicas * model.shards} GPUs, "
+                    "must be on one"
                 )
 
     def _check_uses(self) -> None:
         kinds = {gpu.kind for gpu in self.gpus}
         for model in self.models:
-            for resource, by_kind in model.uses:
+            for resource, by_kind in (*model.uses, *model.shared_uses):
                 known = dict(by_kind)
                 for kind in sorted(kinds - known.keys() if ANY_KIND not in known else ()):
                     raise InputError(
@@ -159,6 +207,10 @@ class Problem:
                     f"models[{number}] {model.name!r}: load has {len(model.load)} windows, "
                     f"must have {windows} like the longest load, or one"
                 )
+
+
+def _awake(group: Iterable[str], asleep: Container[str]) -> tuple[str, ...]:
+    return tuple(name for name in group if name not in asleep)
 
 
 def _checked_items(field: str, kind: type[Item], items: Iterable[Item]) -> tuple[Item, ...]:

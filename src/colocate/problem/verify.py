@@ -3,7 +3,7 @@
 All sums are rational numbers, so nothing here is a matter of rounding.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum, inf
@@ -14,6 +14,8 @@ from colocate.problem.problem import Problem
 
 ROUNDING = Fraction(1, 10**11)
 """Share of a limit below which an excess counts as rounding of the inputs."""
+SLACK = 1e-9
+"""The same for a limit on the pressure."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,27 @@ def verify(problem: Problem, placement: Mapping[str, Sequence[str]]) -> Verdict:
         return Verdict(tuple(faults), {})
     members: dict[str, list[Model]] = {gpu.name: [] for gpu in problem.gpus}
     for model in problem.models:
-        for place in placement[model.name]:
-            members[place].append(model.part)
+        places = placement[model.name]
+        for place in places:
+            members[place].append(model.part(len(places) // model.shards))
     for gpu in problem.gpus:
         faults += _faults_of_limits(gpu, members[gpu.name])
-    faults += _faults_of_company(problem, members)
+    asleep = {model.name for model in problem.models if not placement[model.name]}
+    faults += _faults_of_company(problem, members, asleep)
     if faults:
         return Verdict(tuple(faults), {})
-    return Verdict((), {gpu.name: _pressure(gpu, members[gpu.name]) for gpu in problem.gpus})
+    pressures = {gpu.name: _pressure(gpu, members[gpu.name]) for gpu in problem.gpus}
+    faults = _faults_of_pressure(problem, pressures)
+    return Verdict(tuple(faults), {} if faults else pressures)
+
+
+def _faults_of_pressure(problem: Problem, pressures: Mapping[str, float]) -> list[str]:
+    most = inf if problem.most_pressure is None else problem.most_pressure
+    return [
+        f"gpu {gpu!r} has a pressure of {pressure:.15g}, {most:.15g} at most"
+        for gpu, pressure in pressures.items()
+        if pressure > most * (1 + SLACK)
+    ]
 
 
 def _faults_of_names(problem: Problem, placement: Mapping[str, Sequence[str]]) -> list[str]:
@@ -71,16 +86,28 @@ def _faults_of_names(problem: Problem, placement: Mapping[str, Sequence[str]]) -
             faults.append(f"model {model.name!r} is not placed")
             continue
         places: object = placement[model.name]
-        wanted = model.replicas * model.shards
-        if not isinstance(places, list | tuple) or len(places) != wanted:
-            number = "one GPU" if wanted == 1 else f"{wanted} GPUs"
-            faults.append(f"model {model.name!r} is on {places!r}, must be on {number}")
+        if not isinstance(places, list | tuple) or len(places) not in _wanted(model):
+            faults.append(f"model {model.name!r} is on {places!r}, must be on {_number(model)}")
             continue
         unknown = [p for p in places if not isinstance(p, str) or p not in gpus]
         faults += [f"model {model.name!r} is on {p!r}, which does not exist" for p in unknown]
-        if not unknown and (wanted > 1 or model.only or model.never):
+        if not unknown and (len(places) > 1 or model.only or model.never):
             faults += _faults_of_places(model, [gpus[place] for place in places])
     return faults
+
+
+def _wanted(model: Model) -> list[int]:
+    """Return all numbers of GPUs that a model may be on."""
+    copies = range(model.replicas, model.most_replicas + 1)
+    asleep = [] if model.sleep_cost is None else [0]
+    return asleep + [count * model.shards for count in copies]
+
+
+def _number(model: Model) -> str:
+    least, most = model.replicas * model.shards, model.most_replicas * model.shards
+    if least < most:
+        return f"{least} to {most} GPUs, in copies of {model.shards}"
+    return "one GPU" if least == 1 else f"{least} GPUs"
 
 
 def _faults_of_places(model: Model, places: Sequence[Gpu]) -> list[str]:
@@ -106,7 +133,9 @@ def _allowed(model: Model, gpu: Gpu) -> bool:
     return not model.only or any(name in model.only for name in names)
 
 
-def _faults_of_company(problem: Problem, members: Mapping[str, Sequence[Model]]) -> list[str]:
+def _faults_of_company(
+    problem: Problem, members: Mapping[str, Sequence[Model]], asleep: Set[str]
+) -> list[str]:
     """Check who shares a GPU with whom, and with how many."""
     if not problem.apart and not problem.together and problem.most_models is None:
         return []
@@ -121,7 +150,7 @@ def _faults_of_company(problem: Problem, members: Mapping[str, Sequence[Model]])
                 faults.append(f"gpu {gpu!r} holds {' and '.join(here)}, which must be apart")
         for group in problem.together:
             here = [name for name in group if name in names]
-            if here and len(here) < len(group):
+            if here and len(here) < len(set(group) - asleep):
                 faults.append(f"gpu {gpu!r} holds {here[0]} without all that belong to it")
     return faults
 

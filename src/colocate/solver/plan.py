@@ -93,8 +93,9 @@ class Plan:
         """Return what of the models is on every GPU, by GPU name, in the order of the problem."""
         members: dict[str, list[Model]] = {gpu.name: [] for gpu in self.problem.gpus}
         for model in self.problem.models:
-            for gpu in self.placement.get(model.name, ()):
-                members[gpu].append(model.part)
+            places = self.placement.get(model.name, ())
+            for gpu in places:
+                members[gpu].append(model.part(len(places) // model.shards))
         return members
 
     @property

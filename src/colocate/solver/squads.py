@@ -59,7 +59,7 @@ def _roomiest_nodes(parts: Parts) -> list[int]:
     free = np.array([gpu.memory_gb for gpu in gpus])
     models = [parts.items[squad[0]].models[0] for squad in parts.squads]
     homes = [0] * len(models)
-    for number in sorted(range(len(models)), key=lambda n: -models[n].part.size_gb):
+    for number in sorted(range(len(models)), key=lambda n: -models[n].part().size_gb):
         model = models[number]
         open_gpus = np.array([model.may_be_on(gpu) for gpu in gpus])
         best: tuple[float, int, Ints] = (-np.inf, 0, np.empty(0, np.int64))
@@ -69,7 +69,7 @@ def _roomiest_nodes(parts: Parts) -> list[int]:
             if len(roomiest) == model.shards and free[roomiest[-1]] > best[0]:
                 best = (float(free[roomiest[-1]]), node, roomiest)
         homes[number] = best[1]
-        free[best[2]] -= model.part.size_gb
+        free[best[2]] -= model.part().size_gb
     return homes
 
 

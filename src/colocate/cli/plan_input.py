@@ -1,0 +1,31 @@
+"""Plans as commands take them: read, and believed only after the checker has looked."""
+
+from pathlib import Path
+
+from colocate.errors import InputError
+from colocate.inputs.fleet import Fleet
+from colocate.inputs.plan_file import read_plan
+from colocate.inputs.text_file import naming
+from colocate.problem.verify import verify
+from colocate.solver.plan import Plan
+
+
+def read_valid_plan(path: Path) -> tuple[Plan, Fleet]:
+    """Return a plan and its fleet; its placement has been checked.
+
+    Raises
+    ------
+    InputError
+        If the file is no plan, has no fleet or no placement, or one that breaks a rule.
+    """
+    fleet, data = read_plan(path)
+    with naming(path):
+        if fleet is None:
+            raise InputError("has no fleet, must be what `colocate plan --json` prints")
+        plan = Plan.from_dict(fleet.problem, data)
+        if not plan.placement:
+            raise InputError(f"has no placement ({plan.status}: {plan.reason})")
+        verdict = verify(fleet.problem, plan.placement)
+        if not verdict.valid:
+            raise InputError("\n".join(f"placement: {fault}" for fault in verdict.faults))
+        return plan, fleet
