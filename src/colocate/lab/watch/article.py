@@ -9,10 +9,10 @@ from colocate.lab.archive import Attempt
 from colocate.lab.proposal import Program
 from colocate.lab.watch.changes import Changes, changes
 from colocate.lab.watch.html_sheet import Links, html_facts, html_table
-from colocate.lab.watch.markup import Markup, breakable, tag
 from colocate.lab.watch.sheet import figure, mention
 from colocate.lab.watch.story import story
 from colocate.lab.watch.verdict_sheets import first_traceback, verdict_sheets
+from colocate.outputs.markup import Markup, breakable, tag
 from colocate.outputs.visible import LONGEST_DESCRIPTION, one_line
 
 MOST_LINES = 400

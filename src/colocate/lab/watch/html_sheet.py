@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from colocate.lab.watch.markup import Markup, breakable, join, tag
 from colocate.lab.watch.sheet import Cell, Fact, Mention, Sheet
+from colocate.outputs.markup import Markup, breakable, join, tag
 from colocate.outputs.visible import one_line
 
 

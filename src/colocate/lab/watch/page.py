@@ -13,7 +13,6 @@ from colocate.lab.watch.html_sheet import Links, html_facts, html_table
 from colocate.lab.watch.ladder import Rung, ladder
 from colocate.lab.watch.last_review import last_review
 from colocate.lab.watch.lineage import lineage
-from colocate.lab.watch.markup import Markup, tag
 from colocate.lab.watch.overview_sheets import (
     island_sheet,
     ladder_sheet,
@@ -21,6 +20,7 @@ from colocate.lab.watch.overview_sheets import (
     refusal_sheet,
 )
 from colocate.lab.watch.plot import Plot
+from colocate.outputs.markup import Markup, tag
 
 MOST_RUNGS = 100
 MOST_PROGRAMS = 500

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from colocate.lab.proposal import Program
 from colocate.lab.watch.ladder import Rung, Scale, fails, round_steps
-from colocate.lab.watch.markup import Markup, tag
 from colocate.lab.watch.sheet import figure, mention
+from colocate.outputs.markup import Markup, tag
 
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 48, 46
 LABEL_ROOM = 70
