@@ -1,16 +1,14 @@
 """A plan as a person wants to read it: one line a GPU, the bottleneck marked, then the peak."""
 
-from math import inf, isinf
-
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from colocate.problem.certificate import Proof
+from colocate.outputs.plan_words import peak_line, proof_line, shown_gap, shown_pressure
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
-from colocate.solver.plan import Plan, Status
+from colocate.solver.plan import Plan
 from colocate.solver.progress import Improvement, gap_between
 
 WIDE = 100
@@ -18,12 +16,6 @@ NARROW = 80
 """From so many columns on, bars are long; under so many, models stand below their GPU."""
 MOST_EMPTY = 16
 """More empty GPUs than that are only counted."""
-PROOFS = {
-    Proof.VOLUME: "all load over all free memory",
-    Proof.MODEL: "one model that is alone on its GPU",
-    Proof.WEIGHTS: "weights that are more than the GPUs can hold",
-    Proof.SEARCH: "exhaustive search",
-}
 SHADES = ("cyan", "blue")
 MARK = "◀"
 
@@ -45,7 +37,7 @@ def plan_table(plan: Plan, width: int = WIDE) -> RenderableType:
 def improvement_line(found: Improvement) -> str:
     """Say in a line how far a solve is."""
     gap = gap_between(found.value, found.bound)
-    return f"peak pressure {_shown(found.value)}, at most {100 * gap:.2g}% above the optimum"
+    return f"peak pressure {shown_pressure(found.value)}, {shown_gap(gap)}"
 
 
 def _table(plan: Plan, rows: list[tuple[Gpu, list[Model]]], width: int) -> Table:
@@ -62,7 +54,7 @@ def _table(plan: Plan, rows: list[tuple[Gpu, list[Model]]], width: int) -> Table
             Text(gpu.name),
             _bar(gpu, models, 20 if width >= WIDE else 10),
             _memory(gpu, models),
-            Text(_shown(plan.pressures[gpu.name]), style="bold red" if worst else ""),
+            Text(shown_pressure(plan.pressures[gpu.name]), style="bold red" if worst else ""),
             Text(MARK if worst else "", style="bold red"),
             Text(_names(models)),
         )
@@ -74,7 +66,7 @@ def _stack(plan: Plan, rows: list[tuple[Gpu, list[Model]]]) -> Text:
     text = Text()
     for gpu, models in rows:
         worst = gpu.name == plan.bottleneck
-        pressure = _shown(plan.pressures[gpu.name])
+        pressure = shown_pressure(plan.pressures[gpu.name])
         text.append(f"{gpu.name}  {_memory(gpu, models)} GB  ", style="bold")
         text.append(f"{pressure} {MARK}\n" if worst else f"{pressure}\n", "red" if worst else "")
         text.append(f"  {_names(models)}\n")
@@ -101,22 +93,11 @@ def _names(models: list[Model]) -> str:
 
 
 def _summary(plan: Plan) -> Text:
-    text = Text(f"peak pressure {_shown(plan.pressure)} on {plan.bottleneck}\n", style="bold")
-    if plan.certificate and plan.gap < inf:
-        text.append(f"{_proven(plan)}, by {PROOFS[plan.certificate.proof]}\n", style="not bold")
+    text = Text(f"{peak_line(plan)}\n", style="bold")
+    if proof := proof_line(plan):
+        text.append(f"{proof}\n", style="not bold")
     if plan.reason:
         text.append(f"note: {plan.reason}\n", style="not bold")
     time = f", {plan.seconds:.2g} s" if plan.seconds else ""
     text.append(f"({plan.status.lower()}, by {plan.strategy}, seed {plan.seed}{time})", "not bold")
     return text
-
-
-def _proven(plan: Plan) -> str:
-    """Say what is known about the optimum."""
-    if plan.status is Status.OPTIMAL:
-        return "proven optimal"
-    return f"proven to be at most {100 * plan.gap:.2g}% above the optimum"
-
-
-def _shown(pressure: float) -> str:
-    return "∞" if isinf(pressure) else f"{pressure:#.6g}"

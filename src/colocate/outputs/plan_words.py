@@ -1,0 +1,36 @@
+"""What is said of a plan, in the same words wherever it is said."""
+
+from math import inf, isinf
+
+from colocate.problem.certificate import Proof
+from colocate.solver.plan import Plan, Status
+
+PROOFS = {
+    Proof.VOLUME: "all load over all free memory",
+    Proof.MODEL: "one model that is alone on its GPU",
+    Proof.WEIGHTS: "weights that are more than the GPUs can hold",
+    Proof.SEARCH: "exhaustive search",
+}
+
+
+def shown_pressure(pressure: float) -> str:
+    """Return a pressure as it is written."""
+    return "∞" if isinf(pressure) else f"{pressure:#.6g}"
+
+
+def shown_gap(gap: float) -> str:
+    """Say how far from the optimum something is at most."""
+    return f"at most {100 * gap:.2g}% above the optimum"
+
+
+def peak_line(plan: Plan) -> str:
+    """Say how high the highest pressure is, and where."""
+    return f"peak pressure {shown_pressure(plan.pressure)} on {plan.bottleneck}"
+
+
+def proof_line(plan: Plan) -> str:
+    """Say what is known about the optimum, and by which proof; nothing if nothing is."""
+    if not plan.certificate or plan.gap == inf:
+        return ""
+    proven = "optimal" if plan.status is Status.OPTIMAL else f"to be {shown_gap(plan.gap)}"
+    return f"proven {proven}, by {PROOFS[plan.certificate.proof]}"
