@@ -8,7 +8,7 @@ from colocate.arena.verdict import ProgramVerdict
 from colocate.lab.archive import Attempt
 from colocate.lab.proposal import Program
 from colocate.lab.watch.changes import Changes, changes
-from colocate.lab.watch.html_sheet import Links, html_facts, html_table
+from colocate.lab.watch.html_sheet import Links, html_facts, html_sheet
 from colocate.lab.watch.sheet import figure, mention
 from colocate.lab.watch.story import story
 from colocate.lab.watch.verdict_sheets import first_traceback, verdict_sheets
@@ -56,7 +56,7 @@ class Articles:
 
     def _verdict(self, verdict: ProgramVerdict) -> Iterator[Markup]:
         for sheet in verdict_sheets(verdict):
-            yield html_table(sheet, self.links)
+            yield html_sheet(sheet, self.links)
         if traceback := first_traceback(verdict):
             yield tag("pre", traceback, tabindex=0)
         yield tag("p", f"Walls: {', '.join(map(one_line, verdict.walls)) or 'none'}", class_="note")

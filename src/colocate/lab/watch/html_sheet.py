@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from colocate.lab.watch.sheet import Cell, Fact, Mention, Sheet
+from colocate.outputs.html_table import html_table
 from colocate.outputs.markup import Markup, breakable, join, tag
 from colocate.outputs.visible import one_line
 
@@ -34,22 +35,19 @@ class Links:
         return join([part for link in named for part in (" and ", link)][1:])
 
 
-def html_table(sheet: Sheet, links: Links, of_all: bool = False) -> Markup:
+def html_sheet(sheet: Sheet, links: Links, of_all: bool = False) -> Markup:
     """Draw a table; the one of all programs is where those without an article are found."""
-    kinds = [_kind(sheet, heading) for heading in sheet.headings]
-    columns = zip(sheet.headings, kinds, strict=True)
-    head = tag("tr", *(tag("th", name, scope="col", class_=kind) for name, kind in columns))
+    columns = [(heading, _kind(sheet, heading)) for heading in sheet.headings]
     named = replace(links, rows=frozenset()) if of_all else links
-    rows = []
-    for row in sheet.rows:
-        cells = zip(row, kinds, strict=True)
-        drawn = (
-            tag("td", (named if kind == "program" else links).cell(cell), class_=kind)
-            for cell, kind in cells
-        )
-        rows.append(tag("tr", *drawn, **(_anchor(row) if of_all else {})))
-    table = tag("table", tag("caption", sheet.title), tag("thead", head), tag("tbody", *rows))
-    return tag("div", table, class_="scroll", role="region", aria_label=sheet.title, tabindex=0)
+    rows = [
+        [
+            (named if kind == "program" else links).cell(cell)
+            for cell, (_, kind) in zip(row, columns, strict=True)
+        ]
+        for row in sheet.rows
+    ]
+    anchors = [_anchor(row) for row in sheet.rows] if of_all else []
+    return html_table(sheet.title, columns, rows, anchors)
 
 
 def html_facts(facts: Iterable[Fact], links: Links, kind: str) -> Markup:
@@ -64,6 +62,6 @@ def _kind(sheet: Sheet, heading: str) -> str:
     return "words" if heading in sheet.words else "figure"
 
 
-def _anchor(row: tuple[Cell, ...]) -> dict[str, object]:
+def _anchor(row: tuple[Cell, ...]) -> str:
     named = next(cell for cell in row if not isinstance(cell, str))
-    return {"id": f"row-{named[0].number}"}
+    return f"row-{named[0].number}"

@@ -1,7 +1,6 @@
 """A lab as one page of HTML that needs nothing else: no network, no script, no font."""
 
 from collections.abc import Iterator, Sequence
-from importlib import resources
 
 from colocate.lab.archive import Archive, Attempt
 from colocate.lab.population import best_first
@@ -9,7 +8,7 @@ from colocate.lab.proposal import Program
 from colocate.lab.watch.account import Account, best_facts, settings_line
 from colocate.lab.watch.article import Articles
 from colocate.lab.watch.html_lineage import html_lineage
-from colocate.lab.watch.html_sheet import Links, html_facts, html_table
+from colocate.lab.watch.html_sheet import Links, html_facts, html_sheet
 from colocate.lab.watch.ladder import Rung, ladder
 from colocate.lab.watch.last_review import last_review
 from colocate.lab.watch.lineage import lineage
@@ -21,11 +20,10 @@ from colocate.lab.watch.overview_sheets import (
 )
 from colocate.lab.watch.plot import Plot
 from colocate.outputs.markup import Markup, tag
+from colocate.outputs.page_frame import legend, note, section, whole_page
 
 MOST_RUNGS = 100
 MOST_PROGRAMS = 500
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""A second wall behind the escapes: the browser runs no script and loads nothing."""
 WIDE, NARROW = (912, 380), (360, 300)
 """Sizes of the plot, since letters that shrink with it could not be read."""
 LEGEND = (
@@ -47,21 +45,10 @@ READING = (
 def html_page(archive: Archive) -> str:
     """Return a lab as a page; all of its text is shown, none of it is obeyed."""
     title = settings_line(archive)
-    style = (resources.files("colocate.lab.watch") / "page.css").read_text(encoding="utf-8")
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", title),
-        tag("style", Markup(style)),
-    )
     sections = _sections(archive.programs(), archive.attempts())
-    told = tag("pre", last_review(archive), class_="review", tabindex=0)
-    review = _section("The last review", told)
-    body = tag("body", tag("main", tag("h1", title), *sections, review))
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    told = tag("pre", last_review(archive), class_="wrapped", tabindex=0)
+    review = section("The last review", told)
+    return whole_page(title, __package__, tag("h1", title), *sections, review)
 
 
 def _sections(programs: Sequence[Program], attempts: Sequence[Attempt]) -> Iterator[Markup]:
@@ -75,25 +62,16 @@ def _sections(programs: Sequence[Program], attempts: Sequence[Attempt]) -> Itera
     articles = Articles(ranked, attempts, links)
     others = (island_sheet(programs), refusal_sheet(attempts))
     yield html_facts(facts, links, "summary")
-    yield _section("Best so far", _figure(programs, rungs))
-    yield _section("Ladder", html_table(ladder_sheet(rungs, MOST_RUNGS), links))
-    yield _section("Lineage", _note(READING), html_lineage(lineage(programs), links))
-    yield _section("Programs of the ladder", *articles.draw(reversed(told)))
-    yield _section("Islands and refusals", *(html_table(s, links) for s in others if s.rows))
-    table = html_table(program_sheet(programs, MOST_PROGRAMS), links, of_all=True)
-    yield _section("All programs", table)
-
-
-def _section(title: str, *parts: Markup) -> Markup:
-    return tag("section", tag("h2", title), *parts)
-
-
-def _note(text: str) -> Markup:
-    return tag("p", text, class_="note")
+    yield section("Best so far", _figure(programs, rungs))
+    yield section("Ladder", html_sheet(ladder_sheet(rungs, MOST_RUNGS), links))
+    yield section("Lineage", note(READING), html_lineage(lineage(programs), links))
+    yield section("Programs of the ladder", *articles.draw(reversed(told)))
+    yield section("Islands and refusals", *(html_sheet(s, links) for s in others if s.rows))
+    table = html_sheet(program_sheet(programs, MOST_PROGRAMS), links, of_all=True)
+    yield section("All programs", table)
 
 
 def _figure(programs: Sequence[Program], rungs: Sequence[Rung]) -> Markup:
     plot = Plot(programs, rungs)
-    keys = (tag("li", tag("span", class_=f"key {kind}"), text) for kind, text in LEGEND)
-    caption = tag("figcaption", tag("ul", *keys, class_="legend"), _note(SCALE))
-    return tag("figure", plot.draw("wide", *WIDE), plot.draw("narrow", *NARROW), caption)
+    caption = tag("figcaption", legend(LEGEND), note(SCALE))
+    return tag("figure", plot.draw("wide", WIDE), plot.draw("narrow", NARROW), caption)

@@ -7,12 +7,11 @@ from colocate.lab.proposal import Program
 from colocate.lab.watch.ladder import Rung, Scale, fails, round_steps
 from colocate.lab.watch.sheet import figure, mention
 from colocate.outputs.markup import Markup, tag
+from colocate.outputs.svg import Point, label, picture, steps
 
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 48, 46
 LABEL_ROOM = 70
 """Between the generations that are marked, in pixels as the others are."""
-
-Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -22,25 +21,22 @@ class Plot:
     programs: Sequence[Program]
     rungs: Sequence[Rung]
 
-    def draw(self, name: str, width: int, height: int) -> Markup:
+    def draw(self, name: str, size: tuple[int, int]) -> Markup:
         """Return the picture at a size; `name` tells its parts from those of other pictures."""
         last = max(program.generation for program in self.programs)
-        axes = _Axes(Scale.over(self.programs), last, width, height)
+        axes = _Axes(Scale.over(self.programs), last, *size)
         failed = [program for program in self.programs if fails(program)]
         sound = [program for program in self.programs if not fails(program)]
-        return tag(
-            "svg",
-            tag("title", "Best so far over the generations", id=f"{name}-title"),
-            tag("desc", self._described(), id=f"{name}-desc"),
+        return picture(
+            name,
+            size,
+            "Best so far over the generations",
+            self._described(),
             *_frame(axes),
             _dots(axes, sound, "dots"),
             _dots(axes, failed, "dots failed"),
             _line(axes, self.rungs),
             *(_rung(axes, rung) for rung in self.rungs),
-            role="img",
-            aria_labelledby=f"{name}-title {name}-desc",
-            class_=f"plot {name}",
-            viewBox=f"0 0 {width} {height}",
         )
 
     def _described(self) -> str:
@@ -80,16 +76,16 @@ class _Axes:
 
 
 def _frame(axes: _Axes) -> Iterator[Markup]:
-    for height, label in axes.scale.ticks():
+    for height, share in axes.scale.ticks():
         y = axes.y(height)
         kind = "optimum" if height == 1 else "grid"
         yield tag("path", d=f"M{LEFT} {y:.1f}H{axes.right}", class_=kind)
-        yield _text(LEFT - 10, y + 4, label, "end")
-    yield _text(axes.right, TOP - 8, "optimum", "end", "optimum")
+        yield label(LEFT - 10, y + 4, share, "end")
+    yield label(axes.right, TOP - 8, "optimum", "end", "optimum")
     for generation in round_steps(axes.last, (axes.right - LEFT) // LABEL_ROOM):
-        yield _text(axes.x(generation), axes.bottom + 20, str(generation), "middle")
-    yield _text((LEFT + axes.right) / 2, axes.height - 6, "generation", "middle")
-    yield _text(0, 16, "share of the optimum", "start")
+        yield label(axes.x(generation), axes.bottom + 20, str(generation), "middle")
+    yield label((LEFT + axes.right) / 2, axes.height - 6, "generation", "middle")
+    yield label(0, 16, "share of the optimum", "start")
 
 
 def _dots(axes: _Axes, programs: Iterable[Program], kind: str) -> Markup:
@@ -101,9 +97,8 @@ def _dots(axes: _Axes, programs: Iterable[Program], kind: str) -> Markup:
 
 def _line(axes: _Axes, rungs: Sequence[Rung]) -> Markup:
     """Draw steps: the best holds until it is beaten."""
-    (x, y), *others = [axes.point(rung.generation, rung.fitness) for rung in rungs]
-    path = f"M{x:.1f} {y:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in others)
-    return tag("path", d=f"{path}H{axes.right}", class_="best")
+    points = [axes.point(rung.generation, rung.fitness) for rung in rungs]
+    return steps(points, axes.right, "best")
 
 
 def _rung(axes: _Axes, rung: Rung) -> Markup:
@@ -111,7 +106,3 @@ def _rung(axes: _Axes, rung: Rung) -> Markup:
     (name,) = mention(rung)
     told = f"{name.text}: score {figure(rung.score, 4)}, generation {rung.generation}"
     return tag("circle", tag("title", told), cx=f"{x:.1f}", cy=f"{y:.1f}", r=4, class_="rung")
-
-
-def _text(x: float, y: float, text: str, anchor: str, kind: str = "tick") -> Markup:
-    return tag("text", text, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, class_=kind)
