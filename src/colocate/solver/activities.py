@@ -12,7 +12,7 @@ from colocate.problem.layout import arrange, empty_layout
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.exhaustive import search_fit
 from colocate.solver.improve.regroup import fresh_pace, regroup
-from colocate.solver.progress import JUST_BELOW, Progress
+from colocate.solver.progress import Progress
 from colocate.solver.prove.constraint_program import search_by_constraints
 
 FEWEST_NODES = 6000
@@ -80,7 +80,7 @@ class ConstraintProgram:
 
     def step(self, progress: Progress) -> None:
         """Search for a while."""
-        target = progress.best[1] * JUST_BELOW
+        target = progress.sought
         if not isfinite(target):
             return
         seconds = min(self._patience, progress.seconds_left)
@@ -96,9 +96,9 @@ class ConstraintProgram:
 
 
 class Exhaustion:
-    """Search the whole problem just below the best value, with ever more nodes.
+    """Search the whole problem just below the best value, or at the target, with ever more nodes.
 
-    While the best value is infinite, multiples of the bound are searched, ever larger ones.
+    While neither is finite, multiples of the bound are searched, ever larger ones.
     """
 
     share = 0.2
@@ -122,16 +122,16 @@ class Exhaustion:
         elif outcome is Outcome.NONE:
             progress.prove(Certificate(Proof.SEARCH, target, nodes=visited))
             self.exhausted = self.exhausted or isfinite(progress.value)
-        elif isfinite(progress.value):
+        elif isfinite(progress.sought):
             a_node = (progress.seconds - before) / visited
             seconds = min(progress.seconds_left / 2, LONGEST_STEP)
             self._nodes = int(min(4 * self._nodes, max(seconds, 0.0) / a_node))
             self.exhausted = self._nodes < FEWEST_NODES
 
     def _target(self, progress: Progress) -> float:
-        value = progress.best[1]
-        if isfinite(value):
-            return value * JUST_BELOW
+        sought = progress.sought
+        if isfinite(sought):
+            return sought
         self._multiple *= LADDER
         self.exhausted = self._multiple > TOP or progress.bound == 0.0
         return progress.bound * self._multiple

@@ -18,6 +18,8 @@ PROVEN = 2e-9
 """A gap of at most this, twice what rounding may do, is none."""
 JUST_BELOW = 1.0 - 1e-9
 """What is proven out of reach, as a share of a value, for it to count as the lowest."""
+JUST_ABOVE = 1.0 + 1e-9
+"""What must be out of reach, as a multiple of a target, for the target to be."""
 CHECK_MODEL, CHECK_CELL = 20e-6, 2e-9
 """Seconds that the checker takes for a model, and for a cell of its table of weights."""
 
@@ -49,6 +51,8 @@ class Progress:
         time_limit: float,
         gap: float,
         on_improvement: Callable[[Improvement], None] | None,
+        started: float | None = None,
+        target: float | None = None,
     ) -> None:
         self.problem = problem
         self.certificate: Certificate | None = None
@@ -57,9 +61,10 @@ class Progress:
         self._gpu_of: Ints = np.empty(0, np.int64)
         self._value = inf
         self._squares = inf
-        self._started = perf_counter()
+        self._started = perf_counter() if started is None else started
         self._time_limit = time_limit
         self._gap = max(gap, PROVEN)
+        self._target = target
         self._on_improvement = on_improvement
         self._layout = empty_layout(problem.instance)
         self._stopped = False
@@ -102,9 +107,21 @@ class Progress:
 
     @property
     def finished(self) -> bool:
-        """Whether the gap is closed as far as asked for, or time is up."""
-        closed = self._gpu_of.size > 0 and self.gap <= self._gap
+        """Whether the gap is closed as far as asked for, the target decided, or time is up."""
+        closed = self._gpu_of.size > 0 and (self.gap <= self._gap or self._decided)
         return self._stopped or closed or self.seconds_left <= 0.0
+
+    @property
+    def sought(self) -> float:
+        """The pressure to search at next: just below the best so far, or the target if lower."""
+        below = self._value * JUST_BELOW
+        return min(below, self._target * JUST_ABOVE) if self._target else below
+
+    @property
+    def _decided(self) -> bool:
+        """Whether it is known that the target is reached, or that it cannot be."""
+        target = self._target
+        return target is not None and (self._value <= target or self.bound > target)
 
     def interrupt(self) -> None:
         """Let all threads finish because someone asked to."""
