@@ -11,6 +11,8 @@ DIGESTS = {
     "mixed": "0f327bf675992f56",
     "longtail": "5b99298cfe6c2854",
     "scale": "6f64b0a272381728",
+    "chatlmsys": "5e78a2ef1950e635",
+    "prism24": "c6c03b0380a33ab8",
 }
 
 
@@ -62,7 +64,7 @@ def test_an_unknown_suite_is_refused():
         load_suite("adr")
 
 
-@pytest.mark.parametrize("name", ["idle", "tight", "mixed", "longtail"])
+@pytest.mark.parametrize("name", ["idle", "tight", "mixed", "longtail", "prism24"])
 def test_every_strategy_places_every_model_of_every_suite(name):
     for case in load_suite(name).cases[::5]:
         for strategy in STRATEGIES:

@@ -11,7 +11,9 @@ from typing import Any
 
 from colocate.arena.best_known import read_best_known
 from colocate.arena.suites import Suite
+from colocate.errors import InputError
 from colocate.problem.problem import Problem
+from colocate.problem.quantity import checked_seed
 from colocate.problem.verify import verify
 from colocate.solver.place import place
 from colocate.solver.plan import Plan, Status
@@ -81,6 +83,12 @@ class Score:
         return fmean(ratios) if len(ratios) == len(self.results) else None
 
     @property
+    def refusal(self) -> str:
+        """Why it has no placement at all, if it is the same reason for every case."""
+        reasons = {result.reason for result in self.results}
+        return reasons.pop() if self.valid_cases == 0 and len(reasons) == 1 else ""
+
+    @property
     def worst(self) -> CaseResult:
         """The case that is furthest from the best known value."""
         return min(self.results, key=lambda r: (r.valid, 1.0 if r.ratio is None else r.ratio))
@@ -124,7 +132,11 @@ def score_strategy(
     seed: int = 0,
     on_case: Callable[[CaseResult], None] | None = None,
 ) -> Score:
-    """Run a strategy, or the solver, on every case of a suite and judge the placements."""
+    """Run a strategy, or the solver, on every case of a suite and judge the placements.
+
+    Cases that a strategy cannot take, such as those with shards, count as failed.
+    """
+    checked_seed(seed)
     known = read_best_known(suite)
     results = []
     for case in suite.cases:
@@ -174,7 +186,12 @@ def score_strategies(
 
 
 def _planned(problem: Problem, strategy: str | Strategy, seed: int) -> Plan:
-    return solve(problem, seed=seed) if strategy == SOLVER else place(problem, strategy, seed)
+    if strategy == SOLVER:
+        return solve(problem, seed=seed)
+    try:
+        return place(problem, strategy, seed)
+    except InputError as error:
+        return Plan(problem, Status.UNKNOWN, reason=str(error))
 
 
 def _score_copy(suite: bytes, strategy: str | Strategy, seed: int) -> Score:

@@ -8,6 +8,7 @@ from hashlib import sha256
 import numpy as np
 from numpy.random import RandomState
 
+from colocate.arena.real_fleets import chatlmsys, prism24
 from colocate.errors import InputError, UnknownNameError
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
@@ -62,7 +63,7 @@ class Suite:
 def load_suite(name: str) -> Suite:
     """Make the suite of that name."""
     recipe = _recipe(name)
-    problems = enumerate(recipe.make(recipe.seed))
+    problems = enumerate(recipe.make(recipe.seed or 0))
     cases = tuple(Case(f"{name}-{number:02d}", problem) for number, problem in problems)
     return Suite(name, recipe.summary, cases)
 
@@ -70,6 +71,8 @@ def load_suite(name: str) -> Suite:
 def unseen_problems(name: str, seed: int) -> Iterator[Problem]:
     """Make problems like those of a suite, one after the other, that are not among its cases."""
     recipe = _recipe(name)
+    if recipe.seed is None:
+        raise InputError(f"suite={name!r} is recorded, not drawn: there are no others like it")
     if seed == recipe.seed:
         raise InputError(f"seed={seed}, must not be the seed of suite {name!r} itself")
     return recipe.make(seed)
@@ -174,7 +177,8 @@ class Recipe:
     """How a suite is made."""
 
     summary: str
-    seed: int
+    seed: int | None
+    """None where nothing is drawn."""
     make: Callable[[int], Iterator[Problem]]
     """Returns one problem after the other, always the same ones for a seed."""
 
@@ -186,4 +190,6 @@ SUITES = {
     "mixed": Recipe("GPUs of 24, 48, 80 and 141 GB", 1003, _mixed),
     "longtail": Recipe("sizes of published models, loads by Zipf's law", 1004, _longtail),
     "scale": Recipe("2, 3, 4 and 8 models a GPU on 8 to 4,096 GPUs", 1005, _scale),
+    "chatlmsys": Recipe("MuxServe: 16 LLaMA models, some in shards, on 32 GPUs", None, chatlmsys),
+    "prism24": Recipe("Prism: 24 measured models on 4 and 8 GPUs, by Zipf's law", 1006, prism24),
 }

@@ -10,7 +10,10 @@ import typer
 
 def bench(
     suite: Annotated[
-        str, typer.Argument(help="adrs, idle, tight, mixed, longtail, or scale (minutes).")
+        str,
+        typer.Argument(
+            help="adrs, idle, tight, mixed, longtail, chatlmsys, prism24, or scale (minutes)."
+        ),
     ],
     strategy: Annotated[
         list[str] | None,
@@ -46,6 +49,9 @@ def bench(
         scores = score_strategies(
             loaded, chosen, seed, workers or os.cpu_count() or 1, partial(progress.advance, bar)
         )
+    for score in scores:
+        if score.refusal:
+            notes().print(f"{score.strategy}: {score.refusal}", markup=False)
     if as_json:
         document = {
             "suite": loaded.name,

@@ -1,0 +1,88 @@
+"""Two fleets that others have published: what was to be served, and on what.
+
+Both are the pure problem, without a limit on compute, so that their optimum is the objective's.
+"""
+
+import csv
+from collections.abc import Iterator
+from importlib import resources
+
+from numpy.random import RandomState
+
+from colocate.problem.gpu import Gpu
+from colocate.problem.model import Model
+from colocate.problem.problem import Problem
+
+GB, GIB = 1e9, 2.0**30
+
+NODES, GPUS_OF_NODE, A100_GB = 4, 8, 80
+LLAMA = {
+    "llama-7b": (6_738_415_616, 1),
+    "llama-13b": (13_015_864_320, 1),
+    "llama-30b": (32_528_943_616, 2),
+    "llama-65b": (65_285_660_672, 4),
+}
+"""Parameters, as `colocate size` counts them from the published shapes, and shards."""
+BYTES_OF_PARAMETER = 2
+ENGINE_GB = 4.0
+"""What an engine holds on each GPU beyond the weights: the default of fleet files."""
+ANSWER_SLO = 10.0
+"""Seconds for an answer, of any model: of 261 tokens, the mean, one alone takes 2 to 5 on A100."""
+LEVELS = (500, 800, 1200, 1600, 2000)
+"""How many times the trace is condensed."""
+
+PRISM_GPUS = (4, 8)
+EXPONENTS = (0.6, 1.0, 1.4)
+PERMUTATIONS = 3
+USABLE_GB = 80 - 1.0
+"""Of a GPU of 80 GB: Prism keeps a margin of 1 GB."""
+RUNTIME_GB = 0.25
+"""What Prism reckons for a model beyond its weights. With 4 GB each they would not fit on 4 GPUs."""
+TOKENS_PER_SECOND = 1000.0
+"""Of all models together: the public LMSYS trace has 2.5 requests a second of 392 tokens. Those of
+a model are rounded to hundredths, so that they are the same on every machine."""
+TOKEN_SLO = 0.1
+"""Seconds for an output token."""
+
+
+def chatlmsys(seed: int) -> Iterator[Problem]:
+    """Yield MuxServe's fleet at its five load levels; nothing in it is drawn."""
+    gpus = tuple(
+        Gpu(f"node-{node}-gpu-{number}", A100_GB, node=f"node-{node}")
+        for node in range(NODES)
+        for number in range(GPUS_OF_NODE)
+    )
+    rows = _rows("chatlmsys_rates.csv")
+    for level in LEVELS:
+        yield Problem(gpus, tuple(_llama(row, level) for row in rows))
+
+
+def prism24(seed: int) -> Iterator[Problem]:
+    """Yield Prism's 24 models with rates by Zipf's law, the ranks drawn anew for each case."""
+    draw = RandomState(seed)
+    rows = _rows("prism_models.csv")
+    for count in PRISM_GPUS:
+        gpus = tuple(Gpu(f"gpu-{number}", USABLE_GB) for number in range(count))
+        for exponent in EXPONENTS:
+            for _ in range(PERMUTATIONS):
+                shares = [float(1 + rank) ** -exponent for rank in draw.permutation(len(rows))]
+                tokens = [round(TOKENS_PER_SECOND * s / sum(shares), 2) for s in shares]
+                yield Problem(gpus, tuple(map(_measured, rows, tokens)))
+
+
+def _llama(row: dict[str, str], level: int) -> Model:
+    parameters, shards = LLAMA[row["model"]]
+    size = parameters * BYTES_OF_PARAMETER / GB + ENGINE_GB * shards
+    rate = float(row[f"rate_per_s_condense{level}"])
+    return Model(f"{row['name']} {row['model']}", size, rate, ANSWER_SLO, shards=shards)
+
+
+def _measured(row: dict[str, str], tokens: float) -> Model:
+    size = float(row["weight_gib"]) * GIB / GB + RUNTIME_GB
+    load = tokens * float(row["kv_bytes_per_token"]) / GB / TOKEN_SLO
+    return Model(row["model"], size, load=load)
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    text = (resources.files("colocate.arena") / "data" / name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
