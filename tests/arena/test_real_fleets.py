@@ -19,6 +19,7 @@ from colocate.arena.best_known import read_best_known
 from colocate.arena.contest import open_contest
 from colocate.arena.suites import unseen_problems
 from colocate.inputs import spec
+from colocate.inputs.fleet import fleet_of
 from colocate.inputs.huggingface import read_model_size
 
 ROOT = Path(__file__).parents[2]
@@ -136,3 +137,43 @@ def test_recorded_fleets_are_no_contest_for_programs():
         open_contest("chatlmsys")
     with pytest.raises(InputError, match="do not have 80 GB"):
         open_contest("prism24")
+
+
+@pytest.mark.parametrize("case", [CHATLMSYS.cases[0], PRISM24.cases[3]], ids=lambda c: c.name)
+def test_the_examples_are_cases_of_the_suites(case):
+    path = ROOT / "examples" / f"{case.name.split('-')[0]}.yaml"
+    example = read_fleet(path, compute=False).problem
+    assert [gpu.memory_gb for gpu in example.gpus] == [g.memory_gb for g in case.problem.gpus]
+    assert [len(gpu.node) for gpu in example.gpus] == [len(g.node) for g in case.problem.gpus]
+    stated = {model.name.split(" ")[0]: model for model in case.problem.models}
+    assert stated.keys() == {model.name for model in example.models}
+    for model in example.models:
+        assert model.shards == stated[model.name].shards
+        assert model.size_gb == pytest.approx(stated[model.name].size_gb, abs=0.001)
+        assert model.load == pytest.approx(stated[model.name].load, rel=0.001)
+
+
+@pytest.mark.parametrize("name", ["chatlmsys", "prism24"])
+def test_the_examples_can_be_planned_with_their_compute(name):
+    problem = read_fleet(ROOT / "examples" / f"{name}.yaml").problem
+    assert all(dict(gpu.limits) == {"compute": 0.8} for gpu in problem.gpus)
+    assert all(model.shared_uses for model in problem.models)
+    plan = solve(problem, time_limit=60.0, gap=0.01)
+    assert plan.gap <= 0.01
+    assert verify(problem, plan.placement).valid
+
+
+def test_the_second_load_level_needs_second_copies_of_the_hot_models():
+    fleet = read_fleet(ROOT / "examples" / "chatlmsys.yaml")
+    data = fleet.as_dict()
+    for model in data["models"]:
+        model["rate"] *= 1.6
+    plan = solve(fleet_of(data).problem)
+    assert plan.status is Status.INFEASIBLE
+    assert "'llm-1'" in plan.reason
+    for model in data["models"]:
+        if model["name"] in ("llm-1", "llm-3", "llm-11"):
+            model["replicas"] = 2
+    plan = solve(fleet_of(data).problem, time_limit=60.0, gap=0.01)
+    assert plan.gap <= 0.01
+    assert len(plan.placement["llm-1"]) == 2

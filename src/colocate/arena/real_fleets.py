@@ -37,7 +37,7 @@ PERMUTATIONS = 3
 USABLE_GB = 80 - 1.0
 """Of a GPU of 80 GB: Prism keeps a margin of 1 GB."""
 RUNTIME_GB = 0.25
-"""What Prism reckons for a model beyond its weights. With 4 GB each they would not fit on 4 GPUs."""
+"""What Prism reckons for a model beyond its weights. With 4 GB each they do not fit on 4 GPUs."""
 TOKENS_PER_SECOND = 1000.0
 """Of all models together: the public LMSYS trace has 2.5 requests a second of 392 tokens. Those of
 a model are rounded to hundredths, so that they are the same on every machine."""

@@ -33,13 +33,16 @@ def load_of(model: ModelSpec, form: str) -> float | list[float]:
 
 
 def demand_of(model: ModelSpec) -> float:
-    """Return what is lost, before its importance, while a model is asleep."""
-    if model.tokens_per_second is not None:
-        return model.tokens_per_second
-    if model.rate is not None:
-        return model.rate
-    load = model.load or 0.0
-    return max(load) if isinstance(load, list) else load
+    """Return what is lost, before its importance, while a model is asleep.
+
+    These are the requests each second, or the tokens where that is the form of load (only there a
+    model has no `slo`), or the load itself where nothing else is told.
+    """
+    if model.load is not None:
+        return max(model.load) if isinstance(model.load, list) else model.load
+    if model.slo is not None:
+        return model.rate or 0.0
+    return _tokens_per_second(model) or 0.0
 
 
 def tokens_of(model: ModelSpec) -> Tokens | None:
@@ -56,6 +59,13 @@ def tokens_of(model: ModelSpec) -> Tokens | None:
     return Tokens(rate * model.prompt_tokens, rate * model.output_tokens, context)
 
 
+def _tokens_per_second(model: ModelSpec) -> float | None:
+    if model.tokens_per_second is not None:
+        return model.tokens_per_second
+    known = tokens_of(model)
+    return None if known is None else known.prompt + known.output
+
+
 def _load_by_requests(model: ModelSpec) -> float:
     _refuse(model, "a load of requests (load: requests)", "tokens_per_second")
     rate = _needed(model.rate, "rate", "rate and slo, or load")
@@ -67,10 +77,7 @@ def _load_by_tokens(model: ModelSpec) -> float:
     wanted = "tokens_per_second, or rate, prompt_tokens and output_tokens"
     if model.tokens_per_second is not None:
         _refuse(model, "tokens_per_second", "rate")
-    tokens = model.tokens_per_second
-    if tokens is None:
-        known = _needed(tokens_of(model), "tokens_per_second", wanted)
-        tokens = known.prompt + known.output
+    tokens = _needed(_tokens_per_second(model), "tokens_per_second", wanted)
     kv_bytes = _needed(model.kv_bytes_per_token, "kv_bytes_per_token", "it, or a config")
     return tokens * (kv_bytes / BYTES) / _needed(model.tpot_slo, "tpot_slo", "seconds per token")
 
