@@ -1,0 +1,213 @@
+"""How a fleet grows and shrinks: the kinds of GPU there are, and a fleet with so many of each.
+
+Entries of a fleet file that are alike are one kind. Its GPUs have an order: those of the file as
+they are listed, then further ones like the last. A fleet with fewer of them has the first ones, so
+the GPUs of a smaller fleet are all in a larger one, with the same names and in the same machines.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from colocate.errors import InputError
+from colocate.inputs.fleet import Fleet, fleet_of
+from colocate.inputs.spec import GpuSpec
+from colocate.inputs.spec_errors import shown
+from colocate.problem.gpu import Gpu
+
+
+@dataclass(frozen=True)
+class GpuKind:
+    """GPUs that are alike, of which there may be any number.
+
+    Parameters
+    ----------
+    label
+        What it is called: its kind, or the name in the fleet file.
+    entries
+        The numbers of its entries in the fleet file.
+    listed
+        How many GPUs the fleet file has of it.
+    at_once
+        How many GPUs come at once: one, or those of a whole machine.
+    """
+
+    label: str
+    entries: tuple[int, ...]
+    listed: int
+    at_once: int
+
+
+class FleetSizes:
+    """A fleet in all sizes.
+
+    Parameters
+    ----------
+    fleet
+        As its file states it.
+    whole
+        Whether machines (entries with a node) are only had whole.
+
+    Raises
+    ------
+    InputError
+        If a model names single GPUs out of several alike ones.
+    """
+
+    def __init__(self, fleet: Fleet, whole: bool = False) -> None:
+        self._stated = fleet.as_dict()
+        self._specs = fleet.spec.gpus
+        self._models = fleet.spec.models
+        self._taken = {
+            name for gpu in fleet.problem.gpus for name in (gpu.name, gpu.node, gpu.kind)
+        } | {spec.stated_name for spec in self._specs}
+        self._refuse_single_gpus(list(fleet.problem.gpus))
+        self.kinds = self._kinds(whole)
+
+    @property
+    def listed(self) -> tuple[int, ...]:
+        """How many of each kind the file has, in what comes at once, rounded up."""
+        return tuple(-(-kind.listed // kind.at_once) for kind in self.kinds)
+
+    def entries(self, kind: GpuKind) -> list[GpuSpec]:
+        """Return the entries of the fleet file that are of a kind."""
+        return [self._specs[number] for number in kind.entries]
+
+    def fleet(self, counts: Sequence[int]) -> Fleet | None:
+        """Return the fleet with so many of each kind, in which all models are awake.
+
+        None if it cannot serve the models because there is no GPU, or none of those that a model
+        must be on.
+        """
+        sized = self._sized(counts)
+        names = {name for gpu in sized for name in _names(gpu)}
+        if not sized or any(model.only and names.isdisjoint(model.only) for model in self._models):
+            return None
+        gpus = [gpu.model_dump(exclude_defaults=True, mode="json") for gpu in sized]
+        models = [_awake(model, names) for model in self._stated["models"]]
+        return fleet_of({**self._stated, "gpus": gpus, "models": models})
+
+    def kind_of_gpus(self, counts: Sequence[int]) -> tuple[int, ...]:
+        """Return the number of the kind of every GPU of such a fleet, in its order."""
+        by_entry = {number: place for place, k in enumerate(self.kinds) for number in k.entries}
+        return tuple(
+            by_entry[number]
+            for number, gpus in self._by_entry(counts)
+            for gpu in gpus
+            for _ in range(gpu.count or 1)
+        )
+
+    def _sized(self, counts: Sequence[int]) -> list[GpuSpec]:
+        return [gpu for _, gpus in self._by_entry(counts) for gpu in gpus]
+
+    def _by_entry(self, counts: Sequence[int]) -> list[tuple[int, list[GpuSpec]]]:
+        """Return what becomes of every entry of the file, in its order."""
+        sized: dict[int, list[GpuSpec]] = {}
+        for kind, units in zip(self.kinds, counts, strict=True):
+            left = units * kind.at_once
+            for number in kind.entries:
+                spec = self._specs[number]
+                wanted = left if number == kind.entries[-1] else min(left, spec.count or 1)
+                sized[number] = list(self._of_size(spec, wanted)) if wanted else []
+                left -= wanted
+        return sorted(sized.items())
+
+    def _of_size(self, spec: GpuSpec, gpus: int) -> Iterator[GpuSpec]:
+        """Yield an entry with so many GPUs, and further ones if that is more than one can be."""
+        if spec.count is not None and spec.node is None:
+            yield spec.model_copy(update={"count": gpus, "devices": _devices(spec, gpus)})
+            return
+        yield _part(spec, gpus)
+        most = spec.count or 1
+        further = self._further(spec)
+        for left in range(gpus - most, 0, -most):
+            yield _part(next(further), left)
+
+    def _further(self, spec: GpuSpec) -> Iterator[GpuSpec]:
+        """Yield entries like one, with names of their own."""
+        for number in count(2):
+            name, node = (f"{text}-{number}" for text in (spec.stated_name, spec.node))
+            if not self._taken.isdisjoint((name, node)):
+                continue
+            update: dict[str, Any] = {"name": name}
+            if spec.node is not None:
+                update["node"] = node
+            yield spec.model_copy(update=update)
+
+    def _kinds(self, whole: bool) -> tuple[GpuKind, ...]:
+        alike: dict[Any, list[int]] = {}
+        named = {name for model in self._models for name in (*model.only, *model.never)}
+        for number, spec in enumerate(self._specs):
+            key: Any = _likeness(spec, whole)
+            if not named.isdisjoint(_names(spec) - {spec.kind}):
+                key = number
+            alike.setdefault(key, []).append(number)
+        return tuple(self._kind(numbers, whole) for numbers in alike.values())
+
+    def _kind(self, numbers: list[int], whole: bool) -> GpuKind:
+        specs = [self._specs[number] for number in numbers]
+        machine = specs[0].count or 1
+        label = specs[0].kind or specs[0].stated_name
+        others = [spec for place, spec in enumerate(self._specs) if place not in numbers]
+        if any(label == (spec.kind or spec.stated_name) for spec in others):
+            label = f"{label} {specs[0].stated_name}".strip()
+        listed = sum(spec.count or 1 for spec in specs)
+        at_once = machine if whole and specs[0].node is not None else 1
+        return GpuKind(label, tuple(numbers), listed, at_once)
+
+    def _refuse_single_gpus(self, gpus: list[Gpu]) -> None:
+        """Refuse models that name one of several GPUs: which of them there are is not fixed."""
+        single: dict[str, int] = {}
+        for spec in self._specs:
+            size = spec.count or 1
+            single.update((gpu.name, size) for gpu in gpus[:size])
+            del gpus[:size]
+        for number, model in enumerate(self._models):
+            for field in ("only", "never"):
+                for name in getattr(model, field):
+                    if single.get(name, 1) > 1:
+                        raise InputError(
+                            f"models[{number}] {shown(model.name)}: {field} names the GPU "
+                            f"{shown(name)}, one of {single[name]} alike, and their number is "
+                            "what is asked for; name their kind or node, or list it by itself"
+                        )
+
+
+def _likeness(spec: GpuSpec, whole: bool) -> tuple[Any, ...]:
+    """Return what entries of one kind have in common."""
+    machine = spec.count or 1 if whole and spec.node is not None else None
+    limits = tuple(sorted(spec.limits.items()))
+    return (spec.kind, spec.memory_gb, spec.reserve_gb, limits, spec.node is None, machine)
+
+
+def _names(spec: GpuSpec) -> set[str]:
+    """Return all names that a model can give for the GPUs of an entry."""
+    single = [spec.stated_name] if spec.count is None else []
+    first = [f"{spec.stated_name}-0"] if spec.count is not None else []
+    return {name for name in (*single, *first, spec.node, spec.kind) if name}
+
+
+def _part(spec: GpuSpec, gpus: int) -> GpuSpec:
+    """Return an entry with no more than so many GPUs."""
+    if spec.count is None or spec.count <= gpus:
+        return spec
+    devices = spec.devices[:gpus] if spec.devices is not None else None
+    return spec.model_copy(update={"count": gpus, "devices": devices})
+
+
+def _devices(spec: GpuSpec, gpus: int) -> list[int] | None:
+    """Return the numbers of so many GPUs on a machine: those given, then those that follow."""
+    if spec.devices is None:
+        return None
+    first = max(spec.devices) + 1
+    return (spec.devices + list(range(first, first + gpus)))[:gpus]
+
+
+def _awake(model: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    """Return a model that may not sleep, with what it says of places that there are."""
+    kept = {key: value for key, value in model.items() if key not in ("may_sleep", "importance")}
+    for field in ("only", "never"):
+        if field in kept:
+            kept[field] = [name for name in kept[field] if name in names]
+    return kept

@@ -1,0 +1,79 @@
+"""What an hour of a GPU costs: as told, or else as the catalogue lists it."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from colocate.errors import InputError, UnknownNameError
+from colocate.inputs.compute import known_accelerator
+from colocate.inputs.fleet_size import FleetSizes, GpuKind
+
+HIGHEST = 1e9
+
+
+def parse_prices(texts: Sequence[str]) -> dict[str, Fraction]:
+    """Read prices such as `H100=2.5`, by name."""
+    prices: dict[str, Fraction] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            amount = float(number)
+        except ValueError:
+            amount = -1.0
+        if not name or not 0.0 <= amount <= HIGHEST:
+            raise InputError(
+                f"price={text!r:.80}, must be KIND=PRICE with a price per hour >= 0, "
+                "such as H100=2.5"
+            )
+        prices[name] = Fraction(str(amount))
+    return prices
+
+
+def prices_of(sizes: FleetSizes, told: Mapping[str, Fraction]) -> list[Fraction | None]:
+    """Return what an hour of one GPU of each kind costs, None where it is not known.
+
+    Raises
+    ------
+    UnknownNameError
+        If a price is told of what is no kind, name or node of GPUs in the fleet.
+    """
+    names = [_names(sizes, kind) for kind in sizes.kinds]
+    known = list(dict.fromkeys(name for of_kind in names for name in of_kind))
+    for name in told:
+        if name not in known:
+            raise UnknownNameError.among("price of GPU", name, known)
+    return [
+        next((told[name] for name in of_kind if name in told), _listed(sizes, kind))
+        for of_kind, kind in zip(names, sizes.kinds, strict=True)
+    ]
+
+
+def needed_prices(sizes: FleetSizes, told: Mapping[str, Fraction]) -> list[Fraction]:
+    """Return what an hour of one GPU of each kind costs; raises InputError if one is not known."""
+    prices = prices_of(sizes, told)
+    missing = [k.label for k, price in zip(sizes.kinds, prices, strict=True) if price is None]
+    if missing:
+        raise InputError(
+            f"the price of {', '.join(f'{name!r}' for name in missing)} is not known, give it: "
+            + " ".join(f"--price {_quoted(name)}=..." for name in missing)
+            + " (US dollars per hour), or ask for the fewest GPUs: --by gpus"
+        )
+    return [price for price in prices if price is not None]
+
+
+def _names(sizes: FleetSizes, kind: GpuKind) -> list[str]:
+    """Return what a kind can be called in a price, most specific first."""
+    entries = sizes.entries(kind)
+    names = [kind.label, *(entry.stated_name for entry in entries)]
+    names += [name for entry in entries for name in (entry.node, entry.kind) if name]
+    return list(dict.fromkeys(names))
+
+
+def _listed(sizes: FleetSizes, kind: GpuKind) -> Fraction | None:
+    row = known_accelerator(sizes.entries(kind)[0].kind)
+    if row is None or row.price_per_hour is None:
+        return None
+    return Fraction(str(row.price_per_hour))
+
+
+def _quoted(name: str) -> str:
+    return name if name.replace("-", "").replace(".", "").isalnum() else f"'{name}'"

@@ -1,0 +1,258 @@
+"""The cheapest mix of GPUs that reaches a pressure, and the proof that no cheaper one does.
+
+More GPUs never hurt: a placement on some of them is one on all of them, with the same pressures.
+So a mix that is out of reach takes with it every mix that is part of it, and to prove one the
+cheapest, it is enough to exclude the largest ones of those that cost less. Most of them lack what
+any placement needs (see `needs`); the others are excluded by the bounds of the solver.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+
+from colocate.solver.looks import Look, Looks, TimeIsUp, Verdict
+from colocate.solver.mixes import Market, Mix, largest_below
+from colocate.solver.plan import Status
+
+FOR_PLAN = 0.15
+"""The share of the time that is kept for the plan of the answer."""
+CURVE_GAP = 0.01
+"""How close to the optimum the pressures of a curve are, where there is time."""
+MOST_STEPS = 10_000
+"""So many steps are taken, at most, to say which mixes are not excluded."""
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The answer.
+
+    Parameters
+    ----------
+    target
+        The pressure that was asked for.
+    most
+        How many GPUs a mix may have.
+    status
+        OPTIMAL if no cheaper mix reaches it, FEASIBLE if one may, INFEASIBLE if it is proven that
+        none reaches it, UNKNOWN if none was found.
+    best
+        The cheapest mix that was found; None if there is none.
+    looks
+        All mixes that were looked at, the cheapest first.
+    not_excluded
+        Cheaper mixes that may reach it, the largest ones.
+    reason
+        A sentence on why there is no answer.
+    """
+
+    target: float
+    most: int
+    status: Status
+    best: Look | None = None
+    looks: tuple[Look, ...] = ()
+    not_excluded: tuple[Mix, ...] = ()
+    reason: str = ""
+
+
+class CapacitySearch:
+    """The search for the cheapest mix that reaches a pressure.
+
+    Parameters
+    ----------
+    market
+        What can be had.
+    target
+        The pressure to reach.
+    most
+        How many GPUs a mix may have.
+    time_limit
+        Seconds for all of it; compiling, at the first start, is extra.
+    seed, workers
+        As `solve` takes them.
+    on_look
+        Called with every mix that was looked at.
+    """
+
+    def __init__(
+        self,
+        market: Market,
+        target: float,
+        most: int,
+        *,
+        time_limit: float = 10.0,
+        seed: int = 0,
+        workers: int | None = None,
+        on_look: Callable[[Look], None] | None = None,
+    ) -> None:
+        self._market = market
+        self._target = target
+        self._most = most
+        self._looks = Looks(market, target, time_limit, seed, workers, on_look)
+        self._best: Look | None = None
+
+    def answer(self) -> Capacity:
+        """Search, and say what was found."""
+        try:
+            self._find_some()
+            self._exclude_all()
+            proven, not_excluded = self._go_down()
+        except TimeIsUp:
+            proven, not_excluded = self._still_open()
+        if self._best is None:
+            status = Status.INFEASIBLE if proven else Status.UNKNOWN
+            reason = self._why_not(proven)
+            return Capacity(self._target, self._most, status, None, self._sorted(), (), reason)
+        if self._looks.seconds_left > 0.0:
+            self._best = self._looks.solve(self._best.mix, self._looks.seconds_left)
+        self._look_below(self._best.mix)
+        status = Status.OPTIMAL if proven else Status.FEASIBLE
+        looks = self._sorted()
+        return Capacity(self._target, self._most, status, self._best, looks, tuple(not_excluded))
+
+    def curve(self, mixes: Iterable[Mix], seconds: float) -> tuple[Look, ...]:
+        """Look at mixes for the pressure that they allow; return all looks so far."""
+        wanted = list(mixes)
+        self._looks.time_limit += seconds
+        until = perf_counter() + seconds
+        for place, mix in enumerate(wanted):
+            left = min(until - perf_counter(), self._looks.seconds_left)
+            if left > 0.0:
+                self._looks.solve(mix, left / (len(wanted) - place), gap=CURVE_GAP)
+        return self._sorted()
+
+    def _find_some(self) -> None:
+        """Find mixes that reach it: of one kind alone, as the fleet is, or of all kinds."""
+        kinds = len(self._market.costs)
+        shapes = [tuple(int(k == kind) for k in range(kinds)) for kind in range(kinds)]
+        if kinds > 1:
+            shapes += [self._market.listed, (1,) * kinds]
+        for shape in dict.fromkeys(shapes):
+            self._grow(shape)
+
+    def _grow(self, shape: Mix) -> None:
+        """Find the smallest multiple of a mix that reaches it, as far as short looks tell."""
+        low, step = self._fewest_needed(shape), 1
+        if low is None or not self._is_cheaper(_times(shape, low)):
+            return
+        high, most = low, self._most_times(shape)
+        while not self._reaches(_times(shape, high)):
+            if high == most or not self._is_cheaper(_times(shape, high + 1)):
+                return
+            low, high, step = high + 1, min(high + step, most), 2 * step
+        while low < high:
+            middle = (low + high) // 2
+            reached = self._reaches(_times(shape, middle))
+            low, high = (low, middle) if reached else (middle + 1, high)
+
+    def _fewest_needed(self, shape: Mix) -> int | None:
+        """Return the smallest multiple of a mix that has what is needed, None if none has."""
+        low, high = 1, self._most_times(shape)
+        if high == 0 or self._looks.lacking(_times(shape, high)):
+            return None
+        while low < high:
+            middle = (low + high) // 2
+            enough = self._looks.lacking(_times(shape, middle)) is None
+            low, high = (low, middle) if enough else (middle + 1, high)
+        return low
+
+    def _most_times(self, shape: Mix) -> int:
+        return self._most // sum(self._market.gpus(shape))
+
+    def _exclude_all(self) -> None:
+        """If nothing was found, see whether even the most of every kind at once is too little."""
+        if self._best is None:
+            self._reaches(tuple(self._most // each for each in self._market.at_once))
+
+    def _go_down(self) -> tuple[bool, list[Mix]]:
+        """Look at the largest cheaper mixes until none is left but those that stay open."""
+        settled = self._looks.settled
+        while True:
+            cost = self._cost
+            cheaper = list(self._cheaper(self._looks.check_time))
+            waiting = [mix for mix in cheaper if mix not in settled]
+            if not waiting:
+                return not cheaper, cheaper
+            while waiting and cost == self._cost:
+                mix = min(waiting, key=lambda m: (self._tries(m), -self._looks.spare(m)))
+                if self._reaches(mix):
+                    self._trim(mix)
+                waiting = [m for m in waiting if m not in settled and not self._looks.excluded(m)]
+
+    def _tries(self, mix: Mix) -> int:
+        return self._looks.tries.get(mix, 0)
+
+    def _cheaper(self, check: Callable[[], None]) -> Iterator[Mix]:
+        found = largest_below(self._market, self._looks.needs, self._cost, self._most, check)
+        return (mix for mix in found if not self._looks.excluded(mix))
+
+    def _still_open(self) -> tuple[bool, list[Mix]]:
+        """Return cheaper mixes that are not excluded; that there are none is a proof."""
+        steps = [0]
+
+        def check() -> None:
+            steps[0] += 1
+            if steps[0] > MOST_STEPS:
+                raise TimeIsUp
+
+        found: list[Mix] = []
+        try:
+            for mix in self._cheaper(check):
+                found.append(mix)  # noqa: PERF402, those before the last step are kept
+        except TimeIsUp:
+            return False, found
+        return not found, found
+
+    def _trim(self, mix: Mix) -> None:
+        """Take units away, the dearest first, as long as short looks find it reached."""
+        for kind in sorted(range(len(mix)), key=lambda kind: -self._market.costs[kind]):
+            while mix[kind] > 0 and self._reaches(fewer := _fewer(mix, kind)):
+                mix = fewer
+
+    def _look_below(self, mix: Mix) -> None:
+        """Take note of what one unit fewer lacks, where it lacks something."""
+        for fewer in (_fewer(mix, kind) for kind, units in enumerate(mix) if units):
+            if self._looks.lacking(fewer):
+                self._looks.look(fewer)
+
+    def _reaches(self, mix: Mix) -> bool:
+        """Look at a mix; if it reaches the pressure, take it if it is the cheapest so far."""
+        look = self._looks.look(mix)
+        reached = look.verdict is Verdict.REACHED
+        if reached and self._allowed(mix) and self._is_cheaper(mix):
+            self._best = look
+            self._looks.kept = FOR_PLAN * self._looks.time_limit
+        return reached
+
+    def _allowed(self, mix: Mix) -> bool:
+        return sum(self._market.gpus(mix)) <= self._most
+
+    def _is_cheaper(self, mix: Mix) -> bool:
+        return self._market.cost(mix) < self._cost
+
+    @property
+    def _cost(self) -> int:
+        """What the best mix costs; more than any other if there is none."""
+        if self._best is None:
+            return max(self._market.costs) * (self._most + 1)
+        return self._market.cost(self._best.mix)
+
+    def _why_not(self, proven: bool) -> str:
+        if not proven:
+            return "nothing was found in the time; it is not proven that there is nothing"
+        impossible = next((need for need in self._looks.needs if not any(need.amounts)), None)
+        if impossible:
+            return f"no number of GPUs reaches it: there is no {impossible.what}"
+        return f"no mix of at most {self._most} GPUs reaches it"
+
+    def _sorted(self) -> tuple[Look, ...]:
+        looks = (look for look in self._looks.found.values() if self._allowed(look.mix))
+        return tuple(sorted(looks, key=lambda look: self._market.cost(look.mix)))
+
+
+def _times(mix: Mix, times: int) -> Mix:
+    return tuple(n * times for n in mix)
+
+
+def _fewer(mix: Mix, kind: int) -> Mix:
+    """Return a mix with one unit of a kind less."""
+    return (*mix[:kind], mix[kind] - 1, *mix[kind + 1 :])

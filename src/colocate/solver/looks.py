@@ -1,0 +1,195 @@
+"""What was found out about mixes of GPUs, one look at a time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import inf
+from time import perf_counter
+
+from colocate.problem.verify import SLACK
+from colocate.solver.mixes import Market, Mix
+from colocate.solver.plan import Plan, Status
+from colocate.solver.prove.needs import Need, needs_of
+from colocate.solver.solve import solve
+from colocate.solver.warm_up import warm_up
+
+FIRST_SLICE = 1 / 40
+"""The share of the time for the first look at a mix; every further look has twice as much."""
+SHORTEST_SLICE = 0.05
+ENDED_EARLY = 0.5
+"""A look that took less than this share of its time would find no more with a longer one."""
+INTERRUPTED = "interrupted"
+"""How the note of a solve begins that was interrupted."""
+
+
+class TimeIsUp(Exception):  # noqa: N818, no fault
+    """The time for the search is over, or someone asked to stop."""
+
+
+class Verdict(StrEnum):
+    """What is known about a mix."""
+
+    REACHED = "reached"
+    """There is a placement at or below the pressure."""
+    EXCLUDED = "excluded"
+    """It is proven that there is none."""
+    OPEN = "open"
+    """Neither was found out."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was found out about a mix.
+
+    Parameters
+    ----------
+    mix
+        Units of each kind.
+    verdict
+        Whether the pressure is reached.
+    plan
+        The best that was found; None where sums were enough.
+    reason
+        Why it is excluded, if no bound says it.
+    """
+
+    mix: Mix
+    verdict: Verdict
+    plan: Plan | None = None
+    reason: str = ""
+
+    @property
+    def pressure(self) -> float:
+        """The lowest pressure found; infinite if there is none."""
+        return self.plan.pressure if self.plan else inf
+
+    @property
+    def bound(self) -> float:
+        """No placement has a lower pressure; infinite if there is no placement at all."""
+        if self.plan is None:
+            return 0.0
+        return inf if self.plan.status is Status.INFEASIBLE else self.plan.bound
+
+
+@dataclass
+class Looks:
+    """All that is known about the mixes of a market.
+
+    Parameters
+    ----------
+    market
+        What can be had.
+    target
+        The pressure to reach.
+    time_limit
+        Seconds for all looks; compiling, at the first start, is extra.
+    seed, workers
+        As `solve` takes them.
+    on_look
+        Called with every mix that was looked at.
+    """
+
+    market: Market
+    target: float
+    time_limit: float = 10.0
+    seed: int = 0
+    workers: int | None = None
+    on_look: Callable[[Look], None] | None = None
+    found: dict[Mix, Look] = field(default_factory=dict)
+    tries: dict[Mix, int] = field(default_factory=dict)
+    kept: float = 0.0
+    """Seconds that are kept for what comes after the search."""
+    _interrupted: bool = False
+
+    def __post_init__(self) -> None:
+        warm_up()
+        self._started = perf_counter()
+        self._limit = self.target * (1.0 + SLACK)
+        problem, kind_of = self.market.sample()
+        self.needs: list[Need] = needs_of(problem, kind_of, self._limit)
+        self.settled: set[Mix] = set()
+        """Mixes that stay open however long they are looked at."""
+
+    @property
+    def seconds_left(self) -> float:
+        """Time until the limit, none after an interrupt."""
+        return 0.0 if self._interrupted else self._started + self.time_limit - perf_counter()
+
+    def check_time(self) -> None:
+        """Raise TimeIsUp if no more looks should be taken."""
+        if self.seconds_left <= self.kept:
+            raise TimeIsUp
+
+    def lacking(self, mix: Mix) -> Need | None:
+        """Return what a mix has too little of for any placement, None if nothing."""
+        gpus = self.market.gpus(mix)
+        return next((need for need in self.needs if not need.met(gpus)), None)
+
+    def spare(self, mix: Mix) -> float:
+        """Return how much a mix has of what it needs, at the scarcest, as a multiple."""
+        gpus = self.market.gpus(mix)
+        return min((float(need.sum_of(gpus) / need.least) for need in self.needs), default=1.0)
+
+    def excluded(self, mix: Mix) -> bool:
+        """Say whether a mix, or one that has all of it, is proven not to reach the pressure."""
+        return any(
+            look.verdict is Verdict.EXCLUDED
+            and all(n <= m for n, m in zip(mix, other, strict=True))
+            for other, look in self.found.items()
+        )
+
+    def look(self, mix: Mix) -> Look:
+        """Find out about a mix, for longer every time."""
+        known = self.found.get(mix)
+        if known and known.verdict is not Verdict.OPEN:
+            return known
+        if self.excluded(mix):
+            return Look(mix, Verdict.EXCLUDED, reason="one with more GPUs cannot reach it")
+        if need := self.lacking(mix):
+            return self._note(Look(mix, Verdict.EXCLUDED, reason=f"it takes {need.what}"))
+        self.check_time()
+        tries = self.tries[mix] = self.tries.get(mix, 0) + 1
+        seconds = max(self.time_limit * FIRST_SLICE * 2 ** (tries - 1), SHORTEST_SLICE)
+        return self.solve(mix, seconds, to_target=True)
+
+    def solve(self, mix: Mix, seconds: float, to_target: bool = False, gap: float = 0.0) -> Look:
+        """Solve a mix, up to the target only or as well as possible, and take note of it."""
+        problem = self.market.problem_of(mix)
+        if problem is None:
+            reason = "a model has none of the GPUs that it must be on"
+            return self._note(Look(mix, Verdict.EXCLUDED, reason=reason))
+        limit = max(min(seconds, self.seconds_left), 0.001)
+        plan = solve(
+            problem,
+            time_limit=limit,
+            seed=self.seed,
+            workers=self.workers,
+            gap=gap,
+            target=self._limit if to_target else None,
+        )
+        self._interrupted = self._interrupted or plan.reason.startswith(INTERRUPTED)
+        look = self._judged(mix, plan)
+        if look.verdict is Verdict.OPEN and plan.seconds < ENDED_EARLY * limit:
+            self.settled.add(mix)
+        return self._note(look)
+
+    def _judged(self, mix: Mix, plan: Plan) -> Look:
+        if plan.placement and plan.pressure <= self._limit:
+            return Look(mix, Verdict.REACHED, plan)
+        if plan.status is Status.INFEASIBLE:
+            return Look(mix, Verdict.EXCLUDED, plan, plan.reason)
+        return Look(mix, Verdict.EXCLUDED if plan.bound > self._limit else Verdict.OPEN, plan)
+
+    def _note(self, look: Look) -> Look:
+        """Keep a look, unless an earlier one told more."""
+        known = self.found.get(look.mix)
+        if known is None or known.verdict is Verdict.OPEN or not _tells_less(look, known):
+            self.found[look.mix] = look
+            if self.on_look:
+                self.on_look(look)
+        return self.found[look.mix]
+
+
+def _tells_less(look: Look, known: Look) -> bool:
+    """Say whether a look found out less than one that came to an end."""
+    return look.verdict is Verdict.OPEN or look.pressure > known.pressure

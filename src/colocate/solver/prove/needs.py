@@ -1,0 +1,180 @@
+"""What a fleet must have at least to reach a pressure: sums over kinds of GPU, in rational numbers.
+
+If all GPUs of a fleet are at or below the pressure K, then `sum(load / K + size) <= capacity` on
+each, and so over any set of GPUs for the models that can only be on those; and the same for every
+further resource with a limit. What a sum shows to be out of reach is so for all placements.
+"""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from colocate.problem.instance import Instance
+from colocate.problem.parts import APART, COUNT, Parts, parts_of
+from colocate.problem.problem import Problem
+from colocate.problem.verify import ROUNDING
+
+SAFE = 1 - Fraction(1, 10**12)
+"""What sums of parts of models in floating point may be off by."""
+MOST_SETS = 64
+"""Sets of kinds that are looked at."""
+
+Kinds = frozenset[int]
+
+
+class Need(NamedTuple):
+    """A sum that any fleet must have."""
+
+    amounts: tuple[Fraction, ...]
+    """What one GPU of each kind adds to it."""
+    least: Fraction
+    what: str
+    """What the sum is, for people."""
+
+    def met(self, gpus: Sequence[int]) -> bool:
+        """Say whether so many GPUs of each kind have it."""
+        return self.sum_of(gpus) >= self.least
+
+    def sum_of(self, gpus: Sequence[int]) -> Fraction:
+        """Return what so many GPUs of each kind have."""
+        return sum((n * a for n, a in zip(gpus, self.amounts, strict=True) if n), Fraction())
+
+
+def needs_of(problem: Problem, kind_of: Sequence[int], pressure: float) -> list[Need]:
+    """Return what fleets need to reach a pressure.
+
+    Parameters
+    ----------
+    problem
+        The models, all awake, and GPUs of every kind: of those that differ in which models may be
+        on them at least one.
+    kind_of
+        The number of the kind of every GPU; GPUs of one kind have the same memory and limits.
+    pressure
+        That no GPU may be above.
+    """
+    parts = parts_of(problem)
+    kinds = max(kind_of) + 1
+    sums = _Sums(parts, tuple(kind_of), Fraction(pressure))
+    for number, item in enumerate(parts.items):
+        if not sums.open_to[number]:
+            what = f"room for {item.name}, which is above that pressure on any GPU even alone"
+            return [Need((Fraction(),) * kinds, Fraction(1), what)]
+    needs = [sums.memory(only) for only in _sets(sums.open_to, frozenset(kind_of))]
+    needs += [sums.resource(column) for column in range(len(sums.resources))]
+    return [need for need in needs if need.least > 0]
+
+
+def _sets(open_to: Iterable[Kinds], every: Kinds) -> list[Kinds]:
+    """Return sets of kinds outside of which some models cannot be, and the unions of such."""
+    found = {every}
+    for one in dict.fromkeys(open_to):
+        if len(found) < MOST_SETS:
+            found |= {one | other for other in found} | {one}
+    return sorted(found, key=lambda kinds: (-len(kinds), sorted(kinds)))
+
+
+class _Sums:
+    """The numbers of a plain problem, by kind."""
+
+    def __init__(self, parts: Parts, kind_of: tuple[int, ...], pressure: Fraction) -> None:
+        self._parts = parts
+        self._instance: Instance = parts.problem.instance
+        self._kind_of = kind_of
+        self._pressure = pressure
+        plain = parts.problem
+        self.resources = sorted(
+            {name for gpu in plain.gpus for name, _ in gpu.limits}
+            | {name for model in plain.models for name, _ in model.uses}
+        )
+        self.open_to = [self._open_kinds(number) for number in range(len(parts.items))]
+
+    def memory(self, only: Kinds) -> Need:
+        """Return the memory of some kinds that the models need which can be on no other."""
+        inside = [n for n, kinds in enumerate(self.open_to) if kinds <= only]
+        least = max(
+            sum((self._room(number, window) for number in inside), Fraction())
+            for window in range(self._instance.load.shape[1])
+        )
+        amounts = [Fraction()] * (max(self._kind_of) + 1)
+        for gpu, kind in enumerate(self._kind_of):
+            if kind in only:
+                amounts[kind] = self._capacity(gpu)
+        return Need(
+            tuple(amounts), least * SAFE, f"{float(least):.6g} GB of memory at that pressure"
+        )
+
+    def resource(self, column: int) -> Need:
+        """Return in how many GPUs the use of a resource fits, each as full as it may be."""
+        least, kinds = Fraction(), frozenset[int]()
+        for number, found in enumerate(self.open_to):
+            share = min(
+                self._share(number, gpu, column)
+                for gpu, kind in enumerate(self._kind_of)
+                if kind in found
+            )
+            if share > 0:
+                least += share
+                kinds |= found
+        one = 1 + ROUNDING
+        amounts = (one if kind in kinds else Fraction() for kind in range(max(self._kind_of) + 1))
+        return Need(tuple(amounts), least * SAFE, self._what(column, least))
+
+    def _what(self, column: int, least: Fraction) -> str:
+        name = self.resources[column]
+        gpus = f"{float(least):.6g} GPUs"
+        if name == COUNT:
+            return f"{gpus} for as many models as one may hold"
+        if name.startswith(APART):
+            return f"{gpus} for models and copies that must be apart"
+        return f"{gpus} for all use of {name}"
+
+    def _open_kinds(self, number: int) -> Kinds:
+        """Return the kinds with a GPU on which an item can be at or below the pressure."""
+        models = self._parts.items[number].models
+        return frozenset(
+            kind
+            for gpu, kind in enumerate(self._kind_of)
+            if all(model.may_be_on(self._parts.whole.gpus[gpu]) for model in models)
+            and self._has_room(number, gpu)
+            and self._within_limits(number, gpu)
+        )
+
+    def _has_room(self, number: int, gpu: int) -> bool:
+        """Say whether an item alone is at or below the pressure; any number of copies may be."""
+        if not self._elastic(number):
+            windows = range(self._instance.load.shape[1])
+            room = max(self._room(number, window) for window in windows)
+            return room * SAFE <= self._capacity(gpu)
+        memory = Fraction(float(self._instance.capacity[gpu]))
+        rounding = -ROUNDING if self._instance.load[number].any() else ROUNDING
+        return Fraction(float(self._instance.size[number])) * SAFE <= memory * (1 + rounding)
+
+    def _elastic(self, number: int) -> bool:
+        return any(model.elastic for model in self._parts.items[number].models)
+
+    def _within_limits(self, number: int, gpu: int) -> bool:
+        """Say whether an item alone respects the limits; copies are taken to be any number."""
+        if self._elastic(number):
+            return True
+        columns = range(len(self.resources))
+        return all(self._share(number, gpu, column) * SAFE <= 1 + ROUNDING for column in columns)
+
+    def _share(self, number: int, gpu: int, column: int) -> Fraction:
+        """Return how much of the limit of a GPU an item uses; 0 where it is not known."""
+        use = float(self._instance.use[self._instance.kind[gpu], number, column])
+        limit = float(self._instance.limit[gpu, column])
+        if not 0.0 < limit < float("inf"):
+            return Fraction(2 if limit == 0.0 and use > 0.0 else 0)
+        return Fraction(use) / Fraction(limit)
+
+    def _room(self, number: int, window: int) -> Fraction:
+        """Return the memory that an item needs for itself and its load at the pressure."""
+        load = Fraction(float(self._instance.load[number, window]))
+        room = Fraction(float(self._instance.size[number]))
+        if load == 0:
+            return room
+        return room + load / self._pressure if self._pressure > 0 else Fraction(10) ** 300
+
+    def _capacity(self, gpu: int) -> Fraction:
+        return Fraction(float(self._instance.capacity[gpu])) * (1 + ROUNDING)
