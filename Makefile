@@ -27,7 +27,7 @@ test-ray: $(READY)  ## Judge on a real Ray cluster of two nodes.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
 	$(BIN)/pytest tests/ray
 
-test-browser: $(READY)  ## Look at the page of a lab in a browser: CHROMIUM=its command, by default chromium.
+test-browser: $(READY)  ## Look at all pages in a browser: CHROMIUM=its command, by default chromium.
 	@command -v '$(CHROMIUM)' >/dev/null || { echo "CHROMIUM='$(CHROMIUM)' is not there: install chromium, or make test-browser CHROMIUM=..." >&2; exit 2; }
 	CHROMIUM='$(CHROMIUM)' $(BIN)/pytest tests/browser
 
@@ -64,7 +64,7 @@ commands: $(READY)  ## Write docs/commands.md from the commands themselves.
 	$(BIN)/python docs/write_commands.py
 
 picture: $(READY)  ## Draw the plan of the example fleet for the README.
-	$(BIN)/python docs/draw_plan.py
+	$(BIN)/colocate plan examples/fleet.yaml --plot docs/plan.svg
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,11 +1,26 @@
 """`colocate plan`: which model goes where."""
 
+import shlex
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from colocate.cli.exit_codes import INFEASIBLE, NOTHING_FOUND
+
+if TYPE_CHECKING:
+    from colocate.inputs.fleet import Fleet
+    from colocate.solver.plan import Plan
+
+PICTURES = (".svg", ".png")
+
+
+def _drawable(path: Path | None) -> Path | None:
+    """Refuse what no picture can be written to before any work is done."""
+    if path is not None and path.suffix not in PICTURES:
+        raise typer.BadParameter(f"{path} must end in {' or '.join(PICTURES)}")
+    return path
 
 
 def plan(
@@ -28,6 +43,12 @@ def plan(
     save: Annotated[
         Path | None, typer.Option(help="Write the plan to this file too, as JSON.")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page of HTML to show to others.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the fleet, as .svg or .png.", callback=_drawable)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Place the models of a fleet file on its GPUs and print the plan."""
@@ -35,31 +56,29 @@ def plan(
     from colocate.inputs.fleet import read_fleet
     from colocate.outputs.console import notes, results, show
     from colocate.outputs.plan_json import plan_json
-    from colocate.outputs.plan_table import improvement_line, plan_table
+    from colocate.outputs.plan_table import plan_table
     from colocate.outputs.text_output import write_text
     from colocate.solver.place import place
     from colocate.solver.plan import Status
-    from colocate.solver.solve import solve
     from colocate.solver.strategies import find_strategy
 
     chosen = find_strategy(strategy) if strategy else None
+    if plot:
+        from colocate.outputs.plan_plot import require_matplotlib
+
+        require_matplotlib()
     stated = read_fleet(fleet, compute)
-    problem = stated.problem
     say_when_compiling()
     if chosen:
-        answer = place(problem, chosen, seed)
+        answer = place(stated.problem, chosen, seed)
     else:
-        with notes().status("searching") as status:
-            answer = solve(
-                problem,
-                time_limit=time_limit,
-                seed=seed,
-                workers=workers,
-                gap=gap,
-                on_improvement=lambda found: status.update(improvement_line(found)),
-            )
+        answer = _solved(stated, time_limit, seed, workers, gap)
     if save:
         write_text(save, plan_json(answer, stated) + "\n")
+    if report:
+        _report(report, answer, stated)
+    if plot and answer.placement:
+        _plot(plot, answer, stated)
     if as_json:
         typer.echo(plan_json(answer, stated))
     elif answer.placement:
@@ -67,3 +86,39 @@ def plan(
     if not answer.placement:
         notes().print(f"{fleet}: {answer.reason}", markup=False)
         raise typer.Exit(INFEASIBLE if answer.status is Status.INFEASIBLE else NOTHING_FOUND)
+
+
+def _solved(
+    fleet: "Fleet", time_limit: float, seed: int, workers: int | None, gap: float
+) -> "Plan":
+    """Solve, and say on the way how far it is."""
+    from colocate.outputs.console import notes
+    from colocate.outputs.plan_table import improvement_line
+    from colocate.solver.solve import solve
+
+    with notes().status("searching") as status:
+        return solve(
+            fleet.problem,
+            time_limit=time_limit,
+            seed=seed,
+            workers=workers,
+            gap=gap,
+            on_improvement=lambda found: status.update(improvement_line(found)),
+        )
+
+
+def _report(path: Path, answer: "Plan", fleet: "Fleet") -> None:
+    """Write the page, with the command that was given."""
+    from colocate.outputs.report import compare, report_page
+    from colocate.outputs.text_output import write_text
+
+    command = shlex.join(["colocate", *sys.argv[1:]])
+    write_text(path, report_page(answer, fleet, compare(answer), command))
+
+
+def _plot(path: Path, answer: "Plan", fleet: "Fleet") -> None:
+    """Write the picture in the form that the name of the file asks for."""
+    from colocate.outputs.plan_plot import plan_plot
+    from colocate.outputs.text_output import write_bytes
+
+    write_bytes(path, plan_plot(answer, fleet, path.suffix.removeprefix(".")))

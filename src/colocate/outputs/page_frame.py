@@ -53,3 +53,9 @@ def legend(keys: Iterable[tuple[str, str]]) -> Markup:
     """Return what the marks of a figure mean: the style of each, and the words."""
     items = (tag("li", tag("span", class_=f"key {kind}"), text) for kind, text in keys)
     return tag("ul", *items, class_="legend")
+
+
+def fact_list(facts: Iterable[tuple[str, str]], kind: str) -> Markup:
+    """Return what is the case, each after what it is about."""
+    pairs = (tag("div", tag("dt", name), tag("dd", told)) for name, told in facts)
+    return tag("dl", *pairs, class_=kind)

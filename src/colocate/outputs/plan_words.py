@@ -34,3 +34,8 @@ def proof_line(plan: Plan) -> str:
         return ""
     proven = "optimal" if plan.status is Status.OPTIMAL else f"to be {shown_gap(plan.gap)}"
     return f"proven {proven}, by {PROOFS[plan.certificate.proof]}"
+
+
+def as_sentence(line: str) -> str:
+    """Return a line as the beginning of a text."""
+    return line[:1].upper() + line[1:]

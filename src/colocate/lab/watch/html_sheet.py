@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from colocate.lab.watch.sheet import Cell, Fact, Mention, Sheet
 from colocate.outputs.html_table import html_table
 from colocate.outputs.markup import Markup, breakable, join, tag
+from colocate.outputs.page_frame import fact_list
 from colocate.outputs.visible import one_line
 
 
@@ -52,8 +53,7 @@ def html_sheet(sheet: Sheet, links: Links, of_all: bool = False) -> Markup:
 
 def html_facts(facts: Iterable[Fact], links: Links, kind: str) -> Markup:
     """Draw a list of facts."""
-    pairs = (tag("div", tag("dt", name), tag("dd", links.cell(told))) for name, told in facts)
-    return tag("dl", *pairs, class_=kind)
+    return fact_list(((name, links.cell(told)) for name, told in facts), kind)
 
 
 def _kind(sheet: Sheet, heading: str) -> str:

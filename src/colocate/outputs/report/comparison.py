@@ -1,0 +1,81 @@
+"""What a plan is held against: the usual greedy rule, and a GPU of its own for every model."""
+
+from dataclasses import dataclass, replace
+
+from colocate.errors import InputError
+from colocate.problem.problem import Problem
+from colocate.solver.place import place
+from colocate.solver.plan import Plan, Status
+from colocate.solver.solve import solve
+
+GREEDY = "initial_program"
+SECONDS = 1.0
+"""For the best way to give every model a GPU of its own."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another way to place the models."""
+
+    gpus: int | None
+    """How many GPUs hold a model, or would have to; None if that is not known."""
+    pressure: float | None
+    """The highest; None if there is no placement."""
+    reason: str = ""
+    """Why there is no placement, or what else has to be known about it."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two other ways. Copies and sleepers are those of the plan, so that all place the same."""
+
+    greedy: Alternative
+    dedicated: Alternative
+
+
+def compare(plan: Plan, time_limit: float = SECONDS) -> Comparison | None:
+    """Work out how else the models of a plan could be placed; None if it places none."""
+    problem = _settled(plan)
+    if problem is None:
+        return None
+    return Comparison(_greedy(problem, plan.seed), _dedicated(problem, plan.seed, time_limit))
+
+
+def gpus_used(plan: Plan) -> int:
+    """Return how many GPUs of a plan hold a model."""
+    return len({gpu for places in plan.placement.values() for gpu in places})
+
+
+def _settled(plan: Plan) -> Problem | None:
+    """Return the problem with the plan's copies and sleepers, and any pressure allowed."""
+    asleep = {name for name, places in plan.placement.items() if not places}
+    awake = plan.problem.awake(asleep) if plan.placement else None
+    if awake is None:
+        return None
+    copies = {m.name: len(plan.placement[m.name]) // m.shards for m in awake.models}
+    return replace(awake.with_copies(copies), most_pressure=None)
+
+
+def _greedy(problem: Problem, seed: int) -> Alternative:
+    try:
+        return _alternative(place(problem, GREEDY, seed))
+    except InputError as error:
+        return Alternative(None, None, f"not possible: {str(error).partition(';')[0]}")
+
+
+def _dedicated(problem: Problem, seed: int, time_limit: float) -> Alternative:
+    needed = sum(model.parts for model in problem.models)
+    if needed > len(problem.gpus):
+        reason = f"does not fit: it takes {needed:,} GPUs, there are {len(problem.gpus):,}"
+        return Alternative(needed, None, reason)
+    alone = replace(problem, together=(), apart=(), most_models=1)
+    answer = solve(alone, time_limit=time_limit, seed=seed)
+    if answer.status is Status.INFEASIBLE:
+        return Alternative(needed, None, f"does not fit: {answer.reason}")
+    return replace(_alternative(answer), gpus=needed)
+
+
+def _alternative(answer: Plan) -> Alternative:
+    if not answer.placement:
+        return Alternative(None, None, answer.reason)
+    return Alternative(gpus_used(answer), answer.pressure, answer.reason)

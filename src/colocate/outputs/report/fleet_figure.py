@@ -1,0 +1,125 @@
+"""The fleet as stacked bars of memory, with the pressure of every GPU beside its bar."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from colocate.outputs.fleet_bars import Bar, Bars, Part, cut_in_middle
+from colocate.outputs.markup import Markup, tag
+from colocate.outputs.page_frame import legend, note
+from colocate.outputs.plan_words import shown_pressure
+from colocate.outputs.report.gauge import colouring, described, gauge, gigabytes
+from colocate.outputs.visible import LONGEST_NAME, one_line
+
+LEGIBLE, LEGIBLE_FREE = 0.07, 0.12
+"""Shares of the longest bar from which on there is room for letters, and for an amount."""
+LONGEST_COLUMN = 22
+"""Letters of the names beside the bars; longer ones are cut."""
+KEYS = (
+    ("models", "models, each in its colour"),
+    ("free", "free memory: KV cache"),
+    ("reserve", "kept in reserve"),
+    ("worst", "the peak, marked ◀"),
+)
+READING = (
+    "Bars are to scale over all GPUs. Pressure is load over free memory; its bar is a share of "
+    "the highest."
+)
+
+
+def fleet_figure(bars: Bars) -> Markup:
+    """Draw all GPUs, those of a node together."""
+    groups = (
+        _group(node, tuple(members), bars)
+        for node, members in groupby(_by_node(bars.drawn), key=lambda bar: bar.gpu.node)
+    )
+    reserved = any(bar.reserve_gb for bar in bars.drawn)
+    keys = legend((kind, text) for kind, text in KEYS if kind != "reserve" or reserved)
+    rest = [note(bars.rest)] if bars.rest else []
+    longest = max(len(bar.gpu.name) for bar in bars.drawn)
+    return tag(
+        "figure",
+        *groups,
+        tag("figcaption", keys, *rest, note(READING)),
+        class_="fleet",
+        style=f"--names:{min(longest, LONGEST_COLUMN + 1)}ch",
+    )
+
+
+def _by_node(bars: tuple[Bar, ...]) -> list[Bar]:
+    """Return the bars of each node in a row, nodes in the order in which they come."""
+    order = {node: place for place, node in enumerate(dict.fromkeys(b.gpu.node for b in bars))}
+    return sorted(bars, key=lambda bar: order[bar.gpu.node])
+
+
+def _group(node: str, members: Sequence[Bar], bars: Bars) -> Markup:
+    """Draw the GPUs of a node, and say how many it has in all."""
+    rows = tag("ul", *(_row(bar, bars.largest_gb) for bar in members), class_="gpus")
+    everywhere = (*bars.drawn, *bars.left_out)
+    if all(not bar.gpu.node for bar in everywhere):
+        return rows
+    here = [bar for bar in everywhere if bar.gpu.node == node]
+    kinds = Counter(bar.gpu.kind or gigabytes(bar.memory_gb) for bar in here)
+    told = ", ".join(f"{count} × {one_line(kind, LONGEST_NAME)}" for kind, count in kinds.items())
+    hidden = len(here) - len(members)
+    name = one_line(node, LONGEST_NAME) or "on no named node"
+    small = tag("small", f"{told}, {hidden} not shown" if hidden else told)
+    return tag("div", tag("h3", name, " ", small), rows, class_="node")
+
+
+def _row(bar: Bar, largest_gb: float) -> Markup:
+    name = one_line(bar.gpu.name)
+    return tag(
+        "li",
+        tag("span", cut_in_middle(name, LONGEST_COLUMN), class_="name", title=name),
+        tag("span", _bar(bar, largest_gb), class_="track"),
+        tag("span", shown_pressure(bar.pressure), " ◀" if bar.worst else "", class_="pressure"),
+        gauge(bar.of_peak, bar.worst),
+        class_="gpu worst" if bar.worst else "gpu",
+    )
+
+
+def _bar(bar: Bar, largest_gb: float) -> Markup:
+    told = f"{gigabytes(bar.used_gb)} of {gigabytes(bar.gpu.memory_gb)} held by models"
+    return tag(
+        "span",
+        *_segments(bar, largest_gb),
+        class_="bar",
+        style=f"width:{100 * bar.memory_gb / largest_gb:.2f}%",
+        role="img",
+        aria_label=told,
+    )
+
+
+def _segments(bar: Bar, largest_gb: float) -> Iterator[Markup]:
+    for part in bar.largest:
+        yield _segment(
+            bar,
+            part.size_gb,
+            _label(part) if part.size_gb >= LEGIBLE * largest_gb else [],
+            "part",
+            described(part),
+            colouring(part),
+        )
+    if others := bar.others:
+        size = sum(part.size_gb for part in others)
+        yield _segment(bar, size, [f"+{len(others)}"], "others", f"{len(others)} smaller models")
+    free = f"{gigabytes(bar.free_gb)} free"
+    label = [tag("span", free)] if bar.free_gb >= LEGIBLE_FREE * largest_gb else []
+    yield _segment(bar, bar.free_gb, label, "free", f"{free} for KV cache")
+    if bar.reserve_gb:
+        told = f"{gigabytes(bar.reserve_gb)} kept in reserve"
+        yield _segment(bar, bar.reserve_gb, [], "reserve", told)
+
+
+def _segment(
+    bar: Bar, size_gb: float, label: Sequence[str], kind: str, told: str, style: str = ""
+) -> Markup:
+    width = f"width:{100 * size_gb / max(bar.memory_gb, size_gb):.3f}%"
+    return tag("span", *label, class_=kind, title=told, style=f"{width};{style}".rstrip(";"))
+
+
+def _label(part: Part) -> list[Markup]:
+    """Name a model; which copy or shard it is stays visible where the name is cut."""
+    which = [tag("span", part.which, class_="which")] if part.which else []
+    return [tag("span", one_line(part.name, LONGEST_NAME)), *which]

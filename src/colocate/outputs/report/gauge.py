@@ -1,0 +1,29 @@
+"""Small pieces of the page: bars for figures, colours and names of models."""
+
+from colocate.outputs.fleet_bars import Part
+from colocate.outputs.markup import Markup, tag
+from colocate.outputs.palette import colour_of
+from colocate.outputs.visible import one_line
+
+
+def gauge(share: float, worst: bool = False) -> Markup:
+    """Draw a share as a bar."""
+    filled = tag("span", style=f"width:{100 * share:.2f}%")
+    return tag("span", filled, class_="gauge worst" if worst else "gauge", aria_hidden="true")
+
+
+def colouring(part: Part) -> str:
+    """Return the style that gives a model its colour; the sheet says how light it is."""
+    colour = colour_of(part.number)
+    return f"--hue:{colour.hue:.1f};--tier:{colour.tier}"
+
+
+def described(part: Part) -> str:
+    """Say what of which model it is, how large it is and how much load it has."""
+    which = f", {part.which}" if part.which else ""
+    return f"{one_line(part.name)}{which}: {gigabytes(part.size_gb)}, load {part.load:.4g}"
+
+
+def gigabytes(size: float) -> str:
+    """Return an amount of memory as it is written."""
+    return f"{size:.4g} GB" if size < 1000 else f"{size:,.0f} GB"

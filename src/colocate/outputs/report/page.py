@@ -1,0 +1,113 @@
+"""A plan as one page of HTML that needs nothing else: no network, no script, no font."""
+
+from collections.abc import Iterator
+
+from colocate.inputs.fleet import Fleet
+from colocate.outputs.fleet_bars import Bars, fleet_bars
+from colocate.outputs.markup import Markup, tag
+from colocate.outputs.page_frame import fact_list, legend, note, section, whole_page
+from colocate.outputs.plan_words import as_sentence, peak_line, proof_line, shown_pressure
+from colocate.outputs.report.bound import bound_sentence, made_of
+from colocate.outputs.report.comparison import Alternative, Comparison, gpus_used
+from colocate.outputs.report.fleet_figure import fleet_figure
+from colocate.outputs.report.gauge import gigabytes
+from colocate.outputs.report.history import KEYS, NARROW, WIDE, History, shown_seconds
+from colocate.outputs.report.tables import (
+    asleep_table,
+    beside,
+    comparison_table,
+    gpu_table,
+    several_table,
+)
+from colocate.outputs.visible import one_line
+from colocate.solver.plan import Plan
+
+LONGEST_TITLE = 120
+Facts = Iterator[tuple[str, str]]
+
+
+def report_page(plan: Plan, fleet: Fleet, comparison: Comparison | None, command: str) -> str:
+    """Return a plan as a page; the same plan gives the same page.
+
+    Parameters
+    ----------
+    plan, fleet
+        What is shown, and what it is for.
+    comparison
+        Other ways to place the models; None if there are none to show.
+    command
+        What made the plan, as a shell takes it.
+    """
+    headline = as_sentence(peak_line(plan) if plan.placement else f"no plan: {plan.status.lower()}")
+    parts = [
+        tag("p", "colocate plan", class_="kicker"),
+        tag("h1", one_line(headline, LONGEST_TITLE)),
+        tag(
+            "p", as_sentence(proof_line(plan) or plan.reason or "nothing is proven"), class_="lead"
+        ),
+    ]
+    if plan.placement:
+        bars = fleet_bars(plan, fleet)
+        parts += [
+            fact_list(_facts(plan, comparison), "summary"),
+            *_sections(plan, bars, comparison),
+        ]
+    made = tag("pre", tag("code", command), class_="wrapped", tabindex=0)
+    parts.append(section("How it was made", made, fact_list(_making(plan), "summary")))
+    return whole_page(one_line(headline, LONGEST_TITLE), __package__, *parts)
+
+
+def _sections(plan: Plan, bars: Bars, comparison: Comparison | None) -> Iterator[Markup]:
+    """Yield the page from top to bottom."""
+    yield section("The fleet", fleet_figure(bars))
+    if asleep := asleep_table(plan):
+        yield section("Asleep", asleep)
+    rest = [note(bars.rest)] if bars.rest else []
+    yield section("GPU by GPU", gpu_table(bars), *rest)
+    if several := several_table(plan):
+        yield section("Copies and shards", several)
+    if comparison:
+        yield section("Beside other ways", comparison_table(plan, comparison))
+    yield section("How good it can be", *_bound(plan))
+
+
+def _bound(plan: Plan) -> Iterator[Markup]:
+    yield tag("p", bound_sentence(plan))
+    if told := made_of(plan):
+        yield note(told)
+    if history := History.of(plan):
+        wide, narrow = history.draw("wide", WIDE), history.draw("narrow", NARROW)
+        yield tag("figure", wide, narrow, tag("figcaption", legend(KEYS)))
+
+
+def _facts(plan: Plan, comparison: Comparison | None) -> Facts:
+    """Yield what matters most."""
+    problem = plan.problem
+    awake = [model for model in problem.models if plan.placement.get(model.name)]
+    asleep = len(problem.models) - len(awake)
+    yield "models", f"{len(awake):,} on {gpus_used(plan):,} of {len(problem.gpus):,} GPUs"
+    if asleep:
+        yield "asleep", f"{asleep:,} of {len(problem.models):,} models"
+    used = sum(part.size_gb for parts in plan.models_by_gpu().values() for part in parts)
+    memory = sum(gpu.memory_gb for gpu in problem.gpus)
+    yield "memory", f"{gigabytes(used)} of models, {gigabytes(max(memory - used, 0.0))} KV cache"
+    if comparison:
+        yield "greedy", _other(plan, comparison.greedy)
+        yield "one model per GPU", _other(plan, comparison.dedicated)
+    if plan.reason and proof_line(plan):
+        yield "note", one_line(plan.reason)
+
+
+def _other(plan: Plan, way: Alternative) -> str:
+    if way.pressure is None:
+        return one_line(way.reason)
+    return f"{shown_pressure(way.pressure)}, {beside(plan, way)}"
+
+
+def _making(plan: Plan) -> Facts:
+    yield "status", plan.status.lower()
+    yield "by", one_line(plan.strategy)
+    yield "seed", f"{plan.seed}"
+    if plan.seconds:
+        yield "time", shown_seconds(plan.seconds)
+    yield "version", f"colocate {one_line(plan.version)}"

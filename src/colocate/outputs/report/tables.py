@@ -1,0 +1,188 @@
+"""The figures of a plan: GPU by GPU, models on several GPUs, models asleep, other ways."""
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+
+from colocate.outputs.fleet_bars import Bar, Bars, Part
+from colocate.outputs.html_table import html_table
+from colocate.outputs.markup import Markup, join, tag
+from colocate.outputs.plan_words import shown_pressure
+from colocate.outputs.report.comparison import Alternative, Comparison, gpus_used
+from colocate.outputs.report.gauge import colouring, gauge, gigabytes
+from colocate.outputs.visible import LONGEST_NAME, one_line
+from colocate.problem.model import Model
+from colocate.solver.plan import Plan
+
+MOST_ROWS = 64
+"""Of models in a table."""
+Rows = list[Sequence[str]]
+
+
+def gpu_table(bars: Bars) -> Markup:
+    """Draw what is on every GPU, and what it uses of all that is limited."""
+    used = (use.resource for bar in bars.drawn for use in bar.uses if use.amount > 0)
+    resources = list(dict.fromkeys(used))
+    kinds = any(bar.gpu.kind for bar in bars.drawn)
+    columns = [
+        ("GPU", "words gpu-name"),
+        *([("kind", "words")] if kinds else []),
+        ("memory", "figure"),
+        *((one_line(resource, LONGEST_NAME), "figure") for resource in resources),
+        ("pressure", "figure"),
+        ("models", "words models"),
+    ]
+    rows = [
+        [
+            one_line(bar.gpu.name, LONGEST_NAME),
+            *([one_line(bar.gpu.kind, LONGEST_NAME)] if kinds else []),
+            f"{bar.used_gb:.4g} / {bar.gpu.memory_gb:.4g} GB",
+            *_uses(bar, resources),
+            _pressure(bar),
+            _models(bar),
+        ]
+        for bar in bars.drawn
+    ]
+    return html_table("What is where, with size and load", columns, rows, stacked=True)
+
+
+def several_table(plan: Plan) -> Markup | None:
+    """Draw the models with copies or shards, None if there are none."""
+    placed = ((m, plan.placement.get(m.name, ())) for m in plan.problem.models)
+    several = [(model, places) for model, places in placed if len(places) > 1]
+    if not several:
+        return None
+    columns = [
+        ("model", "words models"),
+        ("copies", "figure"),
+        ("shards of each", "figure"),
+        ("load of each part", "figure"),
+        ("GPUs", "words models"),
+    ]
+    rows: Rows = [
+        [
+            one_line(model.name, LONGEST_NAME),
+            f"{len(places) // model.shards}",
+            f"{model.shards}",
+            f"{max(model.load) / len(places):.4g}",
+            _copies(model, places),
+        ]
+        for model, places in several[:MOST_ROWS]
+    ]
+    title = _counted("Models on several GPUs", len(several))
+    return html_table(title, columns, rows, stacked=True)
+
+
+def asleep_table(plan: Plan) -> Markup | None:
+    """Draw the models that are left asleep, None if all are awake."""
+    asleep = [
+        m for m in plan.problem.models if m.name in plan.placement and not plan.placement[m.name]
+    ]
+    if not asleep:
+        return None
+    costly = sorted(asleep, key=lambda model: -(model.sleep_cost or 0.0))
+    columns = [
+        ("model", "words models"),
+        ("size", "figure"),
+        ("load", "figure"),
+        ("demand lost", "figure"),
+    ]
+    rows: Rows = [
+        [
+            one_line(model.name, LONGEST_NAME),
+            gigabytes(model.size_gb),
+            f"{max(model.load):.4g}",
+            f"{model.sleep_cost or 0.0:.4g}",
+        ]
+        for model in costly[:MOST_ROWS]
+    ]
+    return html_table(_counted("Models asleep", len(asleep)), columns, rows, stacked=True)
+
+
+def comparison_table(plan: Plan, comparison: Comparison) -> Markup:
+    """Draw a plan beside two other ways to place the same models."""
+    ways = (
+        ("this plan", Alternative(gpus_used(plan), plan.pressure)),
+        ("greedy: each model in turn to the GPU with the lowest pressure", comparison.greedy),
+        ("one model per GPU", comparison.dedicated),
+    )
+    columns = [
+        ("way", "words models"),
+        ("GPUs", "figure"),
+        ("peak pressure", "figure"),
+        ("", "words measure"),
+        ("beside this plan", "words"),
+    ]
+    highest = max(
+        (way.pressure for _, way in ways if way.pressure is not None and isfinite(way.pressure)),
+        default=0.0,
+    )
+    rows: Rows = [
+        [
+            name,
+            "-" if way.gpus is None else f"{way.gpus:,}",
+            "-" if way.pressure is None else shown_pressure(way.pressure),
+            _measure(way.pressure, highest),
+            "" if number == 0 else beside(plan, way),
+        ]
+        for number, (name, way) in enumerate(ways)
+    ]
+    return html_table("The same models, placed otherwise", columns, rows, stacked=True)
+
+
+def beside(plan: Plan, way: Alternative) -> str:
+    """Say how another way compares with a plan."""
+    if way.pressure is None:
+        return one_line(way.reason)
+    note = f" ({one_line(way.reason)})" if way.reason else ""
+    if way.pressure == plan.pressure or abs(way.pressure - plan.pressure) <= 1e-9 * plan.pressure:
+        return f"the same{note}"
+    if plan.pressure == 0 or not isfinite(way.pressure) or not isfinite(plan.pressure):
+        return f"{'higher' if way.pressure > plan.pressure else 'lower'}{note}"
+    return f"{way.pressure / plan.pressure:.3g} times as high{note}"
+
+
+def _measure(pressure: float | None, highest: float) -> Markup:
+    if pressure is None or highest == 0:
+        return Markup()
+    return gauge(min(pressure / highest, 1.0))
+
+
+def _uses(bar: Bar, resources: Sequence[str]) -> Iterator[str]:
+    found = {use.resource: use for use in bar.uses}
+    for resource in resources:
+        use = found.get(resource)
+        yield f"{use.amount:.3g} / {use.limit:.3g}" if use else "-"
+
+
+def _pressure(bar: Bar) -> Markup:
+    shown = shown_pressure(bar.pressure)
+    return tag("strong", f"{shown} ◀", class_="worst") if bar.worst else join([shown])
+
+
+def _models(bar: Bar) -> Markup:
+    if not bar.parts:
+        return join(["-"])
+    items = [_model(part) for part in bar.largest]
+    if bar.others:
+        items.append(tag("li", f"and {len(bar.others)} smaller ones"))
+    return tag("ul", *items, class_="parts")
+
+
+def _model(part: Part) -> Markup:
+    which = f"{part.which}, " if part.which else ""
+    told = f"{which}{gigabytes(part.size_gb)}, load {part.load:.4g}"
+    swatch = tag("span", class_="swatch", style=colouring(part))
+    name = one_line(part.name, LONGEST_NAME)
+    return tag("li", swatch, tag("span", name, " ", tag("small", told), title=one_line(part.name)))
+
+
+def _copies(model: Model, places: Sequence[str]) -> str:
+    copies = [places[first : first + model.shards] for first in range(0, len(places), model.shards)]
+    sign = " + " if model.shards > 1 else ", "
+    if model.shards == 1:
+        return one_line(sign.join(places))
+    return "; ".join(one_line(sign.join(copy)) for copy in copies)
+
+
+def _counted(title: str, count: int) -> str:
+    return title if count <= MOST_ROWS else f"{title}: {MOST_ROWS} of {count:,}"
