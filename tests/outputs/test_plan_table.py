@@ -5,6 +5,7 @@ from rich.console import Console
 from colocate import Gpu, Model, Problem, place, solve
 from colocate.outputs.plan_table import improvement_line, plan_table
 from colocate.solver.progress import Improvement
+from tests.outputs.made_plans import small
 
 
 def drawn(problem, width=120):
@@ -66,6 +67,12 @@ def test_what_is_proven_stands_below_the_peak():
     assert lines[-3] == "peak pressure 0.0142857 on a"
     assert lines[-2] == "proven optimal, by one model that is alone on its GPU"
     assert lines[-1].startswith("(optimal, by solve, seed 0, ")
+
+
+def test_what_sleeps_stands_below_the_proof():
+    console = Console(file=StringIO(), width=100)
+    console.print(plan_table(small()[1], 100))
+    assert console.file.getvalue().splitlines()[-2] == "asleep: dozing; demand lost 4"
 
 
 def test_a_line_on_how_far_a_solve_is():

@@ -100,7 +100,8 @@ def test_what_is_asleep_split_or_limited_is_told():
     for words in ("Models asleep", "dozing", "Models on several GPUs", "a-0 + a-1", "3 / 4"):
         assert words in page.text
     assert "1 of 3 models" in page.text
-    assert "dozing" not in page.text.partition("Models asleep")[0]
+    assert "Asleep: dozing; demand lost 4" in page.text
+    assert "dozing" not in page.text.partition("Asleep: ")[0]
 
 
 def test_the_bottleneck_is_marked_once_in_figure_and_table():
@@ -151,7 +152,7 @@ def test_another_way_that_does_not_exist_says_why():
     )
     dedicated = compare(plan_of(tight, {"a": ("g",), "b": ("g",)})).dedicated
     assert dedicated.gpus == 2
-    assert dedicated.reason.startswith("does not fit: ")
+    assert dedicated.reason == "does not fit: memory or a limit does not allow it"
 
 
 def test_copies_and_sleepers_of_the_plan_hold_for_the_other_ways():
@@ -252,7 +253,7 @@ def test_no_placement_is_a_page_with_the_reason():
     assert compare(none) is None
     page = Page(report_page(none, fleet, None, COMMAND))
     assert "No plan: infeasible" in page.text
-    assert "Models: <too> large" in page.text
+    assert "models: <too> large" in page.text
     assert "The fleet" not in page.text
     asleep = replace(plan, placement=dict.fromkeys(plan.placement, ()))
     assert compare(asleep) is None

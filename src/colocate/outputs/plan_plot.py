@@ -13,7 +13,14 @@ from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.fleet_bars import Bar, Bars, cut_in_middle, fleet_bars
 from colocate.outputs.palette import colour_of, on_paper
-from colocate.outputs.plan_words import as_sentence, peak_line, proof_line, shown_pressure
+from colocate.outputs.plan_words import (
+    NOTHING_PROVEN,
+    as_sentence,
+    peak_line,
+    proof_line,
+    shown_pressure,
+    sleep_line,
+)
 from colocate.outputs.visible import LONGEST_NAME, one_line
 from colocate.solver.plan import Plan
 
@@ -114,8 +121,8 @@ class _Drawing:
     def _head(self, pen: "_Pen") -> None:
         room = WIDTH - LEFT - RIGHT
         pen.write(LEFT, 0.3, as_sentence(peak_line(self.plan)), room, LARGE, weight="bold")
-        told = proof_line(self.plan) or "nothing is proven"
-        pen.write(LEFT, 0.58, as_sentence(told), room, LETTERS, SOFT)
+        told = [as_sentence(proof_line(self.plan)) or NOTHING_PROVEN, sleep_line(self.plan)]
+        pen.write(LEFT, 0.58, "; ".join(filter(None, told)), room, LETTERS, SOFT)
 
     def _row(self, pen: "_Pen", columns: "_Columns", y: float, bar: Bar) -> None:
         pen.write(LEFT, y, bar.gpu.name, columns.names, LETTERS)

@@ -5,7 +5,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from colocate.outputs.plan_words import peak_line, proof_line, shown_gap, shown_pressure
+from colocate.outputs.plan_words import peak_line, proof_line, shown_gap, shown_pressure, sleep_line
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.solver.plan import Plan
@@ -96,6 +96,8 @@ def _summary(plan: Plan) -> Text:
     text = Text(f"{peak_line(plan)}\n", style="bold")
     if proof := proof_line(plan):
         text.append(f"{proof}\n", style="not bold")
+    if asleep := sleep_line(plan):
+        text.append(f"{asleep}\n", style="not bold")
     if plan.reason:
         text.append(f"note: {plan.reason}\n", style="not bold")
     time = f", {plan.seconds:.2g} s" if plan.seconds else ""

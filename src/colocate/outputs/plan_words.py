@@ -11,6 +11,9 @@ PROOFS = {
     Proof.WEIGHTS: "weights that are more than the GPUs can hold",
     Proof.SEARCH: "exhaustive search",
 }
+NOTHING_PROVEN = "Nothing is proven"
+MOST_NAMED = 8
+"""Models in a line."""
 
 
 def shown_pressure(pressure: float) -> str:
@@ -34,6 +37,16 @@ def proof_line(plan: Plan) -> str:
         return ""
     proven = "optimal" if plan.status is Status.OPTIMAL else f"to be {shown_gap(plan.gap)}"
     return f"proven {proven}, by {PROOFS[plan.certificate.proof]}"
+
+
+def sleep_line(plan: Plan) -> str:
+    """Say what is left asleep, and what that loses; nothing if all models are awake."""
+    if not plan.asleep:
+        return ""
+    more = len(plan.asleep) - MOST_NAMED
+    named = ", ".join(plan.asleep[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    least = ", proven to be the least" if plan.loses_least else ""
+    return f"asleep: {named}; demand lost {plan.lost:.6g}{least}"
 
 
 def as_sentence(line: str) -> str:

@@ -5,7 +5,7 @@ from math import fsum
 from colocate.outputs.plan_words import PROOFS, shown_pressure
 from colocate.outputs.visible import LONGEST_NAME, one_line
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.parts import parts_of
+from colocate.problem.parts import problem_of_bounds
 from colocate.solver.plan import Plan
 
 MOST_NAMED = 5
@@ -57,7 +57,8 @@ def _weights(plan: Plan, certificate: Certificate) -> str:
         "Every model has a weight, chosen so that below the bound no GPU can hold as much as it "
         "would have to: the models together weigh more than all GPUs can take."
     )
-    names = [model.name for model in parts_of(plan.problem).problem.models]
+    bounded = problem_of_bounds(plan.problem, plan.asleep)
+    names = [model.name for model in bounded.models] if bounded else []
     if len(names) != len(certificate.weights):
         return told
     heavy = sorted(zip(certificate.weights, names, strict=True), key=lambda pair: -pair[0])

@@ -48,8 +48,7 @@ def gpus_used(plan: Plan) -> int:
 
 def _settled(plan: Plan) -> Problem | None:
     """Return the problem with the plan's copies and sleepers, and any pressure allowed."""
-    asleep = {name for name, places in plan.placement.items() if not places}
-    awake = plan.problem.awake(asleep) if plan.placement else None
+    awake = plan.problem.awake(plan.asleep) if plan.placement else None
     if awake is None:
         return None
     copies = {m.name: len(plan.placement[m.name]) // m.shards for m in awake.models}
@@ -71,7 +70,7 @@ def _dedicated(problem: Problem, seed: int, time_limit: float) -> Alternative:
     alone = replace(problem, together=(), apart=(), most_models=1)
     answer = solve(alone, time_limit=time_limit, seed=seed)
     if answer.status is Status.INFEASIBLE:
-        return Alternative(needed, None, f"does not fit: {answer.reason}")
+        return Alternative(needed, None, "does not fit: memory or a limit does not allow it")
     return replace(_alternative(answer), gpus=needed)
 
 

@@ -1,12 +1,20 @@
 """A plan as one page of HTML that needs nothing else: no network, no script, no font."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.fleet_bars import Bars, fleet_bars
 from colocate.outputs.markup import Markup, tag
 from colocate.outputs.page_frame import fact_list, legend, note, section, whole_page
-from colocate.outputs.plan_words import as_sentence, peak_line, proof_line, shown_pressure
+from colocate.outputs.plan_words import (
+    NOTHING_PROVEN,
+    as_sentence,
+    peak_line,
+    proof_line,
+    shown_pressure,
+    sleep_line,
+)
 from colocate.outputs.report.bound import bound_sentence, made_of
 from colocate.outputs.report.comparison import Alternative, Comparison, gpus_used
 from colocate.outputs.report.fleet_figure import fleet_figure
@@ -42,9 +50,7 @@ def report_page(plan: Plan, fleet: Fleet, comparison: Comparison | None, command
     parts = [
         tag("p", "colocate plan", class_="kicker"),
         tag("h1", one_line(headline, LONGEST_TITLE)),
-        tag(
-            "p", as_sentence(proof_line(plan) or plan.reason or "nothing is proven"), class_="lead"
-        ),
+        tag("p", _lead(plan), class_="lead"),
     ]
     if plan.placement:
         bars = fleet_bars(plan, fleet)
@@ -57,11 +63,15 @@ def report_page(plan: Plan, fleet: Fleet, comparison: Comparison | None, command
     return whole_page(one_line(headline, LONGEST_TITLE), __package__, *parts)
 
 
+def _lead(plan: Plan) -> str:
+    return as_sentence(proof_line(plan)) or one_line(plan.reason) or NOTHING_PROVEN
+
+
 def _sections(plan: Plan, bars: Bars, comparison: Comparison | None) -> Iterator[Markup]:
     """Yield the page from top to bottom."""
     yield section("The fleet", fleet_figure(bars))
     if asleep := asleep_table(plan):
-        yield section("Asleep", asleep)
+        yield section("Asleep", tag("p", as_sentence(one_line(sleep_line(plan)))), asleep)
     rest = [note(bars.rest)] if bars.rest else []
     yield section("GPU by GPU", gpu_table(bars), *rest)
     if several := several_table(plan):
@@ -83,9 +93,11 @@ def _bound(plan: Plan) -> Iterator[Markup]:
 def _facts(plan: Plan, comparison: Comparison | None) -> Facts:
     """Yield what matters most."""
     problem = plan.problem
-    awake = [model for model in problem.models if plan.placement.get(model.name)]
-    asleep = len(problem.models) - len(awake)
-    yield "models", f"{len(awake):,} on {gpus_used(plan):,} of {len(problem.gpus):,} GPUs"
+    asleep = len(plan.asleep)
+    yield (
+        "models",
+        f"{len(problem.models) - asleep:,} on {gpus_used(plan):,} of {len(problem.gpus):,} GPUs",
+    )
     if asleep:
         yield "asleep", f"{asleep:,} of {len(problem.models):,} models"
     used = sum(part.size_gb for parts in plan.models_by_gpu().values() for part in parts)
@@ -101,7 +113,7 @@ def _facts(plan: Plan, comparison: Comparison | None) -> Facts:
 def _other(plan: Plan, way: Alternative) -> str:
     if way.pressure is None:
         return one_line(way.reason)
-    return f"{shown_pressure(way.pressure)}, {beside(plan, way)}"
+    return f"{shown_pressure(way.pressure)}, {beside(plan, replace(way, reason=''))}"
 
 
 def _making(plan: Plan) -> Facts:

@@ -74,9 +74,8 @@ def several_table(plan: Plan) -> Markup | None:
 
 def asleep_table(plan: Plan) -> Markup | None:
     """Draw the models that are left asleep, None if all are awake."""
-    asleep = [
-        m for m in plan.problem.models if m.name in plan.placement and not plan.placement[m.name]
-    ]
+    names = set(plan.asleep)
+    asleep = [model for model in plan.problem.models if model.name in names]
     if not asleep:
         return None
     costly = sorted(asleep, key=lambda model: -(model.sleep_cost or 0.0))
