@@ -8,6 +8,7 @@ import typer
 import colocate
 from colocate.cli.bench import bench
 from colocate.cli.check import check
+from colocate.cli.emit import emit
 from colocate.cli.exit_codes import BAD_INPUT, FAULT, INFEASIBLE, NOTHING_FOUND, USAGE
 from colocate.cli.lab import lab
 from colocate.cli.plan import plan
@@ -40,6 +41,7 @@ app = typer.Typer(
 )
 app.command()(plan)
 app.command()(check)
+app.command()(emit)
 app.command()(strategies)
 app.command()(bench)
 app.command()(size)

@@ -1,0 +1,106 @@
+"""Files for docker compose, one for each machine."""
+
+from dataclasses import replace
+from typing import Any
+
+from colocate.inputs.fleet import Fleet
+from colocate.outputs.emit.containers import (
+    CACHE_FOLDER,
+    MODEL_FOLDER,
+    READY_SECONDS,
+    folder_of,
+    health_probe,
+    image_of,
+    source_inside,
+)
+from colocate.outputs.emit.emission import Emission, asleep_lines, by_node
+from colocate.outputs.emit.engine_options import COMMANDS, command, environment
+from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
+from colocate.outputs.emit.settings import Settings
+from colocate.outputs.emit.yaml_file import dollars_doubled, yaml_text
+from colocate.solver.plan import Plan
+
+CACHE = "huggingface"
+INSIDE = 8000
+"""The port inside a container; those outside differ."""
+
+
+def emit_compose(plan: Plan, fleet: Fleet, settings: Settings) -> Emission:
+    """Return a file for each machine; compose knows only its own."""
+    fleetwide = launches_of(plan, fleet, settings, settings.base_port)
+
+    def text_of(node: str, launches: list[Launch]) -> str:
+        on = f" on {node}" if node else ""
+        comments = [
+            f"A colocate plan{on}: docker compose --file this file up --detach --wait",
+            "An engine is started when those before it on its GPUs are healthy.",
+            *asleep_lines(fleetwide),
+        ]
+        return yaml_text(comments, _project(fleetwide, launches))
+
+    return Emission(by_node(fleetwide, "compose", ".yaml", text_of))
+
+
+def _project(fleetwide: Fleetwide, launches: list[Launch]) -> dict[str, Any]:
+    settings = fleetwide.settings
+    return {
+        "name": "colocate",
+        "services": {launch.name: _service(launch, settings) for launch in launches},
+        "volumes": {CACHE: {}},
+    }
+
+
+def _service(launch: Launch, settings: Settings) -> dict[str, Any]:
+    entry = list(COMMANDS[settings.engine])
+    inner = replace(settings, host="0.0.0.0")
+    words = command(replace(launch, port=INSIDE), inner, source_inside(launch))
+    service: dict[str, Any] = {
+        "image": dollars_doubled([image_of(settings)])[0],
+        "entrypoint": entry,
+        "command": dollars_doubled(words[len(entry) :]),
+        "environment": {"HF_TOKEN": None, **environment(launch, settings)},
+        "ipc": "host",
+        "ports": [
+            {
+                "target": INSIDE,
+                "published": str(launch.port),
+                "host_ip": dollars_doubled([settings.host])[0],
+            }
+        ],
+        "volumes": [_volume("volume", CACHE, CACHE_FOLDER)],
+        "deploy": {"resources": {"reservations": {"devices": [_gpus(launch)]}}},
+        "healthcheck": _healthcheck(),
+        "restart": "on-failure:3",
+    }
+    if folder := folder_of(launch):
+        bound = _volume("bind", dollars_doubled([folder])[0], MODEL_FOLDER)
+        service["volumes"].append({**bound, "read_only": True})
+    if launch.after:
+        healthy = {"condition": "service_healthy"}
+        service["depends_on"] = dict.fromkeys(launch.after, healthy)
+    return service
+
+
+def _port(launch: Launch, settings: Settings) -> dict[str, Any]:
+    host = dollars_doubled([settings.host])[0]
+    return {"target": INSIDE, "published": str(launch.port), "host_ip": host}
+
+
+def _volume(kind: str, source: str, target: str) -> dict[str, Any]:
+    return {"type": kind, "source": source, "target": target}
+
+
+def _gpus(launch: Launch) -> dict[str, Any]:
+    numbers = [str(number) for number in launch.devices]
+    return {"driver": "nvidia", "device_ids": numbers, "capabilities": ["gpu"]}
+
+
+def _healthcheck() -> dict[str, Any]:
+    return {
+        "test": ["CMD", *health_probe(INSIDE)],
+        "interval": "10s",
+        "timeout": "10s",
+        "retries": 3,
+        "start_period": f"{READY_SECONDS}s",
+        "start_interval": "5s",
+    }

@@ -1,0 +1,68 @@
+"""What containers need besides a command: an image, and models that lie on the machine's disk."""
+
+import posixpath
+
+from colocate.errors import InputError
+from colocate.outputs.emit.launch import Launch
+from colocate.outputs.emit.settings import Engine, Settings
+
+IMAGES = {
+    (Engine.VLLM, False): "vllm/vllm-openai:latest",
+    (Engine.SGLANG, False): "lmsysorg/sglang:latest",
+    (Engine.VLLM, True): "ghcr.io/ovg-project/kvcached-vllm:latest",
+    (Engine.SGLANG, True): "ghcr.io/ovg-project/kvcached-sglang:latest",
+}
+"""By engine, and whether it is patched for kvcached."""
+MODEL_FOLDER = "/model"
+"""Where a model from the machine's disk is inside."""
+CACHE_FOLDER = "/root/.cache/huggingface"
+READY_SECONDS = 1800
+"""How long an engine may take until it answers."""
+
+
+def image_of(settings: Settings) -> str:
+    """Return the image that the user chose, or the usual one."""
+    return settings.image or IMAGES[settings.engine, settings.elastic]
+
+
+def folder_of(launch: Launch) -> str | None:
+    """Return the folder on the machine that a model is in, None if it comes from the hub."""
+    if launch.source.startswith(("./", "../", "~")):
+        raise InputError(
+            f"model {launch.model!r}: source={launch.source!r} is relative, must be an absolute "
+            "path for a container, or a name of the Hugging Face hub"
+        )
+    return posixpath.normpath(launch.source) if launch.source.startswith("/") else None
+
+
+def source_inside(launch: Launch) -> str:
+    """Return what an engine loads inside its container."""
+    return MODEL_FOLDER if folder_of(launch) else launch.source
+
+
+def health_probe(port: int) -> list[str]:
+    """Return a command that fails while an engine in the same container does not answer."""
+    return ["python3", "-c", _ASK, f"http://127.0.0.1:{port}/health"]
+
+
+def waiting(urls: list[str]) -> list[str]:
+    """Return a command that ends when all engines answer, and fails if one never does."""
+    return ["python3", "-c", _WAIT, str(READY_SECONDS), *urls]
+
+
+_ASK = "import sys, urllib.request as web; web.urlopen(sys.argv[1], timeout=5)"
+
+_WAIT = """\
+import sys, time, urllib.request as web
+deadline = time.monotonic() + float(sys.argv[1])
+for url in sys.argv[2:]:
+    while True:
+        try:
+            web.urlopen(url, timeout=5)
+            break
+        except OSError as error:
+            if time.monotonic() > deadline:
+                sys.exit(f"{url} does not answer: {error}")
+            time.sleep(2)
+    print(url, "answers", flush=True)
+"""

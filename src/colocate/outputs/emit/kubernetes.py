@@ -1,0 +1,194 @@
+"""Manifests for Kubernetes: a Deployment and a Service for each engine, in one file."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from colocate.errors import InputError
+from colocate.inputs.fleet import Fleet
+from colocate.outputs.emit.containers import (
+    MODEL_FOLDER,
+    READY_SECONDS,
+    folder_of,
+    image_of,
+    source_inside,
+    waiting,
+)
+from colocate.outputs.emit.emission import Emission, EmittedFile, asleep_lines
+from colocate.outputs.emit.engine_options import COMMANDS, command, environment
+from colocate.outputs.emit.kubernetes_claims import REQUEST, claim, indistinct
+from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
+from colocate.outputs.emit.names import safe_names
+from colocate.outputs.emit.settings import Settings, Share
+from colocate.outputs.emit.yaml_file import dollars_doubled, yaml_text
+from colocate.solver.plan import Plan
+
+NAME, PART_OF = "app.kubernetes.io/name", "app.kubernetes.io/part-of"
+LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+PORT_NAME = "http"
+
+
+def emit_kubernetes(plan: Plan, fleet: Fleet, settings: Settings) -> Emission:
+    """Return one file with all manifests."""
+    fleetwide = launches_of(plan, fleet, settings, settings.base_port)
+    launches = [replace(launch, port=settings.base_port) for launch in fleetwide.launches]
+    for node in fleetwide.nodes:
+        _check_node(node)
+    used = {gpu for launch in launches for gpu in launch.gpus}
+    names = safe_names(gpu for gpu in fleet.devices if gpu in used)
+    claims = {gpu: f"gpu-{name}" for gpu, name in names.items()}
+    models = safe_names(fleet.models)
+    documents = []
+    if settings.share is Share.DRA:
+        documents += [claim(name, gpu, fleet) for gpu, name in claims.items()]
+    for launch in launches:
+        labels = {NAME: launch.name, PART_OF: models[launch.model]}
+        documents.append(_deployment(launch, settings, labels, claims))
+        documents.append(_service(launch, labels))
+    notes = _notes(fleetwide)
+    text = yaml_text([*_comments(fleetwide), *notes], *documents)
+    return Emission((EmittedFile("kubernetes.yaml", text),), tuple(notes))
+
+
+def _comments(fleetwide: Fleetwide) -> list[str]:
+    needs = {
+        Share.DRA: "It needs Kubernetes 1.34 and the DRA driver of NVIDIA with GPUs enabled: one "
+        "ResourceClaim is one planned GPU, shared by its pods.",
+        Share.ENV: "It needs the NVIDIA container toolkit as RuntimeClass nvidia, with "
+        "NVIDIA_VISIBLE_DEVICES allowed for unprivileged containers. The scheduler does not know "
+        "that these GPUs are used: keep all other GPU pods off these nodes.",
+    }
+    return [
+        "A colocate plan: kubectl apply --filename this file",
+        needs[fleetwide.settings.share],
+        "A token for the Hugging Face hub is taken from the secret huggingface, key token, if "
+        "there is one.",
+        *asleep_lines(fleetwide),
+    ]
+
+
+def _notes(fleetwide: Fleetwide) -> list[str]:
+    notes = []
+    if fleetwide.settings.share is Share.DRA:
+        notes += [
+            f"the GPUs of {node or 'the machine'} differ in kind but not in memory: claims cannot "
+            "tell them apart"
+            for node in indistinct(fleetwide.fleet)
+        ]
+    elif "" in fleetwide.nodes:
+        notes.append("the fleet names no nodes, so pods may land on any: give its GPUs a node")
+    return notes
+
+
+def _deployment(
+    launch: Launch, settings: Settings, labels: Mapping[str, str], claims: Mapping[str, str]
+) -> dict[str, Any]:
+    pod: dict[str, Any] = {
+        "containers": [_container(launch, settings)],
+        "volumes": [
+            {"name": "shm", "emptyDir": {"medium": "Memory"}},
+            *_model_volume(launch),
+        ],
+        "enableServiceLinks": False,  # or a service called vllm sets VLLM_PORT to no port
+    }
+    if launch.node:
+        pod["nodeSelector"] = {"kubernetes.io/hostname": launch.node}
+    pod["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    if launch.after:
+        pod["initContainers"] = [_waiting(launch, settings)]
+    if settings.share is Share.DRA:
+        names = [(f"gpu-{place}", claims[gpu]) for place, gpu in enumerate(launch.gpus)]
+        pod["resourceClaims"] = [
+            {"name": name, "resourceClaimName": claimed} for name, claimed in names
+        ]
+        wanted = [{"name": name, "request": REQUEST} for name, _ in names]
+        pod["containers"][0]["resources"] = {"claims": wanted}
+    else:
+        pod["runtimeClassName"] = "nvidia"
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": launch.name,
+            "labels": dict(labels),
+            "annotations": {
+                "colocate/model": launch.model,
+                "colocate/gpus": ", ".join(launch.gpus),
+            },
+        },
+        "spec": {
+            "replicas": 1,
+            "strategy": {"type": "Recreate"},
+            "progressDeadlineSeconds": 2 * READY_SECONDS,
+            "selector": {"matchLabels": {NAME: launch.name}},
+            "template": {"metadata": {"labels": dict(labels)}, "spec": pod},
+        },
+    }
+
+
+def _container(launch: Launch, settings: Settings) -> dict[str, Any]:
+    entry = list(COMMANDS[settings.engine])
+    words = command(launch, replace(settings, host="0.0.0.0"), source_inside(launch))
+    health = {"path": "/health", "port": PORT_NAME}
+    mounts: list[dict[str, Any]] = [{"name": "shm", "mountPath": "/dev/shm"}]
+    if folder_of(launch):
+        mounts.append({"name": "model", "mountPath": MODEL_FOLDER, "readOnly": True})
+    return {
+        "name": "engine",
+        "image": image_of(settings),
+        "command": entry,
+        "args": dollars_doubled(words[len(entry) :]),
+        "env": _variables(launch, settings),
+        "ports": [{"name": PORT_NAME, "containerPort": launch.port}],
+        "startupProbe": {
+            "httpGet": health,
+            "periodSeconds": 10,
+            "failureThreshold": READY_SECONDS // 10,
+        },
+        "readinessProbe": {"httpGet": health, "periodSeconds": 10},
+        "livenessProbe": {"httpGet": health, "periodSeconds": 30, "failureThreshold": 10},
+        "volumeMounts": mounts,
+    }
+
+
+def _variables(launch: Launch, settings: Settings) -> list[dict[str, Any]]:
+    secret = {"name": "huggingface", "key": "token", "optional": True}
+    values = environment(launch, settings)
+    if settings.share is Share.ENV:
+        values["NVIDIA_VISIBLE_DEVICES"] = ",".join(map(str, launch.devices))
+    return [
+        {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret}},
+        *({"name": name, "value": value} for name, value in values.items()),
+    ]
+
+
+def _waiting(launch: Launch, settings: Settings) -> dict[str, Any]:
+    """Return a container that ends when the engines before this one on its GPUs answer."""
+    urls = [f"http://{name}:{launch.port}/health" for name in launch.after]
+    return {"name": "wait", "image": image_of(settings), "command": waiting(urls)}
+
+
+def _model_volume(launch: Launch) -> list[dict[str, Any]]:
+    folder = folder_of(launch)
+    return [{"name": "model", "hostPath": {"path": folder}}] if folder else []
+
+
+def _service(launch: Launch, labels: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": launch.name, "labels": dict(labels)},
+        "spec": {
+            "selector": {NAME: launch.name},
+            "ports": [{"name": PORT_NAME, "port": launch.port, "targetPort": PORT_NAME}],
+        },
+    }
+
+
+def _check_node(node: str) -> None:
+    if node and not LABEL_VALUE.fullmatch(node):
+        raise InputError(
+            f"node {node!r} cannot be the name of a machine in Kubernetes, must have at most 63 "
+            "letters, digits, hyphens and dots"
+        )

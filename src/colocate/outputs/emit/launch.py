@@ -1,0 +1,153 @@
+"""What is started: one engine for each copy of each model that is awake."""
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from colocate.errors import InputError
+from colocate.inputs.fleet import Fleet
+from colocate.inputs.spec import ModelSpec
+from colocate.outputs.emit.names import copy_names, safe_names
+from colocate.outputs.emit.settings import LAST_PORT, Settings
+from colocate.outputs.emit.shares import MemoryShare, shares_of
+from colocate.solver.plan import Plan
+
+DECIDED = {
+    "--port": "--base-port",
+    "--host": "--host",
+    "--model": "source in the fleet file",
+    "--model-path": "source in the fleet file",
+    "--served-model-name": "name in the fleet file",
+    "--tensor-parallel-size": "shards in the fleet file",
+    "-tp": "shards in the fleet file",
+    "--tp": "shards in the fleet file",
+    "--tp-size": "shards in the fleet file",
+    "--base-gpu-id": "the plan",
+    "--gpu-memory-utilization": "--memory",
+    "--kv-cache-memory-bytes": "--memory",
+    "--mem-fraction-static": "--memory",
+}
+"""Arguments that the files have of their own, and what decides on them."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One engine to start."""
+
+    name: str
+    """Safe everywhere, and no other's."""
+    model: str
+    """What clients ask for: any text."""
+    source: str
+    """What the engine loads: any text, but no option."""
+    spec: ModelSpec
+    node: str
+    """The machine, empty where there is only one."""
+    gpus: tuple[str, ...]
+    devices: tuple[int, ...]
+    """The numbers of its GPUs on the machine, in the order of its shards."""
+    port: int
+    after: tuple[str, ...]
+    """Names of the engines on its GPUs that must answer before it is started."""
+    wave: int
+    """No two engines of one wave share a GPU, and all they come after are in earlier ones."""
+    share: MemoryShare
+    kvcached_utilization: float
+    """The share of a GPU that kvcached may fill."""
+
+
+@dataclass(frozen=True)
+class Fleetwide:
+    """All engines of a plan, and what does not run."""
+
+    launches: tuple[Launch, ...]
+    asleep: tuple[ModelSpec, ...]
+    settings: Settings
+    fleet: Fleet
+
+    @property
+    def nodes(self) -> dict[str, list[Launch]]:
+        """The engines of each machine, in the order of the fleet."""
+        found: dict[str, list[Launch]] = {}
+        for gpu in self.fleet.problem.gpus:
+            found.setdefault(gpu.node, [])
+        for launch in self.launches:
+            found[launch.node].append(launch)
+        return {node: launches for node, launches in found.items() if launches}
+
+
+def launches_of(plan: Plan, fleet: Fleet, settings: Settings, first_port: int) -> Fleetwide:
+    """Return what a plan starts; ports count from the first one on."""
+    specs = {name: _checked(spec) for name, spec in fleet.models.items()}
+    copies = _copies(plan)
+    order = [(model, gpus) for model, _, gpus in copies]
+    shares = shares_of(plan, fleet, order)
+    count = {name: len(plan.placement[name]) // spec.shards for name, spec in specs.items()}
+    names = copy_names(safe_names(specs), count)
+    usable = {gpu.name: gpu.memory_gb for gpu in plan.problem.gpus}
+    last: dict[str, Launch] = {}
+    launches = []
+    for number, ((model, copy, gpus), share) in enumerate(zip(copies, shares, strict=True)):
+        before = {last[gpu].name: last[gpu].wave for gpu in gpus if gpu in last}
+        devices = [fleet.devices[gpu] for gpu in gpus]
+        filled = min(usable[gpu] / fleet.devices[gpu].memory_gb for gpu in gpus)
+        launch = Launch(
+            names[model, copy],
+            model,
+            specs[model].source or model,
+            specs[model],
+            devices[0].node,
+            gpus,
+            tuple(device.number for device in devices),
+            _port(first_port + number),
+            tuple(before),
+            1 + max(before.values(), default=-1),
+            share,
+            min(0.95, int(filled * 100) / 100),
+        )
+        last |= dict.fromkeys(gpus, launch)
+        launches.append(launch)
+    asleep = tuple(spec for name, spec in specs.items() if not plan.placement[name])
+    return Fleetwide(tuple(launches), asleep, settings, fleet)
+
+
+def _copies(plan: Plan) -> list[tuple[str, int, tuple[str, ...]]]:
+    """Return model, number of the copy and GPUs of each copy, in the order of the problem."""
+    found = []
+    for model in plan.problem.models:
+        gpus = plan.placement[model.name]
+        for copy, first in enumerate(range(0, len(gpus), model.shards)):
+            found.append((model.name, copy, gpus[first : first + model.shards]))
+    return found
+
+
+def _port(port: int) -> int:
+    if port > LAST_PORT:
+        raise InputError(f"port {port} does not exist, give a lower --base-port")
+    return port
+
+
+def _checked(spec: ModelSpec) -> ModelSpec:
+    """Return a model whose texts can be arguments, or say which of them cannot."""
+    owner = f"model {spec.name!r}"
+    _refuse_control(owner, "source", [spec.source or ""])
+    _refuse_control(owner, "args", spec.args)
+    source = spec.source or spec.name
+    if source.startswith("-"):
+        raise InputError(
+            f"{owner}: source={source!r} begins with a dash and would be taken for an option, must "
+            "be what engines load (a path can begin with ./)"
+        )
+    for argument in spec.args:
+        flag = argument.split("=", 1)[0].split(" ", 1)[0].replace("_", "-")
+        if flag in DECIDED:
+            raise InputError(
+                f"{owner}: args has {flag}, which is decided by {DECIDED[flag]}, leave it out"
+            )
+    return spec
+
+
+def _refuse_control(owner: str, field: str, texts: Iterable[str]) -> None:
+    for text in texts:
+        if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in text):
+            raise InputError(f"{owner}: {field} has {text!r}, must be without control characters")

@@ -1,0 +1,61 @@
+"""Names that every target takes: labels as RFC 1035 has them, made of any text and unique."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from hashlib import sha256
+
+LONGEST = 40
+"""Of a name; labels may have 63 letters, the rest is for numbers and digests."""
+DIGEST = 8
+TAKEN = frozenset({"kubernetes", "frontend"})
+"""By a service that every cluster has, and by the router of kvcached."""
+
+
+def safe_names(texts: Iterable[str]) -> dict[str, str]:
+    """Return a name for each text.
+
+    It has only lower case letters, digits and hyphens, begins with a letter and is that of no
+    other text. A text that is such a name already keeps it; one of which something was cut or
+    lost, or that would come to the name of another, gets a digest of itself at its end.
+    """
+    bare = {text: _bare(text) for text in texts}
+    count = Counter(bare.values())
+    names = {text: name for text, name in bare.items() if text == name not in TAKEN}
+    taken = {*names, *TAKEN}
+    for text, name in bare.items():
+        if text not in names:
+            told = count[name] == 1 and text.isascii() and len(text) <= LONGEST
+            told = told and name not in taken
+            names[text] = name if told else _marked(text, name, taken)
+            taken.add(names[text])
+    return {text: names[text] for text in bare}
+
+
+def copy_names(names: Mapping[str, str], copies: Mapping[str, int]) -> dict[tuple[str, int], str]:
+    """Return a name for each copy of each model: `name`, `name-2` and so on, and all different."""
+    taken = {*names.values(), *TAKEN}
+    found = {(model, 0): names[model] for model in copies}
+    for model, count in copies.items():
+        for copy in range(1, count):
+            name = f"{names[model]}-{copy + 1}"
+            while name in taken:
+                name = f"{names[model]}-copy-{name.removeprefix(names[model]).lstrip('-')}"
+            taken.add(name)
+            found[model, copy] = name
+    return found
+
+
+def _bare(text: str) -> str:
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    name = re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")
+    if not name or not name[0].isalpha():
+        name = f"m-{name}".rstrip("-")
+    return name[:LONGEST].rstrip("-")
+
+
+def _marked(text: str, name: str, taken: Container[str]) -> str:
+    digest = sha256(text.encode()).hexdigest()
+    lengths = range(DIGEST, len(digest))
+    return next(m for n in lengths if (m := f"{name}-{digest[:n]}") not in taken)

@@ -1,0 +1,156 @@
+"""A config for Ray Serve LLM: one application with all models.
+
+Ray has no way to say on which GPU of a node a replica is, or with whom. It is told how much of a
+GPU each model takes, and by resources of their own on which node its copies are.
+"""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from colocate.errors import InputError
+from colocate.inputs.fleet import Fleet
+from colocate.outputs.emit.emission import Emission, EmittedFile, asleep_lines
+from colocate.outputs.emit.engine_options import engine_options, environment
+from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
+from colocate.outputs.emit.names import safe_names
+from colocate.outputs.emit.settings import Engine, Settings
+from colocate.outputs.emit.shares import MemoryShare
+from colocate.outputs.emit.yaml_file import yaml_text
+from colocate.solver.plan import Plan
+
+HALF = 0.5
+NOTES = (
+    "Ray cannot be told which GPU of a node a model is on: fractions keep each GPU within its "
+    "memory, but models may share other GPUs than in the plan.",
+    "Ray starts engines that share a GPU at the same time; they take a fixed amount of memory, so "
+    "that none looks at what is free, but start again if one ran out of memory.",
+)
+
+
+def emit_ray(plan: Plan, fleet: Fleet, settings: Settings) -> Emission:
+    """Return the config; the router of Ray has the base port."""
+    settings = replace(settings, engine=Engine.VLLM)
+    fleetwide = launches_of(plan, fleet, settings, settings.base_port)
+    resources = {name: f"colocate-{safe}" for name, safe in safe_names(fleet.models).items()}
+    copies: dict[str, list[Launch]] = {}
+    for launch in fleetwide.launches:
+        copies.setdefault(launch.model, []).append(launch)
+    application = {
+        "name": "colocate",
+        "route_prefix": "/",
+        "import_path": "ray.serve.llm:build_openai_app",
+        "args": {
+            "llm_configs": [
+                _model(launches, settings, resources[name]) for name, launches in copies.items()
+            ]
+        },
+    }
+    document = {
+        "http_options": {"host": settings.host, "port": settings.base_port},
+        "applications": [application],
+    }
+    notes = (*NOTES, *_mixed(fleetwide), *_doubled(fleetwide))
+    text = yaml_text([*_comments(fleetwide, resources), *notes], document)
+    return Emission((EmittedFile("ray.yaml", text),), notes)
+
+
+def _comments(fleetwide: Fleetwide, resources: dict[str, str]) -> list[str]:
+    starts = []
+    for node, launches in fleetwide.nodes.items():
+        if node:
+            counts = Counter(resources[launch.model] for launch in launches)
+            starts.append(f"on {node}: ray start ... --resources='{json.dumps(counts)}'")
+    return [
+        "A colocate plan for Ray Serve LLM: serve deploy this file, in a cluster whose nodes were "
+        "started so:",
+        *(starts or ["ray start --head"]),
+        *asleep_lines(fleetwide),
+    ]
+
+
+def _mixed(fleetwide: Fleetwide) -> tuple[str, ...]:
+    memories: dict[str, set[float]] = {}
+    for device in fleetwide.fleet.devices.values():
+        memories.setdefault(device.node, set()).add(device.memory_gb)
+    return tuple(
+        f"the GPUs of {node or 'the machine'} differ in memory, and Ray does not tell them apart"
+        for node, found in memories.items()
+        if len(found) > 1
+    )
+
+
+def _doubled(fleetwide: Fleetwide) -> tuple[str, ...]:
+    return tuple(
+        f"Ray may put two shards of {launch.model} on one GPU, since each takes no more than half "
+        "of it: vLLM then refuses to start"
+        for launch in fleetwide.launches
+        if len(launch.gpus) > 1 and launch.share.gpu_fraction <= HALF
+    )
+
+
+def _model(copies: list[Launch], settings: Settings, resource: str) -> dict[str, Any]:
+    """Return one model; its copies are alike to Ray, so they are as the smallest of them."""
+    launch = replace(copies[0], share=_smallest([copy.share for copy in copies]))
+    options = {
+        name.replace("-", "_"): value for name, value in engine_options(launch, settings).items()
+    }
+    fraction = launch.share.gpu_fraction
+    bundle: dict[str, float] = {"CPU": 1, "GPU": fraction if fraction < 1 else 1}
+    pinned = {**bundle, resource: 1} if launch.node else bundle
+    variables = environment(launch, settings)
+    # All copies share what they are told, and so they would share a name.
+    variables.pop("KVCACHED_IPC_NAME", None)
+    if fraction < 1:
+        variables["VLLM_RAY_PER_WORKER_GPUS"] = f"{fraction:g}"
+    found: dict[str, Any] = {
+        "model_loading_config": {"model_id": launch.model, "model_source": launch.source},
+        "engine_kwargs": {**_keywords(launch), **options},
+        "placement_group_config": {
+            "bundles": [pinned, *([bundle] * (len(launch.gpus) - 1))],
+            "strategy": "STRICT_PACK",
+        },
+        "deployment_config": {"num_replicas": len(copies)},
+    }
+    return {**found, "runtime_env": {"env_vars": variables}} if variables else found
+
+
+def _smallest(shares: list[MemoryShare]) -> MemoryShare:
+    return MemoryShare(
+        *(
+            min(getattr(share, field) for share in shares)
+            for field in MemoryShare.__dataclass_fields__
+        )
+    )
+
+
+def _keywords(launch: Launch) -> dict[str, Any]:
+    """Return the user's arguments as Python knows them: --max-num-seqs 64 is max_num_seqs=64."""
+    found: dict[str, Any] = {}
+    name = ""
+    for argument in launch.spec.args:
+        if argument.startswith("--"):
+            flag, equals, value = argument.removeprefix("--").partition("=")
+            name = flag.replace("-", "_")
+            found[name] = _value(value) if equals else True
+            if equals or not name.startswith("no_"):
+                continue
+            del found[name]
+            found[name.removeprefix("no_")] = False
+            name = ""
+        elif name and found[name] is True:
+            found[name] = _value(argument)
+        else:
+            raise InputError(
+                f"model {launch.model!r}: args has {argument!r}, which Ray cannot take, must be "
+                "--option value or --option=value"
+            )
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,145 @@
+"""A shell script that starts the engines of one machine, in waves, and stays with them.
+
+Engines that share a GPU are never started at the same time: each looks at the memory that is free
+when it starts, and would take its neighbour's for its own.
+"""
+
+import shlex
+from itertools import groupby
+
+from colocate.outputs.emit.emission import Emission, asleep_lines, by_node, comment_lines
+from colocate.outputs.emit.engine_options import COMMANDS, command, device_environment, environment
+from colocate.outputs.emit.launch import Fleetwide, Launch
+from colocate.outputs.emit.settings import Memory
+
+EVERYWHERE = ("0.0.0.0", "::")
+
+DIRECTIVE = "# shellcheck disable=SC1003,SC2016 # names may look like escapes and variables\n"
+FUNCTIONS = r"""set -euo pipefail
+
+# Seconds that an engine may take until it answers, and where its output goes.
+READY_SECONDS="${READY_SECONDS:-1800}"
+LOGS="${LOGS:-logs}"
+
+mkdir -p -- "$LOGS"
+names=()
+pids=()
+
+stop_all() {
+  trap - EXIT
+  if ((${#pids[@]})); then
+    kill "${pids[@]}" 2>/dev/null || true
+    wait "${pids[@]}" 2>/dev/null || true
+  fi
+}
+trap stop_all EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+say() {
+  printf '%s\n' "$*" >&2
+}
+
+start() { # name, then the command
+  local name="$1"
+  shift
+  say "starting $name, its output is in $LOGS/$name.log"
+  "$@" >"$LOGS/$name.log" 2>&1 &
+  pids+=("$!")
+  names+=("$name")
+}
+
+give_up() { # name, what happened
+  say "$1 $2; the end of $LOGS/$1.log:"
+  tail -n 20 -- "$LOGS/$1.log" >&2 || true
+  exit 1
+}
+
+wait_until_ready() { # number of the engine, port
+  local name="${names[$1]}" pid="${pids[$1]}" deadline=$((SECONDS + READY_SECONDS))
+  until curl --silent --fail --max-time 5 --output /dev/null "http://$ADDRESS:$2/health"; do
+    kill -0 "$pid" 2>/dev/null || give_up "$name" "ended before it answered"
+    ((SECONDS < deadline)) || give_up "$name" "did not answer within $READY_SECONDS seconds"
+    sleep 1
+  done
+  say "$name answers on port $2"
+}
+
+watch_all() { # says when an engine ends, and fails once all have
+  local number
+  while ((${#pids[@]})); do
+    wait -n "${pids[@]}" || true
+    for number in "${!pids[@]}"; do
+      if ! kill -0 "${pids[number]}" 2>/dev/null; then
+        say "${names[number]} has ended, see $LOGS/${names[number]}.log"
+        unset "pids[number]"
+      fi
+    done
+  done
+  return 1
+}
+
+command -v curl >/dev/null || {
+  say "curl is not installed; it is needed to see whether an engine answers"
+  exit 1
+}
+"""
+
+
+def shell_scripts(fleetwide: Fleetwide) -> Emission:
+    """Return one script for each machine."""
+
+    def text_of(node: str, launches: list[Launch]) -> str:
+        return _script(fleetwide, node, launches)
+
+    return Emission(by_node(fleetwide, fleetwide.settings.engine, ".sh", text_of, executable=True))
+
+
+def _script(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> str:
+    settings = fleetwide.settings
+    where = f"on {node}" if node else "on the machine of the plan"
+    shared = "each has its part" if settings.memory is Memory.STATIC else "kvcached moves it"
+    head = comment_lines(
+        [
+            f"Starts the engines of a colocate plan {where} ({settings.engine}; memory: {shared}).",
+            "Stays with them; an interrupt stops them all.",
+            *asleep_lines(fleetwide),
+        ]
+    )
+    address = "127.0.0.1" if settings.host in EVERYWHERE else settings.host
+    address = f"[{address}]" if ":" in address else address
+    numbers = {launch.name: number for number, launch in enumerate(_in_waves(launches))}
+    waves = [
+        _wave(fleetwide, list(wave), numbers)
+        for _, wave in groupby(_in_waves(launches), lambda launch: launch.wave)
+    ]
+    end = f'say "all {len(launches)} answer"\nwatch_all\n'
+    parts = [
+        f"#!/usr/bin/env bash\n{DIRECTIVE}{head}{FUNCTIONS}",
+        f"ADDRESS={shlex.quote(address)}\n",
+        *waves,
+        end,
+    ]
+    return "\n".join(parts)
+
+
+def _in_waves(launches: list[Launch]) -> list[Launch]:
+    return sorted(launches, key=lambda launch: launch.wave)
+
+
+def _wave(fleetwide: Fleetwide, wave: list[Launch], numbers: dict[str, int]) -> str:
+    starts = "\n".join(_start(fleetwide, launch) for launch in wave)
+    waits = "".join(f"wait_until_ready {numbers[la.name]} {la.port}\n" for la in wave)
+    return f"{starts}\n{waits}"
+
+
+def _start(fleetwide: Fleetwide, launch: Launch) -> str:
+    settings = fleetwide.settings
+    variables = {**device_environment(launch), **environment(launch, settings)}
+    settings_of = [f"{name}={value}" for name, value in variables.items()]
+    words = [shlex.quote(word) for word in command(launch, settings)]
+    program = len(COMMANDS[settings.engine]) + 1
+    first = shlex.join(["start", launch.name, "env", *settings_of])
+    gpus = ", ".join(launch.gpus)
+    said = comment_lines([f"{launch.model} on {gpus}, wave {launch.wave + 1}"])
+    return said + " \\\n  ".join([first, " ".join(words[:program]), *words[program:]]) + "\n"

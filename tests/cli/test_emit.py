@@ -1,0 +1,84 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from colocate.cli.main import app
+from colocate.errors import InputError, UnknownNameError
+from colocate.outputs.plan_json import plan_json
+from tests.outputs.emit.plans import DATA, realistic_plan
+
+
+@pytest.fixture
+def plan(tmp_path):
+    path = tmp_path / "plan.json"
+    path.write_text(plan_json(*realistic_plan()), encoding="utf-8")
+    return path
+
+
+def run(*words):
+    result = CliRunner().invoke(app, ["emit", *map(str, words)])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_files_are_written_whole_and_said(plan, tmp_path):
+    out = tmp_path / "new" / "folder"
+    result = run(plan, "--to", "vllm", "--out", out)
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert sorted(path.name for path in out.iterdir()) == ["vllm-alpha.sh", "vllm-beta.sh"]
+    assert f"wrote {out / 'vllm-alpha.sh'}" in result.stderr.replace("\n", "")
+    for path in out.iterdir():
+        assert path.read_text("utf-8") == (DATA / "vllm" / path.name).read_text("utf-8")
+        assert path.stat().st_mode & 0o111
+
+
+def test_one_file_goes_to_stdout(plan):
+    result = run(plan, "--to", "kubernetes")
+    expected = (DATA / "kubernetes-dra" / "kubernetes.yaml").read_text("utf-8")
+    assert result.stdout == expected
+
+
+def test_the_file_of_one_machine_goes_to_stdout(plan):
+    result = run(plan, "--to", "vllm", "--node", "beta")
+    assert result.stdout == (DATA / "vllm" / "vllm-beta.sh").read_text("utf-8")
+
+
+def test_several_files_need_a_folder(plan):
+    result = run(plan, "--to", "compose")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "compose-alpha.yaml, compose-beta.yaml" in result.stderr
+
+
+def test_what_a_target_cannot_do_is_said_aside(plan):
+    result = run(plan, "--to", "ray")
+    assert "note: Ray cannot be told which GPU" in result.stderr
+    assert result.stdout == (DATA / "ray" / "ray.yaml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("target", "hint"), [("vllm", "one of: alpha, beta"), ("ray", "leave")])
+def test_an_unknown_machine_is_an_error(plan, target, hint):
+    with pytest.raises(UnknownNameError, match=hint):
+        run(plan, "--to", target, "--node", "gamma")
+
+
+def test_a_plan_that_breaks_a_rule_is_not_started(plan):
+    data = json.loads(plan.read_text("utf-8"))
+    data["placement"]["embedder"] = ["b-7"]
+    plan.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(InputError, match="'b-7', which does not exist"):
+        run(plan, "--to", "vllm")
+
+
+def test_options_reach_the_files(plan):
+    words = ["--memory", "kvcached", "--engine", "sglang", "--share", "env", "--base-port", "9000"]
+    text = run(plan, "--to", "kubernetes", *words, "--image", "own:1").stdout
+    assert "image: own:1" in text
+    assert "containerPort: 9000" in text
+    assert "sglang.launch_server" in text
+    assert "ENABLE_KVCACHED" in text
+    assert "NVIDIA_VISIBLE_DEVICES" in text
+    assert "ResourceClaim" not in text

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# shellcheck disable=SC1003,SC2016 # names may look like escapes and variables
+# Starts the engines of a colocate plan on alpha (vllm; memory: each has its part).
+# Stays with them; an interrupt stops them all.
+# asleep in this plan, so not started: qwen2.5-32b
+# where there is room for it: vllm serve Qwen/Qwen2.5-32B-Instruct --served-model-name=qwen2.5-32b
+# vLLM with --enable-sleep-mode in args and VLLM_SERVER_DEV_MODE=1 around it frees its GPU on POST /sleep?level=1 and is back on POST /wake_up
+set -euo pipefail
+
+# Seconds that an engine may take until it answers, and where its output goes.
+READY_SECONDS="${READY_SECONDS:-1800}"
+LOGS="${LOGS:-logs}"
+
+mkdir -p -- "$LOGS"
+names=()
+pids=()
+
+stop_all() {
+  trap - EXIT
+  if ((${#pids[@]})); then
+    kill "${pids[@]}" 2>/dev/null || true
+    wait "${pids[@]}" 2>/dev/null || true
+  fi
+}
+trap stop_all EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+say() {
+  printf '%s\n' "$*" >&2
+}
+
+start() { # name, then the command
+  local name="$1"
+  shift
+  say "starting $name, its output is in $LOGS/$name.log"
+  "$@" >"$LOGS/$name.log" 2>&1 &
+  pids+=("$!")
+  names+=("$name")
+}
+
+give_up() { # name, what happened
+  say "$1 $2; the end of $LOGS/$1.log:"
+  tail -n 20 -- "$LOGS/$1.log" >&2 || true
+  exit 1
+}
+
+wait_until_ready() { # number of the engine, port
+  local name="${names[$1]}" pid="${pids[$1]}" deadline=$((SECONDS + READY_SECONDS))
+  until curl --silent --fail --max-time 5 --output /dev/null "http://$ADDRESS:$2/health"; do
+    kill -0 "$pid" 2>/dev/null || give_up "$name" "ended before it answered"
+    ((SECONDS < deadline)) || give_up "$name" "did not answer within $READY_SECONDS seconds"
+    sleep 1
+  done
+  say "$name answers on port $2"
+}
+
+watch_all() { # says when an engine ends, and fails once all have
+  local number
+  while ((${#pids[@]})); do
+    wait -n "${pids[@]}" || true
+    for number in "${!pids[@]}"; do
+      if ! kill -0 "${pids[number]}" 2>/dev/null; then
+        say "${names[number]} has ended, see $LOGS/${names[number]}.log"
+        unset "pids[number]"
+      fi
+    done
+  done
+  return 1
+}
+
+command -v curl >/dev/null || {
+  say "curl is not installed; it is needed to see whether an engine answers"
+  exit 1
+}
+
+ADDRESS=127.0.0.1
+
+# llama-3.1-70b on a-1, a-0, wave 1
+start llama-3-1-70b env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 \
+  vllm serve meta-llama/Llama-3.1-70B-Instruct \
+  --max-model-len \
+  32768 \
+  --served-model-name=llama-3.1-70b \
+  --host=0.0.0.0 \
+  --port=8000 \
+  --quantization=fp8 \
+  --kv-cache-dtype=fp8 \
+  --tensor-parallel-size=2 \
+  --gpu-memory-utilization=0.5525 \
+  --kv-cache-memory-bytes=3700000000
+
+# llama-3.1-8b on a-2, wave 1
+start llama-3-1-8b env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
+  vllm serve meta-llama/Llama-3.1-8B-Instruct \
+  --served-model-name=llama-3.1-8b \
+  --host=0.0.0.0 \
+  --port=8001 \
+  --dtype=bfloat16 \
+  --max-model-len=-1 \
+  --gpu-memory-utilization=0.5541 \
+  --kv-cache-memory-bytes=24333000000
+
+wait_until_ready 0 8000
+wait_until_ready 1 8001
+
+# llama-3.1-8b on a-0, wave 2
+start llama-3-1-8b-2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 \
+  vllm serve meta-llama/Llama-3.1-8B-Instruct \
+  --served-model-name=llama-3.1-8b \
+  --host=0.0.0.0 \
+  --port=8002 \
+  --dtype=bfloat16 \
+  --max-model-len=-1 \
+  --gpu-memory-utilization=0.3975 \
+  --kv-cache-memory-bytes=11800000000
+
+# Qwen/Qwen2.5-7B-Instruct on a-2, wave 2
+start qwen-qwen2-5-7b-instruct env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
+  vllm serve Qwen/Qwen2.5-7B-Instruct \
+  --served-model-name=Qwen/Qwen2.5-7B-Instruct \
+  --host=0.0.0.0 \
+  --port=8004 \
+  --max-model-len=-1 \
+  --gpu-memory-utilization=0.3958 \
+  --kv-cache-memory-bytes=12666000000
+
+wait_until_ready 2 8002
+wait_until_ready 3 8004
+
+say "all 4 answer"
+watch_all

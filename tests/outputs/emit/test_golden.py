@@ -1,0 +1,50 @@
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from tests.outputs.emit.golden import CASES, emission
+from tests.outputs.emit.plans import DATA
+
+SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
+KUBERNETES = "1.34"
+SCRIPTS = [case for case in CASES if case.startswith(("vllm", "sglang"))]
+CLUSTERS = [case for case in CASES if case.startswith("kubernetes")]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_files_are_what_they_were(case):
+    found = {file.name: file.text for file in emission(case).files}
+    kept = {path.name: path.read_text(encoding="utf-8") for path in (DATA / case).iterdir()}
+    assert found == kept, "if it is meant, run python -m tests.outputs.emit.golden"
+
+
+@pytest.mark.parametrize("case", SCRIPTS)
+def test_scripts_pass_bash_and_shellcheck(case):
+    for path in (DATA / case).iterdir():
+        subprocess.run(["bash", "-n", path], check=True)
+        subprocess.run([SHELLCHECK, "--shell=bash", path], check=True)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in SCRIPTS])
+def test_everything_else_is_yaml(case):
+    for path in (DATA / case).iterdir():
+        assert all(isinstance(d, dict) for d in yaml.safe_load_all(path.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("case", CLUSTERS)
+def test_manifests_have_the_real_schema(case):
+    documents = list(yaml.safe_load_all((DATA / case / "kubernetes.yaml").read_text("utf-8")))
+    for document in documents:
+        kubernetes_validate.validate(document, KUBERNETES, strict=True)
+    kinds = [document["kind"] for document in documents]
+    assert kinds.count("Deployment") == kinds.count("Service") == 7
+
+
+def test_the_schema_would_notice():
+    wrong = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"port": 1}}
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(wrong, KUBERNETES, strict=True)

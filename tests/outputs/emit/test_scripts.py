@@ -1,0 +1,125 @@
+import os
+import time
+
+import pytest
+
+from colocate.outputs.emit.settings import Memory, Settings, Target
+from colocate.outputs.emit.targets import emit
+from tests.outputs.emit.fake_engines import Machine
+from tests.outputs.emit.plans import realistic_plan
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+def script(target=Target.VLLM, settings=None, node="alpha"):
+    files = emit(target, *realistic_plan(), settings).files
+    return next(file.text for file in files if file.node == node)
+
+
+def test_engines_are_started_in_waves_on_their_devices_and_stopped(machine):
+    said = machine.run_until_all_answer(script())
+    told = machine.told()
+    assert {port: engine["env"]["CUDA_VISIBLE_DEVICES"] for port, engine in told.items()} == {
+        8000: "1,0",
+        8001: "2",
+        8002: "0",
+        8004: "2",
+    }
+    assert all(engine["env"]["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID" for engine in told.values())
+    assert told[8000]["ready"] == told[8001]["ready"] == []
+    assert {"8000", "8001"} <= set(told[8002]["ready"])
+    assert {"8000", "8001"} <= set(told[8004]["ready"])
+    assert told[8000]["argv"] == [
+        "serve",
+        "meta-llama/Llama-3.1-70B-Instruct",
+        "--max-model-len",
+        "32768",
+        "--served-model-name=llama-3.1-70b",
+        "--host=0.0.0.0",
+        "--port=8000",
+        "--quantization=fp8",
+        "--kv-cache-dtype=fp8",
+        "--tensor-parallel-size=2",
+        "--gpu-memory-utilization=0.5525",
+        "--kv-cache-memory-bytes=3700000000",
+    ]
+    served = {argument for port in (8001, 8002) for argument in told[port]["argv"]}
+    assert "--served-model-name=llama-3.1-8b" in served
+    assert "all 4 answer" in said
+
+
+def test_sglang_is_started_by_its_module(machine):
+    machine.run_until_all_answer(script(Target.SGLANG, node="beta"))
+    told = machine.told()
+    assert told[8006]["argv"] == [
+        "-m",
+        "sglang.launch_server",
+        "--model-path=/models/canary",
+        "--served-model-name=canary",
+        "--host=0.0.0.0",
+        "--port=8006",
+        "--mem-fraction-static=0.8666",
+    ]
+    assert told[8006]["env"]["CUDA_VISIBLE_DEVICES"] == "3"
+
+
+def test_with_kvcached_nothing_is_fixed(machine):
+    machine.run_until_all_answer(script(settings=Settings(memory=Memory.KVCACHED)))
+    for engine in machine.told().values():
+        assert engine["env"]["ENABLE_KVCACHED"] == "true"
+        assert not any("memory" in argument for argument in engine["argv"])
+    names = [engine["env"]["KVCACHED_IPC_NAME"] for engine in machine.told().values()]
+    assert sorted(names) == [
+        "llama-3-1-70b",
+        "llama-3-1-8b",
+        "llama-3-1-8b-2",
+        "qwen-qwen2-5-7b-instruct",
+    ]
+
+
+def test_an_engine_that_ends_at_once_is_a_loud_failure(machine):
+    running = machine.start(script(), DYING="8001")
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == 1
+    assert "llama-3-1-8b ended before it answered" in said
+    assert "no memory left, says the engine" in said
+    assert 8002 not in machine.told(), "the next wave must not start"
+
+
+def test_an_engine_that_never_answers_is_a_loud_failure(machine):
+    running = machine.start(script(), SILENT="8000", READY_SECONDS="2")
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == 1
+    assert "llama-3-1-70b did not answer within 2 seconds" in said
+
+
+def test_an_engine_that_ends_later_is_said_and_the_others_stay(machine):
+    running = machine.start(script(node="beta"))
+    said = ""
+    while "all 3 answer" not in said:
+        said += running.stderr.readline()
+    children = _children(running.pid)
+    os.kill(children[0], 9)
+    while "has ended" not in said:
+        said += running.stderr.readline()
+    assert running.poll() is None
+    assert set(children[1:]) <= set(_children(running.pid))
+    running.terminate()
+    assert running.wait(30) == 143
+    assert not any(_alive(child) for child in children)
+
+
+def _children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+
+
+def _alive(pid):
+    for _ in range(50):
+        if not os.path.exists(f"/proc/{pid}"):
+            return False
+        time.sleep(0.1)
+    return True

@@ -1,0 +1,143 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colocate.errors import InputError
+from colocate.outputs.emit.launch import launches_of
+from colocate.outputs.emit.settings import Settings
+from tests.outputs.emit.plans import plan_of
+
+
+def launches(gpus, models, placement):
+    plan, fleet = plan_of(json.dumps({"gpus": gpus, "models": models}), placement)
+    return launches_of(plan, fleet, Settings(), 8000).launches, plan, fleet
+
+
+def model(name, size, load, **fields):
+    return {"name": name, "size_gb": size, "load": load, **fields}
+
+
+def test_free_memory_is_split_by_load_after_a_floor():
+    gpus = [{"name": "g", "memory_gb": 100, "reserve_gb": 10}]
+    models = [model("hot", 20, 3), model("warm", 20, 1), model("idle", 10, 0)]
+    found, *_ = launches(gpus, models, {"hot": ["g"], "warm": ["g"], "idle": ["g"]})
+    assert [launch.share.cache_gb for launch in found] == pytest.approx([28.75, 10.25, 1])
+    assert [launch.share.utilization for launch in found] == [0.4875, 0.3025, 0.11]
+    assert found[0].share.cache_bytes == 28_750_000_000
+
+
+def test_a_little_stays_free_where_nothing_is_reserved():
+    found, *_ = launches([{"name": "g", "memory_gb": 80}], [model("m", 20, 1)], {"m": ["g"]})
+    assert found[0].share.cache_gb == pytest.approx(56)
+    assert found[0].share.utilization == 0.95
+
+
+def test_models_without_load_share_equally():
+    gpus = [{"name": "g", "memory_gb": 50, "reserve_gb": 10}]
+    models = [model("a", 10, 0), model("b", 20, 0)]
+    found, *_ = launches(gpus, models, {"a": ["g"], "b": ["g"]})
+    assert [launch.share.cache_gb for launch in found] == pytest.approx([5, 5])
+
+
+def test_shards_have_as_much_as_the_one_with_the_least():
+    gpus = [{"name": "g", "memory_gb": 50, "count": 2, "reserve_gb": 10}]
+    models = [model("big", 40, 2, shards=2), model("small", 10, 1)]
+    found, *_ = launches(gpus, models, {"big": ["g-0", "g-1"], "small": ["g-1"]})
+    assert found[0].share.cache_gb == pytest.approx(1 + 8 / 2)
+    assert found[0].share.utilization == 0.5
+
+
+def test_what_shards_cannot_use_goes_to_their_neighbours():
+    gpus = [{"name": "g", "memory_gb": 50, "count": 2, "reserve_gb": 10}]
+    models = [model("big", 40, 2, shards=2), model("hog", 18, 1), model("small", 10, 1)]
+    found, *_ = launches(gpus, models, {"big": ["g-0", "g-1"], "hog": ["g-0"], "small": ["g-1"]})
+    assert [launch.share.cache_gb for launch in found] == pytest.approx([1, 1, 9])
+
+
+def test_sglang_is_told_a_share_of_what_is_free_when_it_starts():
+    gpus = [{"name": "g", "memory_gb": 100, "reserve_gb": 20}]
+    models = [model(name, 20, 1, overhead_gb=4) for name in ("first", "second")]
+    found, *_ = launches(gpus, models, {"first": ["g"], "second": ["g"]})
+    # Each holds 24 GB and 16 GB of cache; 40 less 4 of 100, then 40 less 4 of 60.
+    assert [launch.share.static_fraction for launch in found] == [0.36, 0.6]
+
+
+def test_without_any_room_for_cache_nothing_is_started():
+    with pytest.raises(InputError, match=r"gpu 'g' has 0 GB left .* must have more"):
+        launches([{"name": "g", "memory_gb": 20}], [model("m", 20, 1)], {"m": ["g"]})
+
+
+@st.composite
+def fleets(draw):
+    """Return GPUs of one node, models that fit, and where they are."""
+    gpus = [
+        {
+            "name": f"g{number}",
+            "node": "n",
+            "memory_gb": draw(st.floats(20, 200)),
+            "reserve_gb": draw(st.floats(0, 10)),
+        }
+        for number in range(draw(st.integers(1, 4)))
+    ]
+    count = draw(st.integers(1, 6))
+    room = min(gpu["memory_gb"] - gpu["reserve_gb"] for gpu in gpus) / (count + 1)
+    models, placement = [], {}
+    for number in range(count):
+        shards = draw(st.integers(1, len(gpus)))
+        copies = draw(st.integers(1, len(gpus) // shards))
+        size = draw(st.floats(0, room)) * shards
+        load = draw(
+            st.just(0.0) | st.floats(0, 1e6) | st.lists(st.floats(0, 9), min_size=2, max_size=2)
+        )
+        fields = {"shards": shards, "replicas": copies}
+        overhead = draw(st.just(0.0) | st.floats(0, room / 4))
+        fields["overhead_gb"] = min(overhead, size / shards)
+        models.append(model(f"m{number}", size - fields["overhead_gb"] * shards, load, **fields))
+        names = draw(st.permutations([gpu["name"] for gpu in gpus]))
+        placement[f"m{number}"] = list(names[: shards * copies])
+    return gpus, models, placement
+
+
+@given(fleets())
+def test_shares_never_add_up_to_more_than_a_gpu(case):
+    found, plan, fleet = launches(*case)
+    usable = {gpu.name: gpu.memory_gb for gpu in plan.problem.gpus}
+    slack = 1 + 1e-9
+    for name, device in fleet.devices.items():
+        here = [launch.share for launch in found if name in launch.gpus]
+        most = usable[name] / device.memory_gb
+        assert sum(share.size_gb + share.cache_gb for share in here) <= usable[name] * slack
+        assert (
+            sum(share.size_gb + share.cache_bytes / 1e9 for share in here) <= usable[name] * slack
+        )
+        assert sum(share.utilization for share in here) <= most * slack
+        assert sum(share.gpu_fraction for share in here) <= 1 * slack
+    for launch in found:
+        assert 0 < launch.share.utilization <= 1
+        assert 0 < launch.share.static_fraction < 1
+        assert launch.share.cache_bytes > 0
+
+
+@given(fleets())
+def test_sglang_engines_fit_one_after_the_other(case):
+    found, _, fleet = launches(*case)
+    free = {name: device.memory_gb for name, device in fleet.devices.items()}
+    for launch in found:
+        static = launch.share.static_fraction * min(free[gpu] for gpu in launch.gpus)
+        overhead = launch.spec.overhead_gb or 0.0
+        assert static + overhead <= (launch.share.size_gb + launch.share.cache_gb) * (1 + 1e-9)
+        for gpu in launch.gpus:
+            free[gpu] -= launch.share.size_gb + launch.share.cache_gb
+
+
+@given(fleets())
+def test_engines_of_a_wave_share_no_gpu_and_come_after_their_neighbours(case):
+    found, *_ = launches(*case)
+    by_name = {launch.name: launch for launch in found}
+    for launch in found:
+        assert all(by_name[name].wave < launch.wave for name in launch.after)
+        for other in found:
+            if other is not launch and set(other.gpus) & set(launch.gpus):
+                assert other.wave != launch.wave
