@@ -7,8 +7,10 @@ What is left are squads: shards of a copy, whose GPUs must be in one node.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Ints
@@ -52,6 +54,13 @@ class Parts:
                 gpus_of[model.name].append(self.whole.gpus[int(gpu)].name)
         return Placement(gpus_of)
 
+    def indices(self, placement: Mapping[str, Sequence[str]]) -> Ints:
+        """Return where the items are if the models are there."""
+        number = {gpu.name: place for place, gpu in enumerate(self.whole.gpus)}
+        left = {model: list(gpus) for model, gpus in placement.items()}
+        gpu_of = [left[item.models[0].name].pop(0) for item in self.items]
+        return np.array([number[gpu] for gpu in gpu_of], np.int64)
+
 
 def parts_of(problem: Problem) -> Parts:
     """Return a problem as a plain one; a plain problem is its own."""
@@ -60,6 +69,16 @@ def parts_of(problem: Problem) -> Parts:
         return Parts(problem, problem, items, ())
     items = _told_apart(list(_items(problem)))
     return Parts(problem, _plain(problem, items), items, tuple(_squads(items)))
+
+
+def problem_of_bounds(problem: Problem, asleep: Container[str] = ()) -> Problem | None:
+    """Return the problem that a certificate is about, None if all models sleep.
+
+    Sleepers are left out. Where the number of copies is open, it is the problem itself, of which
+    constraints may be left aside; else the plain one.
+    """
+    awake = problem.awake(asleep) if problem.sleepers else problem
+    return awake if awake is None or awake.elastic else parts_of(awake).problem
 
 
 def _squads(items: Sequence[Item]) -> Iterator[tuple[int, ...]]:

@@ -158,16 +158,16 @@ def _faults_of_company(
 def _faults_of_limits(gpu: Gpu, models: Sequence[Model]) -> list[str]:
     faults = []
     sizes = [model.size_gb for model in models]
-    if _exceeds(sizes, gpu.memory_gb):
+    if exceeds(sizes, gpu.memory_gb):
         faults.append(f"gpu {gpu.name!r} holds {_total(sizes):.15g} GB of {gpu.memory_gb:.15g} GB")
     for resource, limit in gpu.limits:
-        uses = [_use(model, resource, gpu.kind) for model in models]
-        if _exceeds(uses, limit):
+        uses = [use_of(model, resource, gpu.kind) for model in models]
+        if exceeds(uses, limit):
             faults.append(f"gpu {gpu.name!r} uses {_total(uses):.15g} {resource} of {limit:.15g}")
     return faults
 
 
-def _exceeds(amounts: Sequence[float], limit: float) -> bool:
+def exceeds(amounts: Sequence[float], limit: float) -> bool:
     """Say whether amounts add up to more than a limit and its rounding, exactly."""
     (most, *parts), _ = whole_numbers([limit, *amounts])
     return sum(parts) * ROUNDING.denominator > most * (ROUNDING.denominator + ROUNDING.numerator)
@@ -180,7 +180,8 @@ def _total(amounts: Sequence[float]) -> float:
         return inf
 
 
-def _use(model: Model, resource: str, kind: str) -> float:
+def use_of(model: Model, resource: str, kind: str) -> float:
+    """Return what a part uses of a resource on a kind of GPU."""
     by_kind = dict(dict(model.uses).get(resource, ((ANY_KIND, 0.0),)))
     return by_kind[kind] if kind in by_kind else by_kind[ANY_KIND]
 

@@ -3,12 +3,16 @@
 A placement counts as valid up to a rounding of its GPUs' memory (see `verify`), so a bound has
 to hold for memories that much larger. With `load + K size` as the virtual size of a model and
 `K memory` as that of a GPU, every placement at or below the pressure K packs the virtual sizes.
+
+Where the number of copies is open, a placement at or below K has at least so many copies of a model
+that one of them fits on a GPU at K, and each holds its whole size. So a bound by volume counts the
+fewest copies that its own K allows, and a bound by one model the most there may be.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from math import inf
+from math import ceil, inf
 
 import numpy as np
 
@@ -16,7 +20,7 @@ from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
-from colocate.problem.verify import ROUNDING, exact_sum
+from colocate.problem.verify import ROUNDING, exact_sum, exceeds, use_of
 
 FINENESS = 2**44
 """Virtual sizes are rounded down to so many parts of the largest GPU."""
@@ -36,7 +40,7 @@ def refuted(problem: Problem, certificate: Certificate) -> str | None:
     if not 0 <= certificate.window < problem.windows:
         return f"window {certificate.window} is not one of the {problem.windows} of the problem"
     if certificate.proof is Proof.VOLUME:
-        return _below("volume", certificate.bound, _volume(problem, certificate.window))
+        return _refuted_volume(problem, certificate)
     if certificate.proof is Proof.MODEL:
         return _refuted_model(problem, certificate)
     if certificate.proof is Proof.WEIGHTS:
@@ -58,27 +62,59 @@ def _memory(gpu: Gpu) -> Fraction:
     return Fraction(gpu.memory_gb) * (1 + ROUNDING)
 
 
-def _volume(problem: Problem, window: int) -> Fraction | float:
-    load = exact_sum(_load(model, window) for model in problem.models)
+def _refuted_volume(problem: Problem, certificate: Certificate) -> str | None:
+    load = exact_sum(_load(model, certificate.window) for model in problem.models)
     memory = exact_sum(gpu.memory_gb for gpu in problem.gpus) * (1 + ROUNDING)
-    free = memory - exact_sum(model.size_gb for model in problem.models)
+    size = Fraction()
+    for model in problem.models:
+        copies = _fewest_copies(problem, model, certificate)
+        if copies is None:
+            return None
+        size += copies * Fraction(model.size_gb)
+    free = memory - size
+    proven = Fraction() if load == 0 else load / free if free > 0 else inf
+    return _below("volume", certificate.bound, proven)
+
+
+def _fewest_copies(problem: Problem, model: Model, certificate: Certificate) -> int | None:
+    """Return how many copies a placement at or below the bound has at least, None if too many."""
+    if not model.elastic:
+        return model.replicas
+    free = _largest_room(problem, model) - Fraction(model.size_gb) / model.shards
+    load = Fraction(_load(model, certificate.window)) / model.shards
     if load == 0:
-        return Fraction()
-    return load / free if free > 0 else inf
+        return model.replicas
+    needed = ceil(load / (Fraction(certificate.bound) * free)) if free > 0 else inf
+    return None if needed > model.most_replicas else max(model.replicas, int(needed))
+
+
+def _largest_room(problem: Problem, model: Model) -> Fraction:
+    """Return the memory of the largest GPU that a model may be on, 0 if there is none."""
+    part = model.part(model.most_replicas)
+    rooms = (
+        _memory(gpu)
+        for gpu in problem.gpus
+        if model.may_be_on(gpu)
+        and not any(exceeds([use_of(part, name, gpu.kind)], limit) for name, limit in gpu.limits)
+    )
+    return max(rooms, default=Fraction())
 
 
 def _refuted_model(problem: Problem, certificate: Certificate) -> str | None:
     model = next((model for model in problem.models if model.name == certificate.model), None)
     if model is None:
         return f"model {certificate.model!r} is not in the problem"
-    free = max(_memory(gpu) for gpu in problem.gpus) - Fraction(model.size_gb)
-    load = max(Fraction(load) for load in model.load)
+    parts = model.most_replicas * model.shards
+    free = _largest_room(problem, model) - Fraction(model.size_gb) / model.shards
+    load = max(Fraction(load) for load in model.load) / parts
     proven = Fraction() if load == 0 else load / free if free > 0 else inf
     return _below(f"model {model.name!r}", certificate.bound, proven)
 
 
 def _refuted_weights(problem: Problem, certificate: Certificate) -> str | None:
     weights = certificate.weights
+    if problem.elastic:
+        return "weights need a fixed number of copies"
     if len(weights) != len(problem.models):
         return f"there are {len(weights)} weights for {len(problem.models)} models"
     if min(weights) < 0:

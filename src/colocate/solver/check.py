@@ -1,18 +1,18 @@
 """Checking a plan that someone else may have written: nothing in it is believed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf, isinf
 from typing import Any, NamedTuple
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.parts import parts_of
+from colocate.problem.parts import parts_of, problem_of_bounds
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.plan import Plan, Status
-from colocate.solver.progress import PROVEN
+from colocate.solver.prove.choice_program import search_choices
 from colocate.solver.prove.constraint_program import search_by_constraints
 from colocate.solver.squads import nodes_of
 
@@ -52,6 +52,7 @@ def check_plan(problem: Problem, data: Mapping[str, Any], reprove: float | None 
             f"{', '.join(sorted(names))}: not as a plan with this content has it"
         )
     pressure = _check_placement(plan, findings)
+    _check_lost(plan, findings, reprove)
     _check_bound(plan, pressure, findings, reprove)
     return findings
 
@@ -69,8 +70,9 @@ def _check_placement(plan: Plan, findings: Findings) -> float:
     findings.faults.extend(f"placement: {fault}" for fault in verdict.faults)
     if verdict.faults:
         return inf
-    models, gpus = len(plan.problem.models), len(plan.problem.gpus)
-    findings.confirmed.append(f"placement: {models} models on {gpus} GPUs, none left out, all fit")
+    models, gpus = len(plan.problem.models) - len(plan.asleep), len(plan.problem.gpus)
+    others = f"{len(plan.asleep)} asleep" if plan.asleep else "none left out"
+    findings.confirmed.append(f"placement: {models} models on {gpus} GPUs, {others}, all fit")
     wrong = [
         f"pressures[{gpu!r}]: {plan.pressures.get(gpu)} is stated, it is {pressure}"
         for gpu, pressure in verdict.pressures.items()
@@ -86,21 +88,22 @@ def _check_placement(plan: Plan, findings: Findings) -> float:
 
 def _check_bound(plan: Plan, pressure: float, findings: Findings, reprove: float | None) -> None:
     certificate = plan.certificate
-    if certificate is None:
+    bounded = problem_of_bounds(plan.problem, plan.asleep)
+    if certificate is None or bounded is None:
         findings.confirmed.append("bound: none is stated")
     elif certificate.bound > pressure:
         findings.faults.append(f"bound: {certificate.bound:.15g} is above the plan's own pressure")
-    elif fault := refuted(parts_of(plan.problem).problem, certificate):
+    elif fault := refuted(bounded, certificate):
         findings.faults.append(f"bound: {fault}")
     elif certificate.proof is Proof.SEARCH:
-        _check_search(plan.problem, certificate, findings, reprove)
+        _check_search(plan, certificate, findings, reprove)
     else:
         findings.confirmed.append(f"bound: {certificate.bound:.15g}, by {certificate.proof}")
     _check_status(plan, findings)
 
 
 def _check_status(plan: Plan, findings: Findings) -> None:
-    optimal = bool(plan.placement) and plan.gap <= PROVEN
+    optimal = plan.proven
     expected = Status.OPTIMAL if optimal else Status.FEASIBLE
     if plan.placement and plan.status is not expected:
         findings.faults.append(
@@ -112,7 +115,7 @@ def _check_status(plan: Plan, findings: Findings) -> None:
 
 
 def _check_search(
-    problem: Problem, certificate: Certificate, findings: Findings, reprove: float | None
+    plan: Plan, certificate: Certificate, findings: Findings, reprove: float | None
 ) -> None:
     nodes = f" of {certificate.nodes} nodes" if certificate.nodes else ""
     stated = f"bound: {certificate.bound:.15g}, by a search{nodes}"
@@ -122,21 +125,56 @@ def _check_search(
     if reprove is None:
         findings.unchecked.append(f"{stated} (--reprove repeats it)")
         return
-    bound = certificate.bound
-    parts = parts_of(problem)
-    outcome, gpu_of = search_by_constraints(
-        parts.problem.instance, bound, reprove, 2, parts.squads, nodes_of(parts)
-    )
+    outcome, placement = _searched(plan, certificate.bound, reprove)
     if outcome is Outcome.NONE:
         findings.confirmed.append(f"{stated}, repeated by CP-SAT")
     elif outcome is Outcome.FOUND:
-        verdict = verify(problem, parts.placement(gpu_of))
-        if verdict.valid and verdict.pressure < bound:
+        verdict = verify(plan.problem, placement)
+        if verdict.valid and verdict.pressure < certificate.bound:
             findings.faults.append(f"{stated}: CP-SAT found a placement below it")
         else:
             findings.unchecked.append(f"{stated}: too close for the whole numbers of CP-SAT")
     else:
         findings.faults.append(f"{stated}: CP-SAT came to no end in {reprove:g} s")
+
+
+def _searched(
+    plan: Plan, bound: float, seconds: float
+) -> tuple[Outcome, Mapping[str, Sequence[str]]]:
+    """Search for a placement below a bound, with the same models asleep."""
+    awake = plan.problem.awake(plan.asleep) if plan.problem.sleepers else plan.problem
+    assert awake is not None
+    asleep = dict.fromkeys(plan.asleep, ())
+    if awake.elastic:
+        answer = search_choices(awake, bound, seconds)
+        return answer.outcome, {**answer.placement, **asleep}
+    parts = parts_of(awake)
+    outcome, gpu_of = search_by_constraints(
+        parts.problem.instance, bound, seconds, 2, parts.squads, nodes_of(parts)
+    )
+    found = outcome is Outcome.FOUND
+    return outcome, {**parts.placement(gpu_of), **asleep} if found else {}
+
+
+def _check_lost(plan: Plan, findings: Findings, reprove: float | None) -> None:
+    """Check that what sleeps is what the plan says, and that nothing less could be lost."""
+    if not plan.problem.sleepers or not plan.placement:
+        return
+    stated = f"lost: {plan.lost:.6g} by {len(plan.asleep)} asleep"
+    if plan.lost == 0.0:
+        findings.confirmed.append("lost: nothing")
+    elif plan.lost_bound == 0.0:
+        findings.confirmed.append(f"{stated}, not proven to be the least")
+    elif reprove is None:
+        claim = f"{stated}, at least {plan.lost_bound:.6g} for any choice"
+        findings.unchecked.append(f"{claim} (--reprove repeats it)")
+    else:
+        most = plan.problem.most_pressure
+        answer = search_choices(plan.problem, inf if most is None else most, reprove)
+        if answer.cost_bound * (1 + SAME) >= plan.lost_bound * (1 - SAME):
+            findings.confirmed.append(f"{stated}, the least there is, repeated by CP-SAT")
+        else:
+            findings.faults.append(f"{stated}: CP-SAT proves only {answer.cost_bound:.6g}")
 
 
 def _same(stated: float | None, found: float) -> bool:

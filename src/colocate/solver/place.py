@@ -41,6 +41,9 @@ def place(problem: Problem, strategy: str | Strategy = "initial_program", seed: 
     checked_seed(seed)
     started = perf_counter()
     chosen = strategy if isinstance(strategy, Strategy) else find_strategy(strategy)
+    if problem.elastic or problem.sleepers or problem.most_pressure is not None:
+        open_ends = "copies, sleep or a limit on the pressure"
+        raise InputError(f"strategies do not decide on {open_ends}; use the solver")
     parts = parts_of(problem)
     if parts.squads:
         raise InputError("strategies do not know shards, which must be on one node; use the solver")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
-from math import inf, isinf
+from math import fsum, inf, isinf
 from typing import Any
 
 from colocate.errors import InputError
@@ -13,11 +13,13 @@ from colocate.problem.certificate import Certificate
 from colocate.problem.model import Model
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
-from colocate.solver.progress import Improvement, gap_between
+from colocate.solver.progress import PROVEN, Improvement, gap_between
 from colocate.version import __version__
 
 SCHEMA = 1
 """The version of the JSON form."""
+ROUNDING_OF_COSTS = 1e-6
+"""The part of all costs of sleeping that is not told apart."""
 
 
 class Status(StrEnum):
@@ -53,6 +55,8 @@ class Plan:
         What proves the bound; None if nothing was proven.
     history
         Every better placement or bound as it was found.
+    lost_bound
+        No choice of models that sleep loses less.
     strategy, seed, seconds, version
         How it was found.
     """
@@ -64,6 +68,7 @@ class Plan:
     reason: str = ""
     certificate: Certificate | None = None
     history: tuple[Improvement, ...] = ()
+    lost_bound: float = 0.0
     strategy: str = ""
     seed: int = 0
     seconds: float = 0.0
@@ -83,6 +88,28 @@ class Plan:
     def gap(self) -> float:
         """How far the pressure is from the bound at most, as a share of it."""
         return gap_between(self.pressure, self.bound) if self.placement else inf
+
+    @property
+    def asleep(self) -> tuple[str, ...]:
+        """The names of the models that are left asleep."""
+        return tuple(model for model, gpus in self.placement.items() if not gpus)
+
+    @property
+    def lost(self) -> float:
+        """What is lost by leaving models asleep."""
+        asleep = set(self.asleep)
+        return fsum(m.sleep_cost or 0.0 for m in self.problem.sleepers if m.name in asleep)
+
+    @property
+    def loses_least(self) -> bool:
+        """Whether it is proven that no choice of sleepers loses less, but for rounding."""
+        all_costs = fsum(model.sleep_cost or 0.0 for model in self.problem.sleepers)
+        return self.lost - self.lost_bound <= ROUNDING_OF_COSTS * all_costs
+
+    @property
+    def proven(self) -> bool:
+        """Whether none loses less, and none with the same models awake has a lower pressure."""
+        return bool(self.placement) and self.gap <= PROVEN and self.loses_least
 
     @property
     def bottleneck(self) -> str | None:
@@ -118,6 +145,9 @@ class Plan:
             "pressures": {gpu: _number(value) for gpu, value in self.pressures.items()},
             "placement": {model: list(gpus) for model, gpus in self.placement.items()},
             "certificate": self.certificate.as_dict() if self.certificate else None,
+            "asleep": list(self.asleep),
+            "lost": self.lost,
+            "lost_bound": self.lost_bound,
             "history": [
                 {name: _number(v) if name != "block" else v for name, v in step._asdict().items()}
                 for step in self.history
@@ -154,6 +184,7 @@ class Plan:
                     )
                     for step in data["history"]
                 ),
+                float(data["lost_bound"]),
                 str(data["strategy"]),
                 int(data["seed"]),
                 float(data["seconds"]),
@@ -172,6 +203,8 @@ class Plan:
         summary = f"{self.status}: peak pressure {self.pressure:.6g}"
         if self.certificate:
             summary += f", at least {self.bound:.6g} for any placement, gap {self.gap:.2%}"
+        if self.asleep:
+            summary += f"; asleep: {', '.join(self.asleep)}"
         return "\n".join([*lines, summary])
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import isfinite
+from functools import partial
+from math import inf, isfinite
 from numbers import Real
 
 import numpy as np
@@ -11,6 +12,7 @@ from colocate.errors import InputError
 from colocate.problem.instance import Instance, canonical
 from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.parts import Parts, parts_of
+from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_seed
 from colocate.problem.verify import verify
@@ -20,14 +22,17 @@ from colocate.solver.construct.bisection import Bisection
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.even import EvenFilling
 from colocate.solver.construct.exhaustive import Exhaustive
+from colocate.solver.copies import CopySearch
 from colocate.solver.feasibility import obvious_obstacle
 from colocate.solver.improve.smoothing import Smoothing
 from colocate.solver.place import feasible_plan, last_resort
 from colocate.solver.plan import Plan, Status
-from colocate.solver.portfolio import run
+from colocate.solver.portfolio import run as go_on
 from colocate.solver.progress import PROVEN, Improvement, Progress
 from colocate.solver.prove.raising import Raising
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
+from colocate.solver.run import Run
+from colocate.solver.sleeping import solve_with_sleepers, within_limit
 from colocate.solver.squads import SquadMoves, nodes_of, small_enough, start_with_squads
 from colocate.solver.stop import stopping_on_interrupt
 from colocate.solver.strategies import BF_VIRTUAL, FOUR_PACKINGS
@@ -47,6 +52,7 @@ def solve(
     workers: int | None = None,
     gap: float = 0.0,
     on_improvement: Callable[[Improvement], None] | None = None,
+    target: float | None = None,
 ) -> Plan:
     """Place the models of a problem as well as possible, and prove how well that is.
 
@@ -64,6 +70,8 @@ def solve(
         Stop as soon as the pressure is proven to be within this share of the optimum.
     on_improvement
         Called with every better placement or bound as it is found, from any thread.
+    target
+        Stop as soon as a placement has this pressure, or it is proven that none has.
 
     Returns
     -------
@@ -72,35 +80,57 @@ def solve(
         bound with its certificate, or infeasible or unknown with the reason. An interrupt ends
         the search, not the call: the best so far is returned.
     """
-    _check(time_limit, seed, workers, gap)
+    _check(time_limit, seed, workers, gap, target)
     warm_up()
+    run = Run(time_limit, gap, target, seed, workers or 2, on_improvement)
+    with stopping_on_interrupt(run.interrupt):
+        plan = _answered(problem, run)
+    return replace(plan, strategy="solve", seed=seed, seconds=run.seconds)
+
+
+def _answered(problem: Problem, run: Run) -> Plan:
+    """Decide in turn which models sleep, how many copies there are, and where they are."""
+    if problem.sleepers:
+        return solve_with_sleepers(problem, run, _placed, partial(_attempted, run))
+    return within_limit(problem, run, _placed)
+
+
+def _placed(problem: Problem, run: Run, start: Placement | None = None) -> Plan:
+    """Place models that are all awake; a start that is given is improved."""
+    if not problem.elastic:
+        parts = parts_of(problem)
+        return _solved(parts, run.progress(parts.problem), run, start)
+    return CopySearch(problem, run, partial(_attempted, run)).solved(start)
+
+
+def _attempted(run: Run, problem: Problem, seconds: float) -> Plan:
+    """Place models with fixed numbers of copies, quickly."""
     parts = parts_of(problem)
-    progress = Progress(parts.problem, time_limit, gap, on_improvement)
-    with stopping_on_interrupt(progress.interrupt):
-        plan = _solved(parts, progress, seed, workers or 2)
-    return replace(plan, strategy="solve", seed=seed, seconds=progress.seconds)
+    return _solved(parts, run.attempt(parts.problem, seconds), run)
 
 
-def _solved(parts: Parts, progress: Progress, seed: int, workers: int) -> Plan:
+def _solved(parts: Parts, progress: Progress, run: Run, start: Placement | None = None) -> Plan:
     problem = parts.problem
     if obstacle := obvious_obstacle(problem):
         return Plan(parts.whole, Status.INFEASIBLE, reason=obstacle)
     instance = canonical(problem.instance)
-    failure = _start_squads(parts, progress) if parts.squads else _start(problem, progress)
-    if failure:
+    if start is not None:
+        progress.offer(parts.indices(start), "start")
+    elif failure := (_start_squads if parts.squads else _start)(parts, progress):
         return replace(failure, problem=parts.whole)
     progress.prove(prove_by_volume(problem))
     progress.prove(prove_by_model(problem))
     if parts.squads:
-        run(_activities_of_squads(parts, seed, workers), progress, workers)
+        go_on(_activities_of_squads(parts, run.seed, run.workers), progress, run.workers)
     else:
-        run(_activities(problem, instance, seed, workers), progress, workers)
+        go_on(_activities(problem, instance, run.seed, run.workers), progress, run.workers)
         _smooth(instance, progress)
     return _concluded(parts, progress)
 
 
-def _start(problem: Problem, progress: Progress) -> Plan | None:
+def _start(parts: Parts, progress: Progress) -> Plan | None:
     """Find a first placement; return the plan that says why there is none."""
+    problem = parts.problem
     instance = canonical(problem.instance)
     layout = empty_layout(instance)
     quick = ROUGH if len(instance.size) <= FEW else EvenFilling()
@@ -169,7 +199,9 @@ def _concluded(parts: Parts, progress: Progress) -> Plan:
     return replace(plan, status=Status.OPTIMAL) if plan.gap <= PROVEN else plan
 
 
-def _check(time_limit: float, seed: int, workers: int | None, gap: float) -> None:
+def _check(
+    time_limit: float, seed: int, workers: int | None, gap: float, target: float | None
+) -> None:
     if not isinstance(time_limit, Real) or not time_limit > 0:
         raise InputError(f"time_limit={time_limit!r}, must be a number of seconds > 0")
     checked_seed(seed)
@@ -177,3 +209,5 @@ def _check(time_limit: float, seed: int, workers: int | None, gap: float) -> Non
         raise InputError(f"workers={workers!r}, must be a whole number >= 1")
     if not isinstance(gap, Real) or not gap >= 0:
         raise InputError(f"gap={gap!r}, must be a number >= 0")
+    if target is not None and not (isinstance(target, Real) and 0 <= target < inf):
+        raise InputError(f"target={target!r}, must be a finite number >= 0")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.instance import FIT, Instance
+from colocate.problem.instance import FIT, Floats, Instance
 from colocate.problem.kernel import entry_kernel
 from colocate.problem.problem import Problem
 
@@ -40,15 +40,27 @@ def prove_by_volume(problem: Problem) -> Certificate:
 
 
 def prove_by_model(problem: Problem) -> Certificate:
-    """Bound the pressure by that of one model alone on the largest GPU, in its busiest window."""
+    """Bound the pressure by that of one model alone on the largest GPU that it may be on."""
     instance = problem.instance
-    memory = instance.capacity.max() * (1.0 + FIT)
+    memory = _largest_rooms(instance) * (1.0 + FIT)
     free = memory - instance.size + 1e-14 * memory
     with np.errstate(all="ignore"):
         alone = np.where(free > 0.0, instance.load.max(axis=1) / free, 0.0)
     model = int(alone.argmax())
     bound = _finite(float(alone[model]) * SAFE)
     return Certificate(Proof.MODEL, bound, model=problem.models[model].name)
+
+
+def _largest_rooms(instance: Instance) -> Floats:
+    """Return for every model the memory of the largest GPU whose limits it respects."""
+    largest = np.zeros(len(instance.size))
+    for gpu in np.argsort(-instance.capacity):
+        use = instance.use[instance.kind[gpu]]
+        open_here = (use <= instance.limit[gpu] * (1.0 + 2.0 * FIT)).all(axis=1)
+        largest[open_here & (largest == 0.0)] = instance.capacity[gpu]
+        if largest.all():
+            break
+    return largest
 
 
 def _finite(bound: float) -> float:

@@ -1,0 +1,81 @@
+"""Bounds that hold for any number of copies.
+
+At or below a pressure K, a model has at least so many copies that one of them fits on a GPU, and
+every copy holds its whole size. So all load over the memory that the fewest copies leave is more
+than K, for every K that is out of reach; see `problem/verify_bound.py`.
+"""
+
+from math import ceil, inf
+
+from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.instance import FIT
+from colocate.problem.model import Model
+from colocate.problem.problem import Problem
+from colocate.problem.verify_bound import refuted
+
+HALVINGS = 60
+SAFE = 1.0 - 1e-12
+
+
+def prove_with_copies(problem: Problem) -> Certificate:
+    """Return the best bound by sums, whatever the number of copies."""
+    window = max(range(problem.windows), key=lambda t: sum(_load(m, t) for m in problem.models))
+    proofs = [_by_volume(problem, window), *(_by_model(problem, m) for m in problem.models)]
+    sound = (proof for proof in proofs if refuted(problem, proof) is None)
+    return max(sound, key=lambda proof: proof.bound, default=Certificate(Proof.VOLUME, 0.0))
+
+
+def _by_volume(problem: Problem, window: int) -> Certificate:
+    """Bisect for the largest pressure whose fewest copies leave too little memory."""
+    low, high = 0.0, _pressure_at(problem, window, inf)
+    for _ in range(HALVINGS):
+        if _pressure_at(problem, window, high) < high:
+            break
+        low, high = high, 2.0 * high
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        if _pressure_at(problem, window, middle) > middle:
+            low = middle
+        else:
+            high = middle
+    return Certificate(Proof.VOLUME, low * SAFE if low < inf else 0.0, window)
+
+
+def _pressure_at(problem: Problem, window: int, target: float) -> float:
+    """Return all load over the memory that the fewest copies at a target leave."""
+    load = sum(_load(model, window) for model in problem.models)
+    free = sum(gpu.memory_gb for gpu in problem.gpus) * (1.0 + FIT)
+    for model in problem.models:
+        copies = _fewest_copies(problem, model, window, target)
+        if copies > model.most_replicas:
+            return inf
+        free -= copies * model.size_gb
+    if load == 0.0:
+        return 0.0
+    return load / free if free > 0.0 else inf
+
+
+def _fewest_copies(problem: Problem, model: Model, window: int, target: float) -> float:
+    if not model.elastic or target == inf:
+        return model.replicas
+    alone = _load(model, window) / model.shards
+    free = _room(problem, model) - model.size_gb / model.shards
+    if alone == 0.0:
+        return model.replicas
+    return max(ceil(alone / (target * free)), model.replicas) if free * target > 0.0 else inf
+
+
+def _by_model(problem: Problem, model: Model) -> Certificate:
+    free = _room(problem, model) - model.size_gb / model.shards
+    load = max(model.load) / (model.most_replicas * model.shards)
+    bound = load / free * SAFE if free > 0.0 else 0.0
+    return Certificate(Proof.MODEL, bound, model=model.name)
+
+
+def _room(problem: Problem, model: Model) -> float:
+    rooms = (gpu.memory_gb for gpu in problem.gpus if model.may_be_on(gpu))
+    return max(rooms, default=0.0) * (1.0 + FIT)
+
+
+def _load(model: Model, window: int) -> float:
+    return model.load[min(window, len(model.load) - 1)]

@@ -1,0 +1,129 @@
+"""How many copies pay: brute force over the independent checker agrees with the solver."""
+
+from itertools import permutations, product
+from math import inf
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colocate import Gpu, InputError, Model, Placement, Problem, Status, place, solve, verify
+from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.verify_bound import refuted
+from colocate.solver.check import check_plan
+from colocate.solver.prove.elastic import prove_with_copies
+
+GPUS = tuple(Gpu(f"g{n}", 80, node="left" if n < 2 else "right") for n in range(4))
+
+
+def brute_force(problem):
+    """The lowest pressure over all numbers of copies and all places; None if nothing fits."""
+    names = [gpu.name for gpu in problem.gpus]
+    options = []
+    for model in problem.models:
+        counts = range(model.replicas, model.most_replicas + 1)
+        sizes = [count * model.shards for count in counts if count * model.shards <= len(names)]
+        options.append([places for size in sizes for places in permutations(names, size)])
+    pressures = (
+        verify(problem, dict(zip((m.name for m in problem.models), places, strict=True)))
+        for places in product(*options)
+    )
+    return min((v.pressure for v in pressures if v.valid), default=None)
+
+
+@st.composite
+def elastic(draw):
+    models = []
+    for number in range(draw(st.integers(1, 3))):
+        shards = draw(st.sampled_from([1, 1, 1, 2]))
+        models.append(
+            Model(
+                f"m{number}",
+                draw(st.sampled_from([5, 20, 30, 60])),
+                load=draw(st.sampled_from([0, 1, 3, 8])),
+                shards=shards,
+                most_replicas=draw(st.integers(1, 4 // shards)) if number < 2 else None,
+                never=draw(st.sampled_from([(), (), ("g0",), ("right",)])),
+                uses={"compute": 0.1},
+                shared_uses={"compute": draw(st.sampled_from([0, 0.5, 1.2]))},
+            )
+        )
+    gpus = tuple(Gpu(g.name, g.memory_gb, "", {"compute": 1.0}, g.node) for g in GPUS)
+    apart = (("m0", "m1"),) if len(models) > 1 and draw(st.booleans()) else ()
+    return Problem(gpus, tuple(models), apart, most_models=draw(st.sampled_from([None, 2])))
+
+
+@settings(max_examples=60)
+@given(elastic())
+def test_brute_force_over_all_numbers_of_copies_agrees(problem):
+    best = brute_force(problem)
+    plan = solve(problem, time_limit=5.0, workers=1)
+    if best is None:
+        assert plan.status is Status.INFEASIBLE
+        return
+    assert plan.placement, plan.reason
+    assert verify(problem, plan.placement).pressure == plan.pressure
+    if best < inf:
+        assert plan.bound <= best * (1 + 1e-12)
+        assert plan.pressure == pytest.approx(best, rel=1e-8)
+        assert plan.status is Status.OPTIMAL
+        assert check_plan(problem, plan.as_dict(), 10.0).faults == []
+
+
+@settings(max_examples=60)
+@given(elastic())
+def test_bounds_by_sums_hold_for_every_number_of_copies(problem):
+    best = brute_force(problem)
+    proof = prove_with_copies(problem)
+    assert refuted(problem, proof) is None
+    assert best is None or proof.bound <= best
+
+
+def hot(most):
+    models = (Model("hot", 20, load=6, most_replicas=most), Model("cold", 10, load=1))
+    return Problem(GPUS, models)
+
+
+def test_as_many_copies_as_pay():
+    plan = solve(hot(4))
+    assert len(plan.placement["hot"]) == 3
+    assert plan.pressure == pytest.approx(2 / 60)
+    crowded = Problem(GPUS, (*hot(4).models, *(Model(f"large{n}", 60, load=0) for n in range(2))))
+    assert len(solve(crowded).placement["hot"]) == 2
+
+
+def test_a_copy_that_brings_nothing_is_not_made():
+    problem = Problem(GPUS, (Model("one", 30, load=1, most_replicas=4), Model("two", 60, load=4)))
+    plan = solve(problem)
+    assert plan.pressure == pytest.approx(4 / 20)
+    assert len(plan.placement["one"]) == 1
+
+
+def test_bounds_that_count_too_few_copies_are_refuted():
+    problem = hot(2)
+    true = prove_with_copies(problem).bound
+    assert refuted(problem, Certificate(Proof.VOLUME, true * 2)) is not None
+    assert refuted(problem, Certificate(Proof.MODEL, 3 / 60 * 1.01, model="hot")) is not None
+    assert refuted(problem, Certificate(Proof.MODEL, 3 / 60 * 0.99, model="hot")) is None
+    assert "fixed number" in refuted(problem, Certificate(Proof.WEIGHTS, true, weights=(1, 1)))
+
+
+def test_the_checker_knows_how_many_copies_there_may_be():
+    problem = hot(2)
+    assert verify(problem, {"hot": ("g0",), "cold": ("g1",)}).pressure == pytest.approx(6 / 60)
+    assert verify(problem, {"hot": ("g0", "g2"), "cold": ("g1",)}).pressure == pytest.approx(3 / 60)
+    assert "1 to 2 GPUs" in verify(problem, {"hot": ("g0", "g1", "g2"), "cold": ("g1",)}).faults[0]
+    assert "more than once" in verify(problem, {"hot": ("g0", "g0"), "cold": ("g1",)}).faults[0]
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(InputError, match="most_replicas=1, must be at least 2"):
+        Model("m", 1, load=1, replicas=2, most_replicas=1)
+    with pytest.raises(InputError, match="do not decide on copies"):
+        place(hot(2), "five_recommendations")
+
+
+def test_a_plan_with_copies_survives_its_json():
+    plan = solve(hot(4))
+    assert check_plan(hot(4), plan.as_dict()).faults == []
+    assert Placement(plan.placement) == plan.placement
