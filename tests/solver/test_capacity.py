@@ -36,7 +36,8 @@ def market(gpus, models, costs=None, at_once=None, nodes=False, **constraints):
         return tuple(kind for kind, count in enumerate(counts) for _ in range(count))
 
     listed = (1,) * len(gpus)
-    return Market(at_once, costs or costs_by_gpus(at_once), listed, problem_of, kind_of)
+    names = tuple(gpu.name for gpu in gpus)
+    return Market(names, at_once, costs or costs_by_gpus(at_once), listed, problem_of, kind_of)
 
 
 def replaced(gpu, name, node):
@@ -250,7 +251,7 @@ def test_a_pressure_that_one_model_alone_exceeds_is_impossible_with_any_number()
     offered = market([Gpu("g", 80)], [Model("hot", 60, load=10), Model("cold", 1, load=0)])
     answer = CapacitySearch(offered, 0.4, 1000).answer()
     assert answer.status is Status.INFEASIBLE
-    assert "room for hot" in answer.reason
+    assert "GPUs on which hot alone" in answer.reason
     assert CapacitySearch(offered, 0.5, 1000).answer().best.mix == (2,)
     assert CapacitySearch(offered, 0.53, 1000).answer().best.mix == (1,)
 
@@ -285,8 +286,7 @@ def lowest_by_solver(offered, count):
 def test_more_gpus_never_make_the_curve_rise():
     served = [Model(f"m{n}", 10 + n, load=1 + n % 3) for n in range(8)]
     search = CapacitySearch(market([Gpu("g", 80)], served), 0.1, 20, workers=1)
-    search.answer()
-    looks = search.curve([(n,) for n in range(1, 7)], 10.0)
+    looks = search.with_curve(search.answer(), [(n,) for n in range(1, 7)], 10.0).looks
     values = [look.pressure for look in looks if look.plan]
     assert all(later <= sooner * 1.02 for sooner, later in pairwise(values))
     assert all(look.bound <= look.pressure * (1 + 1e-8) for look in looks if look.pressure < inf)

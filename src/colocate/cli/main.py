@@ -7,6 +7,7 @@ import typer
 
 import colocate
 from colocate.cli.bench import bench
+from colocate.cli.capacity import capacity
 from colocate.cli.check import check
 from colocate.cli.emit import emit
 from colocate.cli.exit_codes import BAD_INPUT, FAULT, INFEASIBLE, NOTHING_FOUND, USAGE
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 app.command()(plan)
 app.command()(check)
+app.command()(capacity)
 app.command()(emit)
 app.command()(strategies)
 app.command()(bench)

@@ -125,9 +125,10 @@ class FleetSizes:
             yield _part(next(further), left)
 
     def _further(self, spec: GpuSpec) -> Iterator[GpuSpec]:
-        """Yield entries like one, with names of their own."""
+        """Yield entries like one, with names of their own: `l40s-2`, or `alpha.2` for machines."""
         for number in count(2):
-            name, node = (f"{text}-{number}" for text in (spec.stated_name, spec.node))
+            tail = f"-{number}" if spec.node is None else f".{number}"
+            name, node = f"{spec.stated_name}{tail}", f"{spec.node}{tail}"
             if not self._taken.isdisjoint((name, node)):
                 continue
             update: dict[str, Any] = {"name": name}

@@ -7,7 +7,7 @@ any placement needs (see `needs`); the others are excluded by the bounds of the 
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from colocate.solver.looks import Look, Looks, TimeIsUp, Verdict
@@ -109,8 +109,8 @@ class CapacitySearch:
         looks = self._sorted()
         return Capacity(self._target, self._most, status, self._best, looks, tuple(not_excluded))
 
-    def curve(self, mixes: Iterable[Mix], seconds: float) -> tuple[Look, ...]:
-        """Look at mixes for the pressure that they allow; return all looks so far."""
+    def with_curve(self, answer: Capacity, mixes: Iterable[Mix], seconds: float) -> Capacity:
+        """Return an answer with looks at further mixes for the pressure that they allow."""
         wanted = list(mixes)
         self._looks.time_limit += seconds
         until = perf_counter() + seconds
@@ -118,7 +118,8 @@ class CapacitySearch:
             left = min(until - perf_counter(), self._looks.seconds_left)
             if left > 0.0:
                 self._looks.solve(mix, left / (len(wanted) - place), gap=CURVE_GAP)
-        return self._sorted()
+        best = answer.best and self._looks.found[answer.best.mix]
+        return replace(answer, best=best, looks=self._sorted())
 
     def _find_some(self) -> None:
         """Find mixes that reach it: of one kind alone, as the fleet is, or of all kinds."""
@@ -241,7 +242,7 @@ class CapacitySearch:
             return "nothing was found in the time; it is not proven that there is nothing"
         impossible = next((need for need in self._looks.needs if not any(need.amounts)), None)
         if impossible:
-            return f"no number of GPUs reaches it: there is no {impossible.what}"
+            return f"no number of GPUs reaches it: there are no GPUs {impossible.purpose}"
         return f"no mix of at most {self._most} GPUs reaches it"
 
     def _sorted(self) -> tuple[Look, ...]:

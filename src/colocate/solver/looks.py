@@ -125,6 +125,14 @@ class Looks:
         gpus = self.market.gpus(mix)
         return next((need for need in self.needs if not need.met(gpus)), None)
 
+    def _lacks(self, mix: Mix, need: Need) -> str:
+        """Say what a mix has too little of."""
+        useful = [n for n, amount in zip(self.market.names, need.amounts, strict=True) if amount]
+        where = f" of {' and '.join(useful)}" if len(useful) < len(need.amounts) else ""
+        have = float(need.sum_of(self.market.gpus(mix)))
+        least = f"{float(need.least):.6g} {need.unit}{where}"
+        return f"it takes {least} {need.purpose}, it has {have:.6g}"
+
     def spare(self, mix: Mix) -> float:
         """Return how much a mix has of what it needs, at the scarcest, as a multiple."""
         gpus = self.market.gpus(mix)
@@ -146,7 +154,7 @@ class Looks:
         if self.excluded(mix):
             return Look(mix, Verdict.EXCLUDED, reason="one with more GPUs cannot reach it")
         if need := self.lacking(mix):
-            return self._note(Look(mix, Verdict.EXCLUDED, reason=f"it takes {need.what}"))
+            return self._note(Look(mix, Verdict.EXCLUDED, reason=self._lacks(mix, need)))
         self.check_time()
         tries = self.tries[mix] = self.tries.get(mix, 0) + 1
         seconds = max(self.time_limit * FIRST_SLICE * 2 ** (tries - 1), SHORTEST_SLICE)

@@ -21,6 +21,8 @@ class Market:
 
     Parameters
     ----------
+    names
+        What the kinds are called.
     at_once
         How many GPUs a unit of each kind is.
     costs
@@ -35,6 +37,7 @@ class Market:
         The number of the kind of every GPU of that problem.
     """
 
+    names: tuple[str, ...]
     at_once: tuple[int, ...]
     costs: tuple[int, ...]
     listed: Mix

@@ -28,8 +28,9 @@ class Need(NamedTuple):
     amounts: tuple[Fraction, ...]
     """What one GPU of each kind adds to it."""
     least: Fraction
-    what: str
-    """What the sum is, for people."""
+    unit: str
+    purpose: str
+    """What the sum is of, and for what, for people."""
 
     def met(self, gpus: Sequence[int]) -> bool:
         """Say whether so many GPUs of each kind have it."""
@@ -58,8 +59,8 @@ def needs_of(problem: Problem, kind_of: Sequence[int], pressure: float) -> list[
     sums = _Sums(parts, tuple(kind_of), Fraction(pressure))
     for number, item in enumerate(parts.items):
         if not sums.open_to[number]:
-            what = f"room for {item.name}, which is above that pressure on any GPU even alone"
-            return [Need((Fraction(),) * kinds, Fraction(1), what)]
+            purpose = f"on which {item.name} alone is at or below that pressure"
+            return [Need((Fraction(),) * kinds, Fraction(1), "GPUs", purpose)]
     needs = [sums.memory(only) for only in _sets(sums.open_to, frozenset(kind_of))]
     needs += [sums.resource(column) for column in range(len(sums.resources))]
     return [need for need in needs if need.least > 0]
@@ -100,9 +101,7 @@ class _Sums:
         for gpu, kind in enumerate(self._kind_of):
             if kind in only:
                 amounts[kind] = self._capacity(gpu)
-        return Need(
-            tuple(amounts), least * SAFE, f"{float(least):.6g} GB of memory at that pressure"
-        )
+        return Need(tuple(amounts), least * SAFE, "GB", "at that pressure")
 
     def resource(self, column: int) -> Need:
         """Return in how many GPUs the use of a resource fits, each as full as it may be."""
@@ -118,16 +117,13 @@ class _Sums:
                 kinds |= found
         one = 1 + ROUNDING
         amounts = (one if kind in kinds else Fraction() for kind in range(max(self._kind_of) + 1))
-        return Need(tuple(amounts), least * SAFE, self._what(column, least))
+        return Need(tuple(amounts), least * SAFE, "GPUs", self._purpose(column))
 
-    def _what(self, column: int, least: Fraction) -> str:
+    def _purpose(self, column: int) -> str:
         name = self.resources[column]
-        gpus = f"{float(least):.6g} GPUs"
         if name == COUNT:
-            return f"{gpus} for as many models as one may hold"
-        if name.startswith(APART):
-            return f"{gpus} for models and copies that must be apart"
-        return f"{gpus} for all use of {name}"
+            return "for so many models"
+        return f"for {'what must be apart' if name.startswith(APART) else name}"
 
     def _open_kinds(self, number: int) -> Kinds:
         """Return the kinds with a GPU on which an item can be at or below the pressure."""

@@ -1,0 +1,162 @@
+"""`colocate capacity`: how few GPUs, or how cheap a mix of them, reach a pressure."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from colocate.cli.exit_codes import INFEASIBLE, NOTHING_FOUND
+
+if TYPE_CHECKING:
+    from colocate.cli.capacity_question import Question
+    from colocate.outputs.capacity_words import CapacityReport
+
+PICTURES = (".svg", ".png")
+FOR_CURVE = 0.3
+"""The share of the time that goes into the curve of a plot."""
+
+
+class By(StrEnum):
+    """What is to be as low as possible."""
+
+    GPUS = "gpus"
+    PRICE = "price"
+
+
+def _drawable(path: Path | None) -> Path | None:
+    """Refuse what no picture can be written to before any work is done."""
+    if path is not None and path.suffix not in PICTURES:
+        raise typer.BadParameter(f"{path} must end in {' or '.join(PICTURES)}")
+    return path
+
+
+def capacity(
+    fleet: Annotated[Path, typer.Argument(help="Fleet file: its gpus are kinds that can be had.")],
+    pressure: Annotated[
+        float | None, typer.Option(help="The pressure that no GPU may be above.")
+    ] = None,
+    score_of: Annotated[
+        str | None,
+        typer.Option(help="Instead: what this strategy reaches with all GPUs of the file."),
+    ] = None,
+    by: Annotated[
+        By | None,
+        typer.Option(help="What is to be low; by default gpus of one kind, price of several."),
+    ] = None,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(help="KIND=DOLLARS per hour, instead of the catalogue's; repeatable."),
+    ] = None,
+    most: Annotated[
+        int | None, typer.Option(min=1, help="How many GPUs there may be; by default plenty.")
+    ] = None,
+    whole_machines: Annotated[
+        bool, typer.Option("--whole-machines", help="Take all GPUs of a node or none.")
+    ] = False,
+    time_limit: Annotated[float, typer.Option(min=0.001, help="Seconds for all of it.")] = 10.0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Threads of the solver; by default two.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
+    compute: Annotated[
+        bool, typer.Option("--compute/--no-compute", help="Keep GPUs from being too busy.")
+    ] = True,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the plan, with its fleet, to this file.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw pressure over GPUs, as .svg or .png.", callback=_drawable),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Find the fewest GPUs, or the cheapest mix, that reach a pressure."""
+    from colocate.cli.capacity_question import check_usage, question_of, wanted_pressure
+    from colocate.cli.compiling import say_when_compiling
+    from colocate.inputs.fleet import read_fleet
+    from colocate.inputs.fleet_size import FleetSizes
+    from colocate.inputs.text_file import naming
+    from colocate.outputs.console import notes
+    from colocate.solver.plan import Status
+
+    check_usage(pressure, score_of)
+    if plot:
+        from colocate.outputs.plan_plot import require_matplotlib
+
+        require_matplotlib()
+    stated = read_fleet(fleet, compute)
+    say_when_compiling()
+    with naming(fleet):
+        wanted = wanted_pressure(stated, pressure, score_of, seed)
+        sizes = FleetSizes(stated, whole_machines)
+    question = question_of(stated, sizes, wanted, by, price or [], most)
+    if stated.problem.sleepers:
+        notes().print("note: models that may sleep are kept awake", markup=False)
+    report = _searched(question, time_limit, seed, workers, plot is not None)
+    _written(report, question, save, plot, as_json)
+    if report.answer.best is None:
+        notes().print(f"{fleet}: {report.answer.reason}", markup=False)
+        raise typer.Exit(INFEASIBLE if report.answer.status is Status.INFEASIBLE else NOTHING_FOUND)
+
+
+def _searched(
+    question: "Question", time_limit: float, seed: int, workers: int | None, curve: bool
+) -> "CapacityReport":
+    """Search, and say on the way what was looked at."""
+    from rich.markup import escape
+
+    from colocate.cli.capacity_question import mixes_of_curve
+    from colocate.outputs.capacity_words import CapacityReport, named, verdict
+    from colocate.outputs.console import notes
+    from colocate.solver.capacity import CapacitySearch
+
+    market, kinds = question.market(), question.sizes.kinds
+    with notes().status("searching") as status:
+        search = CapacitySearch(
+            market,
+            question.pressure,
+            question.most,
+            time_limit=time_limit * (1.0 - FOR_CURVE) if curve else time_limit,
+            seed=seed,
+            workers=workers,
+            on_look=lambda look: status.update(
+                escape(f"{named(kinds, look.mix)}: {verdict(look)}")
+            ),
+        )
+        answer = search.answer()
+        if curve:
+            mixes = mixes_of_curve(market, answer.best.mix if answer.best else None, question.most)
+            answer = search.with_curve(answer, mixes, FOR_CURVE * time_limit)
+    return CapacityReport(answer, kinds, question.prices, question.by, question.asked)
+
+
+def _written(
+    report: "CapacityReport",
+    question: "Question",
+    save: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Write and print what was asked for."""
+    from dataclasses import replace
+
+    from colocate.outputs.capacity_json import capacity_json
+    from colocate.outputs.capacity_table import capacity_table
+    from colocate.outputs.console import results, show
+    from colocate.outputs.plan_json import plan_json
+    from colocate.outputs.text_output import write_bytes, write_text
+
+    best = report.answer.best
+    fleet = question.sizes.fleet(best.mix) if best else None
+    plan = replace(best.plan, problem=fleet.problem) if best and best.plan and fleet else None
+    if save and plan and fleet:
+        write_text(save, plan_json(plan, fleet) + "\n")
+    if plot:
+        from colocate.outputs.capacity_plot import capacity_plot
+
+        write_bytes(plot, capacity_plot(report, plot.suffix.removeprefix(".")))
+    if as_json:
+        typer.echo(capacity_json(report, plan, fleet))
+    elif best:
+        show(capacity_table(report, results().width))

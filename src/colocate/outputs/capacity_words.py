@@ -1,0 +1,124 @@
+"""What is said of a capacity, in the same words in table, picture and JSON."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from colocate.inputs.fleet_size import GpuKind
+from colocate.outputs.plan_words import PROOFS
+from colocate.outputs.visible import LONGEST_NAME, one_line
+from colocate.solver.capacity import Capacity
+from colocate.solver.looks import Look, Verdict
+from colocate.solver.mixes import Mix
+from colocate.solver.plan import Status
+
+GPUS, PRICE = "gpus", "price"
+"""What is as low as possible: the number of GPUs, or the price."""
+
+
+@dataclass(frozen=True)
+class CapacityReport:
+    """An answer with what is needed to read it.
+
+    Parameters
+    ----------
+    answer
+        What was found.
+    kinds
+        The kinds of GPU, in the order of the mixes.
+    prices
+        Of an hour of one GPU of each kind; None where it is not known.
+    by
+        What was to be as low as possible, `gpus` or `price`.
+    asked
+        Where the pressure comes from, as the end of a sentence; empty if it was given.
+    """
+
+    answer: Capacity
+    kinds: tuple[GpuKind, ...]
+    prices: tuple[Fraction | None, ...]
+    by: str
+    asked: str = ""
+
+    def gpus(self, mix: Mix) -> tuple[int, ...]:
+        """Return how many GPUs of each kind a mix has."""
+        return tuple(n * kind.at_once for n, kind in zip(mix, self.kinds, strict=True))
+
+    def total(self, mix: Mix) -> int:
+        """Return how many GPUs a mix has."""
+        return sum(self.gpus(mix))
+
+    def price(self, mix: Mix) -> float | None:
+        """Return what an hour of a mix costs, None if a price is not known."""
+        paid = zip(self.gpus(mix), self.prices, strict=True)
+        amounts = [None if price is None else count * price for count, price in paid if count]
+        known = [amount for amount in amounts if amount is not None]
+        return float(sum(known)) if len(known) == len(amounts) else None
+
+    def is_best(self, look: Look) -> bool:
+        """Say whether a look is at the answer."""
+        return self.answer.best is not None and look.mix == self.answer.best.mix
+
+    def named(self, mix: Mix) -> str:
+        """Say what a mix consists of."""
+        return named(self.kinds, mix)
+
+    def priced(self, mix: Mix) -> str:
+        """Say what an hour of a mix costs; nothing if it is not known."""
+        price = self.price(mix)
+        return "" if price is None else f"${price:,.2f} per hour"
+
+
+def named(kinds: Sequence[GpuKind], mix: Mix) -> str:
+    """Say what a mix of some kinds consists of."""
+    counts = ((n * kind.at_once, kind.label) for n, kind in zip(mix, kinds, strict=True) if n)
+    return " + ".join(f"{n} x {one_line(label, LONGEST_NAME)}" for n, label in counts) or "nothing"
+
+
+def question(report: CapacityReport) -> str:
+    """Say what was asked for."""
+    what = "the fewest GPUs" if report.by == GPUS else "the cheapest mix of GPUs"
+    pressure = f"a pressure of {report.answer.target:.6g} or less"
+    return f"{what} for {pressure}{report.asked}"
+
+
+def headline(report: CapacityReport) -> str:
+    """Say what the answer is."""
+    best = report.answer.best
+    if best is None:
+        return report.answer.reason
+    total = report.total(best.mix)
+    price = report.priced(best.mix)
+    return f"{_gpus(total)}: {report.named(best.mix)}" + (f", {price}" if price else "")
+
+
+def proof(report: CapacityReport) -> str:
+    """Say whether the answer is proven, and what is not."""
+    answer = report.answer
+    what = "the fewest" if report.by == GPUS else "the cheapest"
+    less = "fewer GPUs" if report.by == GPUS else "a cheaper mix"
+    if answer.status is Status.OPTIMAL:
+        reach = "reach" if report.by == GPUS else "reaches"
+        return f"proven {what}: it is excluded that {less} {reach} the pressure"
+    left = [report.named(mix) for mix in answer.not_excluded[:3]]
+    others = len(answer.not_excluded) - len(left)
+    if others > 0:
+        left.append(f"{others} more")
+    excluded = f"; not excluded: {', '.join(left)}" if left else f"; {less} may do"
+    return f"not proven {what}: nothing less was found in the time{excluded}"
+
+
+def verdict(look: Look) -> str:
+    """Say what is known about a mix."""
+    if look.verdict is Verdict.REACHED:
+        return "reaches it"
+    if look.verdict is Verdict.OPEN:
+        return "not known"
+    if look.reason:
+        return f"cannot: {one_line(look.reason)}"
+    certificate = look.plan and look.plan.certificate
+    return f"cannot, proven by {PROOFS[certificate.proof]}" if certificate else "cannot"
+
+
+def _gpus(count: int) -> str:
+    return f"{count} GPU" if count == 1 else f"{count} GPUs"

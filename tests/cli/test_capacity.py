@@ -1,0 +1,145 @@
+import json
+
+import pytest
+
+from colocate.cli.plan_input import read_valid_plan
+from tests.cli.test_commands import EXAMPLE, ROOT, fleet, run
+
+PRICES = ("--price", "h100=2.69", "--price", "l40s=0.79")
+HOSTILE = (
+    "gpus: [{name: '[red]$(id) <b>', memory_gb: 20, count: 2}, {name: '$x_1$', memory_gb: 30}]\n"
+    "models: [{name: '[bold]$y$', size_gb: 12, load: 1}, {name: b, size_gb: 12, load: 1}]"
+)
+
+
+def test_fewer_gpus_reach_what_greedy_reaches_with_all():
+    done = run("capacity", EXAMPLE, "--score-of", "greedy", "--by", "gpus")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("the fewest GPUs for a pressure of 0.319048 or less, which is what")
+    assert "4 GPUs: 4 x h100" in lines
+    assert "proven the fewest: it is excluded that fewer GPUs reach the pressure" in lines
+    assert done.stdout.count("◀") == 2
+    assert "it takes 268.341 GB at that pressure, it has 240" in done.stdout
+
+
+def test_the_cheapest_mix_by_price(tmp_path):
+    picture, plan = tmp_path / "capacity.svg", tmp_path / "plan.json"
+    options = ("--score-of", "initial_program", *PRICES, "--plot", picture, "--save", plan)
+    done = run("capacity", EXAMPLE, *options, "--json")
+    assert done.returncode == 0
+    data = json.loads(done.stdout)
+    assert (data["status"], data["by"]) == ("OPTIMAL", "price")
+    assert data["best"]["counts"] == {"h100": 1, "l40s": 5}
+    assert data["best"]["price_per_hour"] == 6.64
+    assert data["best"]["pressure"] <= data["target"]
+    cheaper = [look for look in data["looks"] if look["price_per_hour"] < 6.64]
+    assert cheaper
+    assert {look["verdict"] for look in cheaper} == {"excluded"}
+    assert picture.read_text().startswith("<?xml")
+    saved, changed = read_valid_plan(plan)
+    assert saved.as_dict() == {k: v for k, v in data["plan"].items() if k != "fleet"}
+    assert len(changed.problem.gpus) == 6
+
+
+def test_the_plan_that_was_saved_can_be_checked_against_its_own_fleet(tmp_path):
+    run("capacity", EXAMPLE, "--pressure", "0.2", "--by", "gpus", "--save", tmp_path / "plan.json")
+    data = json.loads((tmp_path / "plan.json").read_text())
+    path = tmp_path / "fleet.json"
+    path.write_text(json.dumps(data["fleet"]))
+    done = run("check", path, tmp_path / "plan.json")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_price_that_is_not_known_is_asked_for():
+    done = run("capacity", EXAMPLE, "--pressure", "0.3", "--price", "h100=2")
+    assert done.returncode == 3
+    assert "the price of 'l40s' is not known, give it: --price l40s=..." in done.stderr
+    assert run("capacity", EXAMPLE, "--pressure", "1", "--price", "h10=2").returncode == 2
+
+
+def test_an_impossible_pressure_is_proven_and_has_its_exit_code():
+    done = run("capacity", EXAMPLE, "--pressure", "0.0001", "--by", "gpus", "--json")
+    assert done.returncode == 4
+    data = json.loads(done.stdout)
+    assert (data["status"], data["best"], data["plan"]) == ("INFEASIBLE", None, None)
+    assert "fleet.yaml: no number of GPUs reaches it: there are no GPUs on which" in done.stderr
+    done = run("capacity", EXAMPLE, "--pressure", "0.1", "--by", "gpus", "--most", "3")
+    assert done.returncode == 4
+    assert "no mix of at most 3 GPUs reaches it" in done.stderr
+
+
+def test_nothing_found_in_no_time(tmp_path):
+    models = ", ".join(f"{{name: m{n}, size_gb: {9 + n % 7}, load: 1}}" for n in range(40))
+    path = fleet(tmp_path, f"gpus: [{{name: g, memory_gb: 80, count: 9}}]\nmodels: [{models}]")
+    done = run("capacity", path, "--pressure", "0.2", "--time-limit", "0.001", "--json")
+    assert done.returncode == 5
+    assert json.loads(done.stdout)["status"] == "UNKNOWN"
+    assert "it is not proven that there is nothing" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "sentence"),
+    [
+        ((), 2, "give --pressure, or --score-of greedy"),
+        (("--pressure", "1", "--score-of", "greedy"), 2, "must have one of them"),
+        (("--pressure", "0"), 2, "must be a finite number > 0"),
+        (("--pressure", "nan"), 2, "must be a finite number > 0"),
+        (("--score-of", "gredy"), 2, "strategy='gredy' is not known"),
+        (("--pressure", "1", "--plot", "a.pdf"), 2, "must end in .svg or .png"),
+        (("--pressure", "1", "--by", "gpus", "--most", "99999"), 3, "most=99999, must be at most"),
+        (("--pressure", "1", "--price", "h100"), 3, "must be KIND=PRICE"),
+    ],
+)
+def test_bad_questions(options, code, sentence):
+    done = run("capacity", EXAMPLE, *options)
+    assert done.returncode == code
+    assert sentence in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr
+
+
+def test_the_limit_of_the_fleet_is_the_pressure_if_none_is_given(tmp_path):
+    text = "most_pressure: 0.1\n" + EXAMPLE.read_text()
+    path = fleet(tmp_path, text)
+    done = run("capacity", path, "--by", "gpus", "--json", "--save", tmp_path / "plan.json")
+    data = json.loads(done.stdout)
+    assert data["target"] == 0.1
+    assert data["best"]["pressure"] <= 0.1
+    assert read_valid_plan(tmp_path / "plan.json")[1].problem.most_pressure == 0.1
+    done = run("capacity", path, "--by", "gpus", "--pressure", "0.2")
+    assert done.returncode == 3
+    assert (
+        "fleet.yaml: pressure=0.2, must be at most 0.1, most_pressure of the fleet" in done.stderr
+    )
+
+
+def test_shards_and_places_from_the_example_with_constraints():
+    example = ROOT / "examples" / "constraints.yaml"
+    data = json.loads(run("capacity", example, "--pressure", "0.06", "--json").stdout)
+    assert data["status"] == "OPTIMAL"
+    assert data["best"]["counts"] == {"A100-80GB": 4, "L40S": 2}
+    whole = json.loads(
+        run("capacity", example, "--pressure", "0.06", "--whole-machines", "--json").stdout
+    )
+    assert whole["best"]["counts"] == {"A100-80GB": 4, "L40S": 2}
+    assert all(look["counts"]["A100-80GB"] % 4 == 0 for look in whole["looks"])
+
+
+def test_hostile_names_stay_text(tmp_path):
+    path = fleet(tmp_path, HOSTILE)
+    picture = tmp_path / "capacity.svg"
+    done = run("capacity", path, "--pressure", "0.4", "--by", "gpus", "--plot", picture)
+    assert done.returncode == 0
+    assert "1 x $x_1$" in done.stdout
+    assert "[bold]$y$" in done.stdout
+    assert "<b>" not in picture.read_text()
+
+
+def test_the_same_answer_is_the_same_picture(tmp_path):
+    pictures = []
+    for name in ("one.svg", "two.svg", "three.png"):
+        options = ("--pressure", "0.2", "--by", "gpus", "--workers", "1", "--plot", tmp_path / name)
+        assert run("capacity", EXAMPLE, *options).returncode == 0
+        pictures.append((tmp_path / name).read_bytes())
+    assert pictures[0] == pictures[1]
+    assert pictures[2].startswith(b"\x89PNG")
