@@ -11,6 +11,7 @@ from colocate.cli.capacity import capacity
 from colocate.cli.check import check
 from colocate.cli.emit import emit
 from colocate.cli.exit_codes import BAD_INPUT, FAULT, INFEASIBLE, NOTHING_FOUND, USAGE
+from colocate.cli.explain import explain
 from colocate.cli.lab import lab
 from colocate.cli.plan import plan
 from colocate.cli.score import score
@@ -42,6 +43,7 @@ app = typer.Typer(
 )
 app.command()(plan)
 app.command()(check)
+app.command()(explain)
 app.command()(capacity)
 app.command()(emit)
 app.command()(strategies)

@@ -49,10 +49,15 @@ def plan(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the fleet, as .svg or .png.", callback=_drawable)
     ] = None,
+    remedies: Annotated[
+        bool,
+        typer.Option("--remedies/--no-remedies", help="If nothing fits, look for what would help."),
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Place the models of a fleet file on its GPUs and print the plan."""
     from colocate.cli.compiling import say_when_compiling
+    from colocate.cli.infeasible import explain_infeasible
     from colocate.inputs.fleet import read_fleet
     from colocate.outputs.console import notes, results, show
     from colocate.outputs.plan_json import plan_json
@@ -85,6 +90,8 @@ def plan(
         show(plan_table(answer, results().width))
     if not answer.placement:
         notes().print(f"{fleet}: {answer.reason}", markup=False)
+        if remedies:
+            explain_infeasible(fleet, stated)
         raise typer.Exit(INFEASIBLE if answer.status is Status.INFEASIBLE else NOTHING_FOUND)
 
 

@@ -4,11 +4,14 @@ import numpy as np
 
 from colocate.problem.instance import Instance, Ints
 from colocate.problem.layout import NOWHERE
+from colocate.problem.parts import BARRED
 from colocate.problem.problem import Problem
 from colocate.solver.construct.completion import Outcome, complete
 from colocate.solver.construct.task import GENEROUS
 
 NODES = 200_000
+CONSTRAINT = "constraint: "
+"""What the names of resources that stand for constraints begin with."""
 
 
 def obvious_obstacle(problem: Problem) -> str | None:
@@ -52,11 +55,17 @@ def _homeless(instance: Instance) -> int | None:
 
 def _too_large(problem: Problem, number: int) -> str:
     model = problem.models[number]
-    largest = max(problem.gpus, key=lambda gpu: gpu.memory_gb)
-    where = f"models[{number}] {model.name!r}"
+    constrained = any(name.startswith(CONSTRAINT) for name, _ in problem.gpus[0].limits)
+    where = f"model {model.name!r}" if constrained else f"models[{number}] {model.name!r}"
+    barred = dict(dict(model.uses).get(BARRED, ()))
+    open_gpus = [gpu for gpu in problem.gpus if not barred.get(gpu.kind)]
+    if not open_gpus:
+        return f"{where}: may be on no GPU, its only and never must leave at least one"
+    largest = max(open_gpus, key=lambda gpu: gpu.memory_gb)
     if model.size_gb > largest.memory_gb:
+        among = " that it may be on" if len(open_gpus) < len(problem.gpus) else ""
         return (
             f"{where}: size_gb={model.size_gb:.15g}, "
-            f"must be at most {largest.memory_gb:.15g} (the largest GPU, {largest.name!r})"
+            f"must be at most {largest.memory_gb:.15g} (the largest GPU{among}, {largest.name!r})"
         )
     return f"{where}: uses more than the limit of every GPU that has the memory for it"

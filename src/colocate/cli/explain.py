@@ -1,0 +1,41 @@
+"""`colocate explain`: why a plan is as it is, and what would change it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def explain(
+    plan: Annotated[
+        Path, typer.Argument(help="Plan with its fleet, as `colocate plan --json` prints it.")
+    ],
+    time_limit: Annotated[
+        float, typer.Option(min=0.1, help="Seconds to find out what changes would bring.")
+    ] = 5.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say why the bottleneck is one, what would relieve it, and what the bound is made of."""
+    import json
+    from functools import partial
+
+    from rich.text import Text
+
+    from colocate.cli.compiling import say_when_compiling
+    from colocate.cli.plan_input import read_valid_plan
+    from colocate.inputs.fleet_changes import in_more_shards
+    from colocate.outputs.console import notes, show
+    from colocate.outputs.explanation_json import plain
+    from colocate.outputs.explanation_text import explanation_lines
+    from colocate.solver.explain.explanation import explain as explain_plan
+
+    answer, fleet = read_valid_plan(plan)
+    say_when_compiling()
+    with notes().status("trying what would help"):
+        told = explain_plan(answer, partial(in_more_shards, fleet), time_limit)
+    if as_json:
+        typer.echo(json.dumps(plain(told), indent=2, allow_nan=False))
+    elif told is None:
+        show("all models are asleep: there is nothing to explain")
+    else:
+        show(Text("\n".join(explanation_lines(told))))

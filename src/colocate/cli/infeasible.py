@@ -1,0 +1,31 @@
+"""What `colocate plan` says when nothing fits: who is in whose way, and what would help."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from colocate.inputs.fleet import Fleet
+
+
+def explain_infeasible(path: Path, fleet: "Fleet") -> None:
+    """Write to stderr which models do not fit together and which changes would help.
+
+    Parameters
+    ----------
+    path
+        The fleet file: the configs that it names tell the sizes of quantised models.
+    fleet
+        What it says.
+    """
+    from colocate.inputs.fleet_changes import options_for
+    from colocate.inputs.quantising import configs_in
+    from colocate.outputs.console import notes
+    from colocate.outputs.remedies_text import diagnosis_lines
+    from colocate.solver.remedies import diagnose
+
+    options = partial(options_for, fleet, configs=configs_in(path))
+    with notes().status("looking for what would help"):
+        diagnosis = diagnose(fleet.problem, options)
+    for line in diagnosis_lines(diagnosis):
+        notes().print(line, markup=False)

@@ -1,0 +1,218 @@
+"""Changes to a fleet that could let its models fit: GPUs added, models quantised, cut or asleep."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count, product
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from colocate.errors import InputError
+from colocate.inputs.compute import known_accelerator
+from colocate.inputs.demand import demand_of
+from colocate.inputs.fleet import Fleet, fleet_of
+from colocate.inputs.gpu_catalogue import ROWS
+from colocate.inputs.quantising import FEWER_BITS, Quantised, quantised
+from colocate.inputs.spec import FleetSpec, GpuSpec, ModelSpec
+from colocate.problem.change import Change, ChangeKind, Combination, Ladder, Options
+from colocate.problem.model import Model
+from colocate.problem.problem import Problem
+
+MOST_ADDED = 8
+"""So many GPUs are added at most."""
+MOST_NODES = 4
+"""In so many nodes at most it is tried where to add them."""
+MOST_TRIED = 12
+"""Of so many models at most, the largest ones, each is changed by itself."""
+MOST_COMBINED = 60
+"""So many models at most, the largest ones, are quantised together."""
+MOST_SHARDS = 16
+
+
+def options_for(
+    fleet: Fleet, names: Sequence[str], configs: Mapping[str, Path] | None = None
+) -> list[Options]:
+    """Return the changes that could help some models of a fleet, sort by sort.
+
+    Parameters
+    ----------
+    fleet
+        What is changed.
+    names
+        The models that are in each other's way.
+    configs
+        Hugging Face configs of models that are sized by one, by the models' names.
+    """
+    by_name = {model.name: model for model in fleet.problem.models}
+    some = sorted(names, key=lambda name: -_held_gb(by_name[name]))[:MOST_TRIED]
+    by_size = sorted(fleet.spec.models, key=lambda model: -(model.size_gb or 0.0))
+    largest = [model.name for model in by_size[:MOST_COMBINED]]
+    formats = {
+        name: list(quantised(fleet.models[name], (configs or {}).get(name)))
+        for name in {*some, *largest}
+    }
+    return [
+        Options([shard_ladder(fleet, name) for name in some]),
+        Options(
+            [_quantise_ladder(fleet, formats[name]) for name in some],
+            [_all_quantised(fleet, [formats[n] for n in largest], dtype) for dtype in FEWER_BITS],
+        ),
+        Options([*_gpu_ladders(fleet), _catalogue_ladder(fleet)]),
+        Options([_sleep_ladder(fleet, names)], _all_asleep(fleet)),
+    ]
+
+
+def shard_ladder(fleet: Fleet, name: str) -> Ladder:
+    """Yield a model cut in twice as many parts, four times as many, ..., or in fewer."""
+    model = fleet.models[name]
+    most = min(_largest_node(fleet.problem, name), MOST_SHARDS)
+    more = [model.shards * 2**n for n in range(1, 5) if model.shards * 2**n <= most]
+    fewer = [model.shards // 2**n for n in range(1, 5) if model.shards % 2**n == 0]
+    for shards in more or [number for number in fewer if number <= most]:
+        added = (model.overhead_gb or 0.0) * (shards - model.shards)
+        problem = _with_models(fleet, [model.model_copy(update={"shards": shards})])
+        if problem is not None:
+            yield Change(ChangeKind.SHARDS, problem, (name,), count=shards, gb=added)
+
+
+def in_more_shards(fleet: Fleet, name: str) -> Model | None:
+    """Return a model in twice as many shards as it has; None if no node has the GPUs for it."""
+    for change in shard_ladder(fleet, name):
+        if change.count > fleet.models[name].shards:
+            return next(model for model in change.problem.models if model.name == name)
+    return None
+
+
+def _largest_node(problem: Problem, name: str) -> int:
+    """Return how many GPUs of one node a model may be on at most."""
+    model = next(model for model in problem.models if model.name == name)
+    nodes = [gpu.node for gpu in problem.gpus if model.may_be_on(gpu)]
+    return max(map(nodes.count, set(nodes)), default=0)
+
+
+def _quantise_ladder(fleet: Fleet, formats: Iterable[Quantised]) -> Ladder:
+    for format_ in formats:
+        yield from _quantise(fleet, [format_])
+
+
+def _quantise(fleet: Fleet, formats: Sequence[Quantised]) -> Iterator[Change]:
+    problem = _with_models(fleet, [format_.spec for format_ in formats])
+    if problem is None:
+        return
+    names = tuple(format_.spec.name for format_ in formats)
+    after = {model.name: _held_gb(model) for model in problem.models}
+    saved = sum(_held_gb(m) - after[m.name] for m in fleet.problem.models if m.name in names)
+    yield Change(
+        ChangeKind.QUANTISE,
+        problem,
+        names,
+        formats[0].spec.dtype or "",
+        gb=saved,
+        before_gb=sum(fleet.models[name].size_gb or 0.0 for name in names),
+        after_gb=sum(format_.spec.size_gb or 0.0 for format_ in formats),
+        assumed=any(format_.assumed for format_ in formats),
+    )
+
+
+def _all_quantised(fleet: Fleet, formats: Iterable[Sequence[Quantised]], dtype: str) -> Combination:
+    """Return all models in one format that have more bits than it, largest first."""
+    found = {q.spec.name: q for some in formats for q in some if q.spec.dtype == dtype}
+
+    def change(some: Sequence[str]) -> Change:
+        return next(_quantise(fleet, [found[name] for name in some]))
+
+    return Combination(list(found), change)
+
+
+def _sleep_ladder(fleet: Fleet, names: Sequence[str]) -> Ladder:
+    """Yield each of some models asleep, the one with the least demand first."""
+    for name in _by_demand(fleet, names):
+        if fleet.problem.awake((name,)) is not None:
+            yield _sleep(fleet, (name,))
+
+
+def _all_asleep(fleet: Fleet) -> list[Combination]:
+    names = _by_demand(fleet, [model.name for model in fleet.problem.models])[:-1]
+    return [Combination(names, lambda some: _sleep(fleet, some))]
+
+
+def _by_demand(fleet: Fleet, names: Iterable[str]) -> list[str]:
+    """Return models that may not sleep as it is, least demand first, then smallest."""
+    held = {model.name: _held_gb(model) for model in fleet.problem.models}
+    awake = [name for name in names if not fleet.models[name].may_sleep]
+    return sorted(awake, key=lambda name: (_demand(fleet, name), held[name]))
+
+
+def _demand(fleet: Fleet, name: str) -> float:
+    return fleet.models[name].importance * demand_of(fleet.models[name])
+
+
+def _sleep(fleet: Fleet, names: Sequence[str]) -> Change:
+    problem = fleet.problem.awake(names)
+    if problem is None:
+        raise AssertionError("no model is left awake")
+    saved = sum(_held_gb(model) for model in fleet.problem.models if model.name in names)
+    demand = sum(_demand(fleet, name) for name in names)
+    return Change(ChangeKind.SLEEP, problem, tuple(names), gb=saved, demand=demand)
+
+
+def _gpu_ladders(fleet: Fleet) -> Iterator[Ladder]:
+    """Yield for each kind of GPU of the fleet one more, two more, ..."""
+    nodes_of: dict[str, list[GpuSpec]] = {}
+    for entry in fleet.spec.gpus:
+        alike = (entry.kind, entry.memory_gb, entry.reserve_gb, sorted(entry.limits.items()))
+        nodes_of.setdefault(repr(alike), []).append(entry)
+    pinned = any(m.shards > 1 or m.only or m.never for m in fleet.problem.models)
+    for entries in nodes_of.values():
+        by_node = list({entry.node: entry for entry in entries}.values())
+        yield _gpu_ladder(fleet, by_node[: MOST_NODES if pinned else 1])
+
+
+def _gpu_ladder(fleet: Fleet, entries: Sequence[GpuSpec]) -> Ladder:
+    for number, entry in product(range(1, MOST_ADDED + 1), entries):
+        yield from _more_gpus(fleet, entry, number)
+
+
+def _catalogue_ladder(fleet: Fleet) -> Ladder:
+    """Yield one more GPU of each other kind that can be rented, smallest first."""
+    known = [known_accelerator(entry.kind) for entry in fleet.spec.gpus]
+    if not all(known):
+        return
+    rows = [row for row in ROWS if row.price_per_hour is not None and row not in known]
+    for row in sorted(rows, key=lambda row: (row.memory_gb, row.price_per_hour or inf)):
+        entry = GpuSpec.model_validate({"kind": row.kind}).resolved()
+        yield from _more_gpus(fleet, entry, 1)
+
+
+def _more_gpus(fleet: Fleet, entry: GpuSpec, number: int) -> Iterator[Change]:
+    taken = {gpu.name.partition("-")[0] for gpu in fleet.problem.gpus}
+    name = next(name for n in count() if (name := f"added{n or ''}") not in taken)
+    added = entry.model_copy(update={"name": name, "count": number, "devices": None})
+    problem = _problem(fleet.spec.model_copy(update={"gpus": [*fleet.spec.gpus, added]}))
+    if problem is not None:
+        yield Change(
+            ChangeKind.GPUS,
+            problem,
+            to=entry.kind or f"{entry.memory_gb:g} GB",
+            count=number,
+            gb=number * ((entry.memory_gb or 0.0) - entry.reserve_gb),
+            node=entry.node or "",
+        )
+
+
+def _held_gb(model: Model) -> float:
+    return model.replicas * model.size_gb
+
+
+def _with_models(fleet: Fleet, changed: Iterable[ModelSpec]) -> Problem | None:
+    by_name = {model.name: model for model in changed}
+    models = [by_name.get(model.name, model) for model in fleet.spec.models]
+    return _problem(fleet.spec.model_copy(update={"models": models}))
+
+
+def _problem(spec: FleetSpec) -> Problem | None:
+    """Return the problem of a changed fleet, None if it is none: a change may contradict it."""
+    stated: dict[str, Any] = spec.model_dump(by_alias=True, exclude_defaults=True, mode="json")
+    try:
+        return fleet_of(stated).problem
+    except InputError:
+        return None

@@ -1,0 +1,66 @@
+"""What a model would take in fewer bits: counted from its config, or else assumed from its size."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from colocate.errors import ColocateError, UnknownNameError
+from colocate.inputs.huggingface import read_model_size
+from colocate.inputs.huggingface.formats import FORMATS, find_format
+from colocate.inputs.spec import ModelSpec
+from colocate.inputs.text_file import read_text
+from colocate.inputs.yaml_text import parse_yaml
+
+FEWER_BITS = ("fp8", "int4")
+"""What weights are mostly quantised to, most bits first."""
+USUAL_BITS = 16
+"""Of weights whose format is not stated."""
+
+
+class Quantised(NamedTuple):
+    """A model with its weights in fewer bits."""
+
+    spec: ModelSpec
+    assumed: bool
+    """Whether the size is taken in proportion to the bits, not counted from a config."""
+
+
+def configs_in(path: Path) -> dict[str, Path]:
+    """Return the config of every model of a fleet file that names one, by the model's name."""
+    data = parse_yaml(read_text(path))
+    models = data.get("models", ()) if isinstance(data, Mapping) else ()
+    return {
+        model["name"]: path.parent / model["config"]
+        for model in models
+        if isinstance(model, Mapping) and "config" in model
+    }
+
+
+def quantised(model: ModelSpec, config: Path | None = None) -> Iterator[Quantised]:
+    """Yield a resolved model in every usual format with fewer bits than its own.
+
+    Without a config the size is taken to be weights alone and shrinks with their bits; nothing
+    else about the model changes.
+    """
+    bits = _bits(model.dtype)
+    for name in FEWER_BITS:
+        fewer = FORMATS[name].bits
+        if fewer < bits:
+            counted = _counted_gb(config, name)
+            size = (model.size_gb or 0.0) * fewer / bits if counted is None else counted
+            spec = model.model_copy(update={"dtype": name, "size_gb": size})
+            yield Quantised(spec, counted is None)
+
+
+def _bits(dtype: str | None) -> int:
+    try:
+        return find_format(dtype).bits if dtype else USUAL_BITS
+    except UnknownNameError:
+        return USUAL_BITS
+
+
+def _counted_gb(config: Path | None, dtype: str) -> float | None:
+    try:
+        return read_model_size(config, dtype).weight_bytes / 1e9 if config else None
+    except ColocateError:
+        return None

@@ -1,0 +1,206 @@
+"""Models that cannot be placed together, as few of them as it takes, and how much they lack."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from math import floor
+from typing import Any
+
+from colocate.problem.instance import Floats
+from colocate.problem.parts import Parts, parts_of
+from colocate.problem.problem import Problem
+from colocate.solver.construct.completion import Outcome
+from colocate.solver.fitting import Stopwatch, any_placement
+from colocate.solver.squads import nodes_of, small_enough
+
+ONE_SEARCH = 0.5
+"""Seconds for one question whether some models fit."""
+MEGABYTES = 1000.0
+"""Of a GB: missing memory is counted in whole ones."""
+FINE = 10**9
+"""Uses of a resource are rounded down to so many parts of its limit."""
+
+
+class Lack(StrEnum):
+    """What is missing for models to have a placement."""
+
+    MEMORY = "memory"
+    CONSTRAINTS = "constraints"
+    """Whatever the memory, constraints forbid it."""
+    PRESSURE = "pressure"
+    """They fit, but not below the highest pressure allowed."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Models that have no placement even if there were no others.
+
+    Parameters
+    ----------
+    models
+        Their names, in the order of the problem.
+    minimal
+        Whether it is proven that without any one of them the others fit.
+    parts, shards
+        On how many GPUs they must be, copies times shards, and the most shards of one of them.
+    size_gb
+        What all their copies hold together.
+    gpus, memory_gb, largest_gb
+        How many GPUs at least one of them may be on, what memory these have together, and the
+        largest of them.
+    largest_node
+        How many of these GPUs are in one node at most.
+    lack
+        What is missing.
+    lacking_gb
+        How much memory at least, wherever it were added; 0 if it is not memory, or not known.
+    """
+
+    models: tuple[str, ...]
+    minimal: bool
+    parts: int
+    shards: int
+    size_gb: float
+    gpus: int
+    memory_gb: float
+    largest_gb: float
+    largest_node: int
+    lack: Lack
+    lacking_gb: float
+
+
+def find_conflict(problem: Problem, watch: Stopwatch) -> Conflict | None:
+    """Return few models that are proven to have no placement together, None if none are found.
+
+    Models are left out, a half, a quarter and in the end one at a time, as long as it is proven
+    that the others still have no placement. Whoever is left then is needed for the conflict.
+    Models that may sleep are in nobody's way.
+    """
+    must = [model for model in problem.models if model.sleep_cost is None]
+    names = [model.name for model in sorted(must, key=lambda m: m.replicas * m.size_gb)]
+
+    def outcome(left: Sequence[str]) -> Outcome:
+        return any_placement_of(problem, left, watch)
+
+    for name in reversed(names):
+        if not watch.over and outcome([name]) is Outcome.NONE:
+            return _told(problem, [name], True, watch)
+    if not names or outcome(names) is not Outcome.NONE:
+        return None
+    left, minimal = _shrunk(names, outcome, watch)
+    return _told(problem, left, minimal, watch)
+
+
+def any_placement_of(problem: Problem, names: Sequence[str], watch: Stopwatch) -> Outcome:
+    """Say whether some models of a problem can be placed if there are no others."""
+    others = {model.name for model in problem.models} - set(names)
+    some = problem.awake(others)
+    if some is None:
+        return Outcome.FOUND
+    return any_placement(some, min(ONE_SEARCH, watch.left))[0]
+
+
+def _shrunk(
+    names: list[str], outcome: Callable[[Sequence[str]], Outcome], watch: Stopwatch
+) -> tuple[list[str], bool]:
+    """Leave models out while there is still a conflict; say whether every one left is needed.
+
+    One pass is enough: who is needed for a conflict is needed for every part of it.
+    """
+    left, needed = names, set[str]()
+    block = max(len(names) // 2, 1)
+    while True:
+        for start in range(0, len(names), block):
+            chosen = [name for name in names[start : start + block] if name in left]
+            if not chosen or watch.over:
+                continue
+            rest = [name for name in left if name not in chosen]
+            found = outcome(rest)
+            if found is Outcome.NONE:
+                left = rest
+            elif found is Outcome.FOUND and len(chosen) == 1:
+                needed.update(chosen)
+        if block == 1:
+            return left, needed.issuperset(left)
+        block = max(block // 2, 1)
+
+
+def _told(problem: Problem, names: Sequence[str], minimal: bool, watch: Stopwatch) -> Conflict:
+    whole = problem.awake({model.name for model in problem.models} - set(names))
+    if whole is None:
+        raise AssertionError("a conflict without models")
+    gpus = [gpu for gpu in whole.gpus if any(model.may_be_on(gpu) for model in whole.models)]
+    return Conflict(
+        tuple(model.name for model in whole.models),
+        minimal,
+        sum(model.parts for model in whole.models),
+        max(model.shards for model in whole.models),
+        sum(model.replicas * model.size_gb for model in whole.models),
+        len(gpus),
+        sum(gpu.memory_gb for gpu in gpus),
+        max((gpu.memory_gb for gpu in gpus), default=0.0),
+        max(Counter(gpu.node for gpu in gpus).values(), default=0),
+        *_lacking(whole, watch),
+    )
+
+
+def _lacking(problem: Problem, watch: Stopwatch) -> tuple[Lack, float]:
+    """Return what is missing, and of memory how many GB in the best case, proven by CP-SAT."""
+    fewest = problem.with_copies({model.name: model.replicas for model in problem.models})
+    parts = parts_of(fewest)
+    if not small_enough(parts):
+        return Lack.UNKNOWN, 0.0
+    cp_model = import_module("ortools.sat.python.cp_model")  # slow, and not always needed
+    program = cp_model.CpModel()
+    beyond = _program(program, parts)
+    program.minimize(sum(beyond))
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = max(min(2 * ONE_SEARCH, watch.left), 0.1)
+    solver.parameters.num_workers = 2
+    solver.parameters.catch_sigint_signal = False
+    status: Any = solver.solve(program)
+    if status == cp_model.INFEASIBLE:
+        return Lack.CONSTRAINTS, 0.0
+    if status == cp_model.OPTIMAL and solver.objective_value == 0.0:
+        return (Lack.UNKNOWN if problem.most_pressure is None else Lack.PRESSURE), 0.0
+    proven = float(solver.best_objective_bound) / MEGABYTES
+    return (Lack.MEMORY, proven) if proven > 0.0 else (Lack.UNKNOWN, 0.0)
+
+
+def _program(program: Any, parts: Parts) -> list[Any]:
+    """State where items may be; return variables for what GPUs would have to hold beyond theirs."""
+    instance, node_of = parts.problem.instance, nodes_of(parts)
+    gpus = range(len(node_of))
+    here = [[program.new_bool_var("") for _ in gpus] for _ in parts.items]
+    sizes = [floor(MEGABYTES * size) for size in instance.size]
+    beyond = []
+    for row in here:
+        program.add_exactly_one(row)
+    for gpu in gpus:
+        over = program.new_int_var(0, sum(sizes), "")
+        room = floor(MEGABYTES * instance.capacity[gpu]) + 1
+        held = sum(size * row[gpu] for size, row in zip(sizes, here, strict=True))
+        program.add(held <= room + over)
+        beyond.append(over)
+        for resource, limit in enumerate(instance.limit[gpu]):
+            use = instance.use[instance.kind[gpu], :, resource]
+            if use.sum() > limit:
+                shares = zip(_shares(use, limit), here, strict=True)
+                program.add(sum(share * row[gpu] for share, row in shares) <= FINE)
+    for squad in parts.squads:
+        home = {node: program.new_bool_var("") for node in dict.fromkeys(node_of)}
+        program.add_exactly_one(home.values())
+        for item in squad:
+            for gpu in gpus:
+                program.add_implication(here[item][gpu], home[node_of[gpu]])
+    return beyond
+
+
+def _shares(use: Floats, limit: float) -> list[int]:
+    """Return uses as parts of a limit; what is more than twice the limit is that."""
+    if limit <= 0.0:
+        return [2 * FINE if amount > 0.0 else 0 for amount in use]
+    return [floor(min(amount / limit, 2.0) * FINE) for amount in use]

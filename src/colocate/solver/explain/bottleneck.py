@@ -1,0 +1,151 @@
+"""The GPU that is pressed hardest, and what on it does the pressing."""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from colocate.problem.gpu import Gpu
+from colocate.problem.instance import FIT
+from colocate.problem.pressure import TIE
+from colocate.solver.explain.settled import Settled
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A model on a GPU, or the part of it that is there.
+
+    Parameters
+    ----------
+    model
+        Its name.
+    copies, shards
+        How many copies of it there are, and in how many shards each is.
+    size_gb, load
+        What it holds there, and how hard it pushes there, in the window of the peak.
+    share
+        Its part of the load of the GPU.
+    """
+
+    model: str
+    copies: int
+    shards: int
+    size_gb: float
+    load: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """The first GPU with the highest pressure.
+
+    Parameters
+    ----------
+    gpu, kind, node
+        What it is.
+    memory_gb, used_gb
+        What models may use of it, and what they hold.
+    window
+        The time window of the peak; None where there is only one.
+    load, pressure
+        In that window.
+    tenants
+        What is on it, most load first.
+    tied
+        How many GPUs have this pressure, up to rounding.
+    """
+
+    gpu: str
+    kind: str
+    node: str
+    memory_gb: float
+    used_gb: float
+    window: int | None
+    load: float
+    pressure: float
+    tenants: tuple[Tenant, ...]
+    tied: int
+
+    @property
+    def free_gb(self) -> float:
+        """What is left for the KV cache."""
+        return max(self.memory_gb - self.used_gb, 0.0)
+
+    @property
+    def hottest(self) -> Tenant | None:
+        """The model with most of the load, None where there is no load."""
+        return self.tenants[0] if self.load > 0.0 else None
+
+
+def bottleneck_of(state: Settled) -> Bottleneck:
+    """Describe the bottleneck of a placement."""
+    here = state.bottleneck
+    gpu = state.problem.gpus[here]
+    window = int(state.load[here].argmax())
+    load = float(state.load[here, window])
+    tied = state.pressure >= state.peak * (1.0 - TIE)
+    return Bottleneck(
+        gpu.name,
+        gpu.kind,
+        gpu.node,
+        gpu.memory_gb,
+        float(state.used[here]),
+        window if state.problem.windows > 1 else None,
+        load,
+        state.peak,
+        _tenants(state, here, window, load),
+        int(np.count_nonzero(tied)),
+    )
+
+
+def _tenants(state: Settled, gpu: int, window: int, total: float) -> tuple[Tenant, ...]:
+    found = []
+    for item in np.flatnonzero(state.gpu_of == gpu):
+        for model in state.parts.items[int(item)].models:
+            part = model.part()
+            load = part.load[min(window, len(part.load) - 1)]
+            share = load / total if total > 0.0 else 0.0
+            found.append(
+                Tenant(model.name, model.replicas, model.shards, part.size_gb, load, share)
+            )
+    return tuple(sorted(found, key=lambda tenant: -tenant.load))
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A part of a model by itself on the GPU that suits it best.
+
+    Parameters
+    ----------
+    model
+        Its name.
+    gpu, memory_gb
+        The GPU with most memory of those that it may be on and whose limits it respects.
+    everywhere
+        Whether it may be on all of them.
+    pressure
+        No placement with as many copies and shards can be below.
+    """
+
+    model: str
+    gpu: str
+    memory_gb: float
+    everywhere: bool
+    pressure: float
+
+
+def alone(state: Settled, name: str) -> Alone:
+    """Return what one model does all by itself, on the best GPU that it may be on."""
+    model = next(model for model in state.problem.models if model.name == name)
+    item = next(n for n, item in enumerate(state.parts.items) if model in item.models)
+    instance, part = state.instance, model.part()
+    use = instance.use[instance.kind, item]
+    may_be = (use <= instance.limit * (1.0 + FIT)).all(axis=1)
+    best: Gpu = max(
+        (gpu for gpu, may in zip(state.problem.gpus, may_be, strict=True) if may),
+        key=lambda gpu: gpu.memory_gb,
+    )
+    free = best.memory_gb - part.size_gb
+    load = max(part.load)
+    pressure = 0.0 if load == 0.0 else load / free if free > best.memory_gb * FIT else inf
+    return Alone(name, best.name, best.memory_gb, bool(may_be.all()), pressure)

@@ -1,0 +1,123 @@
+"""Why the highest pressure is as high as it is: one model, too little memory, or a constraint."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf
+
+from colocate.problem.change import Change
+from colocate.problem.problem import Problem
+from colocate.solver.explain.bottleneck import Alone, Bottleneck, alone
+from colocate.solver.explain.settled import Settled
+from colocate.solver.fitting import Stopwatch
+from colocate.solver.relaxations import relaxations, unconstrained
+from colocate.solver.solve import solve
+
+NEARLY = 0.99
+"""A model alone, or a constraint, counts from this share of the peak on, or below it."""
+EVENLY = 0.95
+"""Pressure counts as even if spreading it perfectly would leave this share of the peak."""
+ONE_SOLVE = 0.3
+"""Seconds to solve the problem without a constraint."""
+
+
+class Cause(StrEnum):
+    """What sets the peak."""
+
+    NO_LOAD = "no load"
+    HOT_MODEL = "hot model"
+    """One model has this pressure even if it is alone on the best GPU for it."""
+    CONSTRAINTS = "constraints"
+    """Without one of them the peak would be lower."""
+    EVEN = "even"
+    """The load is spread about as evenly over the free memory as it could be."""
+    PIECES = "pieces"
+    """Models cannot be cut: the load cannot be spread any more evenly."""
+
+
+@dataclass(frozen=True)
+class Relief:
+    """A constraint, and the highest pressure that was found without it."""
+
+    change: Change
+    pressure: float
+
+
+@dataclass(frozen=True)
+class Why:
+    """What sets the peak, with figures.
+
+    Parameters
+    ----------
+    cause
+        The main reason.
+    alone
+        The hottest model of the bottleneck by itself; None where there is no load.
+    load, free_gb
+        All load in the busiest window, and all memory that models leave free.
+    even_pressure
+        The pressure if the load could be spread perfectly: no placement is below.
+    lowest
+        The lowest pressure of a GPU.
+    reliefs
+        Constraints without which the peak would be lower, best first.
+    """
+
+    cause: Cause
+    alone: Alone | None
+    load: float
+    free_gb: float
+    even_pressure: float
+    lowest: float
+    reliefs: tuple[Relief, ...]
+
+
+def why_so_high(state: Settled, bottleneck: Bottleneck, watch: Stopwatch) -> Why:
+    """Say what sets the peak of a placement.
+
+    Parameters
+    ----------
+    state
+        The placement.
+    bottleneck
+        Its bottleneck.
+    watch
+        The time for solving the problem without each of its constraints.
+    """
+    load = float(state.load.sum(axis=0).max())
+    free = max(float(state.instance.capacity.sum() - state.instance.size.sum()), 0.0)
+    even = 0.0 if load == 0.0 else load / free if free > 0.0 else inf
+    hottest = bottleneck.hottest
+    by_itself = alone(state, hottest.model) if hottest else None
+    hot = by_itself is not None and by_itself.pressure >= NEARLY * state.peak
+    bound_by_size = hot and by_itself is not None and by_itself.everywhere
+    reliefs = () if bound_by_size or not hottest else tuple(_reliefs(state, bottleneck, watch))
+    cause = (
+        Cause.NO_LOAD if hottest is None
+        else Cause.HOT_MODEL if hot
+        else Cause.CONSTRAINTS if reliefs
+        else Cause.EVEN if even >= EVENLY * state.peak
+        else Cause.PIECES
+    )  # fmt: skip
+    lowest = float(state.pressure.min())
+    ranked = sorted(reliefs, key=lambda relief: relief.pressure)
+    return Why(cause, by_itself, load, free, even, lowest, tuple(ranked))
+
+
+def _reliefs(state: Settled, bottleneck: Bottleneck, watch: Stopwatch) -> Iterator[Relief]:
+    """Yield the constraints that, each dropped by itself, let the solver find a lower peak."""
+    problem = state.problem
+    here = {tenant.model for tenant in bottleneck.tenants}
+    if next(relaxations(problem), None) is None or not _lower(state, unconstrained(problem), watch):
+        return
+    for change in relaxations(problem, here):
+        if watch.over:
+            return
+        if pressure := _lower(state, change.problem, watch):
+            yield Relief(change, pressure)
+
+
+def _lower(state: Settled, problem: Problem, watch: Stopwatch) -> float | None:
+    """Return the peak that the solver finds for another problem if it is clearly lower."""
+    plan = solve(problem, time_limit=max(min(ONE_SOLVE, watch.left), 0.05))
+    return plan.pressure if plan.placement and plan.pressure < NEARLY * state.peak else None

@@ -1,0 +1,122 @@
+"""All that can be said about a plan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from colocate.problem.model import Model
+from colocate.solver.explain.bottleneck import Bottleneck, bottleneck_of
+from colocate.solver.explain.bound import BoundFacts, bound_of
+from colocate.solver.explain.cause import Cause, Why, why_so_high
+from colocate.solver.explain.idle import IdleGpus, Tight, idle_gpus, tight_gpus
+from colocate.solver.explain.levers import Lever, more_shards, one_more_copy, pulled
+from colocate.solver.explain.moves import Move, best_move
+from colocate.solver.explain.settled import Settled, settle
+from colocate.solver.fitting import Stopwatch
+from colocate.solver.plan import Plan, Status
+from colocate.solver.solve import solve
+
+SECONDS = 5.0
+ONE_LEVER = 1.0
+"""Seconds to solve the problem with a copy or shards more."""
+BETTER = 0.999
+"""Another solve found something better if its pressure is below this share of the plan's."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a plan is as it is, and what would change it.
+
+    Parameters
+    ----------
+    bottleneck
+        The GPU with the highest pressure.
+    why
+        What sets that pressure.
+    move
+        The move or swap that does most for it; None if no rule allows any.
+    solved_again
+        A lower pressure that the solver found for the same problem; None if it found none, or
+        the plan is proven to be optimal.
+    levers
+        What more copies or shards of the hottest model would bring.
+    bound
+        What the bound is made of; None if the plan states none.
+    idle
+        GPUs without a model.
+    tight
+        GPUs close to a limit.
+    asleep
+        The models that sleep.
+    """
+
+    bottleneck: Bottleneck
+    why: Why
+    move: Move | None
+    solved_again: float | None
+    levers: tuple[Lever, ...]
+    bound: BoundFacts | None
+    idle: tuple[IdleGpus, ...]
+    tight: tuple[Tight, ...]
+    asleep: tuple[str, ...]
+
+
+def explain(
+    plan: Plan,
+    sharded: Callable[[str], Model | None] = lambda name: None,
+    seconds: float = SECONDS,
+) -> Explanation | None:
+    """Explain a plan with a valid placement; None if all its models sleep.
+
+    Parameters
+    ----------
+    plan
+        The plan. Only its placement and problem are believed.
+    sharded
+        Returns the model of a name in more shards, None if it cannot be cut further. What engines
+        hold beyond the weights on every GPU is for the caller to know.
+    seconds
+        The time for solving problems that differ from the plan's in one respect.
+    """
+    state = settle(plan)
+    if state is None:
+        return None
+    watch = Stopwatch(seconds)
+    bottleneck = bottleneck_of(state)
+    why = why_so_high(state, bottleneck, watch.part(2))
+    return Explanation(
+        bottleneck,
+        why,
+        best_move(state) if bottleneck.hottest else None,
+        _solved_again(state, plan, watch),
+        tuple(_levers(state, bottleneck, why, sharded, watch)),
+        bound_of(plan, state.peak),
+        idle_gpus(state),
+        tight_gpus(state),
+        tuple(name for name, gpus in plan.placement.items() if not gpus),
+    )
+
+
+def _solved_again(state: Settled, plan: Plan, watch: Stopwatch) -> float | None:
+    if plan.status is Status.OPTIMAL:
+        return None
+    again = solve(state.problem, time_limit=max(min(ONE_LEVER, watch.left), 0.05))
+    better = again.placement and again.pressure < BETTER * state.peak
+    return again.pressure if better else None
+
+
+def _levers(
+    state: Settled,
+    bottleneck: Bottleneck,
+    why: Why,
+    sharded: Callable[[str], Model | None],
+    watch: Stopwatch,
+) -> list[Lever]:
+    hottest = bottleneck.hottest
+    if hottest is None:
+        return []
+    changes = [one_more_copy(state, hottest.model)]
+    if why.cause is Cause.HOT_MODEL or hottest.shards > 1:
+        model = sharded(hottest.model)
+        changes.append(more_shards(state, model) if model else None)
+    seconds = max(min(ONE_LEVER, watch.left / 2), 0.05)
+    return [pulled(change, seconds) for change in changes if change]

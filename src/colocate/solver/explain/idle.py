@@ -1,0 +1,121 @@
+"""GPUs without a model and why, and GPUs that have hardly any of a resource left."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from colocate.problem.instance import FIT
+from colocate.problem.parts import BARRED
+from colocate.problem.pressure import TIE
+from colocate.solver.explain.settled import Settled, pressures
+from colocate.solver.feasibility import CONSTRAINT
+
+CLOSE = 0.9
+"""From this share of a limit on, a GPU is close to it."""
+
+
+class Idle(StrEnum):
+    """Why a GPU has no model."""
+
+    FORBIDDEN = "forbidden"
+    """No model may be on it."""
+    TOO_SMALL = "too small"
+    """No model that may be on it fits in its memory."""
+    LIMITED = "limited"
+    """Every model that would fit uses more than its limits allow."""
+    NOT_FOR_BOTTLENECK = "not for the bottleneck"
+    """None of what is on the bottleneck may or can be on it."""
+    NO_GAIN = "no gain"
+    """Nothing moved to it from the bottleneck would lower the peak."""
+    HELPS = "helps"
+    """Something moved to it from the bottleneck would relieve that."""
+
+
+@dataclass(frozen=True)
+class IdleGpus:
+    """GPUs of one kind that have no model for one reason."""
+
+    gpus: tuple[str, ...]
+    kind: str
+    memory_gb: float
+    why: Idle
+
+
+@dataclass(frozen=True)
+class Tight:
+    """A GPU that uses most of what it may use of a resource."""
+
+    gpu: str
+    resource: str
+    use: float
+    limit: float
+
+
+def idle_gpus(state: Settled) -> tuple[IdleGpus, ...]:
+    """Return the GPUs without a model, by kind and reason."""
+    groups: dict[tuple[str, float, Idle], list[str]] = {}
+    held = set(state.gpu_of.tolist())
+    for number, gpu in enumerate(state.problem.gpus):
+        if number not in held:
+            key = (gpu.kind, gpu.memory_gb, _why_idle(state, number))
+            groups.setdefault(key, []).append(gpu.name)
+    return tuple(
+        IdleGpus(tuple(names), kind, memory, why) for (kind, memory, why), names in groups.items()
+    )
+
+
+def _why_idle(state: Settled, gpu: int) -> Idle:
+    instance = state.instance
+    use = instance.use[instance.kind[gpu]]
+    within = use <= instance.limit[gpu] * (1.0 + FIT)
+    resources = _resources(state)
+    barred = np.array([name == BARRED for name in resources], dtype=bool)
+    may_be = within[:, barred].all(axis=1)
+    fits = may_be & (instance.size <= instance.capacity[gpu] * (1.0 + FIT))
+    allowed = fits & within.all(axis=1)
+    here = state.gpu_of == state.bottleneck
+    if not may_be.any():
+        return Idle.FORBIDDEN
+    if not fits.any():
+        return Idle.TOO_SMALL
+    if not allowed.any():
+        return Idle.LIMITED
+    if not (allowed & here).any():
+        return Idle.NOT_FOR_BOTTLENECK
+    movable = np.flatnonzero(allowed & here)
+    return Idle.HELPS if any(_helps(state, int(item), gpu) for item in movable) else Idle.NO_GAIN
+
+
+def _helps(state: Settled, item: int, gpu: int) -> bool:
+    """Say whether both GPUs are below the peak after an item has moved to an empty one."""
+    if state.parts.items[item].models[0].shards > 1:
+        here = state.problem.gpus[state.bottleneck]
+        if state.problem.gpus[gpu].node != here.node:
+            return False
+    instance = state.instance
+    both = np.array([state.bottleneck, gpu])
+    load = np.stack([state.load[both[0]] - instance.load[item], instance.load[item]])
+    used = np.array([state.used[both[0]] - instance.size[item], instance.size[item]])
+    after = pressures(load, used, instance.capacity[both])
+    return bool(after.max() < state.peak * (1.0 - TIE))
+
+
+def tight_gpus(state: Settled) -> tuple[Tight, ...]:
+    """Return the GPUs that are close to a limit that the fleet states, closest first."""
+    found = []
+    for column, resource in enumerate(_resources(state)):
+        if resource.startswith(CONSTRAINT):
+            continue
+        for number, gpu in enumerate(state.problem.gpus):
+            use, limit = float(state.use[number, column]), state.instance.limit[number, column]
+            if 0.0 < CLOSE * limit <= use:
+                found.append(Tight(gpu.name, resource, use, float(limit)))
+    return tuple(sorted(found, key=lambda tight: -tight.use / tight.limit))
+
+
+def _resources(state: Settled) -> list[str]:
+    """Return the names of the columns of `use`."""
+    problem = state.parts.problem
+    limited = {name for gpu in problem.gpus for name, _ in gpu.limits}
+    return sorted(limited | {name for model in problem.models for name, _ in model.uses})

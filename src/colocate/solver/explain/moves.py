@@ -1,0 +1,148 @@
+"""The best that one move off a GPU, or one swap with a part elsewhere, can do for the peak."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from colocate.problem.instance import FIT, Floats, Ints
+from colocate.problem.pressure import TIE
+from colocate.problem.verify import verify
+from colocate.solver.explain.settled import Settled, pressures
+from colocate.solver.squads import nodes_of
+
+FITTING = 1.0 + FIT
+MOST_CHECKED = 200
+"""So many moves are put before the checker, best first, should rounding let some fail."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """One part goes elsewhere, and maybe another one comes in its place.
+
+    Parameters
+    ----------
+    models
+        The models of the part that leaves the bottleneck: more than one where they must stay
+        together.
+    source, target
+        The names of the GPUs.
+    others
+        The models of the part that comes from there in exchange; none if it is a move.
+    pressure
+        The highest pressure then.
+    lowers
+        Whether that is lower than before.
+    """
+
+    models: tuple[str, ...]
+    source: str
+    target: str
+    others: tuple[str, ...]
+    pressure: float
+    lowers: bool
+
+
+def best_move(state: Settled) -> Move | None:
+    """Return the move or swap that leads to the lowest peak; None if no rule allows any."""
+    tried = [*_moves(state), *_swaps(state)]
+    if not tried:
+        return None
+    peaks = np.concatenate([peak for _, _, peak in tried])
+    items = np.concatenate([np.full(len(peak), item) for item, _, peak in tried])
+    others = np.concatenate([other for _, other, _ in tried])
+    allowed = np.flatnonzero(~np.isnan(peaks))
+    for number in allowed[np.argsort(peaks[allowed], kind="stable")][:MOST_CHECKED]:
+        move = _confirmed(state, int(items[number]), int(others[number]))
+        if move is not None:
+            return move
+    return None
+
+
+Tried = tuple[int, Ints, Floats]
+"""An item on the bottleneck; where it goes, as -1 - GPU, or the item that it is swapped with; and
+the highest pressure then, NaN where a rule forbids it."""
+
+
+def _moves(state: Settled) -> Iterator[Tried]:
+    instance, here = state.instance, state.bottleneck
+    nodes = np.array(nodes_of(state.parts))
+    kind, capacity = instance.kind, instance.capacity
+    rest = _highest_of_others(state)
+    for item in np.flatnonzero(state.gpu_of == here):
+        size, load = instance.size[item], instance.load[item]
+        left = pressures(state.load[here] - load, state.used[here] - size, capacity[here])
+        used, use = state.used + size, state.use + instance.use[kind, item]
+        allowed = (used <= capacity * FITTING) & (use <= instance.limit * FITTING).all(axis=1)
+        allowed &= nodes == nodes[here] if _sharded(state, int(item)) else True
+        allowed[here] = False
+        found = np.maximum(pressures(state.load + load, used, capacity), np.maximum(rest, left))
+        yield int(item), -1 - np.arange(len(capacity)), np.where(allowed, found, np.nan)
+
+
+def _swaps(state: Settled) -> Iterator[Tried]:
+    instance, here = state.instance, state.bottleneck
+    others = np.flatnonzero(state.gpu_of != here)
+    there, kind = state.gpu_of[others], instance.kind
+    nodes = np.array(nodes_of(state.parts))
+    names = [item.models[0].name for item in state.parts.items]
+    owner = np.unique(names, return_inverse=True)[1]
+    sharded = np.array([_sharded(state, int(other)) for other in others], dtype=bool)
+    near = nodes[there] == nodes[here]
+    rest = _highest_of_others(state)[there]
+    limit, capacity = instance.limit, instance.capacity
+    for item in np.flatnonzero(state.gpu_of == here):
+        gained = instance.size[others] - instance.size[item]
+        used_here, used_there = state.used[here] + gained, state.used[there] - gained
+        more = instance.load[others] - instance.load[item]
+        use_here = state.use[here] + instance.use[kind[here], others]
+        use_here = use_here - instance.use[kind[here], item]
+        use_there = state.use[there] - instance.use[kind[there], others]
+        use_there = use_there + instance.use[kind[there], item]
+        allowed = (used_here <= capacity[here] * FITTING) & (
+            used_there <= capacity[there] * FITTING
+        )
+        allowed &= (use_here <= limit[here] * FITTING).all(axis=1)
+        allowed &= (use_there <= limit[there] * FITTING).all(axis=1)
+        allowed &= near | ~(sharded | _sharded(state, int(item)))
+        allowed &= owner[others] != owner[item]
+        found = np.maximum(
+            pressures(state.load[here] + more, used_here, capacity[here]),
+            pressures(state.load[there] - more, used_there, capacity[there]),
+        )
+        yield int(item), others, np.where(allowed, np.maximum(found, rest), np.nan)
+
+
+def _sharded(state: Settled, item: int) -> bool:
+    return state.parts.items[item].models[0].shards > 1
+
+
+def _highest_of_others(state: Settled) -> Floats:
+    """Return for every GPU the highest pressure but for itself and the bottleneck."""
+    pressure = state.pressure.copy()
+    pressure[state.bottleneck] = 0.0
+    first = int(pressure.argmax())
+    highest = np.full(len(pressure), pressure[first])
+    pressure[first] = 0.0
+    highest[first] = pressure.max()
+    return highest
+
+
+def _confirmed(state: Settled, item: int, other: int) -> Move | None:
+    """Return a move if the independent checker finds nothing wrong with it."""
+    gpu_of = state.gpu_of.copy()
+    target = -1 - other if other < 0 else int(gpu_of[other])
+    if other >= 0:
+        gpu_of[other] = state.bottleneck
+    gpu_of[item] = target
+    verdict = verify(state.problem, state.parts.placement(gpu_of))
+    if not verdict.valid:
+        return None
+    return Move(
+        state.models_of(item),
+        state.name(state.bottleneck),
+        state.name(target),
+        state.models_of(other) if other >= 0 else (),
+        verdict.pressure,
+        verdict.pressure < state.peak * (1.0 - TIE),
+    )

@@ -1,0 +1,103 @@
+"""A placement in which nothing is open any more, as numbers on its GPUs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from colocate.problem.instance import FIT, Floats, Instance, Ints
+from colocate.problem.parts import Parts, parts_of
+from colocate.problem.problem import Problem
+from colocate.problem.verify import verify
+from colocate.solver.plan import Plan
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The models that are awake, with the copies that they have, and where these are.
+
+    Parameters
+    ----------
+    problem
+        The question with the choices of the plan made: who sleeps, how many copies there are.
+    parts
+        The same as items on GPUs.
+    gpu_of
+        The GPU of every item.
+    used, load, use
+        What every GPU holds: GB, load in each window, use of each resource.
+    pressure
+        That of every GPU, as the independent checker has it.
+    """
+
+    problem: Problem
+    parts: Parts
+    gpu_of: Ints
+    used: Floats
+    load: Floats
+    use: Floats
+    pressure: Floats
+
+    @property
+    def instance(self) -> Instance:
+        """The items as arrays."""
+        return self.parts.problem.instance
+
+    @property
+    def peak(self) -> float:
+        """The highest pressure."""
+        return float(self.pressure.max())
+
+    @property
+    def bottleneck(self) -> int:
+        """The first GPU that has it."""
+        return int(self.pressure.argmax())
+
+    def name(self, gpu: int) -> str:
+        """Return the name of a GPU."""
+        return self.problem.gpus[gpu].name
+
+    def models_of(self, item: int) -> tuple[str, ...]:
+        """Return the names of the models that an item consists of."""
+        return tuple(model.name for model in self.parts.items[item].models)
+
+    def copies_of(self, name: str) -> int:
+        """Return how many copies a model has."""
+        return next(model.replicas for model in self.problem.models if model.name == name)
+
+
+def settle(plan: Plan) -> Settled | None:
+    """Return what a plan decided; None if all models sleep."""
+    asleep = {name for name, gpus in plan.placement.items() if not gpus}
+    awake = plan.problem.awake(asleep) if asleep else plan.problem
+    if awake is None:
+        return None
+    copies = {m.name: len(plan.placement[m.name]) // m.shards for m in awake.models}
+    problem = awake.with_copies(copies)
+    places = {model.name: plan.placement[model.name] for model in problem.models}
+    verdict = verify(problem, places)
+    parts = parts_of(problem)
+    gpu_of = parts.indices(places)
+    instance = parts.problem.instance
+    gpus = len(problem.gpus)
+    load = np.zeros((gpus, instance.load.shape[1]))
+    np.add.at(load, gpu_of, instance.load)
+    use = np.zeros((gpus, instance.limit.shape[1]))
+    np.add.at(use, gpu_of, instance.use[instance.kind[gpu_of], np.arange(len(gpu_of))])
+    return Settled(
+        problem,
+        parts,
+        gpu_of,
+        np.bincount(gpu_of, instance.size, gpus).astype(np.float64),
+        load,
+        use,
+        np.array([verdict.pressures[gpu.name] for gpu in problem.gpus]),
+    )
+
+
+def pressures(load: Floats, used: Floats, capacity: Floats) -> Floats:
+    """Return the pressures of GPUs that hold that much: load has a column for each window."""
+    peak = load.max(axis=-1)
+    free = capacity - used
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.where(free > capacity * FIT, peak / free, np.inf)
+    return np.where(peak > 0.0, found, 0.0)

@@ -1,0 +1,217 @@
+"""What would make a problem fit: changes tried one by one, each confirmed by a placement."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from colocate.problem.change import Change, ChangeKind, Combination, Ladder, Options
+from colocate.problem.placement import Placement
+from colocate.problem.problem import Problem
+from colocate.solver.conflict import ONE_SEARCH, Conflict, any_placement_of, find_conflict
+from colocate.solver.construct.completion import Outcome
+from colocate.solver.fitting import Stopwatch, any_placement
+from colocate.solver.relaxations import relaxations
+from colocate.solver.stop import stopping_on_interrupt
+
+SECONDS = 6.0
+OF_MODELS = (
+    ChangeKind.APART,
+    ChangeKind.TOGETHER,
+    ChangeKind.ONLY,
+    ChangeKind.NEVER,
+    ChangeKind.COPIES,
+    ChangeKind.ONE_NODE,
+)
+"""Changes that leave all models but those named as they are."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change, and where the models are after it.
+
+    Parameters
+    ----------
+    change
+        What is changed.
+    placement
+        A placement that the independent checker has confirmed; empty if it was not decided in
+        time whether the change helps.
+    """
+
+    change: Change
+    placement: Placement
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it is proven that it helps."""
+        return bool(self.placement)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Why models do not fit and what would help.
+
+    Parameters
+    ----------
+    fits
+        Whether a placement was found after all.
+    conflict
+        The models that cannot be placed together, None if none are known.
+    constraints
+        Constraints without each of which by itself everything fits.
+    remedies
+        Other changes that help, smallest first.
+    undecided
+        Changes of which it was not decided in time whether they help.
+    complete
+        Whether there was time to try everything.
+    """
+
+    fits: bool = False
+    conflict: Conflict | None = None
+    constraints: tuple[Remedy, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    undecided: tuple[Change, ...] = ()
+    complete: bool = True
+
+
+def diagnose(
+    problem: Problem,
+    options_for: Callable[[Sequence[str]], Sequence[Options]] = lambda names: (),
+    seconds: float = SECONDS,
+) -> Diagnosis:
+    """Say which models are in each other's way, which constraint is to blame and what would help.
+
+    Parameters
+    ----------
+    problem
+        What has no placement, as far as is known.
+    options_for
+        Returns the changes to try, sort by sort, given the names of models that are in conflict:
+        a change that leaves these as they are cannot help.
+    seconds
+        The time for all of it. An interrupt ends it earlier.
+    """
+    watch = Stopwatch(seconds)
+    with stopping_on_interrupt(watch.stop):
+        if any_placement(problem, min(2 * ONE_SEARCH, watch.left))[0] is Outcome.FOUND:
+            return Diagnosis(fits=True)
+        conflict = find_conflict(problem, watch.part(3))
+        names = conflict.models if conflict else ()
+        constraints, complete = _constraints(problem, names, watch.part(3))
+        remedies: list[Remedy] = []
+        options = options_for(names or tuple(model.name for model in problem.models))
+        for number, sort in enumerate(options):
+            remedies += Trial(names, watch.part(len(options) - number)).of_options(sort)
+    return Diagnosis(
+        conflict=conflict,
+        constraints=_confirmed(constraints),
+        remedies=_confirmed(sorted(remedies, key=_size)),
+        undecided=tuple(r.change for r in (*constraints, *remedies) if not r.confirmed),
+        complete=complete and not watch.over,
+    )
+
+
+def _constraints(
+    problem: Problem, names: Sequence[str], watch: Stopwatch
+) -> tuple[list[Remedy], bool]:
+    """Drop the constraints one by one, and say whether there was time for all.
+
+    What is about models that are not in conflict cannot help.
+    """
+    trial, found = Trial(names, watch), list[Remedy]()
+    for change in relaxations(problem, names):
+        if watch.over:
+            return found, False
+        about_others = change.kind in OF_MODELS and set(names).isdisjoint(change.names)
+        if not (names and about_others):
+            found += trial.of(change)
+    return found, True
+
+
+def _confirmed(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
+    return tuple(remedy for remedy in remedies if remedy.confirmed)
+
+
+def _size(remedy: Remedy) -> tuple[int, float]:
+    """Return how large a change is: by how many things it changes, then by how much memory."""
+    change = remedy.change
+    return len(change.names) or change.count, change.gb
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Changes put to the test.
+
+    Parameters
+    ----------
+    models
+        The names of models in conflict. A change helps only if they can be placed after it.
+    watch
+        The time that there is. What it does not suffice for is undecided.
+    """
+
+    models: Sequence[str]
+    watch: Stopwatch
+
+    def of(self, change: Change) -> list[Remedy]:
+        """Return what becomes of a change: nothing if it is proven not to help."""
+        outcome, placement = self._outcome(change)
+        return [] if outcome is Outcome.NONE else [Remedy(change, placement)]
+
+    def of_options(self, options: Options) -> list[Remedy]:
+        """Return what helps of one sort of changes, and what is undecided."""
+        found = [remedy for ladder in options.ladders for remedy in self._of_ladder(ladder)]
+        for combination in options.otherwise:
+            if not any(remedy.confirmed for remedy in found):
+                found += self._of_combination(combination)
+        return found
+
+    def _of_ladder(self, ladder: Ladder) -> list[Remedy]:
+        """Return the first change that helps, or all that are undecided if none does."""
+        undecided = []
+        for change in ladder:
+            for remedy in self.of(change):
+                if remedy.confirmed:
+                    return [remedy]
+                undecided.append(remedy)
+            if self.watch.over:
+                break
+        return undecided
+
+    def _of_combination(self, combination: Combination) -> list[Remedy]:
+        """Return a change of as few things as it takes: without any one of them it fails."""
+        names = list(combination.names)
+        best = self._fitting(combination, names)
+        if best is None:
+            return []
+        enough, too_few = len(names), 0
+        while enough - too_few > 1 and not self.watch.over:
+            middle = (enough + too_few) // 2
+            if found := self._fitting(combination, names[:middle]):
+                enough, best = middle, found
+            else:
+                too_few = middle
+        needed = names[:enough]
+        for name in reversed(names[:enough]):
+            rest = [other for other in needed if other != name]
+            if found := self._fitting(combination, rest):
+                needed, best = rest, found
+        return [best]
+
+    def _fitting(self, combination: Combination, names: Sequence[str]) -> Remedy | None:
+        """Return the change of some things if it is confirmed."""
+        if not names or self.watch.over:
+            return None
+        change = combination.change(names)
+        outcome, placement = self._outcome(change)
+        return Remedy(change, placement) if outcome is Outcome.FOUND else None
+
+    def _outcome(self, change: Change) -> tuple[Outcome, Placement]:
+        if self.watch.over:
+            return Outcome.UNDECIDED, Placement()
+        if self.models and self._still_in_conflict(change.problem):
+            return Outcome.NONE, Placement()
+        return any_placement(change.problem, min(ONE_SEARCH, self.watch.left))
+
+    def _still_in_conflict(self, problem: Problem) -> bool:
+        return any_placement_of(problem, self.models, self.watch) is Outcome.NONE

@@ -1,0 +1,190 @@
+"""Changes to fleets, and that whatever they claim to bring really fits."""
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from colocate import verify
+from colocate.inputs.fleet import fleet_of, parse_fleet
+from colocate.inputs.fleet_changes import in_more_shards, options_for, shard_ladder
+from colocate.inputs.quantising import configs_in, quantised
+from colocate.problem.change import ChangeKind
+from colocate.solver.remedies import diagnose
+from tests.inputs.tiny_model import CONFIGS
+
+CROWDED = """
+gpus:
+  - {name: a, kind: A100-80GB, node: alpha, count: 2}
+models:
+  - {name: x, size_gb: 45, overhead_gb: 3, rate: 4, slo: 8}
+  - {name: y, size_gb: 20, dtype: awq, rate: 18, slo: 6, only: [a-0]}
+  - {name: z, size_gb: 19, dtype: fp8, rate: 3, slo: 6, only: [a-0]}
+  - {name: w, size_gb: 60, rate: 3, slo: 6}
+"""
+
+
+def found(text, **arguments):
+    fleet = parse_fleet(text)
+    diagnosis = diagnose(fleet.problem, lambda names: options_for(fleet, names, **arguments))
+    for remedy in (*diagnosis.remedies, *diagnosis.constraints):
+        assert verify(remedy.change.problem, remedy.placement).valid
+    return diagnosis
+
+
+def told(diagnosis, kind):
+    return [remedy.change for remedy in diagnosis.remedies if remedy.change.kind is kind]
+
+
+def test_the_smallest_change_of_each_sort_is_found():
+    diagnosis = found(CROWDED)
+    assert {change.names: change.to for change in told(diagnosis, ChangeKind.QUANTISE)} == {
+        ("x",): "fp8",
+        ("z",): "int4",
+        ("w",): "fp8",
+    }
+    assert [change.names for change in told(diagnosis, ChangeKind.SLEEP)] == [("z",)]
+    gpus = [(change.to, change.count, change.node) for change in told(diagnosis, ChangeKind.GPUS)]
+    assert gpus == [("L40", 1, ""), ("A100-80GB", 1, "alpha")]
+
+
+def test_quantised_sizes_are_in_proportion_to_the_bits_and_said_to_be_assumed():
+    fleet = parse_fleet(CROWDED)
+    sizes = {
+        name: [(q.spec.dtype, q.spec.size_gb, q.assumed) for q in quantised(fleet.models[name])]
+        for name in "xyz"
+    }
+    assert sizes == {
+        "x": [("fp8", 22.5, True), ("int4", 11.25, True)],
+        "y": [],
+        "z": [("int4", 9.5, True)],
+    }
+
+
+def test_quantised_sizes_are_counted_where_there_is_a_config(tmp_path):
+    config = CONFIGS / "Llama-3.1-70B"
+    path = tmp_path / "fleet.yaml"
+    path.write_text(
+        "gpus: [{kind: A100-80GB}]\n"
+        f"models: [{{name: m, config: {config}, load: 1}}, {{name: n, size_gb: 1, load: 1}}]"
+    )
+    assert configs_in(path) == {"m": config}
+    fleet = parse_fleet(path.read_text())
+    eight, four = quantised(fleet.models["m"], config)
+    assert (eight.spec.dtype, eight.assumed) == ("fp8", False)
+    assert 70.6 < eight.spec.size_gb < 73
+    assert 36 < four.spec.size_gb < 42
+    diagnosis = found(path.read_text(), configs=configs_in(path))
+    (change,) = told(diagnosis, ChangeKind.QUANTISE)
+    assert (change.to, change.assumed) == ("fp8", False)
+    assert change.before_gb == pytest.approx(141.1, abs=0.1)
+    assert change.after_gb == eight.spec.size_gb
+
+
+def test_a_model_too_large_for_a_gpu_is_cut():
+    text = """
+gpus: [{kind: A100-80GB, node: n, count: 4}]
+models: [{name: m, size_gb: 200, overhead_gb: 4, dtype: int4, rate: 1, slo: 1}]
+"""
+    diagnosis = found(text)
+    (change,) = told(diagnosis, ChangeKind.SHARDS)
+    assert (change.count, change.gb) == (4, 12)
+    assert change.problem.models[0].size_gb == 216
+
+
+def test_too_many_shards_for_any_node_are_too_many():
+    text = """
+gpus: [{kind: A100-80GB, node: n, count: 4}, {kind: A100-80GB, node: k, count: 4}]
+models: [{name: m, size_gb: 120, shards: 8, rate: 1, slo: 1}]
+"""
+    diagnosis = found(text)
+    (change,) = told(diagnosis, ChangeKind.SHARDS)
+    assert change.count == 4
+    assert [r.change.kind for r in diagnosis.constraints] == [ChangeKind.ONE_NODE]
+
+
+def test_several_models_are_changed_where_one_is_not_enough():
+    models = ", ".join(f"{{name: m{n}, size_gb: 60, rate: {n + 1}, slo: 1}}" for n in range(4))
+    diagnosis = found(f"gpus: [{{name: g, memory_gb: 80}}]\nmodels: [{models}]")
+    (quantise,) = told(diagnosis, ChangeKind.QUANTISE)
+    assert (quantise.to, len(quantise.names)) == ("int4", 4)
+    (sleep,) = told(diagnosis, ChangeKind.SLEEP)
+    assert sleep.names == ("m0", "m1", "m2")
+    (gpus,) = told(diagnosis, ChangeKind.GPUS)
+    assert (gpus.count, gpus.to) == (3, "80 GB")
+
+
+def test_names_and_kinds_of_added_gpus_do_not_clash():
+    text = """
+gpus: [{name: added, memory_gb: 10, count: 2}]
+models: [{name: m, size_gb: 9, load: 1},
+         {name: n, size_gb: 9, load: 1}, {name: k, size_gb: 9, load: 1}]
+"""
+    (change,) = told(found(text), ChangeKind.GPUS)
+    assert [gpu.name for gpu in change.problem.gpus] == ["added-0", "added-1", "added1-0"]
+
+
+def test_models_kept_together_are_not_cut():
+    text = """
+gpus: [{name: g, memory_gb: 10, count: 2}]
+models: [{name: m, size_gb: 9, load: 1}, {name: n, size_gb: 9, load: 1}]
+together: [[m, n]]
+"""
+    fleet = parse_fleet(text)
+    assert list(shard_ladder(fleet, "m")) == []
+    diagnosis = found(text)
+    assert [r.change.kind for r in diagnosis.constraints] == [ChangeKind.TOGETHER]
+
+
+def test_more_shards_hold_more_overhead():
+    text = """
+gpus: [{kind: A100-80GB, node: n, count: 4}]
+models: [{name: m, size_gb: 20, overhead_gb: 4, rate: 1, slo: 1},
+         {name: k, size_gb: 1, load: 1, shards: 4}]
+"""
+    fleet = parse_fleet(text)
+    model = in_more_shards(fleet, "m")
+    assert (model.shards, model.size_gb) == (2, 28)
+    assert in_more_shards(fleet, "k") is None
+
+
+@st.composite
+def fleets(draw):
+    kinds = draw(st.lists(st.sampled_from(["A100-40GB", "L4", "T4"]), min_size=1, max_size=2))
+    gpus = [
+        {"name": f"g{n}", "kind": kind, "node": f"n{n}", "count": draw(st.integers(1, 2))}
+        for n, kind in enumerate(kinds)
+    ]
+    models = []
+    for number in range(draw(st.integers(1, 5))):
+        model = {
+            "name": f"m{number}",
+            "size_gb": draw(st.sampled_from([6, 14, 20, 34, 50])),
+            "rate": draw(st.sampled_from([0, 1, 5])),
+            "slo": 1,
+        }
+        if draw(st.booleans()):
+            model |= {"prompt_tokens": 500, "output_tokens": draw(st.sampled_from([10, 900]))}
+        if draw(st.booleans()):
+            model["overhead_gb"] = 3
+        models.append(model)
+    return {"gpus": gpus, "models": models, "most_models": draw(st.sampled_from([3, 1, 2]))}
+
+
+@settings(max_examples=60)
+@given(fleets())
+def test_whatever_is_claimed_to_help_really_fits(data):
+    fleet = fleet_of(data)
+    diagnosis = diagnose(fleet.problem, lambda names: options_for(fleet, names), 3.0)
+    assume(not diagnosis.fits)
+    assert diagnosis.conflict is not None
+    for remedy in (*diagnosis.remedies, *diagnosis.constraints):
+        change = remedy.change
+        verdict = verify(change.problem, remedy.placement)
+        assert verdict.valid, verdict.faults
+        if change.kind is ChangeKind.GPUS:
+            assert len(change.problem.gpus) == len(fleet.problem.gpus) + change.count
+        elif change.kind is ChangeKind.SLEEP:
+            left = {model.name for model in change.problem.models}
+            assert left == set(fleet.models) - set(change.names)
+        elif change.kind is ChangeKind.QUANTISE:
+            assert change.after_gb < change.before_gb

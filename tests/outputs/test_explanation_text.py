@@ -1,0 +1,169 @@
+"""Explanations and remedies in words: every figure that they need, and no name does harm."""
+
+import json
+from math import inf
+
+import pytest
+
+from colocate import Gpu, Model, Problem, Status, place, solve
+from colocate.outputs.explanation_json import plain
+from colocate.outputs.explanation_text import explanation_lines
+from colocate.outputs.remedies_text import diagnosis_lines
+from colocate.outputs.wording import amount, gigabytes, listed, percent, pressure_text, quoted
+from colocate.problem.change import Change, ChangeKind
+from colocate.problem.placement import Placement
+from colocate.solver.explain.explanation import explain
+from colocate.solver.plan import Plan
+from colocate.solver.remedies import Diagnosis, Remedy, diagnose
+
+HOSTILE = "[bold red]$(rm -rf /)[/] <script>" + "x" * 300 + "\u202e"
+GPUS = [Gpu("a", 80), Gpu("b", 80), Gpu("c", 80)]
+
+
+def told(problem, **arguments):
+    return "\n".join(explanation_lines(explain(solve(problem), **arguments)))
+
+
+def test_one_hot_model_in_words():
+    text = told(
+        Problem(GPUS, [Model("hot", 20, load=6), Model("cold", 10, load=1)]),
+        sharded=lambda name: Model("hot", 24, load=6, shards=2),
+    )
+    assert text.splitlines() == [
+        "bottleneck",
+        "  a has the highest pressure, 0.1: a load of 6 over 60 GB free of 80 GB",
+        "  - hot: 20 GB, load 6, 100% of the load",
+        "",
+        "why",
+        "  hot alone sets the peak: alone on the largest GPU (80 GB) it has a pressure of 0.1, "
+        "so no placement can be below that",
+        "",
+        "next move",
+        "  no move or swap lowers it: the best ones leave it as it is",
+        "",
+        "levers",
+        "  a second copy of hot (replicas: 2, 20 GB more): peak 0.05 (-50%), proven to be the best",
+        "  hot in 2 shards (4 GB more): peak 0.04412 (-56%), proven to be the best",
+        "",
+        "bound",
+        "  no placement is below 0.1, by one model: hot has a load of 6 and leaves 60 GB of the "
+        "largest GPU that it may be on",
+        "  so nothing can be gained any more with these models and GPUs",
+        "",
+        "idle",
+        "  1 GPU of 80 GB: c; hot sets the peak alone, wherever the others are",
+    ]
+
+
+def test_a_plan_that_can_be_improved_in_words():
+    models = [Model("hot", 20, load=6), Model("cold", 10, load=1), Model("idle", 30, load=0)]
+    problem = Problem([Gpu("a", 80, "X", {"compute": 1}), Gpu("b", 80, "X")], models)
+    pressures = {"a": 6 / 30, "b": 1 / 70}
+    placement = Placement({"hot": ("a",), "cold": ("b",), "idle": ("a",)})
+    plan = Plan(problem, Status.FEASIBLE, placement, pressures)
+    text = "\n".join(explanation_lines(explain(plan)))
+    assert "moving idle to b lowers the peak: 0.1 (-50%)" in text
+    assert "the solver finds 0.1 (-50%) for the same models and GPUs" in text
+    assert "none is stated: nothing is known about how much could still be gained" in text
+
+
+def test_constraints_limits_and_sleep_in_words():
+    gpus = [Gpu("big", 80, "X", {"compute": 1}), Gpu("small", 40, "X", {"compute": 1})]
+    models = [
+        Model("hot", 20, load=6, only=["small"], uses={"compute": 0.95}),
+        Model("cold", 10, load=1),
+        Model("dormant", 79, load=9, sleep_cost=0),
+    ]
+    text = told(Problem(gpus, models))
+    assert "alone on the largest GPU that it may be on (40 GB)" in text
+    assert "- without only, of 'hot': 0.1" in text
+    assert "small uses 0.95 of 1 compute (95%)" in text
+    assert "asleep\n  dormant" in text
+
+
+def test_no_load_and_a_full_gpu_in_words():
+    assert "no GPU is pressed" in told(Problem(GPUS, [Model("m", 1, load=0)]))
+    text = told(Problem([Gpu("g", 80)], [Model("m", 80, load=1)]))
+    assert "g has the highest pressure, ∞" in text
+    assert "a second copy of m (replicas: 2, 80 GB more) does not fit" in text
+
+
+def test_facts_are_json_with_infinity_as_text():
+    found = explain(solve(Problem([Gpu("g", 80)], [Model("m", 80, load=1)])))
+    data = json.loads(json.dumps(plain(found), allow_nan=False))
+    assert data["bottleneck"]["pressure"] == "Infinity"
+    assert data["why"]["cause"] == "hot model"
+    pinned = Problem([*GPUS, Gpu("s", 40)], [Model("m", 20, load=1, only=["s"])])
+    relief = plain(explain(solve(pinned)))["why"]["reliefs"][0]
+    assert relief["change"]["kind"] == "only"
+    assert "problem" not in relief["change"]
+
+
+def test_hostile_names_are_one_line_and_short():
+    models = [Model(HOSTILE, 90, load=1), Model("m", 20, load=2, only=["a"])]
+    infeasible = Problem([Gpu("a", 80), Gpu(HOSTILE, 40)], models)
+    for line in diagnosis_lines(diagnose(infeasible)):
+        assert "\u202e" not in line
+        assert len(line) < 200
+    fitting = Problem([Gpu("a", 80), Gpu(HOSTILE, 40)], [Model(HOSTILE, 20, load=1)])
+    for line in explanation_lines(explain(solve(fitting))):
+        assert "\u202e" not in line
+        assert len(line) < 400
+
+
+def test_conflicts_in_words():
+    models = [Model(name, 5, load=1) for name in "abc"]
+    lines = list(diagnosis_lines(diagnose(Problem([Gpu("g", 8), Gpu("h", 8)], models))))
+    assert lines == [
+        "'a', 'b' and 'c' cannot be placed together: 2 GB are missing at least",
+        "  they need 15 GB; the 2 GPUs that they may be on have 16 GB, the largest 8 GB",
+        "  leave out any one of them, and the others have a placement",
+        "no change that was tried makes it fit",
+    ]
+    problem = Problem([Gpu("g", 8), Gpu("h", 8)], [Model("t", 5, load=1, shards=4)])
+    assert list(diagnosis_lines(diagnose(problem)))[:2] == [
+        "'t' has no place even if there were no other model: 4 shards need as many GPUs in one "
+        "node, and no node has them",
+        "  it needs 5 GB in 4 parts; the 2 GPUs that it may be on have 16 GB, the largest 8 GB, "
+        "and 2 of them are in one node at most",
+    ]
+    assert "--time-limit" in next(diagnosis_lines(Diagnosis(fits=True)))
+
+
+@pytest.mark.parametrize("kind", ChangeKind)
+def test_every_change_has_words(kind):
+    problem = Problem(GPUS, [Model("m", 1, load=1)])
+    change = Change(kind, problem, ("m",), "fp8", 2, 3.0, 4.0, 1.0)
+    placement = place(problem).placement
+    (line,) = list(diagnosis_lines(Diagnosis(remedies=(Remedy(change, placement),))))[1:]
+    assert line.startswith("  - ")
+    undecided = list(diagnosis_lines(Diagnosis(undecided=(change,))))
+    assert undecided[-2] == "not decided in time whether it would fit after:"
+
+
+def test_of_many_changes_of_a_kind_the_smallest_are_told():
+    problem = Problem(GPUS, [Model("m", 1, load=1)])
+    placement = place(problem).placement
+    remedies = [
+        Remedy(Change(ChangeKind.SLEEP, problem, (f"m{n}",), gb=n), placement) for n in range(9)
+    ]
+    remedies.append(Remedy(Change(ChangeKind.GPUS, problem, to="L4", count=1, gb=24), placement))
+    lines = list(diagnosis_lines(Diagnosis(remedies=tuple(remedies))))[1:]
+    assert [line.split("'")[1] for line in lines[:3]] == ["m0", "m1", "m2"]
+    assert lines[2].endswith(", or 6 other changes of this kind")
+    assert lines[3] == "  - one more GPU of L4"
+
+
+def test_amounts_in_words():
+    assert listed(["a"]) == "a"
+    assert listed(list("abcd"), 2) == "a, b and 2 more"
+    assert quoted("a\nb") == "'a b'"
+    assert amount(1, "copy", "copies") == "1 copy"
+    assert amount(2000, "GPU") == "2,000 GPUs"
+    assert (gigabytes(1234.5), gigabytes(2.345), gigabytes(0)) == ("1,234 GB", "2.35 GB", "0 GB")
+    assert (pressure_text(inf), percent(inf), percent(0.052), percent(0.52)) == (
+        "∞",
+        "∞",
+        "5.2%",
+        "52%",
+    )

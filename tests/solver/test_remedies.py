@@ -1,0 +1,246 @@
+"""What does not fit and what would help: brute force agrees on all small problems."""
+
+from fractions import Fraction
+from itertools import combinations, permutations, product
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from colocate import Gpu, Model, Problem, Status, solve, verify
+from colocate.problem.change import Change, ChangeKind, Combination, Options
+from colocate.solver.conflict import Lack, find_conflict
+from colocate.solver.construct.completion import Outcome
+from colocate.solver.fitting import Stopwatch, any_placement
+from colocate.solver.relaxations import relaxations, unconstrained
+from colocate.solver.remedies import diagnose
+from tests.solver.test_constraints import fleet
+
+
+def fits(problem):
+    """Whether there is any placement, by trying every one."""
+    if problem is None:
+        return True
+    gpus = [gpu.name for gpu in problem.gpus]
+    options = [
+        [()] * (m.sleep_cost is not None)
+        + [
+            places
+            for copies in range(m.replicas, m.most_replicas + 1)
+            for places in permutations(gpus, copies * m.shards)
+        ]
+        for m in problem.models
+    ]
+    names = [model.name for model in problem.models]
+    return any(
+        verify(problem, dict(zip(names, places, strict=True))).valid for places in product(*options)
+    )
+
+
+def only_with(problem, names):
+    return problem.awake({model.name for model in problem.models} - set(names))
+
+
+@st.composite
+def crowded(draw):
+    """Problems that mostly do not fit."""
+    gpus = fleet(draw(st.lists(st.sampled_from([40, 80]), min_size=4, max_size=4)))
+    gpus = gpus[: draw(st.integers(2, 4))]
+    tags = [name for gpu in gpus for name in (gpu.name, gpu.node, gpu.kind)]
+    models = []
+    for number in range(draw(st.integers(1, 4))):
+        copies, shards = draw(st.sampled_from([(1, 1), (1, 1), (1, 1), (2, 1), (1, 2)]))
+        models.append(
+            Model(
+                f"m{number}",
+                draw(st.sampled_from([10, 30, 45, 60, 90])),
+                load=draw(st.sampled_from([0, 1, 2, 5])),
+                replicas=copies,
+                most_replicas=copies + (number == 0 and shards == 1 and draw(st.booleans())),
+                shards=shards,
+                only=draw(st.lists(st.sampled_from(tags), max_size=1)),
+                never=draw(st.lists(st.sampled_from(tags), max_size=1)),
+                sleep_cost=draw(st.sampled_from([None, None, None, 1])),
+            )
+        )
+    names = [model.name for model in models]
+    whole = [model.name for model in models if model.most_replicas * model.shards == 1]
+    apart = (tuple(names[:2]),) if len(names) > 1 and draw(st.booleans()) else ()
+    together = (tuple(whole[-2:]),) if len(whole) > 1 and not apart and draw(st.booleans()) else ()
+    most = draw(st.sampled_from([None, None, 1, 2]))
+    pressure = draw(st.sampled_from([None, None, 0.05]))
+    return Problem(tuple(gpus), tuple(models), apart, together, most, pressure)
+
+
+@settings(max_examples=100)
+@given(crowded())
+def test_whether_it_fits_is_what_brute_force_says(problem):
+    outcome, placement = any_placement(problem, 5.0)
+    assert outcome is (Outcome.FOUND if fits(problem) else Outcome.NONE)
+    if outcome is Outcome.FOUND:
+        assert verify(problem, placement).valid
+
+
+@settings(max_examples=150)
+@given(crowded())
+def test_conflicts_are_real_and_minimal(problem):
+    conflict = find_conflict(problem, Stopwatch(30.0))
+    if conflict is None:
+        assert fits(problem)
+        return
+    assert conflict.minimal
+    assert not fits(only_with(problem, conflict.models))
+    for left_out in conflict.models:
+        assert fits(only_with(problem, [name for name in conflict.models if name != left_out]))
+
+
+@settings(max_examples=40)
+@given(crowded())
+def test_exactly_the_constraints_that_are_to_blame_are_named(problem):
+    assume(not fits(problem))
+    diagnosis = diagnose(problem, seconds=60.0)
+    assert not diagnosis.fits
+    assert diagnosis.undecided == ()
+    expected = [(c.kind, c.names) for c in relaxations(problem) if fits(c.problem)]
+    assert [(r.change.kind, r.change.names) for r in diagnosis.constraints] == expected
+    for remedy in diagnosis.constraints:
+        assert verify(remedy.change.problem, remedy.placement).valid
+
+
+def test_what_fits_after_all_is_said_to_fit():
+    diagnosis = diagnose(Problem([Gpu("g", 80)], [Model("m", 10, load=1)]))
+    assert diagnosis.fits
+    assert diagnosis.conflict is None
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.integers(1, 20), min_size=1, max_size=6),
+    st.lists(st.integers(5, 20), min_size=1, max_size=3),
+)
+def test_missing_memory_is_what_brute_force_says(sizes, memories):
+    gpus = [Gpu(f"g{n}", memory) for n, memory in enumerate(memories)]
+    problem = Problem(gpus, [Model(f"m{n}", size, load=1) for n, size in enumerate(sizes)])
+    conflict = find_conflict(problem, Stopwatch(30.0))
+    assume(conflict is not None)
+    held = [m.size_gb for m in problem.models if m.name in conflict.models]
+    least = min(
+        sum(
+            max(0, sum(s for s, on in zip(held, places, strict=True) if on == g) - memory)
+            for g, memory in enumerate(memories)
+        )
+        for places in product(range(len(memories)), repeat=len(held))
+    )
+    assert conflict.lack is Lack.MEMORY
+    assert conflict.lacking_gb == pytest.approx(least, abs=0.01)
+    assert conflict.size_gb == sum(held)
+
+
+def test_one_model_too_large_is_a_conflict_by_itself():
+    problem = Problem(
+        [Gpu("a", 80), Gpu("b", 48)], [Model("m", 99, load=1), Model("n", 60, load=1)]
+    )
+    conflict = find_conflict(problem, Stopwatch(10.0))
+    assert conflict.models == ("m",)
+    assert (conflict.lack, conflict.lacking_gb) == (Lack.MEMORY, pytest.approx(19, abs=0.01))
+    assert (conflict.gpus, conflict.memory_gb, conflict.largest_gb) == (2, 128, 80)
+
+
+def test_constraints_without_memory_and_pressure_are_told_apart():
+    models = [Model(f"m{n}", 1, load=1) for n in range(3)]
+    gpus = [Gpu("a", 80), Gpu("b", 80)]
+    conflict = find_conflict(Problem(gpus, models, most_models=1), Stopwatch(10.0))
+    assert conflict.lack is Lack.CONSTRAINTS
+    conflict = find_conflict(Problem(gpus, models, most_pressure=0.02), Stopwatch(10.0))
+    assert conflict.lack is Lack.PRESSURE
+    sharded = Problem(gpus, [Model("t", 10, load=1, shards=4)])
+    conflict = find_conflict(sharded, Stopwatch(10.0))
+    assert (conflict.shards, conflict.largest_node, conflict.lack) == (4, 2, Lack.CONSTRAINTS)
+
+
+def test_nobody_in_the_conflict_may_sleep():
+    models = [Model("m", 60, load=1), Model("n", 60, load=1), Model("s", 10, load=1, sleep_cost=0)]
+    conflict = find_conflict(Problem([Gpu("a", 80)], models), Stopwatch(10.0))
+    assert conflict.models == ("m", "n")
+
+
+def test_without_time_nothing_is_claimed():
+    models = [Model(f"m{n}", 45, load=1) for n in range(3)]
+    problem = Problem([Gpu("a", 80), Gpu("b", 80)], models, apart=(("m0", "m1"),))
+    diagnosis = diagnose(problem, seconds=1e-9)
+    assert diagnosis.constraints == ()
+    assert diagnosis.remedies == ()
+    assert not diagnosis.complete
+
+
+PIECES = Problem([Gpu("g", 20)], [Model(f"m{n}", 2 + n, load=1) for n in range(7)])
+
+
+def asleep(names):
+    saved = sum(m.size_gb for m in PIECES.models if m.name in names)
+    return Change(ChangeKind.SLEEP, PIECES.awake(set(names)), tuple(names), gb=saved)
+
+
+def test_a_combination_is_of_as_few_as_it_takes():
+    names = [model.name for model in PIECES.models[:-1]]
+    diagnosis = diagnose(PIECES, lambda _: [Options([], [Combination(names, asleep)])])
+    (remedy,) = diagnosis.remedies
+    chosen = remedy.change.names
+    assert fits(PIECES.awake(set(chosen)))
+    for left_out in chosen:
+        assert not fits(PIECES.awake(set(chosen) - {left_out}))
+
+
+def test_a_ladder_ends_at_its_first_step_that_helps():
+    steps = [
+        asleep(names)
+        for size in (1, 2, 3, 4)
+        for names in combinations(("m4", "m5", "m6", "m3"), size)
+    ]
+    diagnosis = diagnose(PIECES, lambda _: [Options([steps])])
+    (remedy,) = diagnosis.remedies
+    assert remedy.change is next(step for step in steps if fits(step.problem))
+    assert verify(remedy.change.problem, remedy.placement).valid
+
+
+def test_remedies_are_ordered_by_things_changed_then_memory():
+    sleeping = [asleep(("m6", "m5")), asleep(("m6", "m4", "m3")), asleep(("m5", "m4", "m0"))]
+    helping = [change for change in sleeping if fits(change.problem)]
+    diagnosis = diagnose(PIECES, lambda _: [Options([[change] for change in reversed(helping)])])
+    found = [(len(r.change.names), r.change.gb) for r in diagnosis.remedies]
+    assert len(found) == len(helping) > 1
+    assert found == sorted(found)
+
+
+def test_shards_that_may_be_anywhere_are_as_copies_of_a_part():
+    gpus = [Gpu("a", 80, "", {"c": 9}, "x"), Gpu("b", 80, "", {"c": 9}, "y")]
+    problem = Problem(
+        gpus, [Model("t", 100, load=4, shards=2, uses={"c": 1}, shared_uses={"c": 4})]
+    )
+    assert solve(problem).status is Status.INFEASIBLE
+    change = next(c for c in relaxations(problem) if c.kind is ChangeKind.ONE_NODE)
+    plan = solve(change.problem)
+    assert plan.pressure == pytest.approx(2 / 30)
+    assert dict(change.problem.models[0].part().uses) == dict(problem.models[0].part().uses)
+    assert solve(unconstrained(problem)).pressure == pytest.approx(2 / 30)
+
+
+@pytest.mark.parametrize(
+    ("models", "sentence"),
+    [
+        ([Model("m", 10, load=1, only=["a"], never=["a"])], "model 'm': may be on no GPU"),
+        ([Model("m", 70, load=1, only=["b"])],
+         "model 'm': size_gb=70, must be at most 60 (the largest GPU that it may be on, 'b')"),
+        ([Model("m", 90, load=1)], "models[0] 'm': size_gb=90, must be at most 80 (the largest"),
+    ],
+)  # fmt: skip
+def test_the_reason_knows_where_a_model_may_be(models, sentence):
+    plan = solve(Problem([Gpu("a", 80), Gpu("b", 60)], models))
+    assert plan.status is Status.INFEASIBLE
+    assert sentence in plan.reason
+
+
+def test_exact_fractions_are_no_conflict():
+    models = [Model(f"m{n}", size, load=0) for n, size in enumerate((0.1, 0.2))]
+    assert sum(Fraction(model.size_gb) for model in models) > Fraction(0.3)
+    assert find_conflict(Problem([Gpu("g", 0.3)], models), Stopwatch(10.0)) is None
