@@ -14,6 +14,7 @@ from colocate.solver.explain.settled import Settled, settle
 from colocate.solver.fitting import Stopwatch
 from colocate.solver.plan import Plan, Status
 from colocate.solver.solve import solve
+from colocate.solver.stop import stopping_on_interrupt
 
 SECONDS = 5.0
 ONE_LEVER = 1.0
@@ -75,12 +76,20 @@ def explain(
         Returns the model of a name in more shards, None if it cannot be cut further. What engines
         hold beyond the weights on every GPU is for the caller to know.
     seconds
-        The time for solving problems that differ from the plan's in one respect.
+        The time for solving problems that differ from the plan's in one respect. An interrupt
+        ends it earlier.
     """
     state = settle(plan)
     if state is None:
         return None
     watch = Stopwatch(seconds)
+    with stopping_on_interrupt(watch.stop):
+        return _explained(plan, state, sharded, watch)
+
+
+def _explained(
+    plan: Plan, state: Settled, sharded: Callable[[str], Model | None], watch: Stopwatch
+) -> Explanation:
     bottleneck = bottleneck_of(state)
     why = why_so_high(state, bottleneck, watch.part(2))
     return Explanation(
