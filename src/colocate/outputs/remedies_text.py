@@ -16,7 +16,7 @@ MOST_OF_A_KIND = 3
 def diagnosis_lines(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield the lines that say it."""
     if diagnosis.fits:
-        yield "a longer search finds a placement: give it more time (--time-limit)"
+        yield "another search finds a placement: give the solver more time (--time-limit)"
         return
     if diagnosis.conflict:
         yield from _conflict(diagnosis.conflict)
