@@ -1,4 +1,6 @@
 import json
+import re
+import shlex
 
 import pytest
 
@@ -143,3 +145,23 @@ def test_the_same_answer_is_the_same_picture(tmp_path):
         pictures.append((tmp_path / name).read_bytes())
     assert pictures[0] == pictures[1]
     assert pictures[2].startswith(b"\x89PNG")
+
+
+def test_the_page_shows_what_the_commands_print(tmp_path):
+    page = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    blocks = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 4
+    for block in blocks:
+        commands = re.findall(r"^\$ colocate (.*)", block, re.MULTILINE)
+        for command in commands:
+            done = run(*shlex.split(command), cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+        shown = [line for line in block.splitlines()[1:] if line.strip()]
+        if not shown[:1] or shown[0].startswith("$ "):
+            continue
+        took = re.compile(r", [0-9.e-]+ s\)$")
+        printed = [took.sub(")", line) for line in done.stdout.splitlines() if line.strip()]
+        assert printed == [took.sub(")", line.rstrip()) for line in shown]
+    assert (tmp_path / "capacity.svg").exists()
+    assert any((tmp_path / "start").iterdir())

@@ -8,11 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, Status, solve
+from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.parts import parts_of
+from colocate.problem.placement import Placement
 from colocate.problem.verify import verify
 from colocate.solver.capacity import CapacitySearch
 from colocate.solver.looks import Verdict
-from colocate.solver.mixes import Market, costs_by_gpus, costs_by_price, largest_below
+from colocate.solver.mixes import Market, costs_by_gpus, costs_by_price, largest_below, least_cost
+from colocate.solver.plan import Plan
 from colocate.solver.prove.needs import needs_of
 from tests.problems import RATES, SIZES, SLOS
 
@@ -216,6 +219,9 @@ def test_what_sums_exclude_is_out_of_reach(data):
     served = data.draw(models(4, windows=data.draw(st.integers(1, 2))))
     offered, target = market(kinds, served), data.draw(TARGETS)
     needs = needs_of(*offered.sample(), target)
+    assert cheapest(offered, target, 2) is None or (
+        least_cost(needs, [Fraction(1)] * 2) <= cheapest(offered, target, 2)
+    )
     for mix in product(range(3), repeat=2):
         if any(mix) and not all(need.met(mix) for need in needs):
             assert lowest(offered.problem_of(mix)) in (None, inf) or (
@@ -298,6 +304,25 @@ def test_what_is_not_excluded_is_not_called_proven():
     answer = CapacitySearch(market([Gpu("g", 80)], served), 0.5, 60, time_limit=0.2).answer()
     assert answer.status in (Status.FEASIBLE, Status.UNKNOWN, Status.OPTIMAL)
     assert (answer.status is Status.FEASIBLE) == bool(answer.not_excluded)
+
+
+@pytest.mark.parametrize(("bound", "status"), [(0.089, Status.FEASIBLE), (0.091, Status.OPTIMAL)])
+def test_one_gpu_fewer_is_excluded_by_a_bound_above_the_target_only(monkeypatch, bound, status):
+    served = [Model(f"m{n}", 30, load=1) for n in range(3)]
+    crowded = Placement({"m0": ["g-0"], "m1": ["g-0"], "m2": ["g-1"]})
+
+    def solve_up_to_a_bound(problem, **options):
+        if len(problem.gpus) > 2:
+            return solve(problem, **options)
+        pressures = verify(problem, crowded).pressures
+        proof = Certificate(Proof.SEARCH, bound)
+        return Plan(problem, Status.FEASIBLE, crowded, pressures, certificate=proof)
+
+    monkeypatch.setattr("colocate.solver.looks.solve", solve_up_to_a_bound)
+    answer = CapacitySearch(market([Gpu("g", 80)], served), 0.09, 9, time_limit=1).answer()
+    assert answer.best.mix == (3,)
+    assert answer.status is status
+    assert answer.not_excluded == (((2,),) if status is Status.FEASIBLE else ())
 
 
 def test_no_time_at_all_is_no_proof():

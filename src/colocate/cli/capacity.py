@@ -110,6 +110,7 @@ def _searched(
     from colocate.outputs.capacity_words import CapacityReport, named, verdict
     from colocate.outputs.console import notes
     from colocate.solver.capacity import CapacitySearch
+    from colocate.solver.mixes import least_cost
 
     market, kinds = question.market(), question.sizes.kinds
     with notes().status("searching") as status:
@@ -128,7 +129,8 @@ def _searched(
         if curve:
             mixes = mixes_of_curve(market, answer.best.mix if answer.best else None, question.most)
             answer = search.with_curve(answer, mixes, FOR_CURVE * time_limit)
-    return CapacityReport(answer, kinds, question.prices, question.by, question.asked)
+    floor = least_cost(search.needs, question.costs())
+    return CapacityReport(answer, kinds, question.prices, question.by, question.asked, floor)
 
 
 def _written(

@@ -25,7 +25,7 @@ GREEDY, INITIAL_PROGRAM = "greedy", "initial_program"
 MOST_ON_CURVE = 24
 """So many numbers of GPUs are drawn, more or less."""
 FEWER, MORE = 6, 4
-"""So many fewer and more GPUs than the answer are drawn, and up to the fleet as it is if near."""
+"""So many fewer and more GPUs of one kind than the answer are drawn."""
 
 
 class Question(NamedTuple):
@@ -44,8 +44,7 @@ class Question(NamedTuple):
         at_once = tuple(kind.at_once for kind in self.sizes.kinds)
         costs = costs_by_gpus(at_once)
         if self.by == PRICE:
-            known = [price for price in self.prices if price is not None]
-            costs = costs_by_price(at_once, known, self.most)
+            costs = costs_by_price(at_once, self.costs(), self.most)
 
         def problem_of(mix: Mix) -> Problem | None:
             fleet = self.sizes.fleet(mix)
@@ -54,6 +53,12 @@ class Question(NamedTuple):
         names = tuple(kind.label for kind in self.sizes.kinds)
         sizes = self.sizes
         return Market(names, at_once, costs, sizes.listed, problem_of, sizes.kind_of_gpus)
+
+    def costs(self) -> list[Fraction]:
+        """Return what one GPU of each kind counts."""
+        if self.by == GPUS:
+            return [Fraction(1)] * len(self.prices)
+        return [price for price in self.prices if price is not None]
 
 
 def question_of(
@@ -138,15 +143,28 @@ def _most(fleet: Fleet, sizes: FleetSizes, pressure: float, most: int | None) ->
 
 
 def mixes_of_curve(market: Market, best: Mix | None, most: int) -> list[Mix]:
-    """Return the numbers of one kind that a curve shows: those around the answer and the fleet."""
-    if len(market.costs) > 1:
-        return []
-    each = market.at_once[0]
+    """Return the mixes that a curve shows besides those of the search: some around the answer."""
+    centre = best or market.listed
+    mixes = _numbers(market, centre[0], most) if len(centre) == 1 else _neighbours(centre)
+    return [mix for mix in mixes if 0 < sum(market.gpus(mix)) <= most]
+
+
+def _numbers(market: Market, answer: int, most: int) -> list[Mix]:
+    """Return numbers of one kind, up to that of the fleet as it is if that is near."""
     (listed,) = market.listed
-    (answer,) = best or (listed,)
     near = [listed] if answer <= 2 * listed <= 4 * answer else []
     first = max(min([answer - FEWER, *near]), 1)
-    last = min(max([answer + MORE, *near]), most // each)
+    last = min(max([answer + MORE, *near]), most // market.at_once[0])
     step = max(-(-(last - first + 1) // MOST_ON_CURVE), 1)
     numbers = {*range(first, last + 1, step), *range(max(answer - 1, 1), answer + 2), *near}
-    return [(number,) for number in sorted(numbers) if number * each <= most]
+    return [(number,) for number in sorted(numbers)]
+
+
+def _neighbours(centre: Mix) -> list[Mix]:
+    """Return a mix with one or two units of a kind more or less."""
+    return [
+        (*centre[:kind], centre[kind] + more, *centre[kind + 1 :])
+        for kind in range(len(centre))
+        for more in (-2, -1, 1, 2)
+        if centre[kind] + more >= 0
+    ]

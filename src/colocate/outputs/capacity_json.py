@@ -24,6 +24,7 @@ def capacity_json(report: CapacityReport, plan: Plan | None, fleet: Fleet | None
         "by": report.by,
         "target": answer.target,
         "most": answer.most,
+        "at_least": float(report.floor),
         "reason": answer.reason,
         "best": _look(report, best) if best else None,
         "not_excluded": [_counts(report, mix) for mix in answer.not_excluded],

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil, floor
 
 from colocate.inputs.fleet_size import GpuKind
 from colocate.outputs.plan_words import PROOFS
@@ -32,6 +33,8 @@ class CapacityReport:
         What was to be as low as possible, `gpus` or `price`.
     asked
         Where the pressure comes from, as the end of a sentence; empty if it was given.
+    floor
+        The number of GPUs, or the price, that sums alone show to be the least.
     """
 
     answer: Capacity
@@ -39,6 +42,7 @@ class CapacityReport:
     prices: tuple[Fraction | None, ...]
     by: str
     asked: str = ""
+    floor: Fraction = Fraction()
 
     def gpus(self, mix: Mix) -> tuple[int, ...]:
         """Return how many GPUs of each kind a mix has."""
@@ -105,7 +109,14 @@ def proof(report: CapacityReport) -> str:
     if others > 0:
         left.append(f"{others} more")
     excluded = f"; not excluded: {', '.join(left)}" if left else f"; {less} may do"
-    return f"not proven {what}: nothing less was found in the time{excluded}"
+    return f"not proven {what}: nothing less was found in the time{excluded}; {_least(report)}"
+
+
+def _least(report: CapacityReport) -> str:
+    """Say what is needed at least, by sums alone."""
+    if report.by == GPUS:
+        return f"it takes {_gpus(ceil(report.floor))} or more"
+    return f"it takes ${floor(report.floor * 100) / 100:,.2f} per hour or more"
 
 
 def verdict(look: Look) -> str:

@@ -6,13 +6,14 @@ cheapest, it is enough to exclude the largest ones of those that cost less. Most
 any placement needs (see `needs`); the others are excluded by the bounds of the solver.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
 from colocate.solver.looks import Look, Looks, TimeIsUp, Verdict
 from colocate.solver.mixes import Market, Mix, largest_below
 from colocate.solver.plan import Status
+from colocate.solver.prove.needs import Need
 
 FOR_PLAN = 0.15
 """The share of the time that is kept for the plan of the answer."""
@@ -89,6 +90,11 @@ class CapacitySearch:
         self._most = most
         self._looks = Looks(market, target, time_limit, seed, workers, on_look)
         self._best: Look | None = None
+
+    @property
+    def needs(self) -> Sequence[Need]:
+        """The sums that any mix must have to reach the pressure."""
+        return self._looks.needs
 
     def answer(self) -> Capacity:
         """Search, and say what was found."""

@@ -86,6 +86,23 @@ def costs_by_price(
     )
 
 
+def least_cost(needs: Sequence[Need], costs: Sequence[Fraction]) -> Fraction:
+    """Return what no mix that has what is needed costs less than, from sums alone.
+
+    Parameters
+    ----------
+    needs
+        The sums that a mix must have.
+    costs
+        Of one GPU of each kind.
+    """
+    least = Fraction()
+    for need in needs:
+        useful = [c / a for c, a in zip(costs, need.amounts, strict=True) if a > 0]
+        least = max(least, need.least * min(useful)) if useful else least
+    return least
+
+
 def largest_below(
     market: Market, needs: Sequence[Need], cost: int, most: int, check: Callable[[], None]
 ) -> Iterator[Mix]:
