@@ -1,5 +1,6 @@
 """How many copies pay: brute force over the independent checker agrees with the solver."""
 
+from dataclasses import replace
 from itertools import permutations, product
 from math import inf
 
@@ -11,7 +12,9 @@ from colocate import Gpu, InputError, Model, Placement, Problem, Status, place, 
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.verify_bound import refuted
 from colocate.solver.check import check_plan
-from colocate.solver.prove.elastic import prove_with_copies
+from colocate.solver.prove.columns import prove_by_columns
+from colocate.solver.prove.dual_functions import prove_by_dual_functions
+from colocate.solver.prove.elastic import prove_with_copies, rows_of_choices
 
 GPUS = tuple(Gpu(f"g{n}", 80, node="left" if n < 2 else "right") for n in range(4))
 
@@ -79,6 +82,34 @@ def test_bounds_by_sums_hold_for_every_number_of_copies(problem):
     assert best is None or proof.bound <= best
 
 
+@settings(max_examples=60)
+@given(elastic(), st.sampled_from([0.5, 0.9, 0.99, 1.0]))
+def test_weights_of_choices_prove_only_what_is_true(problem, share):
+    best = brute_force(problem)
+    if best is None or not 0 < best < inf:
+        return
+    instance, choices = rows_of_choices(problem)
+    arguments = (instance, best * share * (1 + 1e-9), 0)
+    for proof in (
+        prove_by_dual_functions(*arguments, choices),
+        prove_by_columns(*arguments, 1000, 10_000, lambda: 5.0, choices),
+    ):
+        if proof is not None:
+            assert share < 1.0
+            assert refuted(problem, proof) is None
+            assert refuted(problem, replace(proof, bound=best * 1.001)) is not None
+
+
+def test_weights_of_choices_prove_more_than_sums():
+    problem = Problem(GPUS, tuple(Model(f"m{n}", 30, load=4, most_replicas=2) for n in range(5)))
+    plan = solve(problem, time_limit=10.0)
+    assert plan.status is Status.OPTIMAL
+    assert prove_with_copies(problem).bound < 0.8 * plan.pressure
+    instance, choices = rows_of_choices(problem)
+    target = 0.9 * plan.pressure
+    assert prove_by_columns(instance, target, 0, 1000, 10_000, lambda: 5.0, choices)
+
+
 def hot(most):
     models = (Model("hot", 20, load=6, most_replicas=most), Model("cold", 10, load=1))
     return Problem(GPUS, models)
@@ -105,7 +136,8 @@ def test_bounds_that_count_too_few_copies_are_refuted():
     assert refuted(problem, Certificate(Proof.VOLUME, true * 2)) is not None
     assert refuted(problem, Certificate(Proof.MODEL, 3 / 60 * 1.01, model="hot")) is not None
     assert refuted(problem, Certificate(Proof.MODEL, 3 / 60 * 0.99, model="hot")) is None
-    assert "fixed number" in refuted(problem, Certificate(Proof.WEIGHTS, true, weights=(1, 1)))
+    wrong = Certificate(Proof.WEIGHTS, true, weights=(1, 1))
+    assert "2 weights for 3 models" in refuted(problem, wrong)
 
 
 def test_the_checker_knows_how_many_copies_there_may_be():

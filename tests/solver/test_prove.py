@@ -102,7 +102,7 @@ def test_the_knapsack_by_hand():
 def test_a_model_that_fits_nowhere_is_proof_enough():
     problem = Problem([Gpu("g", 80)], [Model("a", 70, load=5), Model("b", 1, load=1)])
     grid = grid_of(problem.instance, 0.1, 0, 1000)
-    certificate = certified(grid, np.ones(2), 1000)
+    certificate = certified(grid, np.ones(2), 1000, 2)
     assert certificate.weights == (1, 0)
     assert refuted(problem, certificate) is None
 

@@ -113,10 +113,13 @@ def _refuted_model(problem: Problem, certificate: Certificate) -> str | None:
 
 def _refuted_weights(problem: Problem, certificate: Certificate) -> str | None:
     weights = certificate.weights
-    if problem.elastic:
-        return "weights need a fixed number of copies"
-    if len(weights) != len(problem.models):
-        return f"there are {len(weights)} weights for {len(problem.models)} models"
+    choices = [
+        (model, copies)
+        for model in problem.models
+        for copies in range(model.replicas, model.most_replicas + 1)
+    ]
+    if len(weights) != len(choices):
+        return f"there are {len(weights)} weights for {len(choices)} models"
     if min(weights) < 0:
         return "a weight is negative"
     target = Fraction(certificate.bound)
@@ -124,19 +127,39 @@ def _refuted_weights(problem: Problem, certificate: Certificate) -> str | None:
     unit = target * max(memories) / FINENESS
     rooms = {memory: int(target * memory / unit) for memory in memories}
     sizes = [
-        min(_virtual(model, certificate.window, target, unit), BAR) for model in problem.models
+        min(_virtual(model, copies, certificate.window, target, unit), BAR)
+        for model, copies in choices
     ]
     most = _most_weight(sizes, weights, list(rooms.values()))
     if most is None:
         return f"a GPU can hold weights of more than {LARGEST_TABLE}"
     held = sum(count * most[rooms[memory]] for memory, count in memories.items())
-    if held >= sum(weights):
-        return f"the GPUs can hold weights of {held}, all models together weigh {sum(weights)}"
+    fitting = [size <= max(rooms.values()) for size in sizes]
+    if held >= (total := _total_weight(choices, weights, fitting)):
+        return f"the GPUs can hold weights of {held}, all models together weigh {total}"
     return None
 
 
-def _virtual(model: Model, window: int, target: Fraction, unit: Fraction) -> int:
-    load, size = Fraction(_load(model, window)), Fraction(model.size_gb)
+def _total_weight(
+    choices: Sequence[tuple[Model, int]],
+    weights: Sequence[int],
+    fitting: Sequence[bool],
+) -> int:
+    """Return what all models weigh at least, with the numbers of copies that fit somewhere.
+
+    An elastic model of which nothing fits counts nothing: the proof by that model is another one.
+    """
+    least: dict[str, int] = {}
+    for (model, copies), weight, fits in zip(choices, weights, fitting, strict=True):
+        if fits or not model.elastic:
+            whole = copies * model.shards * weight
+            least[model.name] = min(whole, least.get(model.name, whole))
+    return sum(least.values())
+
+
+def _virtual(model: Model, copies: int, window: int, target: Fraction, unit: Fraction) -> int:
+    load = Fraction(_load(model, window)) / (copies * model.shards)
+    size = Fraction(model.size_gb) / model.shards
     return int((load + target * size) / unit)
 
 

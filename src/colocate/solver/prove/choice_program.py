@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from math import inf, isfinite
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from colocate.problem.model import ANY_KIND, Model
@@ -19,6 +20,8 @@ from colocate.solver.prove.constraint_program import FINENESS, ROUNDING
 
 MOST_PLACES = 20_000
 """Choices times GPUs up to which CP-SAT is asked."""
+A_PLACE = 30e-6
+"""Seconds that stating one of them takes."""
 COST_PARTS = 10**9
 """The costs of sleeping are rounded to so many parts of their sum."""
 
@@ -46,16 +49,23 @@ class Answer:
 
 def small_enough(problem: Problem) -> bool:
     """Say whether CP-SAT can be asked: its program grows with choices times GPUs."""
+    return _places(problem) <= MOST_PLACES
+
+
+def _places(problem: Problem) -> int:
     choices = sum(m.most_replicas - m.replicas + 2 for m in problem.models)
-    return choices * len(problem.gpus) <= MOST_PLACES
+    return choices * len(problem.gpus)
 
 
 def search_choices(problem: Problem, target: float, seconds: float, workers: int = 2) -> Answer:
     """Search for a placement with no pressure above the target and the least cost of sleeping.
 
     That there is none is proven; what is found fits up to rounding. An infinite target asks for
-    any finite pressure.
+    any finite pressure. Where stating the program would take most of the time, nothing is done.
     """
+    if A_PLACE * _places(problem) > seconds / 2:
+        return Answer(Outcome.UNDECIDED, {}, 0.0)
+    started = perf_counter()
     cp_model = import_module("ortools.sat.python.cp_model")  # slow, and not always needed
     program = cp_model.CpModel()
     choices = {m.name: _choices(program, problem, m) for m in problem.models}
@@ -68,7 +78,7 @@ def search_choices(problem: Problem, target: float, seconds: float, workers: int
             sum(int((m.sleep_cost or 0.0) / unit) * choices[m.name][0].taken for m in sleepers)
         )
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = max(seconds, 0.01)
+    solver.parameters.max_time_in_seconds = max(seconds - (perf_counter() - started), 0.01)
     solver.parameters.num_workers = workers
     solver.parameters.catch_sigint_signal = False
     status: Any = solver.solve(program)
@@ -77,7 +87,7 @@ def search_choices(problem: Problem, target: float, seconds: float, workers: int
     bound = max(solver.best_objective_bound, 0.0) * unit if sleepers else 0.0
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Answer(Outcome.UNDECIDED, {}, bound)
-    placement = {name: _places(problem, solver, options) for name, options in choices.items()}
+    placement = {name: _gpus_of(problem, solver, options) for name, options in choices.items()}
     return Answer(Outcome.FOUND, placement, bound)
 
 
@@ -176,7 +186,7 @@ def _parts(amount: float, limit: float) -> int:
     return int(min(amount / limit if limit > 0.0 else inf, 2.0) * (1.0 - ROUNDING) * FINENESS)
 
 
-def _places(problem: Problem, solver: Any, options: list[Choice]) -> tuple[str, ...]:
+def _gpus_of(problem: Problem, solver: Any, options: list[Choice]) -> tuple[str, ...]:
     """Return the GPUs of a model, those of one node in a row."""
     chosen = next(choice for choice in options if solver.boolean_value(choice.taken))
     gpus = [

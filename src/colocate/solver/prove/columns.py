@@ -20,7 +20,7 @@ import numpy as np
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel
-from colocate.solver.prove.knapsack import Grid, certified, grid_of
+from colocate.solver.prove.knapsack import Choices, Grid, certified, grid_of
 
 MARGIN = 1e-9
 """How much more than it may cost a filling must weigh to count."""
@@ -33,6 +33,7 @@ def prove_by_columns(
     steps: int,
     whole: int,
     seconds_left: Callable[[], float],
+    choices: Choices | None = None,
 ) -> Certificate | None:
     """Return the proof that a target is out of reach, if the linear program on the grid has it.
 
@@ -46,23 +47,60 @@ def prove_by_columns(
         How large the whole numbers of the certificate may be.
     seconds_left
         How long it may still take.
+    choices
+        What the rows of the instance are, where the number of copies is open.
     """
-    grid = grid_of(instance, target, window, steps)
+    rows = len(instance.size)
+    grid = grid_of(instance, target, window, steps, choices)
+    if not grid.complete:
+        return None
     if grid.size[-1] > grid.room[0]:
-        return certified(grid, np.ones(len(grid.size)), whole)
+        return certified(grid, np.ones(len(grid.size)), whole, rows)
+    return _prove(grid, _Program(grid), whole, rows, seconds_left)
+
+
+def shares_of_choices(
+    instance: Instance,
+    target: float,
+    window: int,
+    steps: int,
+    seconds_left: Callable[[], float],
+    choices: Choices,
+) -> Floats | None:
+    """Return how much of each choice a fractional packing takes, None if there is none.
+
+    It is what the linear program knows that a proof does not need: where a target cannot be proven
+    out of reach, GPUs could be filled in part by part, and these are the numbers of copies then.
+    """
+    rows = len(instance.size)
+    grid = grid_of(instance, target, window, steps, choices)
+    if not grid.complete:
+        return None
     program = _Program(grid)
+    if _prove(grid, program, steps, rows, seconds_left) is not None or not program.packs:
+        return None
+    shares = np.zeros(rows)
+    shares[grid.models] = program.shares
+    return shares
+
+
+def _prove(
+    grid: Grid, program: "_Program", whole: int, rows: int, seconds_left: Callable[[], float]
+) -> Certificate | None:
+    """Generate fillings until the target is proven out of reach, or that it cannot be."""
     weight = best = grid.size / grid.room[0]
     price = np.zeros(len(grid.room))
     highest = 0.0
     while seconds_left() > 0.0:
         most, classes, fillings = fill_gpus(grid.size, program.kind, weight, grid.room, price)
         held = float((most[grid.room] * grid.gpus).sum())
-        if held > 0.0 and weight.sum() / held > highest:
-            highest, best = float(weight.sum() / held), weight * (program.gpus / held)
-            if highest > 1.0 + MARGIN and (proof := certified(grid, weight, whole)):
+        demand = grid.demand(weight)
+        if held > 0.0 and demand / held > highest:
+            highest, best = demand / held, weight * (program.gpus / held)
+            if highest > 1.0 + MARGIN and (proof := certified(grid, weight, whole, rows)):
                 return proof
         program.add(classes, fillings)
-        if not program.solve(seconds_left()) or program.total <= program.gpus * (1.0 + MARGIN):
+        if not program.solve(seconds_left()) or program.packs:
             return None
         if not len(fillings) and np.array_equal(weight, program.weight):
             return None
@@ -131,11 +169,16 @@ class _Program:
         _, self.kind = np.unique(grid.size, return_inverse=True)
         self.gpus = int(grid.gpus.sum())
         self.solver: Any = pywraplp.Solver.CreateSolver("GLOP")
+        self._choices: list[Any] = []
+        self._solved = False
         counts = np.bincount(self.kind)
         self._weights = [self.solver.NumVar(0.0, self.gpus, "") for _ in counts]
         self._prices = [self.solver.NumVar(0.0, self.gpus, "") for _ in grid.room]
-        for variable, count in zip(self._weights, counts.tolist(), strict=True):
-            self.solver.Objective().SetCoefficient(variable, count)
+        if grid.owner is None or grid.times is None:
+            for variable, count in zip(self._weights, counts.tolist(), strict=True):
+                self.solver.Objective().SetCoefficient(variable, count)
+        else:
+            self._count_choices(grid.owner, grid.times)
         self.solver.Objective().SetMaximization()
         budget = self.solver.Constraint(self.gpus, self.gpus)
         for variable, count in zip(self._prices, grid.gpus.tolist(), strict=True):
@@ -143,6 +186,20 @@ class _Program:
         for smaller, larger in pairwise(range(len(counts))):
             self._at_most(self._weights[larger], [smaller])
         self._known: set[tuple[int, ...]] = set()
+
+    def _count_choices(self, owner: Ints, times: Ints) -> None:
+        """Let a model count as much as the choice that weighs least."""
+        infinity = self.solver.infinity()
+        least = [self.solver.NumVar(0.0, infinity, "") for _ in range(int(owner.max()) + 1)]
+        for variable in least:
+            self.solver.Objective().SetCoefficient(variable, 1.0)
+        for model, count, kind in zip(
+            owner.tolist(), times.tolist(), self.kind.tolist(), strict=True
+        ):
+            row = self.solver.Constraint(-infinity, 0.0)
+            row.SetCoefficient(least[model], 1.0)
+            row.SetCoefficient(self._weights[kind], -float(count))
+            self._choices.append(row)
 
     def _at_most(self, limit: Any, kinds: list[int]) -> None:
         row = self.solver.Constraint(-self.solver.infinity(), 0.0)
@@ -161,7 +218,18 @@ class _Program:
     def solve(self, seconds: float) -> bool:
         """Find the largest weights under these limits; False if there was no time."""
         self.solver.SetTimeLimit(max(int(1000 * seconds), 1))
-        return bool(self.solver.Solve() == self.solver.OPTIMAL)
+        self._solved = bool(self.solver.Solve() == self.solver.OPTIMAL)
+        return self._solved
+
+    @property
+    def packs(self) -> bool:
+        """Whether the models fit on the GPUs part by part, so that nothing can be proven."""
+        return self._solved and self.total <= self.gpus * (1.0 + MARGIN)
+
+    @property
+    def shares(self) -> Floats:
+        """How much of each choice is taken; those of a model add up to one."""
+        return np.array([row.dual_value() for row in self._choices])
 
     @property
     def total(self) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Floats, Instance
-from colocate.solver.prove.knapsack import Grid, certified, grid_of
+from colocate.solver.prove.knapsack import Choices, Grid, certified, grid_of
 
 CELLS = 1e7
 MOST_STEPS = 20_000
@@ -22,19 +22,24 @@ ROUNDINGS = 12
 WHOLE = 20_000
 
 
-def prove_by_dual_functions(instance: Instance, target: float, window: int) -> Certificate | None:
+def prove_by_dual_functions(
+    instance: Instance, target: float, window: int, choices: Choices | None = None
+) -> Certificate | None:
     """Return the proof that a target is out of reach, if one of the functions has it."""
-    steps = int(min(CELLS / len(instance.size), MOST_STEPS))
-    grid = grid_of(instance, target, window, max(steps, 100))
+    rows = len(instance.size)
+    grid = grid_of(instance, target, window, max(int(min(CELLS / rows, MOST_STEPS)), 100), choices)
+    if not grid.complete:
+        return None
     share = np.minimum(grid.size / grid.room[0], 1.0)
-    return next((c for w in _promising(grid, share) if (c := certified(grid, w, WHOLE))), None)
+    proofs = (certified(grid, weight, WHOLE, rows) for weight in _promising(grid, share))
+    return next((proof for proof in proofs if proof), None)
 
 
 def _promising(grid: Grid, share: Floats) -> Iterator[Floats]:
     """Yield weights whose sum exceeds the number of largest GPUs that would make up all."""
     capacity = float((grid.gpus * grid.room).sum() / grid.room[0])
     for weight in (*_rounding_functions(share), *_thresholds(share)):
-        if weight.sum() > capacity:
+        if grid.demand(weight) > capacity:
             yield weight
 
 

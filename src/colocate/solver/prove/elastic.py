@@ -7,14 +7,36 @@ than K, for every K that is out of reach; see `problem/verify_bound.py`.
 
 from math import ceil, inf
 
+import numpy as np
+
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.instance import FIT
+from colocate.problem.gpu import Gpu
+from colocate.problem.instance import FIT, Instance, instance_of
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.problem.verify_bound import refuted
+from colocate.solver.prove.knapsack import Choices
 
 HALVINGS = 60
+
+
 SAFE = 1.0 - 1e-12
+
+
+def rows_of_choices(problem: Problem) -> tuple[Instance, Choices]:
+    """Return an instance with a row for every number of copies of every model, and what they are.
+
+    Constraints and further resources are left aside, which keeps bounds valid.
+    """
+    parts, owner, times = [], [], []
+    for number, model in enumerate(problem.models):
+        for copies in range(model.replicas, model.most_replicas + 1):
+            part = model.part(copies)
+            parts.append(Model(f"{number}x{copies}", part.size_gb, load=part.load))
+            owner.append(number)
+            times.append(copies * model.shards)
+    gpus = [Gpu(gpu.name, gpu.memory_gb) for gpu in problem.gpus]
+    return instance_of(gpus, parts), Choices(np.array(owner), np.array(times))
 
 
 def prove_with_copies(problem: Problem) -> Certificate:

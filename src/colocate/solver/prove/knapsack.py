@@ -5,6 +5,9 @@ a grid, so that whatever fits on a GPU still fits on the grid. If the weights of
 to more than the GPUs can hold, K is out of reach. Any weights will do; `dual_functions` and
 `columns` find good ones. Valid for unequal GPUs; looks at one window and at memory alone, so
 further windows and resources are left out, which keeps the bound valid but may weaken it.
+
+Where the number of copies is open, there is a row for every number, and a model weighs as much as
+with the number that weighs least.
 """
 
 from typing import NamedTuple
@@ -32,16 +35,57 @@ class Grid(NamedTuple):
     """room[c]: virtual capacities of the classes of GPUs, downwards."""
     gpus: Ints
     """gpus[c]: how many GPUs are in a class."""
+    owner: Ints | None = None
+    """owner[n]: the model whose choice a row is; None if every model is one row."""
+    times: Ints | None = None
+    """times[n]: how many parts there are with that choice."""
+    owners: int = 0
+    """How many models there are then."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether something of every model fits; what does not is proven by that model alone."""
+        return self.owner is None or len(np.unique(self.owner)) == self.owners
+
+    def demand(self, weight: Floats) -> float:
+        """Return what all models weigh at least."""
+        if self.owner is None or self.times is None:
+            return float(weight.sum())
+        least = np.full(self.owners, np.inf)
+        np.minimum.at(least, self.owner, self.times * weight)
+        return float(least.sum())
 
 
-def grid_of(instance: Instance, target: float, window: int, steps: int) -> Grid:
-    """Round a problem at a target down to a grid with so many steps on the largest GPU."""
+class Choices(NamedTuple):
+    """The rows of a problem in which the number of copies is open."""
+
+    owner: Ints
+    times: Ints
+
+
+def grid_of(
+    instance: Instance, target: float, window: int, steps: int, choices: Choices | None = None
+) -> Grid:
+    """Round a problem at a target down to a grid with so many steps on the largest GPU.
+
+    Of choices, those that fit on no GPU are left out.
+    """
     capacity, gpus = np.unique(instance.capacity, return_counts=True)
     virtual = (instance.load[:, window] + target * instance.size) / (target * capacity[-1])
     size = np.floor(virtual * (1.0 - ROUNDING) * steps).astype(np.int64)
     room = np.floor(capacity / capacity[-1] * (1.0 + FIT + ROUNDING) * steps).astype(np.int64)
     order = np.argsort(size, kind="stable")
-    return Grid(target, window, order, size[order], room[::-1].copy(), gpus[::-1].copy())
+    grid = Grid(target, window, order, size[order], room[::-1].copy(), gpus[::-1].copy())
+    if choices is None:
+        return grid
+    rows = order[size[order] <= room[-1]]
+    return grid._replace(
+        models=rows,
+        size=size[rows],
+        owner=choices.owner[rows],
+        times=choices.times[rows],
+        owners=int(choices.owner[-1]) + 1,
+    )
 
 
 @entry_kernel
@@ -55,19 +99,19 @@ def most_weight(size: Ints, weight: Floats, room: int) -> Floats:
     return most
 
 
-def certified(grid: Grid, weight: Floats, largest: int) -> Certificate | None:
+def certified(grid: Grid, weight: Floats, largest: int, rows: int) -> Certificate | None:
     """Round weights down to whole numbers and return the proof that the target is out of reach.
 
     `largest` is the whole number for the most that the largest GPU can hold. A model that fits
-    nowhere is proof enough.
+    nowhere is proof enough. `rows` is how many weights the certificate has.
     """
     whole = (grid.size > grid.room[0]).astype(float)
     if not whole.any():
         held = most_weight(grid.size, weight, grid.room[0])[grid.room[0]]
         whole = np.floor(weight * (largest / max(held, weight.max(), 1e-300)))
     most = most_weight(grid.size, whole, grid.room[0])
-    if whole.sum() <= (most[grid.room] * grid.gpus).sum():
+    if grid.demand(whole) <= (most[grid.room] * grid.gpus).sum():
         return None
-    weights = np.zeros(whole.shape[0], np.int64)
+    weights = np.zeros(rows, np.int64)
     weights[grid.models] = whole.astype(np.int64)
     return Certificate(Proof.WEIGHTS, grid.target, grid.window, weights=tuple(weights.tolist()))

@@ -7,13 +7,16 @@ have met, the grid is made finer.
 
 from dataclasses import replace
 from math import isfinite, sqrt
+from typing import Protocol
 
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Instance
+from colocate.problem.problem import Problem
 from colocate.problem.verify_bound import refuted
-from colocate.solver.progress import JUST_BELOW, Progress, gap_between
+from colocate.solver.progress import JUST_BELOW, gap_between
 from colocate.solver.prove.columns import prove_by_columns
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
+from colocate.solver.prove.knapsack import Choices
 
 SMALLEST_GAP = 1e-6
 FIRST_GAP = 2e-4
@@ -28,14 +31,53 @@ STRETCHES = (0.0, 0.05, 0.25)
 MOST_STRETCHED = 5e7
 
 
+class Standing(Protocol):
+    """What is known so far of a problem that bounds are raised for."""
+
+    @property
+    def problem(self) -> Problem:
+        """What is to be placed."""
+
+    @property
+    def value(self) -> float:
+        """The peak pressure of the best placement so far."""
+
+    @property
+    def bound(self) -> float:
+        """The best bound so far."""
+
+    @property
+    def gap(self) -> float:
+        """How far the value is from the bound."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to prove, or no time."""
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start."""
+
+    @property
+    def seconds_left(self) -> float:
+        """Time until the limit."""
+
+    def prove(self, certificate: Certificate | None) -> None:
+        """Take note of a proof if its bound is the best so far."""
+
+
 class Raising:
-    """Proofs by weights, at targets that close in on the best bound there is."""
+    """Proofs by weights, at targets that close in on the best bound there is.
+
+    Where the number of copies is open, the instance has a row for every choice.
+    """
 
     share = 0.2
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, choices: Choices | None = None) -> None:
         models = instance.size.shape[0]
         self._instance = instance
+        self._choices = choices
         self._window = int(instance.load.sum(axis=0).argmax())
         self._steps = int(min(max(4e6 / models, 2000), 10_000))
         self._whole = int(min(max(1e7 / models, 20_000), 100_000))
@@ -45,7 +87,7 @@ class Raising:
         self._patience = 0.05
         self.exhausted = False
 
-    def step(self, progress: Progress) -> None:
+    def step(self, progress: Standing) -> None:
         """Try to raise the bound once."""
         if not isfinite(progress.value):
             self.exhausted = True
@@ -65,20 +107,21 @@ class Raising:
             self._steps,
             self._whole,
             lambda: min(until - progress.seconds, progress.seconds_left),
+            self._choices,
         )
         out_of_time = proof is None and progress.seconds >= until
         if out_of_time:
             self._patience *= 3.0
         self._note(progress, target, proof)
 
-    def _note(self, progress: Progress, target: float, proof: Certificate | None) -> None:
+    def _note(self, progress: Standing, target: float, proof: Certificate | None) -> None:
         if proof:
             progress.prove(proof)
             self._stretch(progress, proof)
         else:
             self._failed = target
 
-    def _stretch(self, progress: Progress, proof: Certificate) -> None:
+    def _stretch(self, progress: Standing, proof: Certificate) -> None:
         """See how far the same weights reach: often beyond the grid that they were found on."""
         if len(proof.weights) * max(proof.weights) > MOST_STRETCHED:
             return
@@ -91,17 +134,17 @@ class Raising:
                 progress.prove(further)
                 return
 
-    def _by_functions(self, progress: Progress) -> None:
+    def _by_functions(self, progress: Standing) -> None:
         low, high = progress.bound, progress.value
         for _ in range(6):
             target = sqrt(low * high) if low > 0.0 else high / 2.0
             if progress.finished or gap_between(high, low) < 1e-3:
                 break
-            proof = prove_by_dual_functions(self._instance, target, self._window)
+            proof = prove_by_dual_functions(self._instance, target, self._window, self._choices)
             progress.prove(proof)
             low, high = (target, high) if proof else (low, target)
 
-    def _next_target(self, progress: Progress) -> float | None:
+    def _next_target(self, progress: Standing) -> float | None:
         """Return the target to try next, None if this is not the time."""
         proven = progress.gap
         if self._failed is not None and self._failed >= progress.value:

@@ -1,0 +1,72 @@
+"""Numbers of copies worth a try."""
+
+from collections.abc import Iterator
+from itertools import product
+from math import ceil, inf
+
+import numpy as np
+
+from colocate.problem.instance import Floats
+from colocate.problem.model import Model
+from colocate.problem.problem import Problem
+
+STEPS = (1.0, 1.05, 1.15, 1.3, 1.6, 2.0, 3.0)
+"""Pressures that copies are first made for, as multiples of the bound."""
+SHARES = (1.0, 0.75, 0.5, 0.33, 0.2)
+"""Parts of a GPU that a copy may fill at such a pressure."""
+DRAWS = 12
+"""Numbers of copies that are drawn from what a linear program says."""
+
+Counts = tuple[int, ...]
+"""How many copies every model has, in the order of the problem."""
+
+
+def by_pressure(problem: Problem, bound: float) -> Iterator[Counts]:
+    """Yield as few copies as allowed, then what pressures at and above a bound ask for."""
+    yield tuple(model.replicas for model in problem.models)
+    for step, share in product(STEPS, SHARES):
+        target = bound * step * share
+        yield tuple(_copies_for(problem, model, target) for model in problem.models)
+
+
+def by_shares(problem: Problem, shares: Floats, rng: np.random.Generator) -> Iterator[Counts]:
+    """Yield numbers of copies by the shares of all choices: the likeliest, then some drawn."""
+    options = []
+    first = 0
+    for model in problem.models:
+        counts = np.arange(model.replicas, model.most_replicas + 1)
+        chance = np.maximum(shares[first : first + len(counts)], 0.0)
+        options.append((counts, chance / chance.sum() if chance.sum() > 0.0 else None))
+        first += len(counts)
+    yield tuple(int(c[0 if chance is None else chance.argmax()]) for c, chance in options)
+    for _ in range(DRAWS):
+        yield tuple(int(rng.choice(counts, p=chance)) for counts, chance in options)
+
+
+def neighbours(problem: Problem, counts: Counts) -> Iterator[Counts]:
+    """Yield the numbers with one copy more or less of one model."""
+    for number, model in enumerate(problem.models):
+        for copies in (counts[number] + 1, counts[number] - 1):
+            if model.replicas <= copies <= model.most_replicas:
+                yield (*counts[:number], copies, *counts[number + 1 :])
+
+
+def least_pressure(problem: Problem, counts: Counts) -> float:
+    """Return a pressure that no placement with such numbers of copies is below."""
+    free = sum(gpu.memory_gb for gpu in problem.gpus)
+    free -= sum(m.size_gb * copies for m, copies in zip(problem.models, counts, strict=True))
+    load = max(
+        sum(m.load[min(t, len(m.load) - 1)] for m in problem.models) for t in range(problem.windows)
+    )
+    if load == 0.0:
+        return 0.0
+    return load / free if free > 0.0 else inf
+
+
+def _copies_for(problem: Problem, model: Model, target: float) -> int:
+    """Return the fewest copies of which one fits alone on a GPU at a pressure."""
+    rooms = [gpu.memory_gb for gpu in problem.gpus if model.may_be_on(gpu)]
+    free = (max(rooms, default=0.0) - model.size_gb / model.shards) * target
+    load = max(model.load) / model.shards
+    needed = ceil(load / free * (1.0 - 1e-9)) if free > 0.0 else model.most_replicas
+    return min(max(needed, model.replicas), model.most_replicas)
