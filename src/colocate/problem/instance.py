@@ -40,10 +40,7 @@ def instance_of(gpus: Sequence[Gpu], models: Sequence[Model]) -> Instance:
     windows = max(len(model.load) for model in models)
     loads = [model.load * windows if len(model.load) == 1 else model.load for model in models]
     kinds = sorted({gpu.kind for gpu in gpus})
-    resources = sorted(
-        {name for gpu in gpus for name, _ in gpu.limits}
-        | {name for model in models for name, _ in model.uses}
-    )
+    resources = resources_of(gpus, models)
     limit = np.full((len(gpus), len(resources)), np.inf)
     for row, gpu in zip(limit, gpus, strict=True):
         for resource, amount in dict(gpu.limits).items():
@@ -63,6 +60,12 @@ def instance_of(gpus: Sequence[Gpu], models: Sequence[Model]) -> Instance:
             kind=np.array([kinds.index(gpu.kind) for gpu in gpus], dtype=np.int64),
         )
     )
+
+
+def resources_of(gpus: Sequence[Gpu], models: Sequence[Model]) -> list[str]:
+    """Return the names of all resources that are limited or used, in the order of the arrays."""
+    limited = {name for gpu in gpus for name, _ in gpu.limits}
+    return sorted(limited | {name for model in models for name, _ in model.uses})
 
 
 def canonical(instance: Instance) -> Instance:

@@ -138,10 +138,7 @@ def _plain(problem: Problem, items: Sequence[Item]) -> Problem:
     Where there are shards, GPUs of one kind are in one node, and places can be barred.
     """
     sharded = any(model.shards > 1 for model in problem.models)
-    open_to = [
-        tuple(all(model.may_be_on(gpu) for model in item.models) for item in items)
-        for gpu in problem.gpus
-    ]
+    open_to = list(_open_to(problem, items))
     keys = [
         (gpu.kind, gpu.node if sharded else "", open_here)
         for gpu, open_here in zip(problem.gpus, open_to, strict=True)
@@ -158,6 +155,17 @@ def _plain(problem: Problem, items: Sequence[Item]) -> Problem:
     )
     models = (_plain_model(item, number, classes, limits) for number, item in enumerate(items))
     return Problem(gpus, tuple(models))
+
+
+def _open_to(problem: Problem, items: Sequence[Item]) -> Iterator[tuple[bool, ...]]:
+    """Yield for every GPU which items may be there; GPUs that no pin tells apart are alike."""
+    named = {name for model in problem.models for name in (*model.only, *model.never)}
+    known: dict[frozenset[str], tuple[bool, ...]] = {}
+    for gpu in problem.gpus:
+        seen = frozenset({gpu.name, gpu.node, gpu.kind} & named)
+        if seen not in known:
+            known[seen] = tuple(all(m.may_be_on(gpu) for m in item.models) for item in items)
+        yield known[seen]
 
 
 def _plain_model(item: Item, number: int, classes: Classes, limits: Container[str]) -> Model:

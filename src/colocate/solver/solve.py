@@ -33,7 +33,14 @@ from colocate.solver.prove.raising import Raising
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
 from colocate.solver.run import Run
 from colocate.solver.sleeping import solve_with_sleepers, within_limit
-from colocate.solver.squads import SquadMoves, nodes_of, small_enough, start_with_squads
+from colocate.solver.squads import (
+    Nodes,
+    SquadMoves,
+    nodes_of,
+    small_enough,
+    spread_squads,
+    start_with_squads,
+)
 from colocate.solver.stop import stopping_on_interrupt
 from colocate.solver.strategies import BF_VIRTUAL, FOUR_PACKINGS
 from colocate.solver.warm_up import warm_up
@@ -124,7 +131,7 @@ def _solved(parts: Parts, progress: Progress, run: Run, start: Placement | None 
         go_on(_activities_of_squads(parts, run.seed, run.workers), progress, run.workers)
     else:
         go_on(_activities(problem, instance, run.seed, run.workers), progress, run.workers)
-        _smooth(instance, progress)
+    _smooth(parts, progress)
     return _concluded(parts, progress)
 
 
@@ -178,10 +185,15 @@ def _activities(problem: Problem, instance: Instance, seed: int, workers: int) -
     return activities
 
 
-def _smooth(instance: Instance, progress: Progress) -> None:
+def _smooth(parts: Parts, progress: Progress) -> None:
     """Of placements with the same peak, prefer one with a lower sum of squared pressures."""
-    if len(instance.size) > FEW or not isfinite(progress.value):
+    if len(parts.items) > FEW or not isfinite(progress.value):
         return
+    instance = canonical(parts.problem.instance)
+    if parts.squads:
+        spread_squads(parts, progress)
+        nodes = Nodes(parts)
+        instance = nodes.confined(nodes.homes_of(progress.best[0]))
     layout = empty_layout(instance)
     arrange(instance, layout, progress.best[0])
     Smoothing().improve(instance, layout, np.random.default_rng(0))

@@ -6,10 +6,19 @@ regrouping repair the rest; what is not better is taken back.
 """
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 
-from colocate.problem.instance import FIT, Floats, Instance, Ints, canonical, own_units
+from colocate.problem.instance import (
+    FIT,
+    Floats,
+    Instance,
+    Ints,
+    canonical,
+    own_units,
+    resources_of,
+)
 from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.parts import BARRED, Parts
 from colocate.solver.construct.completion import Outcome
@@ -58,8 +67,9 @@ def _roomiest_nodes(parts: Parts) -> list[int]:
     gpus, node_of = parts.whole.gpus, np.array(nodes_of(parts))
     free = np.array([gpu.memory_gb for gpu in gpus])
     models = [parts.items[squad[0]].models[0] for squad in parts.squads]
+    needs = [model.part().size_gb for model in models]
     homes = [0] * len(models)
-    for number in sorted(range(len(models)), key=lambda n: -models[n].part().size_gb):
+    for number in sorted(range(len(models)), key=lambda n: -needs[n]):
         model = models[number]
         open_gpus = np.array([model.may_be_on(gpu) for gpu in gpus])
         best: tuple[float, int, Ints] = (-np.inf, 0, np.empty(0, np.int64))
@@ -69,7 +79,7 @@ def _roomiest_nodes(parts: Parts) -> list[int]:
             if len(roomiest) == model.shards and free[roomiest[-1]] > best[0]:
                 best = (float(free[roomiest[-1]]), node, roomiest)
         homes[number] = best[1]
-        free[best[2]] -= model.part().size_gb
+        free[best[2]] -= needs[number]
     return homes
 
 
@@ -80,19 +90,67 @@ class Nodes:
         self._parts = parts
         self._instance = canonical(parts.problem.instance)
         self.node_of = np.array(nodes_of(parts))
-        self._column = sorted(name for name, _ in parts.problem.gpus[0].limits).index(BARRED)
+        self._column = resources_of(parts.problem.gpus, parts.problem.models).index(BARRED)
         kinds = self._instance.use.shape[0]
         self._node_of_kind = np.zeros(kinds, np.int64)
         self._node_of_kind[self._instance.kind] = self.node_of
+        self._use = self._instance.use.copy()
+        self._homes: list[int | None] = [None] * len(parts.squads)
+
+    def homes_of(self, gpu_of: Ints) -> list[int]:
+        """Return the node of every squad in a placement."""
+        return [int(self.node_of[gpu_of[squad[0]]]) for squad in self._parts.squads]
 
     def confined(self, homes: Sequence[int]) -> Instance:
-        """Return the instance in which squads may only be on GPUs of these nodes."""
-        use = self._instance.use.copy()
-        for squad, home in zip(self._parts.squads, homes, strict=True):
-            elsewhere = np.flatnonzero(self._node_of_kind != home)
-            use[np.ix_(elsewhere, np.array(squad), np.array([self._column]))] = 1.0
+        """Return the instance in which squads may only be on GPUs of these nodes.
+
+        It holds until the next call: what is large in it is changed in place.
+        """
+        for number, (squad, home) in enumerate(zip(self._parts.squads, homes, strict=True)):
+            if home != self._homes[number]:
+                self._homes[number] = home
+                barred = self._instance.use[:, squad[0], self._column]
+                for item in squad:
+                    self._use[:, item, self._column] = np.where(
+                        self._node_of_kind != home, 1.0, barred
+                    )
+        use = self._use[:]
         use.setflags(write=False)
         return self._instance._replace(use=use)
+
+    def moved(
+        self, gpu_of: Ints, homes: Sequence[int], number: int, noise: Floats | float = 1.0
+    ) -> Ints | None:
+        """Return a placement with a squad on the least pressed GPUs of its home, if it fits.
+
+        Its own GPUs are not among those. `noise` is what the pressures are multiplied by.
+        """
+        squad = np.array(self._parts.squads[number])
+        instance = self.confined(homes)
+        layout = empty_layout(instance)
+        arrange(instance, layout, gpu_of)
+        here = self.node_of == homes[number]
+        here[gpu_of[squad]] = False
+        here &= layout.used + instance.size[squad[0]] <= instance.capacity * FITTING
+        use = layout.use + instance.use[instance.kind, squad[0]]
+        here &= (use <= instance.limit * FITTING).all(axis=1)
+        free = np.flatnonzero(here)
+        if len(free) < len(squad):
+            return None
+        moved = gpu_of.copy()
+        moved[squad] = free[np.argsort((layout.pressure * noise)[free])][: len(squad)]
+        return moved
+
+
+def spread_squads(parts: Parts, progress: Progress) -> None:
+    """Move squads to less pressed GPUs as long as that smooths the placement."""
+    nodes = Nodes(parts)
+    for number, node in product(range(len(parts.squads)), range(int(nodes.node_of.max()) + 1)):
+        best = progress.best[0]
+        homes = nodes.homes_of(best)
+        homes[number] = node
+        if (moved := nodes.moved(best, homes, number)) is not None:
+            progress.offer_smoother(moved)
 
 
 def within(amounts: Floats, limits: Floats) -> bool:
@@ -116,7 +174,7 @@ class SquadMoves:
     def step(self, progress: Progress) -> None:
         """Try another node for one squad, or repair what there is."""
         best, _ = progress.best
-        homes = [int(self._nodes.node_of[best[squad[0]]]) for squad in self._squads]
+        homes = self._nodes.homes_of(best)
         moved: Ints | None = best
         if self._rng.random() < MOVING:
             moved = self._moved(best, homes)
@@ -137,19 +195,5 @@ class SquadMoves:
         """Put a squad on the least pressed GPUs of another node, if it fits there."""
         number = int(self._rng.integers(len(homes)))
         homes[number] = int(self._rng.integers(self._nodes.node_of.max() + 1))
-        squad = np.array(self._squads[number])
-        instance = self._nodes.confined(homes)
-        layout = empty_layout(instance)
-        arrange(instance, layout, best)
-        here = np.flatnonzero(self._nodes.node_of == homes[number])
-        used = layout.used[here] + instance.size[squad[0]]
-        use = layout.use[here] + instance.use[instance.kind[here], squad[0]]
-        room = (used <= instance.capacity[here] * FITTING) & ~np.isin(here, best[squad])
-        room &= (use <= instance.limit[here] * FITTING).all(axis=1)
-        noise = 1.0 + self._rng.random(len(here)) * NOISE
-        chosen = here[room][np.argsort((layout.pressure[here] * noise)[room])][: len(squad)]
-        if len(chosen) < len(squad):
-            return None
-        moved = best.copy()
-        moved[squad] = chosen
-        return moved
+        noise = 1.0 + self._rng.random(len(self._nodes.node_of)) * NOISE
+        return self._nodes.moved(best, homes, number, noise)
