@@ -58,7 +58,7 @@ scores: $(READY)  ## Measure the scores that `colocate strategies` shows.
 	$(BIN)/python benchmarks/record_scores.py
 
 best-known: $(READY)  ## Look for better best known values (takes long).
-	$(BIN)/python benchmarks/record_best_known.py 60 adrs idle tight mixed longtail scale adrs-hidden idle-hidden tight-hidden longtail-hidden scale-hidden
+	$(BIN)/python benchmarks/record_best_known.py 60 adrs idle tight mixed longtail scale chatlmsys prism24 adrs-hidden idle-hidden tight-hidden longtail-hidden scale-hidden
 
 commands: $(READY)  ## Write docs/commands.md from the commands themselves.
 	$(BIN)/python docs/write_commands.py

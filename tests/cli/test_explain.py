@@ -18,7 +18,7 @@ def test_one_hot_model_sets_the_peak_of_chatlmsys_and_a_second_copy_helps(chatlm
     done = run("explain", chatlmsys)
     assert done.returncode == 0
     assert "llm-1 alone sets the peak" in done.stdout
-    assert "so no placement can be below that" in done.stdout
+    assert "so no placement with one copy of it can be below that" in done.stdout
     assert "no move or swap lowers it" in done.stdout
     (copy,) = [line for line in done.stdout.splitlines() if "a second copy of llm-1" in line]
     assert "(-13%), set by llm-3 then, proven to be the best" in copy

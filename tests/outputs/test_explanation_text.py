@@ -36,7 +36,7 @@ def test_one_hot_model_in_words():
         "",
         "why",
         "  hot alone sets the peak: alone on the largest GPU (80 GB) it has a pressure of 0.1, "
-        "so no placement can be below that",
+        "so no placement with one copy of it can be below that",
         "",
         "next move",
         "  no move or swap lowers it: the best ones leave it as it is",

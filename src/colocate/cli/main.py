@@ -14,6 +14,7 @@ from colocate.cli.exit_codes import BAD_INPUT, FAULT, INFEASIBLE, NOTHING_FOUND,
 from colocate.cli.explain import explain
 from colocate.cli.lab import lab
 from colocate.cli.plan import plan
+from colocate.cli.schema import schema
 from colocate.cli.score import score
 from colocate.cli.size import size
 from colocate.cli.strategies import strategies
@@ -49,6 +50,7 @@ app.command()(emit)
 app.command()(strategies)
 app.command()(bench)
 app.command()(size)
+app.command()(schema)
 app.command()(score)
 app.add_typer(lab, name="lab")
 

@@ -6,7 +6,7 @@ without any other file.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -168,3 +168,9 @@ class FleetSpec(_Section):
         description="The most that a GPU may be busy, where token rates are known; null is no "
         "limit.",
     )
+
+
+def fleet_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a fleet file."""
+    schema = FleetSpec.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -95,12 +95,13 @@ def _why(why: Why, bottleneck: Bottleneck) -> Iterator[str]:
 def _hot(alone: Alone, bottleneck: Bottleneck) -> Iterator[str]:
     hottest = bottleneck.hottest
     which = "the largest GPU" if alone.everywhere else "the largest GPU that it may be on"
-    parts = hottest and (hottest.copies > 1 or hottest.shards > 1)
-    form = " in as many copies and shards" if parts else ""
+    copies = hottest.copies if hottest else 1
+    shards = f" in {hottest.shards} shards" if hottest and hottest.shards > 1 else ""
+    number = "one copy" if copies == 1 else f"{copies} copies"
     yield (
         f"{quoted(alone.model, '')} alone sets the peak: alone on {which} "
         f"({gigabytes(alone.memory_gb)}) it has a pressure of {pressure_text(alone.pressure)}, "
-        f"so no placement{form} can be below that"
+        f"so no placement with {number} of it{shards} can be below that"
     )
 
 
