@@ -23,7 +23,7 @@ from colocate.solver.copy_counts import Counts, by_pressure, by_shares, least_pr
 from colocate.solver.place import feasible_plan
 from colocate.solver.plan import Plan, Status
 from colocate.solver.progress import JUST_BELOW, PROVEN, Improvement, gap_between
-from colocate.solver.prove.choice_program import search_choices, small_enough
+from colocate.solver.prove.choice_program import places, search_choices
 from colocate.solver.prove.columns import shares_of_choices
 from colocate.solver.prove.elastic import prove_with_copies, rows_of_choices
 from colocate.solver.prove.raising import Raising
@@ -35,6 +35,8 @@ FIRST = 6
 """Numbers of copies that are tried before a linear program is asked."""
 PROVING = 0.4
 """The part of the time that is kept for proofs: half by weights, the rest by CP-SAT."""
+MOST_PLACES = 4000
+"""Choices times GPUs up to which CP-SAT has a chance to search them all."""
 CHECKING = 0.05
 """Seconds for the last look of the checker."""
 MISSES = 40
@@ -70,8 +72,9 @@ class CopySearch:
         self._follow_program(until)
         self._try_all(by_pressure(self.problem, self.bound), until)
         self._go_on(until)
-        self._raise_bound(until / 2)
-        if small_enough(self.problem):
+        exact = places(self.problem) <= MOST_PLACES
+        self._raise_bound(until / 2 if exact else 0.0)
+        if exact:
             self._search_all()
         return self._concluded()
 

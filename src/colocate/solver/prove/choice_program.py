@@ -49,10 +49,11 @@ class Answer:
 
 def small_enough(problem: Problem) -> bool:
     """Say whether CP-SAT can be asked: its program grows with choices times GPUs."""
-    return _places(problem) <= MOST_PLACES
+    return places(problem) <= MOST_PLACES
 
 
-def _places(problem: Problem) -> int:
+def places(problem: Problem) -> int:
+    """Return how many choices times GPUs there are."""
     choices = sum(m.most_replicas - m.replicas + 2 for m in problem.models)
     return choices * len(problem.gpus)
 
@@ -63,7 +64,7 @@ def search_choices(problem: Problem, target: float, seconds: float, workers: int
     That there is none is proven; what is found fits up to rounding. An infinite target asks for
     any finite pressure. Where stating the program would take most of the time, nothing is done.
     """
-    if A_PLACE * _places(problem) > seconds / 2:
+    if A_PLACE * places(problem) > seconds / 2:
         return Answer(Outcome.UNDECIDED, {}, 0.0)
     started = perf_counter()
     cp_model = import_module("ortools.sat.python.cp_model")  # slow, and not always needed
