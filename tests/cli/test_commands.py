@@ -64,6 +64,25 @@ def test_plan_proves_and_check_confirms(tmp_path):
     assert "confirmed  status: OPTIMAL" in done.stdout
 
 
+def test_a_plan_is_checked_against_its_own_fleet_if_no_other_is_named(tmp_path):
+    path = tmp_path / "plan.json"
+    assert run("plan", EXAMPLE, "--save", path).returncode == 0
+    done = run("check", path)
+    assert done.returncode == 0
+    assert "confirmed  placement: 12 models on 5 GPUs" in done.stdout
+    data = json.loads(path.read_text())
+    data["fleet"]["models"][0]["rate"] = 1.0
+    path.write_text(json.dumps(data))
+    assert run("check", path).returncode == 1
+    assert "not the one in the fleet file" in run("check", EXAMPLE, path).stderr
+    del data["fleet"]
+    path.write_text(json.dumps(data))
+    done = run("check", path)
+    assert (done.returncode, "name the fleet file before it" in done.stderr) == (3, True)
+    assert run("check", EXAMPLE, path).returncode == 0
+    assert run("check", EXAMPLE, EXAMPLE, path).returncode == 2
+
+
 def test_check_finds_a_tampered_plan_and_what_is_no_plan(tmp_path):
     path = tmp_path / "plan.json"
     data = json.loads(run("plan", EXAMPLE, "--json").stdout)

@@ -1,16 +1,26 @@
 """`colocate check`: say whether a plan is what it claims to be."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from colocate.cli.exit_codes import FAULT
+from colocate.errors import InputError
+
+if TYPE_CHECKING:
+    from colocate.inputs.fleet import Fleet
 
 
 def check(
-    fleet: Annotated[Path, typer.Argument(help="Fleet file (YAML or JSON).")],
-    plan: Annotated[Path, typer.Argument(help="Plan, as `colocate plan --json` prints it.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[FLEET] PLAN",
+            help="The plan, as `colocate plan --json` prints it; before it the fleet file, if the "
+            "plan is to be held against that and not against its own fleet.",
+        ),
+    ],
     reprove: Annotated[
         bool, typer.Option("--reprove", help="Repeat a proof by search, with CP-SAT.")
     ] = False,
@@ -19,20 +29,21 @@ def check(
     ] = 60.0,
 ) -> None:
     """Check a plan in exact arithmetic: placement, pressures, bound and status."""
-    from colocate.inputs.fleet import read_fleet
     from colocate.inputs.plan_file import read_plan
     from colocate.inputs.text_file import naming
     from colocate.outputs.console import notes, show
     from colocate.solver.check import check_plan
 
-    own_fleet, data = read_plan(plan)
-    compute = own_fleet is None or own_fleet.spec.compute_limit is not None
-    stated = read_fleet(fleet, compute)
+    *fleets, plan = files
+    if len(fleets) > 1:
+        raise typer.BadParameter(f"found {len(files)} files, must be a fleet file and a plan")
+    own, data = read_plan(plan)
+    stated = _stated_fleet(fleets, plan, own)
     with naming(plan):
         findings = check_plan(stated.problem, data, time_limit if reprove else None)
-    if own_fleet is not None and own_fleet.spec != stated.spec:
+    if own is not None and own.spec != stated.spec:
         findings.faults.append("fleet: the one in the plan is not the one in the fleet file")
-    if not compute:
+    if own is not None and own.spec.compute_limit is None:
         findings.unchecked.append("compute: the plan was made without regard to it")
     confirmed = [f"confirmed  {sentence}" for sentence in findings.confirmed]
     show(*confirmed, *(f"unchecked  {sentence}" for sentence in findings.unchecked))
@@ -40,3 +51,14 @@ def check(
         notes().print(f"WRONG  {sentence}", markup=False)
     if findings.faults:
         raise typer.Exit(FAULT)
+
+
+def _stated_fleet(fleets: list[Path], plan: Path, own: "Fleet | None") -> "Fleet":
+    """Return the fleet that a plan is held against: that of a file, or its own."""
+    from colocate.inputs.fleet import read_fleet
+
+    if fleets:
+        return read_fleet(fleets[0], own is None or own.spec.compute_limit is not None)
+    if own is None:
+        raise InputError(f"{plan}: has no fleet of its own, name the fleet file before it")
+    return own
