@@ -145,6 +145,8 @@ def _levers(told: Explanation) -> Iterator[str]:
         return
     for lever in told.levers:
         yield _lever(lever, told.bottleneck.pressure)
+    if any(lever.pressure < told.bottleneck.pressure for lever in told.levers):
+        yield "replicas: auto lets the solver decide how many copies of each model pay"
     if not told.levers:
         yield (
             f"{quoted(hottest.model, '')} must share one GPU with others (together), so it cannot "
