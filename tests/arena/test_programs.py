@@ -79,12 +79,12 @@ def test_programs_are_ranked_and_the_leader_has_three_runs(capsys):
     assert [entry.verdict.runs for entry in entries] == [RUNS_OF_THE_BEST, 1, 1, 1]
     assert [entry.verdict.fitness for entry in entries] == pytest.approx([1, 1, 1 / 3, 0])
     assert sorted(entry.name for entry in seen) == ["apart", "beside", "losing", "together"]
-    lines = shown(capsys, program_table(entries)).splitlines()[-4:]
+    *lines, _, note = shown(capsys, program_table(entries, 200)).splitlines()[-6:]
     assert [line.split()[:3] for line in lines] == [
         *(["1", "apart", "21.0000"], ["2", "beside", "21.0000"]),
         *(["3", "together", "7.6667"], ["4", "losing", "0.0000"]),
     ]
-    assert "one: missing model: 'model_0' of 2 on no GPU" in lines[3]
+    assert note == "losing: one: missing model: 'model_0' of 2 on no GPU"
 
 
 def test_of_equals_the_one_that_knows_the_public_cases_by_heart_does_not_lead():
@@ -124,9 +124,9 @@ def test_a_program_that_goes_by_the_clock_is_marked_as_not_steady(capsys):
     entry = judge_all([("erratic", ERRATIC)], contest, Referee(Limits(seconds=5)), 1)[0]
     assert entry.verdict.runs == RUNS_OF_THE_BEST
     assert not entry.verdict.steady
-    assert "3, differing" in shown(capsys, program_table([entry]))
+    assert "3, differing" in shown(capsys, program_table([entry], 200))
     assert "3 runs; its runs differ, this is the worst" in shown(
-        capsys, *verdict_page(entry.verdict)
+        capsys, *verdict_page(entry.verdict, 200)
     )
 
 

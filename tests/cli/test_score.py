@@ -39,14 +39,30 @@ def test_score_as_json(tmp_path):
     assert (data["hidden"]["cases"], len(data["results"])) == (25, 50)
 
 
-def test_failed_cases_are_listed_with_a_reason(tmp_path):
+def test_failed_cases_are_told_together_by_their_reason(tmp_path):
     program = written(tmp_path / "main.py", LOSING)
     done = run("score", program, "--suite", "idle")
     assert done.returncode == 0
-    assert done.stdout.count("missing model: ") == 75
+    assert done.stdout.count("missing model: ") == 1
+    assert "75 cases: missing model: 'model_" in done.stdout
+    assert "  idle-00, idle-01, idle-02 and 72 more\n" in done.stdout
     assert ["idle", "0.0000", "0.000000", "0", "of", "50"] in [
         line.split()[:6] for line in done.stdout.splitlines()
     ]
+
+
+def test_every_case_has_a_row_if_that_is_asked_for(tmp_path):
+    program = written(tmp_path / "main.py", LOSING)
+    rows = run("score", program, "--suite", "idle", "--cases").stdout.splitlines()
+    assert sum(row.endswith("missing model") for row in rows) == 75
+
+
+def test_a_crash_comes_with_its_first_traceback_alone(tmp_path):
+    crashing = "def compute_model_placement(gpu_num, models):\n    raise ValueError(gpu_num)\n"
+    done = run("score", written(tmp_path / "main.py", crashing))
+    assert "75 cases: crash: ValueError: " in done.stdout
+    assert done.stdout.count("Traceback (most recent call last):") == 1
+    assert 'File "main.py", line 2, in compute_model_placement' in done.stdout
 
 
 def test_a_folder_is_judged_as_a_leaderboard(tmp_path):

@@ -36,7 +36,7 @@ def bench(
     from colocate.arena.score import SOLVER, score_strategies
     from colocate.arena.suites import load_suite
     from colocate.cli.compiling import say_when_compiling
-    from colocate.outputs.console import notes, show
+    from colocate.outputs.console import notes, results, show
     from colocate.solver.strategies import STRATEGIES, STRONGEST, find_strategy
 
     asked = strategy or ["initial_program", STRONGEST, SOLVER]
@@ -49,9 +49,6 @@ def bench(
         scores = score_strategies(
             loaded, chosen, seed, workers or os.cpu_count() or 1, partial(progress.advance, bar)
         )
-    for score in scores:
-        if score.refusal:
-            notes().print(f"{score.strategy}: {score.refusal}", markup=False)
     if as_json:
         document = {
             "suite": loaded.name,
@@ -61,4 +58,5 @@ def bench(
         }
         typer.echo(json.dumps(document, indent=2, allow_nan=False))
         return
-    show(*(case_table(score) for score in scores if cases), score_table(scores))
+    width = results().width
+    show(*(case_table(score, width) for score in scores if cases), score_table(scores, width))

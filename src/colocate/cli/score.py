@@ -78,11 +78,12 @@ def _judge_file(
     source: str, contest: "Contest", referee: "Referee", runs: int, cases: bool
 ) -> tuple[dict[str, Any], list["RenderableType"]]:
     from colocate.arena.leaderboard import verdict_page
+    from colocate.outputs.console import results
 
     with _progress() as progress:
         bar = progress.add_task(contest.suite, total=runs * len(contest.questions))
         verdict = referee.judge(source, contest, runs, lambda _: progress.advance(bar))
-    return verdict.as_dict(), verdict_page(verdict, cases)
+    return verdict.as_dict(), verdict_page(verdict, results().width, cases)
 
 
 def _judge_folder(
@@ -94,6 +95,7 @@ def _judge_folder(
 ) -> tuple[dict[str, Any], list["RenderableType"]]:
     from colocate.arena.leaderboard import program_table
     from colocate.arena.programs import judge_all
+    from colocate.outputs.console import results
 
     with _progress() as progress:
         bar = progress.add_task("programs", total=len(programs))
@@ -101,7 +103,7 @@ def _judge_folder(
             programs, contest, referee, workers, lambda _: progress.advance(bar), runs
         )
     rows = [{"program": entry.name, **entry.verdict.as_dict()} for entry in entries]
-    return {"programs": rows}, [program_table(entries)]
+    return {"programs": rows}, [program_table(entries, results().width)]
 
 
 def _progress() -> "Progress":

@@ -1,15 +1,12 @@
 """Why programs failed, in the referee's words, and why answers were refused."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from colocate.arena.reasons import PARTICULARS
 from colocate.lab.archive import Attempt
 from colocate.lab.proposal import Program
-
-PARTICULARS = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
-"""What tells refusals for the same cause apart."""
 
 
 @dataclass(frozen=True)
