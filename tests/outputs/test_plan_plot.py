@@ -12,8 +12,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from colocate.errors import InputError
 from colocate.inputs.fleet import read_fleet
+from colocate.outputs.figure import LOOKS
 from colocate.outputs.fleet_bars import fleet_bars
-from colocate.outputs.plan_plot import LOOKS, _Drawing, plan_plot
+from colocate.outputs.plan_plot import _Drawing, plan_plot
 from colocate.solver.plan import Plan, Status
 from colocate.solver.solve import solve
 from tests.outputs.made_plans import HOSTILE, fleet_from, large, named, plan_of, small
@@ -121,7 +122,7 @@ def test_what_cannot_be_drawn_is_said(monkeypatch):
     none = Plan(fleet.problem, Status.INFEASIBLE, reason="too large")
     with pytest.raises(InputError, match="no placement to draw"):
         plan_plot(none, fleet, "svg")
-    monkeypatch.setattr("colocate.outputs.plan_plot.find_spec", lambda _: None)
+    monkeypatch.setattr("colocate.outputs.figure.find_spec", lambda _: None)
     with pytest.raises(InputError, match=r"needs matplotlib: pip install 'colocate\[plot\]'"):
         plan_plot(plan, fleet, "svg")
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from colocate.cli.exit_codes import INFEASIBLE, NOTHING_FOUND
+from colocate.cli.shared_options import AsJson, Compute, Seed, Workers, drawable
 
 if TYPE_CHECKING:
     from colocate.cli.capacity_question import Question
     from colocate.outputs.capacity_words import CapacityReport
 
-PICTURES = (".svg", ".png")
 FOR_CURVE = 0.3
 """The share of the time that goes into the curve of a plot."""
 
@@ -22,13 +22,6 @@ class By(StrEnum):
 
     GPUS = "gpus"
     PRICE = "price"
-
-
-def _drawable(path: Path | None) -> Path | None:
-    """Refuse what no picture can be written to before any work is done."""
-    if path is not None and path.suffix not in PICTURES:
-        raise typer.BadParameter(f"{path} must end in {' or '.join(PICTURES)}")
-    return path
 
 
 def capacity(
@@ -55,21 +48,17 @@ def capacity(
         bool, typer.Option("--whole-machines", help="Take all GPUs of a node or none.")
     ] = False,
     time_limit: Annotated[float, typer.Option(min=0.001, help="Seconds for all of it.")] = 10.0,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Threads of the solver; by default two.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
-    compute: Annotated[
-        bool, typer.Option("--compute/--no-compute", help="Keep GPUs from being too busy.")
-    ] = True,
+    workers: Workers = None,
+    seed: Seed = 0,
+    compute: Compute = True,
     save: Annotated[
         Path | None, typer.Option(help="Write the plan, with its fleet, to this file.")
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw pressure over GPUs, as .svg or .png.", callback=_drawable),
+        typer.Option(help="Draw pressure over GPUs, as .svg or .png.", callback=drawable),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find the fewest GPUs, or the cheapest mix, that reach a pressure."""
     from colocate.cli.capacity_question import check_usage, question_of, wanted_pressure
@@ -81,10 +70,6 @@ def capacity(
     from colocate.solver.plan import Status
 
     check_usage(pressure, score_of)
-    if plot:
-        from colocate.outputs.plan_plot import require_matplotlib
-
-        require_matplotlib()
     stated = read_fleet(fleet, compute)
     say_when_compiling()
     with naming(fleet):

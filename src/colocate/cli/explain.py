@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from colocate.cli.shared_options import AsJson
+
 
 def explain(
     plan: Annotated[
@@ -13,7 +15,7 @@ def explain(
     time_limit: Annotated[
         float, typer.Option(min=0.1, help="Seconds to find out what changes would bring.")
     ] = 5.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say why the bottleneck is one, what would relieve it, and what the bound is made of."""
     import json

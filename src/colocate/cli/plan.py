@@ -8,19 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from colocate.cli.exit_codes import INFEASIBLE, NOTHING_FOUND
+from colocate.cli.shared_options import AsJson, Compute, Seed, Workers, drawable
 
 if TYPE_CHECKING:
     from colocate.inputs.fleet import Fleet
     from colocate.solver.plan import Plan
-
-PICTURES = (".svg", ".png")
-
-
-def _drawable(path: Path | None) -> Path | None:
-    """Refuse what no picture can be written to before any work is done."""
-    if path is not None and path.suffix not in PICTURES:
-        raise typer.BadParameter(f"{path} must end in {' or '.join(PICTURES)}")
-    return path
 
 
 def plan(
@@ -33,13 +25,9 @@ def plan(
     gap: Annotated[
         float, typer.Option(min=0.0, help="Be content within this share of the optimum.")
     ] = 0.0,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Threads of the solver; by default two.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
-    compute: Annotated[
-        bool, typer.Option("--compute/--no-compute", help="Keep GPUs from being too busy.")
-    ] = True,
+    workers: Workers = None,
+    seed: Seed = 0,
+    compute: Compute = True,
     save: Annotated[
         Path | None, typer.Option(help="Write the plan to this file too, as JSON.")
     ] = None,
@@ -47,13 +35,13 @@ def plan(
         Path | None, typer.Option(help="Write a page of HTML to show to others.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the fleet, as .svg or .png.", callback=_drawable)
+        Path | None, typer.Option(help="Draw the fleet, as .svg or .png.", callback=drawable)
     ] = None,
     remedies: Annotated[
         bool,
         typer.Option("--remedies/--no-remedies", help="If nothing fits, look for what would help."),
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Place the models of a fleet file on its GPUs and print the plan."""
     from colocate.cli.compiling import say_when_compiling
@@ -68,10 +56,6 @@ def plan(
     from colocate.solver.strategies import find_strategy
 
     chosen = find_strategy(strategy) if strategy else None
-    if plot:
-        from colocate.outputs.plan_plot import require_matplotlib
-
-        require_matplotlib()
     stated = read_fleet(fleet, compute)
     say_when_compiling()
     if chosen:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from colocate.cli.shared_options import AsJson
+
 if TYPE_CHECKING:
     from colocate.inputs.huggingface import ModelSize
 
@@ -25,7 +27,7 @@ def size(
     kv_dtype: Annotated[
         str | None, typer.Option(help="Format of keys and values: bf16, fp8, ...")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say how much memory the weights and the KV cache of a model take."""
     from rich.text import Text

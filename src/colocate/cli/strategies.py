@@ -1,13 +1,14 @@
 """`colocate strategies`: the catalogue."""
 
 import json
-from typing import Annotated
 
 import typer
 
+from colocate.cli.shared_options import AsJson
+
 
 def strategies(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the named strategies and their scores on adrs."""
     from rich import box

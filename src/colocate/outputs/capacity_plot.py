@@ -1,29 +1,29 @@
 """The pressure over the number of GPUs, or over the price, as a picture.
 
 Each mix that was looked at is a point at the lowest pressure found, over what is proven: between
-the bound and the point lies the optimum. It is drawn by matplotlib, which is an extra.
+the bound and the point lies the optimum.
 """
 
-from io import BytesIO
+from functools import partial
 from itertools import pairwise
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
-from warnings import catch_warnings, simplefilter
 
 from colocate.outputs.capacity_words import GPUS, CapacityReport, headline, proof
-from colocate.outputs.plan_plot import DOTS, INK, LOOKS, METADATA, SOFT, require_matplotlib
+from colocate.outputs.figure import ALARM, FAINT, INK, SOFT, written_figure
 from colocate.outputs.plan_words import as_sentence
 from colocate.outputs.visible import one_line
 from colocate.solver.looks import Look, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SIZE = (8.0, 5.2)
 """Inches."""
 LETTERS, SMALL, LARGE = 9.0, 8.5, 12.0
 """Points."""
-LINE, BAND, TARGET, MISSED = "#2b5ea8", "#c9d7ec", "#2f7d4f", "#b5332e"
+LINE, BAND, TARGET = "#2b5ea8", "#c9d7ec", "#2f7d4f"
 WIDE = 50.0
 """Where the highest pressure is more than so many times the lowest, the scale is logarithmic."""
 LONGEST = 110
@@ -45,18 +45,15 @@ def capacity_plot(report: CapacityReport, form: str) -> bytes:
     InputError
         If matplotlib is not installed.
     """
-    require_matplotlib()
-    from matplotlib import rc_context  # noqa: PLC0415, an extra
+    return written_figure(partial(_figure, report), form)
+
+
+def _figure(report: CapacityReport) -> "Figure":
     from matplotlib.figure import Figure  # noqa: PLC0415, an extra
 
-    written = BytesIO()
-    with rc_context(LOOKS), catch_warnings():
-        simplefilter("ignore")  # letters that the font lacks are drawn as boxes
-        figure = Figure(figsize=SIZE, facecolor="white")
-        axes = figure.add_axes((0.1, 0.24, 0.86, 0.59))
-        _draw(axes, report)
-        figure.savefig(written, format=form, dpi=DOTS[form], metadata=METADATA[form])
-    return written.getvalue()
+    figure = Figure(figsize=SIZE, facecolor="white")
+    _draw(figure.add_axes((0.1, 0.24, 0.86, 0.59)), report)
+    return figure
 
 
 def _draw(axes: "Axes", report: CapacityReport) -> None:
@@ -74,7 +71,7 @@ def _draw(axes: "Axes", report: CapacityReport) -> None:
     _scale(axes, report, found)
     if without:
         top = [0.97] * len(without)
-        axes.plot(without, top, "x", color=MISSED, transform=axes.get_xaxis_transform(),
+        axes.plot(without, top, "x", color=ALARM, transform=axes.get_xaxis_transform(),
                   clip_on=False, label="no placement at all, or none by sums")  # fmt: skip
     _write(axes, report)
 
@@ -119,7 +116,7 @@ def _draw_ranges(axes: "Axes", points: list[_Point]) -> None:
 def _draw_points(axes: "Axes", report: CapacityReport, points: list[_Point]) -> None:
     names = {
         Verdict.REACHED: ("lowest pressure found, low enough", LINE, LINE),
-        Verdict.EXCLUDED: ("lowest pressure found, proven too high", "white", MISSED),
+        Verdict.EXCLUDED: ("lowest pressure found, proven too high", "white", ALARM),
         Verdict.OPEN: ("lowest pressure found, too high so far", "white", SOFT),
     }
     for verdict, (label, face, edge) in names.items():
@@ -158,7 +155,7 @@ def _write(axes: "Axes", report: CapacityReport) -> None:
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
         axes.spines[side].set_color(SOFT)
-    axes.grid(color="#ecece7", linewidth=0.8)
+    axes.grid(color=FAINT, linewidth=0.8)
     axes.set_axisbelow(True)
     lines = [(1.15, headline(report), LARGE, "bold", INK)]
     if report.answer.best:

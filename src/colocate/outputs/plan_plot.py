@@ -1,16 +1,11 @@
-"""A plan as a picture: stacked bars of memory, and the pressure of every GPU beside its bar.
-
-It is drawn by matplotlib, which is an extra, on a figure of its own: nothing is set for others.
-"""
+"""A plan as a picture: stacked bars of memory, and the pressure of every GPU beside its bar."""
 
 from dataclasses import dataclass
-from importlib.util import find_spec
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
-from warnings import catch_warnings, simplefilter
 
 from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
+from colocate.outputs.figure import ALARM, FAINT, INK, SOFT, written_figure
 from colocate.outputs.fleet_bars import Bar, Bars, cut_in_middle, fleet_bars
 from colocate.outputs.palette import colour_of, on_paper
 from colocate.outputs.plan_words import (
@@ -44,28 +39,9 @@ LEAST_ROOM = 0.2
 """Inches, under which nothing is cut to fit."""
 PADDING = 5.0
 """Points between the edge of a bar's segment and the letters in it."""
-INK, SOFT, FREE, RESERVE, GAUGE, WORST = (
-    "#222222", "#62625e", "#ecece7", "#c9c9c2", "#7d8794", "#b5332e",
-)  # fmt: skip
-LOOKS: Any = {
-    "font.family": "DejaVu Sans",
-    "hatch.linewidth": 0.6,
-    "path.simplify": False,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "colocate",
-    "text.usetex": False,
-}
-"""The same on every machine, whatever its settings."""
-METADATA: Any = {"svg": {"Date": None, "Creator": "colocate"}, "png": {"Software": "colocate"}}
-"""No time and no version: the same plan is the same picture."""
-DOTS, MEASURE = {"svg": 72, "png": 160}, 160
-"""For each inch: as it is written, and when letters are measured."""
-
-
-def require_matplotlib() -> None:
-    """Raise InputError if there is nothing to draw with."""
-    if find_spec("matplotlib") is None:
-        raise InputError("a plot needs matplotlib: pip install 'colocate[plot]'")
+RESERVE, GAUGE = "#c9c9c2", "#7d8794"
+MEASURE = 160
+"""Dots for each inch when letters are measured."""
 
 
 def plan_plot(plan: Plan, fleet: Fleet, form: str) -> bytes:
@@ -76,17 +52,9 @@ def plan_plot(plan: Plan, fleet: Fleet, form: str) -> bytes:
     InputError
         If matplotlib is not installed, or the plan has no placement.
     """
-    require_matplotlib()
     if not plan.placement:
         raise InputError(f"there is no placement to draw ({plan.status}: {plan.reason})")
-    from matplotlib import rc_context  # noqa: PLC0415, an extra
-
-    written = BytesIO()
-    with rc_context(LOOKS), catch_warnings():
-        simplefilter("ignore")  # letters that the font lacks are drawn as boxes
-        figure = _Drawing(plan, fleet_bars(plan, fleet)).figure()
-        figure.savefig(written, format=form, dpi=DOTS[form], metadata=METADATA[form])
-    return written.getvalue()
+    return written_figure(_Drawing(plan, fleet_bars(plan, fleet)).figure, form)
 
 
 @dataclass(frozen=True)
@@ -138,15 +106,15 @@ class _Drawing:
             width = sum(part.size_gb for part in bar.others) * scale
             pen.fill(x, y, width, GAUGE)
             x += width
-        pen.fill(x, y, bar.free_gb * scale, FREE)
+        pen.fill(x, y, bar.free_gb * scale, FAINT)
         told = f"{bar.free_gb:.4g} GB free"
         pen.write_whole(x + PADDING / 72, y, told, bar.free_gb * scale - 2 * PADDING / 72)
         if bar.reserve_gb:
             pen.fill(x + bar.free_gb * scale, y, bar.reserve_gb * scale, RESERVE, hatch="//////")
-        shade = WORST if bar.worst else INK
+        shade = ALARM if bar.worst else INK
         pen.write(columns.figures, y, shown_pressure(bar.pressure), FIGURES, LETTERS, shade)
-        pen.fill(columns.gauges, y, GAUGES, FREE, 0.25)
-        pen.fill(columns.gauges, y, GAUGES * bar.of_peak, WORST if bar.worst else GAUGE, 0.25)
+        pen.fill(columns.gauges, y, GAUGES, FAINT, 0.25)
+        pen.fill(columns.gauges, y, GAUGES * bar.of_peak, ALARM if bar.worst else GAUGE, 0.25)
 
     def _foot(self, pen: "_Pen", columns: "_Columns") -> None:
         y = HEAD + ROW * len(self.bars.drawn) + 0.16
