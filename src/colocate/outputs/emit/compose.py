@@ -60,13 +60,7 @@ def _service(launch: Launch, settings: Settings) -> dict[str, Any]:
         "command": dollars_doubled(words[len(entry) :]),
         "environment": {"HF_TOKEN": None, **environment(launch, settings)},
         "ipc": "host",
-        "ports": [
-            {
-                "target": INSIDE,
-                "published": str(launch.port),
-                "host_ip": dollars_doubled([settings.host])[0],
-            }
-        ],
+        "ports": [_port(launch, settings)],
         "volumes": [_volume("volume", CACHE, CACHE_FOLDER)],
         "deploy": {"resources": {"reservations": {"devices": [_gpus(launch)]}}},
         "healthcheck": _healthcheck(),

@@ -13,6 +13,8 @@ COMMANDS = {
     Engine.VLLM: ("vllm", "serve"),
     Engine.SGLANG: ("python3", "-m", "sglang.launch_server"),
 }
+SHARDS = {Engine.VLLM: "tensor-parallel-size", Engine.SGLANG: "tp-size"}
+"""How the option is called that cuts a model in parts."""
 DTYPES = {"bf16": "bfloat16", "bfloat16": "bfloat16", "fp16": "float16", "float16": "float16"}
 FITTED = -1
 """As a length of context: whatever the cache can hold."""
@@ -38,19 +40,20 @@ def command(launch: Launch, settings: Settings, source: str | None = None) -> li
     source
         Where the model is, if not where the plan says.
     """
-    model = source or launch.source
-    named = [model] if settings.engine is Engine.VLLM else [f"--model-path={model}"]
-    return [*COMMANDS[settings.engine], *named, *launch.spec.args, *own_arguments(launch, settings)]
+    start = _start(settings.engine, source or launch.source)
+    return [*start, *launch.spec.args, *own_arguments(launch, settings)]
 
 
 def command_by_hand(spec: ModelSpec, engine: Engine) -> list[str]:
     """Return a command that starts a model wherever there is room for it."""
-    source = spec.source or spec.name
-    named = [source] if engine is Engine.VLLM else [f"--model-path={source}"]
-    option = "tensor-parallel-size" if engine is Engine.VLLM else "tp-size"
-    shards = [f"--{option}={spec.shards}"] if spec.shards > 1 else []
+    shards = [f"--{SHARDS[engine]}={spec.shards}"] if spec.shards > 1 else []
     served = f"--served-model-name={spec.name}"
-    return [*COMMANDS[engine], *named, *spec.args, served, *shards]
+    return [*_start(engine, spec.source or spec.name), *spec.args, served, *shards]
+
+
+def _start(engine: Engine, source: str) -> list[str]:
+    """Return the program, and what it loads."""
+    return [*COMMANDS[engine], source if engine is Engine.VLLM else f"--model-path={source}"]
 
 
 def own_arguments(launch: Launch, settings: Settings) -> list[str]:
@@ -69,7 +72,7 @@ def engine_options(launch: Launch, settings: Settings) -> Options:
     of_vllm = settings.engine is Engine.VLLM
     options = _formats(launch, of_vllm)
     if len(launch.gpus) > 1:
-        options["tensor-parallel-size" if of_vllm else "tp-size"] = len(launch.gpus)
+        options[SHARDS[settings.engine]] = len(launch.gpus)
     if settings.elastic:
         return options
     if not of_vllm:

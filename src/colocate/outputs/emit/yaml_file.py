@@ -1,11 +1,17 @@
 """YAML from plain data; only comments are written by hand."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import yaml
 
 from colocate.outputs.emit.emission import comment_lines
+
+NO_TEXT_ELSEWHERE = re.compile(
+    r"[yYnN]|[-+]?(0[bBoOxX][0-9a-fA-F]+|(\.[0-9]+|[0-9]+\.?[0-9]*)([eE][-+]?[0-9]+)?)"
+)
+"""Plain to PyYAML, which goes by YAML 1.1, but not to docker and Kubernetes: y, 1e3, 0o17."""
 
 
 def yaml_text(comments: Iterable[str], *documents: Any) -> str:
@@ -38,3 +44,12 @@ class _PlainDumper(yaml.SafeDumper):
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
+
+
+def _text(dumper: _PlainDumper, text: str) -> yaml.Node:
+    """Quote what others take for a number or a truth value: Go, and YAML since 1.2."""
+    style = "'" if NO_TEXT_ELSEWHERE.fullmatch(text.replace("_", "")) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_PlainDumper.add_representer(str, _text)
