@@ -212,3 +212,27 @@ def test_a_larger_fleet_with_constraints_is_valid_and_nearly_proven():
     assert verify(problem, plan.placement).valid
     assert plan.gap < 0.02
     assert refuted(parts_of(problem).problem, plan.certificate) is None
+
+
+def test_who_is_together_through_a_third_cannot_be_apart():
+    models = [Model(name, 1, load=1) for name in "abc"]
+    problem = Problem(fleet(), models, apart=[("a", "c")], together=[("a", "b"), ("b", "c")])
+    plan = solve(problem)
+    assert plan.status is Status.INFEASIBLE
+    assert best_of_all(problem) is None
+
+
+def test_a_resource_with_the_name_of_a_constraint_is_refused():
+    gpus = [Gpu(f"g{n}", 80, limits={"constraint: place": 3}) for n in range(2)]
+    models = [Model("m", 10, load=1, shards=2, uses={"constraint: place": 2})]
+    with pytest.raises(InputError, match="constraint: place"):
+        solve(Problem(gpus, models))
+
+
+@pytest.mark.parametrize("pins", [{"only": ["l0"]}, {"never": ["l0"]}, {"only": ["left"]}])
+def test_the_plain_problem_bars_what_pins_bar(pins):
+    problem = Problem(fleet(), [Model("m", 10, load=1, **pins), Model("free", 10, load=1)])
+    instance = parts_of(problem).problem.instance
+    for gpu, kind in zip(problem.gpus, instance.kind, strict=True):
+        barred = (instance.use[kind] > instance.limit[0]).any(axis=1)
+        assert barred.tolist() == [not problem.models[0].may_be_on(gpu), False]

@@ -40,6 +40,7 @@ def instance_of(gpus: Sequence[Gpu], models: Sequence[Model]) -> Instance:
     windows = max(len(model.load) for model in models)
     loads = [model.load * windows if len(model.load) == 1 else model.load for model in models]
     kinds = sorted({gpu.kind for gpu in gpus})
+    place = {kind: number for number, kind in enumerate(kinds)}
     resources = resources_of(gpus, models)
     limit = np.full((len(gpus), len(resources)), np.inf)
     for row, gpu in zip(limit, gpus, strict=True):
@@ -49,7 +50,9 @@ def instance_of(gpus: Sequence[Gpu], models: Sequence[Model]) -> Instance:
     for number, model in enumerate(models):
         for resource, by_kind in model.uses:
             column, amounts = resources.index(resource), dict(by_kind)
-            use[:, number, column] = [amounts.get(kind, amounts.get(ANY_KIND)) for kind in kinds]
+            use[:, number, column] = amounts.get(ANY_KIND, 0.0)
+            for kind in amounts.keys() & place.keys():
+                use[place[kind], number, column] = amounts[kind]
     return _frozen(
         Instance(
             size=np.array([model.size_gb for model in models]),
@@ -57,7 +60,7 @@ def instance_of(gpus: Sequence[Gpu], models: Sequence[Model]) -> Instance:
             capacity=np.array([gpu.memory_gb for gpu in gpus]),
             use=use,
             limit=limit,
-            kind=np.array([kinds.index(gpu.kind) for gpu in gpus], dtype=np.int64),
+            kind=np.array([place[gpu.kind] for gpu in gpus], dtype=np.int64),
         )
     )
 

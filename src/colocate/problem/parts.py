@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from colocate.errors import InputError
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Ints
 from colocate.problem.model import ANY_KIND, Model
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 
-BARRED, COUNT, APART = "constraint: place", "constraint: models", "constraint: apart"
-"""Resources that stand for constraints; a user's own have other names."""
+CONSTRAINT = "constraint: "
+"""What the names of resources that stand for constraints begin with; a user's own do not."""
+BARRED, COUNT, APART = f"{CONSTRAINT}place", f"{CONSTRAINT}models", f"{CONSTRAINT}apart"
 
 Classes = dict[tuple[str, str, tuple[bool, ...]], str]
 """Kinds of GPU of the plain problem: by kind, node, and which items may be there."""
@@ -33,7 +35,7 @@ class Item:
     models: tuple[Model, ...]
     """The models, or parts of one, that it consists of."""
     alone_in: tuple[int, ...]
-    """The numbers of the groups of which a GPU takes one at most."""
+    """The numbers of the groups of which a GPU takes one at most, once for every member."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def _items(problem: Problem) -> Iterator[Item]:
         members = bundle_of.get(model.name, (model.name,))
         done.update(members)
         models = tuple(m for m in problem.models if m.name in members)
-        alone_in = tuple(n for n, group in enumerate(groups) if not set(group).isdisjoint(members))
+        alone_in = tuple(n for n, group in enumerate(groups) for name in group if name in members)
         for name in _names_of_parts(model, members):
             yield Item(name, models, alone_in)
 
@@ -137,6 +139,7 @@ def _plain(problem: Problem, items: Sequence[Item]) -> Problem:
 
     Where there are shards, GPUs of one kind are in one node, and places can be barred.
     """
+    _check_resources(problem)
     sharded = any(model.shards > 1 for model in problem.models)
     open_to = list(_open_to(problem, items))
     keys = [
@@ -157,23 +160,46 @@ def _plain(problem: Problem, items: Sequence[Item]) -> Problem:
     return Problem(gpus, tuple(models))
 
 
+def _check_resources(problem: Problem) -> None:
+    """Refuse resources that have the name of a constraint."""
+    limited = {resource for gpu in problem.gpus for resource, _ in gpu.limits}
+    used = {resource for m in problem.models for resource, _ in (*m.uses, *m.shared_uses)}
+    for resource in sorted(limited | used):
+        if resource.startswith(CONSTRAINT):
+            raise InputError(
+                f"resource {resource!r}: begins with {CONSTRAINT!r} as constraints do, "
+                "must have another name"
+            )
+
+
 def _open_to(problem: Problem, items: Sequence[Item]) -> Iterator[tuple[bool, ...]]:
     """Yield for every GPU which items may be there; GPUs that no pin tells apart are alike."""
     named = {name for model in problem.models for name in (*model.only, *model.never)}
+    pinned = [any(m.only or m.never for m in item.models) for item in items]
     known: dict[frozenset[str], tuple[bool, ...]] = {}
     for gpu in problem.gpus:
         seen = frozenset({gpu.name, gpu.node, gpu.kind} & named)
         if seen not in known:
-            known[seen] = tuple(all(m.may_be_on(gpu) for m in item.models) for item in items)
+            known[seen] = tuple(
+                not pins or all(m.may_be_on(gpu) for m in item.models)
+                for item, pins in zip(items, pinned, strict=True)
+            )
         yield known[seen]
+
+
+def _barred(number: int, classes: Classes) -> dict[str, float]:
+    """Return which kinds an item must not be on; what most of them are is said once."""
+    barred = {name: float(not open_to[number]) for (*_, open_to), name in classes.items()}
+    usual = float(2.0 * sum(barred.values()) > len(barred))
+    return {ANY_KIND: usual} | {name: use for name, use in barred.items() if use != usual}
 
 
 def _plain_model(item: Item, number: int, classes: Classes, limits: Container[str]) -> Model:
     parts = [model.part() for model in item.models]
     constraints = {
-        BARRED: {name: float(not open_to[number]) for (*_, open_to), name in classes.items()},
+        BARRED: _barred(number, classes),
         COUNT: {ANY_KIND: float(len(parts))},
-        **{f"{APART} {group}": {ANY_KIND: 1.0} for group in item.alone_in},
+        **{f"{APART} {n}": {ANY_KIND: float(k)} for n, k in Counter(item.alone_in).items()},
     }
     uses = {name: use for name, use in constraints.items() if name in limits}
     for part in parts:

@@ -4,14 +4,13 @@ import numpy as np
 
 from colocate.problem.instance import Instance, Ints
 from colocate.problem.layout import NOWHERE
-from colocate.problem.parts import BARRED
+from colocate.problem.model import ANY_KIND
+from colocate.problem.parts import BARRED, CONSTRAINT
 from colocate.problem.problem import Problem
 from colocate.solver.construct.completion import Outcome, complete
 from colocate.solver.construct.task import GENEROUS
 
 NODES = 200_000
-CONSTRAINT = "constraint: "
-"""What the names of resources that stand for constraints begin with."""
 
 
 def obvious_obstacle(problem: Problem) -> str | None:
@@ -58,7 +57,7 @@ def _too_large(problem: Problem, number: int) -> str:
     constrained = any(name.startswith(CONSTRAINT) for name, _ in problem.gpus[0].limits)
     where = f"model {model.name!r}" if constrained else f"models[{number}] {model.name!r}"
     barred = dict(dict(model.uses).get(BARRED, ()))
-    open_gpus = [gpu for gpu in problem.gpus if not barred.get(gpu.kind)]
+    open_gpus = [gpu for gpu in problem.gpus if not barred.get(gpu.kind, barred.get(ANY_KIND))]
     if not open_gpus:
         return f"{where}: may be on no GPU, its only and never must leave at least one"
     largest = max(open_gpus, key=lambda gpu: gpu.memory_gb)
