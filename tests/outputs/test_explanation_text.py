@@ -44,6 +44,7 @@ def test_one_hot_model_in_words():
         "levers",
         "  a second copy of hot (replicas: 2, 20 GB more): peak 0.05 (-50%), proven to be the best",
         "  hot in 2 shards (4 GB more): peak 0.04412 (-56%), proven to be the best",
+        "  replicas: auto lets the solver decide how many copies of each model pay",
         "",
         "bound",
         "  no placement is below 0.1, by one model: hot has a load of 6 and leaves 60 GB of the "
@@ -72,7 +73,7 @@ def test_constraints_limits_and_sleep_in_words():
     models = [
         Model("hot", 20, load=6, only=["small"], uses={"compute": 0.95}),
         Model("cold", 10, load=1),
-        Model("dormant", 79, load=9, sleep_cost=0),
+        Model("dormant", 81, load=9, sleep_cost=0),
     ]
     text = told(Problem(gpus, models))
     assert "alone on the largest GPU that it may be on (40 GB)" in text

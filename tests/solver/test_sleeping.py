@@ -1,5 +1,6 @@
 """Who sleeps: brute force over all choices agrees with the solver."""
 
+from dataclasses import replace
 from itertools import product
 from math import fsum, inf
 
@@ -11,7 +12,7 @@ from colocate import Gpu, Model, Problem, Status, place, solve, verify
 from colocate.errors import InputError
 from colocate.solver.check import check_plan
 from colocate.solver.prove import choice_program
-from colocate.solver.sleeping import _least_lost
+from colocate.solver.sleeping import least_lost
 
 GPUS = (Gpu("g0", 80), Gpu("g1", 40))
 
@@ -81,11 +82,10 @@ def test_what_a_large_fleet_loses_is_bounded_and_valid(problem):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(choice_program, "MOST_PLACES", 0)
         plan = solve(problem, time_limit=1.0, workers=1)
-    target = inf if problem.most_pressure is None else problem.most_pressure
     if best is None:
         assert not plan.placement
         return
-    assert _least_lost(problem, target) <= best[0] + 1e-9
+    assert least_lost(problem) <= best[0] + 1e-9
     if plan.placement:
         assert plan.lost >= best[0] - 1e-9
         assert check_plan(problem, plan.as_dict(), 10.0).faults == []
@@ -136,6 +136,11 @@ def test_who_must_be_together_and_is_awake_is_together():
     assert plan.placement["a"] == plan.placement["c"] == ("g0",)
 
 
+def test_nobody_sleeps_for_nothing():
+    models = (Model("busy", 30, load=1), Model("unused", 30, load=0, sleep_cost=0))
+    assert solve(Problem((Gpu("g0", 80),), models)).asleep == ()
+
+
 def test_all_may_sleep():
     problem = Problem((Gpu("g0", 10),), (Model("m", 30, load=1, sleep_cost=1),))
     plan = solve(problem)
@@ -151,3 +156,63 @@ def test_a_plan_that_hides_a_loss_is_wrong():
     problem = asked()
     data = solve(problem).as_dict()
     assert any("lost" in fault for fault in check_plan(problem, {**data, "lost": 0}).faults)
+
+
+def test_no_pressure_at_all_lets_only_those_be_awake_that_have_no_load():
+    models = (Model("idle", 30, load=0), Model("busy", 30, load=(0, 1), sleep_cost=2))
+    problem = Problem((Gpu("g0", 80),), models, most_pressure=0)
+    plan = solve(problem)
+    assert plan.status is Status.OPTIMAL
+    assert plan.asleep == ("busy",)
+    assert plan.lost_bound == pytest.approx(2)
+    assert check_plan(problem, plan.as_dict(), 10.0).faults == []
+
+
+@pytest.mark.parametrize("bound", [1.001, 9.0, -1.0, float("nan")])
+def test_no_plan_can_lose_less_than_its_own_bound(bound):
+    problem = asked()
+    plan = replace(solve(problem), lost_bound=bound)
+    assert plan.lost == 1
+    assert any("lost_bound" in fault for fault in check_plan(problem, plan.as_dict()).faults)
+
+
+def test_a_bound_on_losses_where_nobody_may_sleep_is_wrong():
+    problem = Problem(GPUS, (Model("m", 30, load=1),))
+    plan = replace(solve(problem), lost_bound=1.0)
+    assert any("lost_bound" in fault for fault in check_plan(problem, plan.as_dict()).faults)
+
+
+def test_a_loss_that_is_bounded_by_volume_needs_no_search_to_be_checked():
+    models = tuple(Model(f"m{n}", 40, load=1, sleep_cost=1 + n) for n in range(5))
+    problem = Problem(GPUS, models)
+    plan = replace(solve(problem), lost_bound=least_lost(problem))
+    findings = check_plan(problem, plan.as_dict(), 1e-9)
+    assert plan.lost_bound > 0
+    assert any("by volume" in fact for fact in findings.confirmed)
+    assert findings.faults == []
+
+
+def test_costs_of_different_orders_are_repeated_by_search():
+    """What CP-SAT proves is rounded; a plan that says no more than is true is not wrong."""
+    models = (
+        Model("dear", 10, load=1, sleep_cost=5, uses={"slots": 1}),
+        Model("cheap", 10, load=1, sleep_cost=0.1 + 0.2, uses={"slots": 1}),
+    )
+    problem = Problem((Gpu("g0", 80, limits={"slots": 1}),), models)
+    plan = replace(solve(problem), lost_bound=0.1 + 0.2)
+    assert check_plan(problem, plan.as_dict(), 10.0).faults == []
+
+
+@pytest.mark.parametrize("wish", [{"gap": 5.0}, {"target": 5.0}])
+def test_what_is_good_enough_is_within_the_limit_too(wish):
+    models = [Model(f"m{n}", 1 + 0.37 * n, load=1 + n * 7 % 5) for n in range(12)]
+    problem = Problem([Gpu(f"g{n}", 20) for n in range(4)], models)
+    limited = replace(problem, most_pressure=solve(problem).pressure * 1.0001)
+    plan = solve(limited, **wish)
+    assert plan.placement
+    assert verify(limited, plan.placement).valid
+
+
+def test_a_limit_that_is_out_of_reach_is_told_whatever_is_good_enough():
+    problem = Problem(GPUS, (Model("m", 30, load=5),), most_pressure=0.01)
+    assert solve(problem, gap=5.0).status is Status.INFEASIBLE

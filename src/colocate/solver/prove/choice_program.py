@@ -5,10 +5,10 @@ taken. A choice puts equal parts on as many GPUs as it takes. That is linear, th
 part depends on the number of copies, and so CP-SAT can search all of it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from math import inf, isfinite
+from math import inf
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from colocate.problem.problem import Problem
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.task import GENEROUS, STRICT
 from colocate.solver.prove.constraint_program import FINENESS, ROUNDING
+from colocate.solver.prove.constraint_solver import never, solve_program
 
 MOST_PLACES = 20_000
 """Choices times GPUs up to which CP-SAT is asked."""
@@ -58,7 +59,13 @@ def places(problem: Problem) -> int:
     return choices * len(problem.gpus)
 
 
-def search_choices(problem: Problem, target: float, seconds: float, workers: int = 2) -> Answer:
+def search_choices(
+    problem: Problem,
+    target: float,
+    seconds: float,
+    workers: int = 2,
+    stopped: Callable[[], bool] = never,
+) -> Answer:
     """Search for a placement with no pressure above the target and the least cost of sleeping.
 
     That there is none is proven; what is found fits up to rounding. An infinite target asks for
@@ -73,19 +80,16 @@ def search_choices(problem: Problem, target: float, seconds: float, workers: int
     _limit_gpus(program, problem, choices, target)
     _keep_company(program, problem, choices)
     unit = sum(m.sleep_cost or 0.0 for m in problem.models) / COST_PARTS or 1.0
-    sleepers = [m for m in problem.models if m.sleep_cost]
-    if sleepers:
-        program.minimize(
-            sum(int((m.sleep_cost or 0.0) / unit) * choices[m.name][0].taken for m in sleepers)
-        )
-    solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = max(seconds - (perf_counter() - started), 0.01)
-    solver.parameters.num_workers = workers
-    solver.parameters.catch_sigint_signal = False
-    status: Any = solver.solve(program)
+    sleepers = problem.sleepers
+    of_one = len(sleepers) + 1
+    if sleepers:  # of choices that cost the same, the one with fewer asleep
+        costs = {m.name: int((m.sleep_cost or 0.0) / unit) * of_one + 1 for m in sleepers}
+        program.minimize(sum(cost * choices[name][0].taken for name, cost in costs.items()))
+    left = seconds - (perf_counter() - started)
+    solver, status = solve_program(program, left, workers, stopped)
     if status == cp_model.INFEASIBLE:
         return Answer(Outcome.NONE, {}, inf)
-    bound = max(solver.best_objective_bound, 0.0) * unit if sleepers else 0.0
+    bound = max(solver.best_objective_bound, 0.0) // of_one * unit if sleepers else 0.0
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Answer(Outcome.UNDECIDED, {}, bound)
     placement = {name: _gpus_of(problem, solver, options) for name, options in choices.items()}
@@ -171,8 +175,14 @@ def _neighbours(problem: Problem) -> Iterator[tuple[str, str]]:
 
 
 def _need(part: Model, window: int, target: float) -> float:
-    load = part.load[min(window, len(part.load) - 1)]
-    return part.size_gb + (load / target if isfinite(target) else 0.0)
+    return part.size_gb + memory_for(part.load[min(window, len(part.load) - 1)], target)
+
+
+def memory_for(load: float, pressure: float) -> float:
+    """Return the free memory at which a load has a pressure; no memory has none under load."""
+    if load == 0.0:
+        return 0.0
+    return load / pressure if pressure > 0.0 else inf
 
 
 def _use(part: Model, resource: str, kind: str) -> float:
