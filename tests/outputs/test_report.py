@@ -14,7 +14,7 @@ from colocate.outputs.fleet_bars import MOST_BARS, cut_in_middle, fleet_bars
 from colocate.outputs.palette import colour_of, on_paper
 from colocate.outputs.plan_words import peak_line, proof_line
 from colocate.outputs.report import Alternative, Comparison, compare, report_page
-from colocate.outputs.report.bound import bound_sentence, made_of
+from colocate.outputs.report.bound import bound_sentences
 from colocate.outputs.report.tables import beside
 from colocate.outputs.text_output import write_bytes, write_text
 from colocate.problem.certificate import Certificate, Proof
@@ -173,23 +173,31 @@ def test_copies_and_sleepers_of_the_plan_hold_for_the_other_ways():
 def test_what_the_bound_is_made_of():
     problem = Problem([Gpu("g", 40)], [Model("a", 10, load=2), Model("b", 10, load=1)])
     plan = solve(problem)
-    told = {
-        Proof.VOLUME: "That is a load of 3 over 20 GB.",
-        Proof.MODEL: "b alone on the best GPU for it",
-        Proof.WEIGHTS: "1 of 2 count; the heaviest are a (100%).",
-        Proof.SEARCH: "All ways to stay below it were searched in 1,234 steps",
-    }
-    for proof, sentence in told.items():
-        proven = replace(
-            plan, certificate=Certificate(proof, 0.15, model="b", weights=(3, 0), nodes=1234)
-        )
-        assert sentence in made_of(proven)
-        assert bound_sentence(proven).startswith("No placement has a lower peak than 0.150000, by")
-    nothing = replace(plan, certificate=None)
-    assert bound_sentence(nothing).startswith("Nothing is proven")
-    assert made_of(nothing) == ""
-    other = replace(plan, certificate=Certificate(Proof.VOLUME, 0.1))
-    assert "That is a load" not in made_of(other), "figures that do not give the bound"
+    all_load, alone = 0.15 - 1e-9, 2 / 30 - 1e-9
+    for certificate, proof, meaning in (
+        (Certificate(Proof.VOLUME, all_load), "all load, 3, over all free memory, 20 GB",
+         "could be cut and spread at will"),
+        (Certificate(Proof.MODEL, alone, model="a"), "a has a load of 2 and leaves 30 GB of",
+         "It is that pressed on its own"),
+        (Certificate(Proof.WEIGHTS, all_load, weights=(2, 1)), "by weights: ",
+         "The heaviest are a (67%) and b (33%)."),
+        (Certificate(Proof.SEARCH, 0.15, nodes=1234), "by an exhaustive search of 1,234 nodes",
+         "All ways to stay below it were searched"),
+    ):  # fmt: skip
+        told = bound_sentences(replace(plan, certificate=certificate))
+        assert told[0].startswith(f"No placement has a lower peak than {certificate.bound:#.6g}, ")
+        assert proof in told[0]
+        assert meaning in told[1]
+
+
+def test_what_is_not_proven_is_not_said_to_be():
+    problem = Problem([Gpu("g", 40)], [Model("a", 10, load=2), Model("b", 10, load=1)])
+    plan = solve(problem)
+    (sentence,) = bound_sentences(replace(plan, certificate=None))
+    assert sentence.startswith("Nothing is proven")
+    false = Certificate(Proof.WEIGHTS, 0.15, weights=(3, 0))
+    (sentence,) = bound_sentences(replace(plan, certificate=false))
+    assert sentence.startswith("The plan states a bound of 0.150000, but that is not proven: ")
 
 
 def test_of_many_gpus_the_most_pressed_are_shown_and_the_rest_counted():

@@ -8,6 +8,7 @@ from math import ceil, floor
 from colocate.inputs.fleet_size import GpuKind
 from colocate.outputs.plan_words import PROOFS
 from colocate.outputs.visible import LONGEST_NAME, one_line
+from colocate.outputs.wording import amount, listed
 from colocate.solver.capacity import Capacity
 from colocate.solver.looks import Look, Verdict
 from colocate.solver.mixes import Mix
@@ -93,7 +94,7 @@ def headline(report: CapacityReport) -> str:
         return report.answer.reason
     total = report.total(best.mix)
     price = report.priced(best.mix)
-    return f"{_gpus(total)}: {report.named(best.mix)}" + (f", {price}" if price else "")
+    return f"{amount(total, 'GPU')}: {report.named(best.mix)}" + (f", {price}" if price else "")
 
 
 def proof(report: CapacityReport) -> str:
@@ -104,18 +105,15 @@ def proof(report: CapacityReport) -> str:
     if answer.status is Status.OPTIMAL:
         reach = "reach" if report.by == GPUS else "reaches"
         return f"proven {what}: it is excluded that {less} {reach} the pressure"
-    left = [report.named(mix) for mix in answer.not_excluded[:3]]
-    others = len(answer.not_excluded) - len(left)
-    if others > 0:
-        left.append(f"{others} more")
-    excluded = f"; not excluded: {', '.join(left)}" if left else f"; {less} may do"
+    left = [report.named(mix) for mix in answer.not_excluded]
+    excluded = f"; not excluded: {listed(left, 3)}" if left else f"; {less} may do"
     return f"not proven {what}: nothing less was found in the time{excluded}; {_least(report)}"
 
 
 def _least(report: CapacityReport) -> str:
     """Say what is needed at least, by sums alone."""
     if report.by == GPUS:
-        return f"it takes {_gpus(ceil(report.floor))} or more"
+        return f"it takes {amount(ceil(report.floor), 'GPU')} or more"
     return f"it takes ${floor(report.floor * 100) / 100:,.2f} per hour or more"
 
 
@@ -129,7 +127,3 @@ def verdict(look: Look) -> str:
         return f"cannot: {one_line(look.reason)}"
     certificate = look.plan and look.plan.certificate
     return f"cannot, proven by {PROOFS[certificate.proof]}" if certificate else "cannot"
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU" if count == 1 else f"{count} GPUs"

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from math import isinf
 
+from colocate.outputs.bound_words import proof_text
 from colocate.outputs.remedies_text import change_text
 from colocate.outputs.wording import amount, gigabytes, listed, percent, pressure_text, quoted
-from colocate.problem.certificate import Proof
 from colocate.problem.change import ChangeKind
 from colocate.solver.explain.bottleneck import Alone, Bottleneck, Tenant
 from colocate.solver.explain.bound import BoundFacts
@@ -179,7 +179,7 @@ def _bound(found: BoundFacts | None, peak: float) -> Iterator[str]:
     if found.fault is not None:
         yield f"the plan states {pressure_text(found.bound)}, but that is not proven: {found.fault}"
         return
-    yield f"no placement is below {pressure_text(found.bound)}, {_proof(found)}"
+    yield f"no placement is below {pressure_text(found.bound)}, {proof_text(found)}"
     if found.gap <= 1e-8:
         yield "so nothing can be gained any more with these models and GPUs"
     elif isinf(found.gap):
@@ -187,32 +187,6 @@ def _bound(found: BoundFacts | None, peak: float) -> Iterator[str]:
     else:
         share = percent(1.0 - found.bound / peak) if not isinf(peak) else "all"
         yield f"so at most {share} of the peak could still be gained"
-
-
-def _proof(found: BoundFacts) -> str:
-    if found.proof is Proof.VOLUME:
-        free = gigabytes(found.memory_gb - found.size_gb)
-        return f"by volume: all load, {found.load:.4g}, over all free memory, {free}"
-    if found.proof is Proof.MODEL:
-        free = gigabytes(found.memory_gb - found.size_gb)
-        return (
-            f"by one model: {quoted(found.model, '')} has a load of {found.load:.4g} and leaves "
-            f"{free} of the largest GPU that it may be on"
-        )
-    if found.proof is Proof.WEIGHTS:
-        return f"by weights: {_weighing(found)}"
-    nodes = f" of {found.nodes:,} nodes" if found.nodes else " by CP-SAT"
-    return f"by an exhaustive search{nodes}, which `colocate check --reprove` repeats"
-
-
-def _weighing(found: BoundFacts) -> str:
-    if found.weighing is None:
-        return "models carry weights, and all GPUs together can hold less than they weigh"
-    weighing = found.weighing
-    return (
-        f"{amount(weighing.weighted, 'model')} or parts carry weights that add up to "
-        f"{weighing.weight:,}; at a lower pressure the GPUs can hold {weighing.held:,} at most"
-    )
 
 
 def _tight(told: Explanation) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from math import inf, isinf
 
+from colocate.outputs.wording import listed
 from colocate.problem.certificate import Proof
 from colocate.solver.plan import Plan, Status
 
@@ -12,8 +13,6 @@ PROOFS = {
     Proof.SEARCH: "exhaustive search",
 }
 NOTHING_PROVEN = "Nothing is proven"
-MOST_NAMED = 8
-"""Models in a line."""
 
 
 def shown_pressure(pressure: float) -> str:
@@ -43,10 +42,8 @@ def sleep_line(plan: Plan) -> str:
     """Say what is left asleep, and what that loses; nothing if all models are awake."""
     if not plan.asleep:
         return ""
-    more = len(plan.asleep) - MOST_NAMED
-    named = ", ".join(plan.asleep[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
     least = ", proven to be the least" if plan.loses_least else ""
-    return f"asleep: {named}; demand lost {plan.lost:.6g}{least}"
+    return f"asleep: {listed(plan.asleep)}; demand lost {plan.lost:.6g}{least}"
 
 
 def as_sentence(line: str) -> str:

@@ -1,77 +1,46 @@
 """What is proven about the optimum, and what the proof is made of."""
 
-from math import fsum
-
-from colocate.outputs.plan_words import PROOFS, shown_pressure
-from colocate.outputs.visible import LONGEST_NAME, one_line
+from colocate.outputs.bound_words import proof_text
+from colocate.outputs.plan_words import shown_pressure
+from colocate.outputs.wording import listed, quoted
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.parts import problem_of_bounds
+from colocate.solver.explain.bound import bound_of
 from colocate.solver.plan import Plan
 
 MOST_NAMED = 5
+MEANING = {
+    Proof.VOLUME: "If the load and what the models leave free could be cut and spread at will, "
+    "every GPU would be equally pressed; no placement does better than that.",
+    Proof.MODEL: "It is that pressed on its own, wherever the others are.",
+    Proof.WEIGHTS: "Every model has a weight, chosen so that below the bound no GPU can hold as "
+    "much as it would have to: the models together weigh more than all GPUs can take.",
+    Proof.SEARCH: "All ways to stay below it were searched; there is none.",
+}
 
 
-def bound_sentence(plan: Plan) -> str:
-    """Say what no placement can be below, and why."""
+def bound_sentences(plan: Plan) -> list[str]:
+    """Say what no placement can be below, why, and what that means."""
     certificate = plan.certificate
-    if certificate is None or certificate.bound == 0.0:
-        return "Nothing is proven: no bound was asked for, or none was found in time."
-    bound = shown_pressure(certificate.bound)
-    return f"No placement has a lower peak than {bound}, by {PROOFS[certificate.proof]}."
+    found = bound_of(plan, plan.pressure)
+    if certificate is None or found is None or found.bound == 0.0:
+        return ["Nothing is proven: no bound was asked for, or none was found in time."]
+    bound = shown_pressure(found.bound)
+    if found.fault is not None:
+        return [f"The plan states a bound of {bound}, but that is not proven: {found.fault}."]
+    return [
+        f"No placement has a lower peak than {bound}, {proof_text(found)}.",
+        " ".join(filter(None, (MEANING[found.proof], _heaviest(plan, certificate)))),
+    ]
 
 
-def made_of(plan: Plan) -> str:
-    """Say what goes into the bound; nothing if there is none."""
-    certificate = plan.certificate
-    if certificate is None or certificate.bound == 0.0:
-        return ""
-    tell = {
-        Proof.VOLUME: _volume,
-        Proof.MODEL: _model,
-        Proof.WEIGHTS: _weights,
-        Proof.SEARCH: _search,
-    }
-    return tell[certificate.proof](plan, certificate)
-
-
-def _volume(plan: Plan, certificate: Certificate) -> str:
-    told = (
-        "If the load and what the models leave free could be cut and spread at will, every GPU "
-        "would be equally pressed; no placement does better than that."
-    )
-    members = [part for parts in plan.models_by_gpu().values() for part in parts]
-    load = fsum(part.load[min(certificate.window, len(part.load) - 1)] for part in members)
-    free = fsum(gpu.memory_gb for gpu in plan.problem.gpus) - fsum(p.size_gb for p in members)
-    if free <= 0 or abs(load / free - certificate.bound) > 1e-6 * certificate.bound:
-        return told
-    return f"{told} That is a load of {load:.6g} over {free:.6g} GB."
-
-
-def _model(plan: Plan, certificate: Certificate) -> str:
-    name = one_line(certificate.model, LONGEST_NAME)
-    return f"{name} alone on the best GPU for it is that pressed already, wherever the others are."
-
-
-def _weights(plan: Plan, certificate: Certificate) -> str:
-    told = (
-        "Every model has a weight, chosen so that below the bound no GPU can hold as much as it "
-        "would have to: the models together weigh more than all GPUs can take."
-    )
+def _heaviest(plan: Plan, certificate: Certificate) -> str:
+    """Name the models with the most weight; nothing where a proof has no weights of models."""
     bounded = problem_of_bounds(plan.problem, plan.asleep)
     names = [model.name for model in bounded.models] if bounded else []
-    if len(names) != len(certificate.weights):
-        return told
-    heavy = sorted(zip(certificate.weights, names, strict=True), key=lambda pair: -pair[0])
-    counted = sum(weight > 0 for weight in certificate.weights)
     total = sum(certificate.weights)
-    named = ", ".join(
-        f"{one_line(name, LONGEST_NAME)} ({weight / total:.0%})"
-        for weight, name in heavy[:MOST_NAMED]
-        if weight > 0
-    )
-    return f"{told} {counted:,} of {len(names):,} count; the heaviest are {named}."
-
-
-def _search(plan: Plan, certificate: Certificate) -> str:
-    steps = f" in {certificate.nodes:,} steps" if certificate.nodes else ""
-    return f"All ways to stay below it were searched{steps}; there is none."
+    if total == 0 or len(names) != len(certificate.weights):
+        return ""
+    heavy = sorted(zip(certificate.weights, names, strict=True), key=lambda pair: -pair[0])
+    named = [f"{quoted(n, '')} ({w / total:.0%})" for w, n in heavy[:MOST_NAMED] if w > 0]
+    return f"The heaviest are {listed(named)}."

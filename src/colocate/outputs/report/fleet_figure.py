@@ -8,8 +8,9 @@ from colocate.outputs.fleet_bars import Bar, Bars, Part, cut_in_middle
 from colocate.outputs.markup import Markup, tag
 from colocate.outputs.page_frame import legend, note
 from colocate.outputs.plan_words import shown_pressure
-from colocate.outputs.report.gauge import colouring, described, gauge, gigabytes
+from colocate.outputs.report.gauge import colouring, described, gauge
 from colocate.outputs.visible import LONGEST_NAME, one_line
+from colocate.outputs.wording import gigabytes
 
 LEGIBLE, LEGIBLE_FREE = 0.07, 0.12
 """Shares of the longest bar from which on there is room for letters, and for an amount."""

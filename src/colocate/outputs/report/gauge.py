@@ -4,6 +4,7 @@ from colocate.outputs.fleet_bars import Part
 from colocate.outputs.markup import Markup, tag
 from colocate.outputs.palette import colour_of
 from colocate.outputs.visible import one_line
+from colocate.outputs.wording import gigabytes
 
 
 def gauge(share: float, worst: bool = False) -> Markup:
@@ -22,8 +23,3 @@ def described(part: Part) -> str:
     """Say what of which model it is, how large it is and how much load it has."""
     which = f", {part.which}" if part.which else ""
     return f"{one_line(part.name)}{which}: {gigabytes(part.size_gb)}, load {part.load:.4g}"
-
-
-def gigabytes(size: float) -> str:
-    """Return an amount of memory as it is written."""
-    return f"{size:.4g} GB" if size < 1000 else f"{size:,.0f} GB"

@@ -15,10 +15,9 @@ from colocate.outputs.plan_words import (
     shown_pressure,
     sleep_line,
 )
-from colocate.outputs.report.bound import bound_sentence, made_of
+from colocate.outputs.report.bound import bound_sentences
 from colocate.outputs.report.comparison import Alternative, Comparison, gpus_used
 from colocate.outputs.report.fleet_figure import fleet_figure
-from colocate.outputs.report.gauge import gigabytes
 from colocate.outputs.report.history import KEYS, NARROW, WIDE, History, shown_seconds
 from colocate.outputs.report.tables import (
     asleep_table,
@@ -28,6 +27,7 @@ from colocate.outputs.report.tables import (
     several_table,
 )
 from colocate.outputs.visible import one_line
+from colocate.outputs.wording import gigabytes
 from colocate.solver.plan import Plan
 
 LONGEST_TITLE = 120
@@ -82,9 +82,9 @@ def _sections(plan: Plan, bars: Bars, comparison: Comparison | None) -> Iterator
 
 
 def _bound(plan: Plan) -> Iterator[Markup]:
-    yield tag("p", bound_sentence(plan))
-    if told := made_of(plan):
-        yield note(told)
+    sentence, *meaning = bound_sentences(plan)
+    yield tag("p", sentence)
+    yield from map(note, meaning)
     if history := History.of(plan):
         wide, narrow = history.draw("wide", WIDE), history.draw("narrow", NARROW)
         yield tag("figure", wide, narrow, tag("figcaption", legend(KEYS)))

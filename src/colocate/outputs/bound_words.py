@@ -1,0 +1,32 @@
+"""What a bound is made of, in the same words wherever it is said."""
+
+from colocate.outputs.wording import amount, gigabytes, quoted
+from colocate.problem.certificate import Proof
+from colocate.solver.explain.bound import BoundFacts
+
+
+def proof_text(found: BoundFacts) -> str:
+    """Say by what a bound is proven, with the figures of the proof."""
+    if found.proof is Proof.VOLUME:
+        free = gigabytes(found.memory_gb - found.size_gb)
+        return f"by volume: all load, {found.load:.4g}, over all free memory, {free}"
+    if found.proof is Proof.MODEL:
+        free = gigabytes(found.memory_gb - found.size_gb)
+        return (
+            f"by one model: {quoted(found.model, '')} has a load of {found.load:.4g} and leaves "
+            f"{free} of the largest GPU that it may be on"
+        )
+    if found.proof is Proof.WEIGHTS:
+        return f"by weights: {_weighing(found)}"
+    nodes = f" of {found.nodes:,} nodes" if found.nodes else " by CP-SAT"
+    return f"by an exhaustive search{nodes}, which `colocate check --reprove` repeats"
+
+
+def _weighing(found: BoundFacts) -> str:
+    if found.weighing is None:
+        return "models carry weights, and all GPUs together can hold less than they weigh"
+    weighing = found.weighing
+    return (
+        f"{amount(weighing.weighted, 'model')} or parts carry weights that add up to "
+        f"{weighing.weight:,}; at a lower pressure the GPUs can hold {weighing.held:,} at most"
+    )
