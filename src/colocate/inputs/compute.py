@@ -21,7 +21,7 @@ from typing import NamedTuple
 from colocate.errors import UnknownNameError
 from colocate.inputs.demand import Tokens, tokens_of
 from colocate.inputs.gpu_catalogue import Accelerator, find_accelerator
-from colocate.inputs.huggingface.formats import ALIASES
+from colocate.inputs.huggingface.formats import bits_of
 from colocate.inputs.spec import ModelSpec
 
 COMPUTE = "compute"
@@ -37,9 +37,6 @@ OF_DOUBLED_SHARDS = 0.9
 and on 8 A100. On H100 in fp8, which calculates faster, it is 0.9 to 0.75."""
 TPOT_SLO = 0.1
 """Seconds for an output token where a model states none: twice as fast as people read."""
-BITS = {str(bits): bits for bits in (2, 3, 4, 5, 6, 8, 16, 32)}
-"""Of a parameter, which the name of its format ends in."""
-USUAL_BITS = 16
 
 
 class BusyShare(NamedTuple):
@@ -75,7 +72,7 @@ def _share(model: ModelSpec, tokens: Tokens, row: Accelerator | None) -> BusySha
     if row is None:
         return BusyShare(0.0, 0.0)
     weights = (model.size_gb or 0.0) * 1e9
-    bits = _bits(model.dtype)
+    bits = bits_of(model.dtype)
     parameters = weights * 8 / bits
     active = model.active_parameters or parameters
     seconds_of_token = 2.0 * active / _operations(row, bits)
@@ -98,12 +95,6 @@ def _operations(row: Accelerator, bits: int) -> float:
     in_16_bit = row.tflops_16bit * OF_16_BIT
     in_8_bit = (row.tflops_8bit or 0.0) * OF_8_BIT if bits == 8 else 0.0
     return max(in_16_bit, in_8_bit) * 1e12
-
-
-def _bits(dtype: str | None) -> int:
-    lowered = (dtype or "").lower().removeprefix("torch.")
-    name = ALIASES.get(lowered, lowered)
-    return BITS.get(name[len(name.rstrip("0123456789")) :], USUAL_BITS)
 
 
 def _share_met(active: float, batch: float) -> float:

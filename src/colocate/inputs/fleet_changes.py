@@ -1,6 +1,6 @@
 """Changes to a fleet that could let its models fit: GPUs added, models quantised, cut or asleep."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, product
 from math import inf
 from pathlib import Path
@@ -157,12 +157,11 @@ def _sleep(fleet: Fleet, names: Sequence[str]) -> Change:
 
 def _gpu_ladders(fleet: Fleet) -> Iterator[Ladder]:
     """Yield for each kind of GPU of the fleet one more, two more, ..."""
-    nodes_of: dict[str, list[GpuSpec]] = {}
+    alike: dict[Hashable, list[GpuSpec]] = {}
     for entry in fleet.spec.gpus:
-        alike = (entry.kind, entry.memory_gb, entry.reserve_gb, sorted(entry.limits.items()))
-        nodes_of.setdefault(repr(alike), []).append(entry)
+        alike.setdefault(entry.likeness, []).append(entry)
     pinned = any(m.shards > 1 or m.only or m.never for m in fleet.problem.models)
-    for entries in nodes_of.values():
+    for entries in alike.values():
         by_node = list({entry.node: entry for entry in entries}.values())
         yield _gpu_ladder(fleet, by_node[: MOST_NODES if pinned else 1])
 

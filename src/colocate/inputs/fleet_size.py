@@ -178,8 +178,7 @@ class FleetSizes:
 def _likeness(spec: GpuSpec, whole: bool) -> tuple[Any, ...]:
     """Return what entries of one kind have in common."""
     machine = spec.count or 1 if whole and spec.node is not None else None
-    limits = tuple(sorted(spec.limits.items()))
-    return (spec.kind, spec.memory_gb, spec.reserve_gb, limits, spec.node is None, machine)
+    return (*spec.likeness, spec.node is None, machine)
 
 
 def _names(spec: GpuSpec) -> set[str]:

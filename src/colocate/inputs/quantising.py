@@ -4,17 +4,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from colocate.errors import ColocateError, UnknownNameError
+from colocate.errors import ColocateError
 from colocate.inputs.huggingface import read_model_size
-from colocate.inputs.huggingface.formats import FORMATS, find_format
+from colocate.inputs.huggingface.formats import FORMATS, bits_of
 from colocate.inputs.spec import ModelSpec
 from colocate.inputs.text_file import read_text
 from colocate.inputs.yaml_text import parse_yaml
 
 FEWER_BITS = ("fp8", "int4")
 """What weights are mostly quantised to, most bits first."""
-USUAL_BITS = 16
-"""Of weights whose format is not stated."""
 
 
 class Quantised(NamedTuple):
@@ -42,7 +40,7 @@ def quantised(model: ModelSpec, config: Path | None = None) -> Iterator[Quantise
     Without a config the size is taken to be weights alone and shrinks with their bits; nothing
     else about the model changes.
     """
-    bits = _bits(model.dtype)
+    bits = bits_of(model.dtype)
     for name in FEWER_BITS:
         fewer = FORMATS[name].bits
         if fewer < bits:
@@ -50,13 +48,6 @@ def quantised(model: ModelSpec, config: Path | None = None) -> Iterator[Quantise
             size = (model.size_gb or 0.0) * fewer / bits if counted is None else counted
             spec = model.model_copy(update={"dtype": name, "size_gb": size})
             yield Quantised(spec, counted is None)
-
-
-def _bits(dtype: str | None) -> int:
-    try:
-        return find_format(dtype).bits if dtype else USUAL_BITS
-    except UnknownNameError:
-        return USUAL_BITS
 
 
 def _counted_gb(config: Path | None, dtype: str) -> float | None:

@@ -5,6 +5,7 @@ of the catalogue) by what was found there, so that a fleet can be kept in a plan
 without any other file.
 """
 
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -53,6 +54,11 @@ class GpuSpec(_Section):
     def stated_name(self) -> str:
         """The name it has, or that of its node or kind."""
         return self.name or self.node or self.kind or ""
+
+    @property
+    def likeness(self) -> tuple[Hashable, ...]:
+        """What entries have in common whose GPUs are alike, wherever they are."""
+        return self.kind, self.memory_gb, self.reserve_gb, tuple(sorted(self.limits.items()))
 
     def resolved(self) -> "GpuSpec":
         """Return it with its name and memory."""

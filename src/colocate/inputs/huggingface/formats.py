@@ -71,6 +71,9 @@ ALIASES = {
     "bnb-4bit": "nf4",
 }
 
+BITS = {str(bits): bits for bits in (2, 3, 4, 5, 6, 8, 16, 32)}
+USUAL_BITS = 16
+"""Of weights whose format is not stated."""
 PLAIN = ("fp32", "bf16", "fp16")
 CACHED = (*PLAIN, "fp8", "int8")
 """What keys and values are kept in."""
@@ -86,9 +89,19 @@ def find_cache_format(name: str) -> Format:
     return FORMATS[_known("kv_dtype", name, CACHED)]
 
 
-def _known(kind: str, name: str, names: tuple[str, ...]) -> str:
+def bits_of(name: str | None) -> int:
+    """Return the bits of one weight in a format, by what its name ends in, known here or not."""
+    plain = _plain(name or "")
+    return BITS.get(plain[len(plain.rstrip("0123456789")) :], USUAL_BITS)
+
+
+def _plain(name: str) -> str:
     lowered = name.lower().removeprefix("torch.")
-    found = ALIASES.get(lowered, lowered)
+    return ALIASES.get(lowered, lowered)
+
+
+def _known(kind: str, name: str, names: tuple[str, ...]) -> str:
+    found = _plain(name)
     if found not in names:
         others = [alias for alias, meant in ALIASES.items() if meant in names]
         raise UnknownNameError.among(kind, name, [*names, *others])
