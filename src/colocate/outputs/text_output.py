@@ -12,11 +12,25 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file; whoever reads it meanwhile, or finds it after a fault, sees the old one."""
+    """Write a file; whoever reads it meanwhile, or finds it after a fault, sees the old one.
+
+    A link stays one, and what is no file, such as a pipe, is written to as it is.
+    """
+    try:
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)
+        else:
+            _replace(target, data)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _replace(path: Path, data: bytes) -> None:
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         unfinished.write_bytes(data)
         os.replace(unfinished, path)
-    except OSError as error:
+    except OSError:
         unfinished.unlink(missing_ok=True)
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+        raise
