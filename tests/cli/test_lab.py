@@ -1,5 +1,6 @@
 import os
 import signal
+import socket
 import subprocess
 import sys
 from time import monotonic, sleep
@@ -179,3 +180,26 @@ def test_a_dead_server_ends_the_run_with_a_sentence(tmp_path):
     assert done.returncode == 1
     assert "openai:m at http://127.0.0.1:9/v1: no connection" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_does_not_wait_for_a_server_that_is_silent(lab):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        options = ["--generations", "9", "--proposer", "openai", "--base-url", url, "--model", "m"]
+        running = subprocess.Popen(
+            [sys.executable, "-m", "colocate", "lab", "run", *options],
+            cwd=lab,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            connection, _ = server.accept()
+            running.send_signal(signal.SIGINT)
+            _, said = running.communicate(timeout=60)
+        finally:
+            running.kill()
+        connection.close()
+    assert running.returncode == 130
+    assert "interrupted; what was judged is kept" in said
+    assert run("lab", "status", cwd=lab).returncode == 0

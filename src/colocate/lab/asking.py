@@ -1,6 +1,8 @@
 """One request: ask, see whether a program can be made of the answer, and ask again if not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from colocate.errors import PatchRefused, ProposerError
@@ -101,3 +103,15 @@ def _made(
     if twin is not None:
         raise PatchRefused(f"program {twin} is the same, but for its comments; change something")
     return patch, source
+
+
+@contextmanager
+def askers(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Ask side by side; all answers are waited for, but none after an interrupt or a fault."""
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()

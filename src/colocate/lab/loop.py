@@ -5,7 +5,7 @@ a run that was killed goes on where it stood, and the same answers make the same
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import replace
 from itertools import count
 from time import monotonic
@@ -13,7 +13,7 @@ from time import monotonic
 from colocate.arena.contest import RUNS_OF_THE_BEST, Contest
 from colocate.errors import ProposerError
 from colocate.lab.archive import Archive, Attempt
-from colocate.lab.asking import Child, ask, unanswered
+from colocate.lab.asking import Child, ask, askers, unanswered
 from colocate.lab.evaluation import Evaluation
 from colocate.lab.population import Population, best_first
 from colocate.lab.proposal import LearningProposer, Program, Proposer, Request
@@ -94,7 +94,7 @@ class Lab:
         known = {syntax_key(program.source): program.number for program in programs}
         answered: dict[int, list[Attempt]] = {}
         children: dict[int, Child] = {}
-        with ThreadPoolExecutor(self._askers) as pool:
+        with askers(self._askers) as pool:
             asked = []
             for request in requests:
                 before = [attempt for attempt in recorded if attempt.number == request.number]

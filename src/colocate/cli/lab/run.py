@@ -1,15 +1,19 @@
 """`colocate lab run`: search on."""
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from colocate.cli.exit_codes import INTERRUPTED
 from colocate.cli.lab.options import FOLDER, Folder, Workers
 from colocate.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from colocate.lab.archive import Archive
     from colocate.lab.proposal import Program, Proposer
 
@@ -62,30 +66,49 @@ def run(
     from colocate.lab.loop import Lab
     from colocate.lab.settings import Budget
     from colocate.lab.workshop import evaluation_of, settings_of
+    from colocate.outputs.console import notes
 
     chosen = _proposer(proposer, base_url, model or [], temperature, max_tokens, timeout)
     say_when_compiling()
-    with (
-        _opened(lab, seed) as archive,
-        evaluation_of(settings_of(archive), workers or os.cpu_count() or 1, ray) as evaluation,
-    ):
-        settings = settings_of(archive)
-        contest = open_contest(settings.suite)
-        many = askers if proposer == OPENAI else 1
-        search = Lab(archive, settings, contest, evaluation, chosen, many)
-        budget = Budget(generations, proposals, tokens, cost, seconds)
-        reason = search.run(budget, _Ladder().report)
-        typer.echo(f"{reason} ({len(archive.programs())} programs)")
+    try:
+        with (
+            _opened(lab, seed) as archive,
+            evaluation_of(settings_of(archive), workers or os.cpu_count() or 1, ray) as evaluation,
+            notes().status("generation 0") as status,
+        ):
+            settings = settings_of(archive)
+            contest = open_contest(settings.suite)
+            many = askers if proposer == OPENAI else 1
+            search = Lab(archive, settings, contest, evaluation, chosen, many)
+            budget = Budget(generations, proposals, tokens, cost, seconds)
+            reason = search.run(budget, _Ladder(status).report)
+            typer.echo(f"{reason} ({_account(archive)})")
+    except KeyboardInterrupt:
+        notes().print("interrupted; what was judged is kept, and the same command goes on from it")
+        sys.stdout.flush()
+        os._exit(INTERRUPTED)  # a request to a silent server would be waited for
+
+
+def _account(archive: "Archive") -> str:
+    """Say how many programs there are, and what became of the other answers."""
+    attempts = archive.attempts()
+    silent = sum(not attempt.answer.came for attempt in attempts)
+    refused = sum(bool(attempt.refusal) for attempt in attempts) - silent
+    counts = ((refused, "answers refused"), (silent, "requests without an answer"))
+    told = [f"{number} {what}" for number, what in counts if number]
+    return ", ".join([f"{len(archive.programs())} programs", *told])
 
 
 class _Ladder:
-    """Prints a line for every new best program."""
+    """Prints a line for every new best program, and shows which generation is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, status: "Status") -> None:
+        self._status = status
         self._best = -1
 
     def report(self, generation: int, best: "Program") -> None:
         """Say who leads, if it is someone new."""
+        self._status.update(f"generation {generation + 1}, {best.verdict.ratio:.6f} so far")
         if best.number != self._best:
             self._best = best.number
             verdict = best.verdict
