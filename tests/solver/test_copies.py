@@ -1,5 +1,6 @@
 """How many copies pay: brute force over the independent checker agrees with the solver."""
 
+import signal
 from dataclasses import replace
 from itertools import permutations, product
 from math import inf
@@ -159,3 +160,15 @@ def test_a_plan_with_copies_survives_its_json():
     plan = solve(hot(4))
     assert check_plan(hot(4), plan.as_dict()).faults == []
     assert Placement(plan.placement) == plan.placement
+
+
+def test_an_interrupt_ends_the_search_for_copies_and_is_told():
+    models = [Model(f"m{n}", 5 + n, load=1 + n % 3, most_replicas=4) for n in range(20)]
+    problem = Problem([Gpu(f"g{n}", 80) for n in range(8)], models)
+
+    def interrupt(improvement):
+        signal.raise_signal(signal.SIGINT)
+
+    plan = solve(problem, time_limit=60.0, on_improvement=interrupt)
+    assert plan.reason == "interrupted; the best so far"
+    assert verify(problem, plan.placement)

@@ -173,3 +173,19 @@ def test_without_load_nothing_above_zero_is_proven():
     problem = Problem([Gpu("g", 1e11)], [Model("m", 1e11 + 1, load=0)])
     assert refuted(problem, Certificate(Proof.VOLUME, 5.0)) is not None
     assert refuted(problem, Certificate(Proof.MODEL, 5.0, model="m")) is not None
+
+
+def test_a_search_that_is_stopped_comes_to_no_end():
+    """More models than fit on as many GPUs, which takes CP-SAT long to see."""
+    rng = np.random.default_rng(3)
+    models = [Model(f"m{n}", float(rng.uniform(20, 30)), load=1) for n in range(45)]
+    instance = Problem([Gpu(f"g{n}", 75.0) for n in range(15)], models).instance
+    looks = []
+
+    def stopped():
+        looks.append(True)
+        return True
+
+    outcome, _ = search_by_constraints(instance, inf, 60.0, 1, stopped=stopped)
+    assert looks
+    assert outcome is Outcome.UNDECIDED

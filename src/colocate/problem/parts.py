@@ -49,11 +49,19 @@ class Parts:
     """Items that must be on one node."""
 
     def placement(self, gpu_of: Ints | Sequence[int]) -> Placement:
-        """Return where the models are if the items are there."""
-        gpus_of: dict[str, list[str]] = {model.name: [] for model in self.whole.models}
+        """Return where the models are if the items are there.
+
+        The GPUs of a copy are in the order of the fleet, and so are the copies.
+        """
+        numbers: dict[str, list[int]] = {model.name: [] for model in self.whole.models}
         for item, gpu in zip(self.items, gpu_of, strict=True):
             for model in item.models:
-                gpus_of[model.name].append(self.whole.gpus[int(gpu)].name)
+                numbers[model.name].append(int(gpu))
+        gpus_of = {}
+        for model in self.whole.models:
+            parts, shards = numbers[model.name], model.shards
+            copies = sorted(sorted(parts[n : n + shards]) for n in range(0, len(parts), shards))
+            gpus_of[model.name] = [self.whole.gpus[n].name for copy in copies for n in copy]
         return Placement(gpus_of)
 
     def indices(self, placement: Mapping[str, Sequence[str]]) -> Ints:

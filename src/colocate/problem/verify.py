@@ -68,12 +68,17 @@ def verify(problem: Problem, placement: Mapping[str, Sequence[str]]) -> Verdict:
     return Verdict(tuple(faults), {} if faults else pressures)
 
 
+def highest_pressure(problem: Problem) -> float:
+    """Return the highest pressure that is let pass, infinite if there is no limit."""
+    return inf if problem.most_pressure is None else problem.most_pressure * (1 + SLACK)
+
+
 def _faults_of_pressure(problem: Problem, pressures: Mapping[str, float]) -> list[str]:
-    most = inf if problem.most_pressure is None else problem.most_pressure
+    highest = highest_pressure(problem)
     return [
-        f"gpu {gpu!r} has a pressure of {pressure:.15g}, {most:.15g} at most"
+        f"gpu {gpu!r} has a pressure of {pressure:.15g}, {problem.most_pressure:.15g} at most"
         for gpu, pressure in pressures.items()
-        if pressure > most * (1 + SLACK)
+        if pressure > highest
     ]
 
 

@@ -85,7 +85,13 @@ class ConstraintProgram:
             return
         seconds = min(self._patience, progress.seconds_left)
         outcome, found = search_by_constraints(
-            self._instance, target, seconds, 1, self._squads, self._node_of
+            self._instance,
+            target,
+            seconds,
+            1,
+            self._squads,
+            self._node_of,
+            lambda: progress.finished,
         )
         if outcome is Outcome.FOUND and self._squads:
             progress.offer(found, "constraint program")

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.parts import parts_of, problem_of_bounds
 from colocate.problem.problem import Problem
-from colocate.problem.verify import verify
+from colocate.problem.verify import highest_pressure, verify
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.plan import Plan, Status
 from colocate.solver.prove.choice_program import search_choices
 from colocate.solver.prove.constraint_program import search_by_constraints
+from colocate.solver.sleeping import least_lost
 from colocate.solver.squads import nodes_of
 
 SAME = 1e-9
@@ -158,23 +159,30 @@ def _searched(
 
 def _check_lost(plan: Plan, findings: Findings, reprove: float | None) -> None:
     """Check that what sleeps is what the plan says, and that nothing less could be lost."""
+    if not 0.0 <= plan.lost_bound <= plan.lost * (1 + SAME):
+        findings.faults.append(
+            f"lost_bound: {plan.lost_bound:.15g} is not between 0 and "
+            f"{plan.lost:.15g}, which the plan itself loses"
+        )
+        return
     if not plan.problem.sleepers or not plan.placement:
         return
     stated = f"lost: {plan.lost:.6g} by {len(plan.asleep)} asleep"
+    claim = f"{stated}, at least {plan.lost_bound:.6g} for any choice"
     if plan.lost == 0.0:
         findings.confirmed.append("lost: nothing")
     elif plan.lost_bound == 0.0:
         findings.confirmed.append(f"{stated}, not proven to be the least")
+    elif plan.lost_bound <= least_lost(plan.problem) * (1 + SAME):
+        findings.confirmed.append(f"{claim}, by volume")
     elif reprove is None:
-        claim = f"{stated}, at least {plan.lost_bound:.6g} for any choice"
         findings.unchecked.append(f"{claim} (--reprove repeats it)")
     else:
-        most = plan.problem.most_pressure
-        answer = search_choices(plan.problem, inf if most is None else most, reprove)
-        if answer.cost_bound * (1 + SAME) >= plan.lost_bound * (1 - SAME):
-            findings.confirmed.append(f"{stated}, the least there is, repeated by CP-SAT")
+        answer = search_choices(plan.problem, highest_pressure(plan.problem), reprove)
+        if answer.cost_bound + plan.rounding_of_costs >= plan.lost_bound:
+            findings.confirmed.append(f"{claim}, repeated by CP-SAT")
         else:
-            findings.faults.append(f"{stated}: CP-SAT proves only {answer.cost_bound:.6g}")
+            findings.faults.append(f"{claim}: CP-SAT proves only {answer.cost_bound:.6g}")
 
 
 def _same(stated: float | None, found: float) -> bool:

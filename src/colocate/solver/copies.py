@@ -200,9 +200,12 @@ class CopySearch:
 
     def _search_all(self) -> None:
         """Let CP-SAT look for anything better, with any numbers of copies."""
+        run = self._run
         while not self.finished:
             target = self.value * JUST_BELOW
-            answer = search_choices(self.problem, target, self.seconds_left)
+            answer = search_choices(
+                self.problem, target, self.seconds_left, run.workers, lambda: run.interrupted
+            )
             if answer.outcome is Outcome.NONE:
                 self._exclude(target)
                 return

@@ -10,7 +10,7 @@ from colocate.problem.verify import SLACK
 from colocate.solver.mixes import Market, Mix
 from colocate.solver.plan import Plan, Status
 from colocate.solver.prove.needs import Need, needs_of
-from colocate.solver.solve import solve
+from colocate.solver.solve import INTERRUPTED, solve
 from colocate.solver.warm_up import warm_up
 
 FIRST_SLICE = 1 / 40
@@ -18,8 +18,6 @@ FIRST_SLICE = 1 / 40
 SHORTEST_SLICE = 0.05
 ENDED_EARLY = 0.5
 """A look that took less than this share of its time would find no more with a longer one."""
-INTERRUPTED = "interrupted"
-"""How the note of a solve begins that was interrupted."""
 
 
 class TimeIsUp(Exception):  # noqa: N818, no fault

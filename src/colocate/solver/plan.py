@@ -103,8 +103,12 @@ class Plan:
     @property
     def loses_least(self) -> bool:
         """Whether it is proven that no choice of sleepers loses less, but for rounding."""
-        all_costs = fsum(model.sleep_cost or 0.0 for model in self.problem.sleepers)
-        return self.lost - self.lost_bound <= ROUNDING_OF_COSTS * all_costs
+        return self.lost - self.lost_bound <= self.rounding_of_costs
+
+    @property
+    def rounding_of_costs(self) -> float:
+        """By how much two losses may differ and not be told apart."""
+        return ROUNDING_OF_COSTS * fsum(model.sleep_cost or 0.0 for model in self.problem.sleepers)
 
     @property
     def proven(self) -> bool:

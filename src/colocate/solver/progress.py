@@ -53,6 +53,7 @@ class Progress:
         on_improvement: Callable[[Improvement], None] | None,
         started: float | None = None,
         target: float | None = None,
+        ceiling: float = inf,
     ) -> None:
         self.problem = problem
         self.certificate: Certificate | None = None
@@ -65,6 +66,7 @@ class Progress:
         self._time_limit = time_limit
         self._gap = max(gap, PROVEN)
         self._target = target
+        self._ceiling = ceiling
         self._on_improvement = on_improvement
         self._layout = empty_layout(problem.instance)
         self._stopped = False
@@ -108,8 +110,15 @@ class Progress:
     @property
     def finished(self) -> bool:
         """Whether the gap is closed as far as asked for, the target decided, or time is up."""
-        closed = self._gpu_of.size > 0 and (self.gap <= self._gap or self._decided)
+        closed = self._gpu_of.size > 0 and self._closed
         return self._stopped or closed or self.seconds_left <= 0.0
+
+    @property
+    def _closed(self) -> bool:
+        """Whether the value is good enough, which none above the ceiling is, or cannot be."""
+        if self.gap <= PROVEN or self.bound > self._ceiling:
+            return True
+        return self._value <= self._ceiling and (self.gap <= self._gap or self._decided)
 
     @property
     def sought(self) -> float:

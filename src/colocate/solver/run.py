@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from time import perf_counter
 
 from colocate.problem.problem import Problem
@@ -22,6 +23,8 @@ class Run:
         A pressure at which it is, too; also that it is out of reach is an answer then.
     seed, workers, on_improvement
         As `solve` takes them.
+    ceiling
+        The highest pressure allowed: nothing above it is good enough.
     """
 
     time_limit: float
@@ -30,6 +33,7 @@ class Run:
     seed: int = 0
     workers: int = 2
     on_improvement: Callable[[Improvement], None] | None = None
+    ceiling: float = inf
     interrupted: bool = False
     _started: float = field(default_factory=perf_counter)
     _current: Progress | None = None
@@ -59,6 +63,7 @@ class Run:
             self.on_improvement,
             started=self._started,
             target=self.target,
+            ceiling=self.ceiling,
         )
         return self._started_with(self._current)
 
@@ -79,6 +84,8 @@ class Run:
 
     def good_enough(self, value: float, bound: float) -> bool:
         """Say whether a value and a bound are what was asked for."""
+        if value > self.ceiling:
+            return bound > self.ceiling
         if self.target is not None and (value <= self.target or bound > self.target):
             return True
         return gap_between(value, bound) <= self.gap

@@ -7,16 +7,16 @@ allowed, models of all that is awake have to fit in all GPUs together.
 
 from collections.abc import Callable, Container
 from dataclasses import replace
-from math import inf, isfinite
+from math import inf
 from typing import NamedTuple
 
 from colocate.problem.model import Model
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
-from colocate.problem.verify import SLACK, verify
+from colocate.problem.verify import highest_pressure, verify
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.plan import Plan, Status
-from colocate.solver.prove.choice_program import search_choices, small_enough
+from colocate.solver.prove.choice_program import memory_for, search_choices, small_enough
 from colocate.solver.run import Run
 
 CHOOSING = 0.6
@@ -39,11 +39,12 @@ def within_limit(
     most = problem.most_pressure
     if most is None:
         return placed(problem, run, start)
+    run.ceiling = highest_pressure(problem)
     plan = placed(replace(problem, most_pressure=None), run, start)
     plan = replace(plan, problem=problem)
-    if not plan.placement or plan.pressure <= most * (1 + SLACK):
+    if not plan.placement or plan.pressure <= run.ceiling:
         return plan
-    status = Status.INFEASIBLE if plan.bound > most * (1 + SLACK) else Status.UNKNOWN
+    status = Status.INFEASIBLE if plan.bound > run.ceiling else Status.UNKNOWN
     known = f"no placement is below {plan.bound:.6g}"
     reason = f"most_pressure={most:.6g}: the best placement has {plan.pressure:.6g}, {known}"
     return replace(plan, status=status, placement=Placement(), pressures={}, reason=reason)
@@ -90,10 +91,12 @@ class _Choice(NamedTuple):
 
 def _chosen(problem: Problem, run: Run, attempted: Attempted) -> _Choice | None:
     """Return the choice that loses least, None if there is proven to be none."""
-    target = inf if problem.most_pressure is None else problem.most_pressure
-    bound = _least_lost(problem, target)
+    target = highest_pressure(problem)
+    bound = least_lost(problem)
     if small_enough(problem):
-        answer = search_choices(problem, target, run.seconds_left * CHOOSING, run.workers)
+        answer = search_choices(
+            problem, target, run.seconds_left * CHOOSING, run.workers, lambda: run.interrupted
+        )
         if answer.outcome is Outcome.NONE:
             return None
         bound = max(bound, answer.cost_bound)
@@ -129,8 +132,8 @@ def _fits(
         return Placement()
     fixed = awake.with_copies({m.name: m.replicas for m in awake.models})
     plan = attempted(replace(fixed, most_pressure=None), seconds)
-    most = inf if problem.most_pressure is None else problem.most_pressure
-    return plan.placement if plan.placement and plan.pressure <= most else None
+    within = plan.placement and plan.pressure <= highest_pressure(problem)
+    return plan.placement if within else None
 
 
 def _density(problem: Problem, model: Model) -> float:
@@ -144,16 +147,17 @@ def _need(model: Model, most_pressure: float | None) -> float:
     return model.size_gb * model.replicas + load
 
 
-def _least_lost(problem: Problem, target: float) -> float:
+def least_lost(problem: Problem) -> float:
     """Bound what is lost: keep those awake that are worth most for their part of all memory.
 
     The last one is kept in part, so that no choice of whole models is worth more.
     """
     window = max(range(problem.windows), key=lambda t: sum(_load(m, t) for m in problem.models))
+    highest = highest_pressure(problem)
 
     def need(model: Model) -> float:
-        load = _load(model, window) / target if isfinite(target) else 0.0
-        return (model.size_gb * model.replicas + load) * ROUNDED_DOWN
+        room = memory_for(_load(model, window), highest)
+        return (model.size_gb * model.replicas + room) * ROUNDED_DOWN
 
     free = sum(gpu.memory_gb for gpu in problem.gpus) * ROUNDED_UP
     free -= sum(need(model) for model in problem.models if model.sleep_cost is None)

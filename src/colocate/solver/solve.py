@@ -46,6 +46,8 @@ from colocate.solver.strategies import BF_VIRTUAL, FOUR_PACKINGS
 from colocate.solver.warm_up import warm_up
 
 ROUGH = Bisection((BF_VIRTUAL,), halvings=10)
+INTERRUPTED = "interrupted"
+"""How the reason of a plan begins whose search was interrupted."""
 FEW = 100
 """Up to so many models, the whole problem is searched exhaustively. With more, the start is filled
 evenly: bisection would take long."""
@@ -92,6 +94,8 @@ def solve(
     run = Run(time_limit, gap, target, seed, workers or 2, on_improvement)
     with stopping_on_interrupt(run.interrupt):
         plan = _answered(problem, run)
+    if run.interrupted:
+        plan = replace(plan, reason=f"{INTERRUPTED}; {plan.reason or 'the best so far'}")
     return replace(plan, strategy="solve", seed=seed, seconds=run.seconds)
 
 
@@ -154,7 +158,7 @@ def _start(parts: Parts, progress: Progress) -> Plan | None:
 
 def _start_squads(parts: Parts, progress: Progress) -> Plan | None:
     """Find a first placement with every squad in one node, or say why there is none."""
-    outcome, gpu_of = start_with_squads(parts, progress.seconds_left)
+    outcome, gpu_of = start_with_squads(parts, progress.seconds_left, lambda: progress.interrupted)
     if outcome is Outcome.FOUND and verify(parts.whole, parts.placement(gpu_of)).valid:
         progress.offer(gpu_of, "squads")
         return None
@@ -202,8 +206,7 @@ def _smooth(parts: Parts, progress: Progress) -> None:
 
 def _concluded(parts: Parts, progress: Progress) -> Plan:
     """Return the plan; the independent checker has the last word on placement and bound."""
-    note = "interrupted; the best so far" if progress.interrupted else ""
-    plan = feasible_plan(parts.whole, parts.placement(progress.best[0]), note)
+    plan = feasible_plan(parts.whole, parts.placement(progress.best[0]))
     certificate = progress.certificate
     if certificate and (fault := refuted(parts.problem, certificate)):
         raise AssertionError(f"a proof does not hold: {fault}")

@@ -5,7 +5,7 @@ plain one. The search moves one squad at a time to another node, makes room for 
 regrouping repair the rest; what is not better is taken back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
@@ -26,6 +26,7 @@ from colocate.solver.construct.even import EvenFilling
 from colocate.solver.improve.regroup import fresh_pace, regroup
 from colocate.solver.progress import Progress
 from colocate.solver.prove.constraint_program import search_by_constraints
+from colocate.solver.prove.constraint_solver import never
 from colocate.solver.strategies import FOUR_PACKINGS
 
 MOST_PAIRS = 20_000
@@ -44,7 +45,9 @@ def nodes_of(parts: Parts) -> list[int]:
     return [names.index(gpu.node) for gpu in parts.whole.gpus]
 
 
-def start_with_squads(parts: Parts, seconds: float) -> tuple[Outcome, Ints]:
+def start_with_squads(
+    parts: Parts, seconds: float, stopped: Callable[[], bool] = never
+) -> tuple[Outcome, Ints]:
     """Return any placement, or that it is proven that there is none."""
     instance = Nodes(parts).confined(_roomiest_nodes(parts))
     layout = empty_layout(instance)
@@ -54,7 +57,7 @@ def start_with_squads(parts: Parts, seconds: float) -> tuple[Outcome, Ints]:
     if not small_enough(parts):
         return Outcome.UNDECIDED, layout.gpu_of
     given = parts.problem.instance
-    return search_by_constraints(given, np.inf, seconds, 2, parts.squads, nodes_of(parts))
+    return search_by_constraints(given, np.inf, seconds, 2, parts.squads, nodes_of(parts), stopped)
 
 
 def small_enough(parts: Parts) -> bool:

@@ -6,10 +6,9 @@ from enum import StrEnum
 import numpy as np
 
 from colocate.problem.instance import FIT
-from colocate.problem.parts import BARRED
+from colocate.problem.parts import BARRED, CONSTRAINT
 from colocate.problem.pressure import TIE
 from colocate.solver.explain.settled import Settled, pressures
-from colocate.solver.feasibility import CONSTRAINT
 
 CLOSE = 0.9
 """From this share of a limit on, a GPU is close to it."""

@@ -4,16 +4,16 @@ It repeats what a proof by search claims, and takes part where loads have severa
 further resources are limited, which the bounds by weights do not see.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.task import GENEROUS, STRICT
+from colocate.solver.prove.constraint_solver import never, solve_program
 
 FINENESS = 2.0**50
 """Virtual sizes are rounded down to so many parts of a GPU, so that no packing is lost."""
@@ -27,6 +27,7 @@ def search_by_constraints(
     workers: int,
     squads: Sequence[Sequence[int]] = (),
     node_of: Sequence[int] = (),
+    stopped: Callable[[], bool] = never,
 ) -> tuple[Outcome, Ints]:
     """Search for a placement with no pressure above the target, as a constraint program.
 
@@ -54,11 +55,7 @@ def search_by_constraints(
         program.add_exactly_one(home.values())
         for model, gpu in product(squad, gpus):
             program.add_implication(here[model][gpu], home[node_of[gpu]])
-    solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = max(seconds, 0.01)
-    solver.parameters.num_workers = workers
-    solver.parameters.catch_sigint_signal = False
-    status: Any = solver.solve(program)
+    solver, status = solve_program(program, seconds, workers, stopped)
     if status == cp_model.INFEASIBLE:
         return Outcome.NONE, np.empty(0, np.int64)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
