@@ -28,6 +28,15 @@ def test_a_pool_grows_and_shrinks_by_its_count():
     assert pool.fleet((0,)) is None
 
 
+def test_a_fleet_that_grows_takes_no_device_of_another_kind():
+    text = (
+        "gpus: [{name: h, memory_gb: 80, count: 2, devices: [0, 1]}, "
+        "{name: l, memory_gb: 24, count: 2, devices: [2, 3]}]"
+    )
+    grown = sizes(text + MODELS).fleet((4, 1))
+    assert [device.number for device in grown.devices.values()] == [0, 1, 4, 5, 2]
+
+
 def test_a_gpu_without_count_keeps_its_name_when_there_are_more():
     single = sizes("gpus: [{name: l, memory_gb: 48}, {name: l-2, memory_gb: 24}]" + MODELS)
     assert names(single.fleet((3, 1))) == ["l", "l-3", "l-4", "l-2"]

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -243,3 +244,31 @@ def test_a_kind_that_is_not_in_the_catalogue_needs_its_memory():
         parse_fleet("gpus: [{name: g, kind: H1000}]\nmodels: [{name: m, size_gb: 1, load: 1}]")
     with pytest.raises(InputError, match="memory_gb is missing"):
         parse_fleet("gpus: [{name: g}]\nmodels: [{name: m, size_gb: 1, load: 1}]")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "sentence"),
+    [
+        ("[{name: g, memory_gb: 8, count: 2, devices: [3, 3]}]",
+         "gpus[0] 'g': devices has 3, which another GPU of the machine has already"),
+        ("[{name: g, memory_gb: 8, node: n, devices: [1]}, "
+         "{name: h, memory_gb: 8, node: n, count: 2, devices: [0, 1]}]",
+         "gpus[1] 'h': devices has 1, which another GPU of node 'n' has already"),
+    ],
+)  # fmt: skip
+def test_two_gpus_of_a_machine_cannot_be_one_device(gpus, sentence):
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        parse_fleet(f"gpus: {gpus}\nmodels: [{{name: m, size_gb: 1, load: 1}}]")
+
+
+def test_devices_are_counted_on_each_node_around_those_that_are_stated():
+    fleet = parse_fleet("""
+gpus:
+  - {name: a, memory_gb: 8, node: n, count: 2}
+  - {name: b, memory_gb: 8, node: n, devices: [1]}
+  - {name: c, memory_gb: 8, node: n}
+  - {name: d, memory_gb: 8, node: o, devices: [1]}
+models: [{name: m, size_gb: 1, load: 1}]
+""")
+    numbers = {name: device.number for name, device in fleet.devices.items()}
+    assert numbers == {"a-0": 0, "a-1": 2, "b": 1, "c": 3, "d": 1}

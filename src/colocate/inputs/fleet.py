@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,14 @@ class Fleet:
     def devices(self) -> dict[str, Device]:
         """Where every GPU is, by its name."""
         devices: dict[str, Device] = {}
-        following: dict[str, int] = {}
+        stated = {(spec.node, number) for spec in self.spec.gpus for number in spec.devices or ()}
+        following: dict[str | None, int] = {}
         for spec in self.spec.gpus:
             node = spec.node or ""
-            first = following.get(node, 0)
-            numbers = spec.devices or list(range(first, first + (spec.count or 1)))
-            following[node] = max(numbers) + 1
+            first = following.get(spec.node, 0)
+            free = (number for number in count(first) if (spec.node, number) not in stated)
+            numbers = spec.devices or list(islice(free, spec.count or 1))
+            following[spec.node] = max(first, max(numbers) + 1)
             for name, number in zip(_names(spec), numbers, strict=True):
                 devices[name] = Device(node, number, spec.memory_gb or 0.0, spec.kind or "")
         return devices
@@ -103,9 +106,9 @@ def fleet_of(data: Any, folder: Path = Path(), compute: bool = True) -> Fleet:
         spec = FleetSpec.model_validate(data)
     except ValidationError as error:
         raise sentences(data, error) from None
-    count = sum(entry.count or 1 for entry in spec.gpus)
-    if count > MOST_GPUS:
-        raise InputError(f"gpus: there are {count}, must be at most {MOST_GPUS}")
+    total = sum(entry.count or 1 for entry in spec.gpus)
+    if total > MOST_GPUS:
+        raise InputError(f"gpus: there are {total}, must be at most {MOST_GPUS}")
     resolved = _resolved(spec, folder)
     if not compute:
         resolved = resolved.model_copy(update={"compute_limit": None})
@@ -114,13 +117,24 @@ def fleet_of(data: Any, folder: Path = Path(), compute: bool = True) -> Fleet:
 
 def _resolved(spec: FleetSpec, folder: Path) -> FleetSpec:
     gpus, models = [], []
+    taken: set[tuple[str | None, int]] = set()
     for number, gpu in enumerate(spec.gpus):
         with _at("gpus", number, gpu.stated_name):
             gpus.append(gpu.resolved())
+            _take_devices(gpu, taken)
     for number, model in enumerate(spec.models):
         with _at("models", number, model.name):
             models.append(model.resolved(folder))
     return spec.model_copy(update={"gpus": gpus, "models": models})
+
+
+def _take_devices(gpu: GpuSpec, taken: set[tuple[str | None, int]]) -> None:
+    """Refuse numbers that another GPU of the machine has: both would be planned as one each."""
+    for device in gpu.devices or ():
+        if (gpu.node, device) in taken:
+            where = f"node {shown(gpu.node)}" if gpu.node else "the machine"
+            raise InputError(f"devices has {device}, which another GPU of {where} has already")
+        taken.add((gpu.node, device))
 
 
 def _problem(spec: FleetSpec) -> Problem:

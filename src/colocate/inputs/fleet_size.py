@@ -7,7 +7,7 @@ the GPUs of a smaller fleet are all in a larger one, with the same names and in 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from colocate.errors import InputError
@@ -116,13 +116,21 @@ class FleetSizes:
     def _of_size(self, spec: GpuSpec, gpus: int) -> Iterator[GpuSpec]:
         """Yield an entry with so many GPUs, and further ones if that is more than one can be."""
         if spec.count is not None and spec.node is None:
-            yield spec.model_copy(update={"count": gpus, "devices": _devices(spec, gpus)})
+            yield spec.model_copy(update={"count": gpus, "devices": self._devices(spec, gpus)})
             return
         yield _part(spec, gpus)
         most = spec.count or 1
         further = self._further(spec)
         for left in range(gpus - most, 0, -most):
             yield _part(next(further), left)
+
+    def _devices(self, spec: GpuSpec, gpus: int) -> list[int] | None:
+        """Return the numbers of so many GPUs on a machine: those given, then free ones above."""
+        if spec.devices is None:
+            return None
+        taken = {n for other in self._specs if other.node is None for n in other.devices or ()}
+        free = (number for number in count(max(spec.devices) + 1) if number not in taken)
+        return [*spec.devices, *islice(free, max(gpus - len(spec.devices), 0))][:gpus]
 
     def _further(self, spec: GpuSpec) -> Iterator[GpuSpec]:
         """Yield entries like one, with names of their own: `l40s-2`, or `alpha.2` for machines."""
@@ -194,14 +202,6 @@ def _part(spec: GpuSpec, gpus: int) -> GpuSpec:
         return spec
     devices = spec.devices[:gpus] if spec.devices is not None else None
     return spec.model_copy(update={"count": gpus, "devices": devices})
-
-
-def _devices(spec: GpuSpec, gpus: int) -> list[int] | None:
-    """Return the numbers of so many GPUs on a machine: those given, then those that follow."""
-    if spec.devices is None:
-        return None
-    first = max(spec.devices) + 1
-    return (spec.devices + list(range(first, first + gpus)))[:gpus]
 
 
 def _awake(model: dict[str, Any], names: set[str]) -> dict[str, Any]:
