@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from colocate import Gpu, InputError, Model, Problem, Status, place, solve, verify
 from colocate.problem.parts import parts_of
 from colocate.problem.verify_bound import refuted
+from colocate.solver import squads
 from colocate.solver.check import check_plan
 
+NODE_MEMORY = {"large": 200, "small": 80}
 NODES = {"left": ("l0", "l1"), "right": ("r0", "r1")}
 
 
@@ -236,3 +238,12 @@ def test_the_plain_problem_bars_what_pins_bar(pins):
     for gpu, kind in zip(problem.gpus, instance.kind, strict=True):
         barred = (instance.use[kind] > instance.limit[0]).any(axis=1)
         assert barred.tolist() == [not problem.models[0].may_be_on(gpu), False]
+
+
+def test_copies_of_shards_find_nodes_of_their_own_without_a_search(monkeypatch):
+    """The roomiest node for the first copy is so for the second, but holds one only."""
+    monkeypatch.setattr(squads, "MOST_PAIRS", 0)
+    gpus = [Gpu(f"{node}{n}", gb, node=node) for node, gb in NODE_MEMORY.items() for n in range(4)]
+    problem = Problem(gpus, [Model("m", 160, load=1, shards=4, replicas=2)])
+    plan = solve(problem)
+    assert verify(problem, plan.placement).valid

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from colocate import Gpu, InputError, Model, Placement, Problem, Status, place, solve, verify
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.verify_bound import refuted
+from colocate.solver import copies
 from colocate.solver.check import check_plan
 from colocate.solver.prove.columns import prove_by_columns
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
@@ -172,3 +173,25 @@ def test_an_interrupt_ends_the_search_for_copies_and_is_told():
     plan = solve(problem, time_limit=60.0, on_improvement=interrupt)
     assert plan.reason == "interrupted; the best so far"
     assert verify(problem, plan.placement)
+
+
+def test_the_fewest_copies_that_do_not_fit_prove_nothing_where_copies_share(monkeypatch):
+    """Four copies of each fit: with fewer the link is too slow, with more there is no memory."""
+    gpus = [Gpu(f"g{n}", 100, limits={"link": 1.0}) for n in range(8)]
+    sharing = {"load": 0, "most_replicas": 8, "shared_uses": {"link": 3.5}}
+    problem = Problem(gpus, [Model("a", 60, **sharing), Model("b", 60, **sharing)])
+    assert solve(problem, time_limit=10.0).status is Status.OPTIMAL
+    monkeypatch.setattr(copies, "small_enough", lambda problem: False)
+    monkeypatch.setattr(copies, "by_pressure", lambda problem, bound: iter([(1, 1), (8, 8)]))
+    assert solve(problem, time_limit=0.5).status is Status.UNKNOWN
+
+
+def test_the_fewest_copies_prove_that_nothing_fits_where_copies_share_nothing():
+    problem = Problem([Gpu("g0", 80)], [Model("m", 90, load=1, most_replicas=3)])
+    assert solve(problem).status is Status.INFEASIBLE
+
+
+def test_there_is_a_placement_however_short_the_time():
+    models = [Model(f"m{n}", 5 + n, load=1 + n % 3, most_replicas=4) for n in range(8)]
+    problem = Problem([Gpu(f"g{n}", 80) for n in range(4)], models)
+    assert verify(problem, solve(problem, time_limit=1e-6).placement)

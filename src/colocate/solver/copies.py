@@ -121,8 +121,9 @@ class CopySearch:
         return reached or self.seconds_left <= until
 
     def _try_all(self, options: Iterable[Counts], until: float) -> None:
+        """Try numbers of copies while there is time, the first ones in any case."""
         for counts in options:
-            if self._finished(until):
+            if self._tried and self._finished(until):
                 return
             self._try(counts, PATIENCE)
 
@@ -172,7 +173,19 @@ class CopySearch:
         if plan.placement:
             self._offer(plan.placement, "copies")
         else:
-            self._failure = self._failure or replace(plan, problem=self.problem)
+            self._failure = self._failure or self._failed(counts, plan)
+
+    def _failed(self, counts: Counts, plan: Plan) -> Plan:
+        """Return what it means for all numbers of copies that there is no placement with some.
+
+        The fewest copies take least of everything, but for what the copies of a model share.
+        """
+        fewest = all(m.replicas == n for m, n in zip(self.problem.models, counts, strict=True))
+        sharing = any(m.elastic and m.shared_uses for m in self.problem.models)
+        if plan.status is Status.INFEASIBLE and (sharing or not fewest):
+            reason = "no numbers of copies that were tried fit; it is not proven that none do"
+            return Plan(self.problem, Status.UNKNOWN, reason=reason)
+        return replace(plan, problem=self.problem)
 
     def _offer(self, placement: Mapping[str, Sequence[str]], block: str) -> bool:
         """Take a placement if there is one, it is valid, and better than the best."""

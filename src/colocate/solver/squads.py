@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colocate.problem.instance import (
     FIT,
@@ -19,7 +20,7 @@ from colocate.problem.instance import (
     own_units,
     resources_of,
 )
-from colocate.problem.layout import arrange, empty_layout
+from colocate.problem.layout import Layout, arrange, empty_layout
 from colocate.problem.parts import BARRED, Parts
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.even import EvenFilling
@@ -28,6 +29,8 @@ from colocate.solver.progress import Progress
 from colocate.solver.prove.constraint_program import search_by_constraints
 from colocate.solver.prove.constraint_solver import never
 from colocate.solver.strategies import FOUR_PACKINGS
+
+Bools = NDArray[np.bool_]
 
 MOST_PAIRS = 20_000
 FITTING = 1.0 + FIT
@@ -49,11 +52,15 @@ def start_with_squads(
     parts: Parts, seconds: float, stopped: Callable[[], bool] = never
 ) -> tuple[Outcome, Ints]:
     """Return any placement, or that it is proven that there is none."""
-    instance = Nodes(parts).confined(_roomiest_nodes(parts))
+    homes, places = _roomiest_places(parts)
+    instance = Nodes(parts).confined(homes)
     layout = empty_layout(instance)
-    for block in (EvenFilling(), FOUR_PACKINGS):
-        if block.construct(instance, layout):
-            return Outcome.FOUND, layout.gpu_of
+    if EvenFilling().construct(instance, layout):
+        return Outcome.FOUND, layout.gpu_of
+    if places is not None:
+        return Outcome.FOUND, places
+    if FOUR_PACKINGS.construct(instance, layout):
+        return Outcome.FOUND, layout.gpu_of
     if not small_enough(parts):
         return Outcome.UNDECIDED, layout.gpu_of
     given = parts.problem.instance
@@ -65,25 +72,58 @@ def small_enough(parts: Parts) -> bool:
     return len(parts.items) * len(parts.whole.gpus) <= MOST_PAIRS
 
 
-def _roomiest_nodes(parts: Parts) -> list[int]:
-    """Return a node for every squad: largest squad first, to where its GPUs have most room."""
-    gpus, node_of = parts.whole.gpus, np.array(nodes_of(parts))
-    free = np.array([gpu.memory_gb for gpu in gpus])
-    models = [parts.items[squad[0]].models[0] for squad in parts.squads]
-    needs = [model.part().size_gb for model in models]
-    homes = [0] * len(models)
-    for number in sorted(range(len(models)), key=lambda n: -needs[n]):
-        model = models[number]
-        open_gpus = np.array([model.may_be_on(gpu) for gpu in gpus])
-        best: tuple[float, int, Ints] = (-np.inf, 0, np.empty(0, np.int64))
-        for node in range(node_of.max() + 1):
-            here = np.flatnonzero(open_gpus & (node_of == node))
-            roomiest = here[np.argsort(-free[here])][: model.shards]
-            if len(roomiest) == model.shards and free[roomiest[-1]] > best[0]:
-                best = (float(free[roomiest[-1]]), node, roomiest)
-        homes[number] = best[1]
-        free[best[2]] -= needs[number]
-    return homes
+def _roomiest_places(parts: Parts) -> tuple[list[int], Ints | None]:
+    """Return a node for every squad, and where all items are if there is room for them.
+
+    The largest squad goes first, to where its GPUs have most room; the other items go last.
+    """
+    instance, node_of = canonical(parts.problem.instance), np.array(nodes_of(parts))
+    layout = empty_layout(instance)
+    homes = [0] * len(parts.squads)
+    complete = True
+    for number in sorted(range(len(homes)), key=lambda n: -instance.size[parts.squads[n][0]]):
+        squad = parts.squads[number]
+        best = _roomiest_node(instance, layout, node_of, squad)
+        complete &= len(best) > 0
+        homes[number] = int(node_of[best[0]]) if len(best) else 0
+        for item, gpu in zip(squad, best.tolist(), strict=False):
+            _put(instance, layout, item, gpu)
+    single = set(range(len(parts.items))).difference(*parts.squads)
+    for item in sorted(single, key=lambda n: -instance.size[n]):
+        here = np.flatnonzero(_fits(instance, layout, item))
+        complete &= len(here) > 0
+        if len(here):
+            room = instance.capacity[here] - layout.used[here]
+            _put(instance, layout, item, int(here[room.argmax()]))
+    return homes, layout.gpu_of if complete else None
+
+
+def _roomiest_node(instance: Instance, layout: Layout, node_of: Ints, squad: Sequence[int]) -> Ints:
+    """Return the GPUs of one node for a squad that leave most room where it is scarcest."""
+    free = instance.capacity - layout.used
+    fitting = _fits(instance, layout, squad[0])
+    best, most = np.empty(0, np.int64), -np.inf
+    for node in range(int(node_of.max()) + 1):
+        here = np.flatnonzero(fitting & (node_of == node))
+        roomiest = here[np.argsort(-free[here], kind="stable")][: len(squad)]
+        if len(roomiest) == len(squad) and free[roomiest[-1]] > most:
+            best, most = roomiest, float(free[roomiest[-1]])
+    return best
+
+
+def _fits(instance: Instance, layout: Layout, item: int) -> Bools:
+    """Say for every GPU whether an item fits on it with what is there."""
+    roomy: Bools = layout.used + instance.size[item] <= instance.capacity * FITTING
+    use = layout.use + instance.use[instance.kind, item]
+    allowed: Bools = (use <= instance.limit * FITTING).all(axis=1)
+    return roomy & allowed
+
+
+def _put(instance: Instance, layout: Layout, item: int, gpu: int) -> None:
+    """Take note of where an item is, and what it takes there."""
+    layout.gpu_of[item] = gpu
+    layout.used[gpu] += instance.size[item]
+    layout.use[gpu] += instance.use[instance.kind[gpu], item]
 
 
 class Nodes:
@@ -132,11 +172,8 @@ class Nodes:
         instance = self.confined(homes)
         layout = empty_layout(instance)
         arrange(instance, layout, gpu_of)
-        here = self.node_of == homes[number]
+        here = _fits(instance, layout, squad[0]) & (self.node_of == homes[number])
         here[gpu_of[squad]] = False
-        here &= layout.used + instance.size[squad[0]] <= instance.capacity * FITTING
-        use = layout.use + instance.use[instance.kind, squad[0]]
-        here &= (use <= instance.limit * FITTING).all(axis=1)
         free = np.flatnonzero(here)
         if len(free) < len(squad):
             return None
