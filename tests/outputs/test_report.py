@@ -1,7 +1,5 @@
 import re
 import shlex
-import subprocess
-import sys
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -19,6 +17,7 @@ from colocate.outputs.report.tables import beside
 from colocate.outputs.text_output import write_bytes, write_text
 from colocate.problem.certificate import Certificate, Proof
 from colocate.solver.plan import Plan, Status
+from tests.cli.test_commands import run
 from tests.outputs.made_plans import HOSTILE, fleet_from, large, named, plan_of, small
 from tests.pages import Page
 
@@ -29,17 +28,6 @@ COMMAND = "colocate plan fleet.yaml --report plan.html"
 
 def page_of(fleet, plan, command=COMMAND):
     return report_page(plan, fleet, compare(plan), command)
-
-
-def run(*arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "colocate", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        **options,
-    )
 
 
 def test_the_headline_says_what_the_table_says():
