@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from colocate.errors import InputError
 from colocate.inputs.gpu_catalogue import find_accelerator
-from colocate.inputs.huggingface import read_model_size
+from colocate.inputs.huggingface import is_quantised_on_disk, read_model_size
+from colocate.inputs.huggingface.formats import bits_of
 
 MOST_GPUS = 20_000
 OVERHEAD_GB = 4.0
@@ -28,6 +29,7 @@ Name = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
 GpuCount = Annotated[int, Field(ge=1, le=MOST_GPUS)]
 Amounts = NotNegative | dict[Name, NotNegative]
+EngineName = Literal["vllm", "sglang"]
 
 
 class _Section(BaseModel):
@@ -84,12 +86,19 @@ class ModelSpec(_Section):
     source: Name | None = Field(
         None, description="What engines load: a Hugging Face name or a path; by default the name."
     )
-    args: list[Name] = Field([], description="Further arguments for the engine.")
+    args: list[Name] | dict[EngineName, list[Name]] = Field(
+        [], description="Further arguments, for any engine or by engine: vllm, sglang."
+    )
     size_gb: NotNegative | None = Field(None, description="Memory that it always holds.")
     config: Name | None = Field(
         None, description="Its Hugging Face config.json or the folder of one, to size it by."
     )
     dtype: Name | None = Field(None, description="Format of the weights: bf16, fp8, awq, ...")
+    quantised_on_disk: bool | None = Field(
+        None,
+        description="Whether what engines load has its weights in dtype already; by default as "
+        "its config says, or else the name of its source.",
+    )
     kv_dtype: Name | None = Field(None, description="Format of keys and values: bf16, fp8, ...")
     overhead_gb: NotNegative | None = Field(
         None,
@@ -127,6 +136,10 @@ class ModelSpec(_Section):
         1.0, description="How much its demand counts when models have to sleep."
     )
 
+    def arguments_for(self, engine: EngineName) -> list[str]:
+        """Return the further arguments for an engine."""
+        return self.args.get(engine, []) if isinstance(self.args, dict) else self.args
+
     def resolved(self, folder: Path) -> "ModelSpec":
         """Return it with what its config says; a config is looked for from `folder` on."""
         if self.size_gb is None and self.config is None:
@@ -139,6 +152,7 @@ class ModelSpec(_Section):
         found = {
             "overhead_gb": OVERHEAD_GB,
             "dtype": size.dtype,
+            "quantised_on_disk": self._is_on_disk(folder / self.config) or None,
             "kv_dtype": size.kv_dtype,
             "kv_bytes_per_token": float(size.kv_bytes_per_token + size.windowed_kv_bytes_per_token),
             "active_parameters": float(size.active_parameters),
@@ -146,6 +160,16 @@ class ModelSpec(_Section):
         missing = {name: value for name, value in found.items() if getattr(self, name) is None}
         weights = {"size_gb": size.weight_bytes / 1e9, "config": None}
         return self.model_copy(update={**missing, **weights})
+
+    def _is_on_disk(self, config: Path) -> bool:
+        """Say whether weights are kept in as many bits as they are wanted in."""
+        if not is_quantised_on_disk(config):
+            return False
+        try:
+            kept = read_model_size(config).dtype
+        except InputError:  # its format is not known here, so it was named: as it is on disk
+            return True
+        return bits_of(self.dtype or kept) == bits_of(kept)
 
 
 class FleetSpec(_Section):

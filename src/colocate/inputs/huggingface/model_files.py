@@ -53,6 +53,15 @@ def read_model_size(
         return _as_indexed(size, _total_size(_json_mapping(index)))
 
 
+def is_quantised_on_disk(path: str | Path) -> bool:
+    """Say whether a `config.json`, or that in a directory, is of weights kept quantised."""
+    file = _config_file(Path(path))
+    with naming(file):
+        config = _json_mapping(file)
+    sections = (config, config.get("text_config"))
+    return any(isinstance(part, Mapping) and part.get("quantization_config") for part in sections)
+
+
 def _config_file(path: Path) -> Path:
     if not os.path.isdir(path):
         return path

@@ -1,11 +1,16 @@
 """What an engine is told about one model: options by name, the same for shell, YAML and Python."""
 
-import re
 from collections.abc import Sequence
 
 from colocate.inputs.spec import ModelSpec
 from colocate.outputs.emit.launch import Launch
 from colocate.outputs.emit.settings import Engine, Settings
+from colocate.outputs.emit.weight_formats import (
+    ENGINE_DTYPES,
+    format_name,
+    has_argument,
+    made_while_loading,
+)
 
 Options = dict[str, str | int | float]
 
@@ -15,7 +20,6 @@ COMMANDS = {
 }
 SHARDS = {Engine.VLLM: "tensor-parallel-size", Engine.SGLANG: "tp-size"}
 """How the option is called that cuts a model in parts."""
-DTYPES = {"bf16": "bfloat16", "bfloat16": "bfloat16", "fp16": "float16", "float16": "float16"}
 FITTED = -1
 """As a length of context: whatever the cache can hold."""
 SLEEP = {
@@ -41,14 +45,17 @@ def command(launch: Launch, settings: Settings, source: str | None = None) -> li
         Where the model is, if not where the plan says.
     """
     start = _start(settings.engine, source or launch.source)
-    return [*start, *launch.spec.args, *own_arguments(launch, settings)]
+    return [*start, *launch.args, *own_arguments(launch, settings)]
 
 
 def command_by_hand(spec: ModelSpec, engine: Engine) -> list[str]:
     """Return a command that starts a model wherever there is room for it."""
-    shards = [f"--{SHARDS[engine]}={spec.shards}"] if spec.shards > 1 else []
-    served = f"--served-model-name={spec.name}"
-    return [*_start(engine, spec.source or spec.name), *spec.args, served, *shards]
+    args = spec.arguments_for(engine.value)
+    own = {"served-model-name": spec.name, **_formats(spec, args, engine is Engine.VLLM)}
+    if spec.shards > 1:
+        own[SHARDS[engine]] = spec.shards
+    words = [f"--{name}={value}" for name, value in own.items()]
+    return [*_start(engine, spec.source or spec.name), *args, *words]
 
 
 def _start(engine: Engine, source: str) -> list[str]:
@@ -70,14 +77,14 @@ def own_arguments(launch: Launch, settings: Settings) -> list[str]:
 def engine_options(launch: Launch, settings: Settings) -> Options:
     """Return what an engine is told about shards, formats and memory."""
     of_vllm = settings.engine is Engine.VLLM
-    options = _formats(launch, of_vllm)
+    options = _formats(launch.spec, launch.args, of_vllm, bool(launch.kinds_without_bf16))
     if len(launch.gpus) > 1:
         options[SHARDS[settings.engine]] = len(launch.gpus)
     if settings.elastic:
         return options
     if not of_vllm:
         return options | {"mem-fraction-static": launch.share.static_fraction}
-    if not has_argument(launch.spec.args, "--max-model-len"):
+    if not has_argument(launch.args, "--max-model-len"):
         options["max-model-len"] = FITTED
     return options | {
         "gpu-memory-utilization": launch.share.utilization,
@@ -102,29 +109,24 @@ def device_environment(launch: Launch) -> dict[str, str]:
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": numbers}
 
 
-def has_argument(args: Sequence[str], *flags: str) -> bool:
-    """Say whether arguments of the user name one of these options."""
-    named = {re.split("[= ]", argument, maxsplit=1)[0].replace("_", "-") for argument in args}
-    return not named.isdisjoint(flags)
-
-
-def _formats(launch: Launch, of_vllm: bool) -> Options:
+def _formats(
+    spec: ModelSpec, args: Sequence[str], of_vllm: bool, without_bf16: bool = False
+) -> Options:
     """Return formats that an engine cannot see in the model itself.
 
     Weights that are quantised on disk say so in their config; those that are only quantised when
-    they are loaded, fp8 and 4 bits of bitsandbytes, have to be asked for. A name that says fp8 is
-    that of weights which are so already.
+    they are loaded have to be asked for. Where there is no bf16, which most models are in, even
+    what is not quantised of a model has to be in float16.
     """
     options: Options = {}
-    dtype, kv_dtype = (launch.spec.dtype or "").lower(), (launch.spec.kv_dtype or "").lower()
-    args = launch.spec.args
-    if dtype in DTYPES and not has_argument(args, "--dtype"):
-        options["dtype"] = DTYPES[dtype]
-    if not has_argument(args, "--quantization", "-q"):
-        if dtype == "fp8" and "fp8" not in launch.source.lower():
-            options["quantization"] = "fp8"
-        if dtype in ("nf4", "bnb-4bit"):
-            options["quantization"] = "bitsandbytes"
-    if kv_dtype.startswith("fp8") and not has_argument(args, "--kv-cache-dtype"):
+    dtype = ENGINE_DTYPES.get(format_name(spec.dtype))
+    if without_bf16 and dtype in (None, "bfloat16"):
+        dtype = "float16"
+    if dtype and not has_argument(args, "--dtype"):
+        options["dtype"] = dtype
+    if quantisation := made_while_loading(spec, args):
+        options["quantization"] = quantisation
+    kv_dtype = (spec.kv_dtype or "").lower()
+    if kv_dtype.startswith(("fp8", "float8")) and not has_argument(args, "--kv-cache-dtype"):
         options["kv-cache-dtype"] = "fp8" if of_vllm else "fp8_e4m3"
     return options

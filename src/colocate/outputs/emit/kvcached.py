@@ -78,7 +78,7 @@ def _instance(launch: Launch, settings: Settings) -> dict[str, Any]:
     Its name goes into a shell unquoted, so it must be a safe one.
     """
     options = {"host": "localhost", "port": launch.port, **engine_options(launch, settings)}
-    arguments = [*launch.spec.args, *(f"--{name}={value}" for name, value in options.items())]
+    arguments = [*launch.args, *(f"--{name}={value}" for name, value in options.items())]
     return {
         "name": launch.name,
         "model": launch.source,

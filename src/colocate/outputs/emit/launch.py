@@ -1,15 +1,17 @@
 """What is started: one engine for each copy of each model that is awake."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.spec import ModelSpec
 from colocate.outputs.emit.names import copy_names, safe_names
-from colocate.outputs.emit.settings import LAST_PORT, Settings
-from colocate.outputs.emit.shares import MemoryShare, shares_of
+from colocate.outputs.emit.settings import LAST_PORT, Engine, Settings
+from colocate.outputs.emit.shares import MemoryShare, Room, rooms_of, shares_of
+from colocate.outputs.emit.weight_formats import full_weights_gb, has_bf16, made_while_loading
 from colocate.solver.plan import Plan
 
 DECIDED = {
@@ -41,11 +43,15 @@ class Launch:
     source: str
     """What the engine loads: any text, but no option."""
     spec: ModelSpec
+    args: tuple[str, ...]
+    """What the user tells this engine besides."""
     node: str
     """The machine, empty where there is only one."""
     gpus: tuple[str, ...]
     devices: tuple[int, ...]
     """The numbers of its GPUs on the machine, in the order of its shards."""
+    kinds_without_bf16: tuple[str, ...]
+    """Of its GPUs: there weights in 16 bits can only be float16."""
     port: int
     after: tuple[str, ...]
     """Names of the engines on its GPUs that must answer before it is started."""
@@ -64,6 +70,8 @@ class Fleetwide:
     asleep: tuple[ModelSpec, ...]
     settings: Settings
     fleet: Fleet
+    rooms: Mapping[str, Room]
+    """What models leave of the GPUs they are on, by the names of these."""
 
     @property
     def nodes(self) -> dict[str, list[Launch]]:
@@ -76,18 +84,35 @@ class Fleetwide:
         return {node: launches for node, launches in found.items() if launches}
 
 
+class _Copy(NamedTuple):
+    """One copy of a model; its number among all of the plan decides on its port."""
+
+    number: int
+    model: str
+    copy: int
+    gpus: tuple[str, ...]
+
+
 def launches_of(plan: Plan, fleet: Fleet, settings: Settings, first_port: int) -> Fleetwide:
-    """Return what a plan starts; ports count from the first one on."""
+    """Return what a plan starts; ports count from the first one on.
+
+    Engines that make fp8 while they load may need the memory of 16 bits for a while, so they are
+    the first on their GPUs, and of these the largest.
+    """
     specs = {name: _checked(spec) for name, spec in fleet.models.items()}
-    copies = _copies(plan)
-    order = [(model, gpus) for model, _, gpus in copies]
-    shares = shares_of(plan, fleet, order)
+    args = {name: tuple(spec.arguments_for(settings.engine.value)) for name, spec in specs.items()}
+    made = {name for name, spec in specs.items() if made_while_loading(spec, args[name]) == "fp8"}
+    copies = sorted(
+        _copies(plan), key=lambda copy: -full_weights_gb(specs[copy.model]) * (copy.model in made)
+    )
+    rooms = rooms_of(plan, fleet)
+    shares = shares_of(plan, fleet, rooms, [(copy.model, copy.gpus) for copy in copies])
     count = {name: len(plan.placement[name]) // spec.shards for name, spec in specs.items()}
     names = copy_names(safe_names(specs), count)
     usable = {gpu.name: gpu.memory_gb for gpu in plan.problem.gpus}
     last: dict[str, Launch] = {}
     launches = []
-    for number, ((model, copy, gpus), share) in enumerate(zip(copies, shares, strict=True)):
+    for (number, model, copy, gpus), share in zip(copies, shares, strict=True):
         before = {last[gpu].name: last[gpu].wave for gpu in gpus if gpu in last}
         devices = [fleet.devices[gpu] for gpu in gpus]
         filled = min(usable[gpu] / fleet.devices[gpu].memory_gb for gpu in gpus)
@@ -96,9 +121,11 @@ def launches_of(plan: Plan, fleet: Fleet, settings: Settings, first_port: int) -
             model,
             specs[model].source or model,
             specs[model],
+            args[model],
             devices[0].node,
             gpus,
             tuple(device.number for device in devices),
+            tuple(dict.fromkeys(d.kind for d in devices if not has_bf16(d.kind))),
             _port(first_port + number),
             tuple(before),
             1 + max(before.values(), default=-1),
@@ -108,16 +135,18 @@ def launches_of(plan: Plan, fleet: Fleet, settings: Settings, first_port: int) -
         last |= dict.fromkeys(gpus, launch)
         launches.append(launch)
     asleep = tuple(spec for name, spec in specs.items() if not plan.placement[name])
-    return Fleetwide(tuple(launches), asleep, settings, fleet)
+    launches.sort(key=lambda launch: launch.port)
+    return Fleetwide(tuple(launches), asleep, settings, fleet, rooms)
 
 
-def _copies(plan: Plan) -> list[tuple[str, int, tuple[str, ...]]]:
-    """Return model, number of the copy and GPUs of each copy, in the order of the problem."""
-    found = []
+def _copies(plan: Plan) -> list[_Copy]:
+    """Return all copies in the order of the problem."""
+    found: list[_Copy] = []
     for model in plan.problem.models:
         gpus = plan.placement[model.name]
         for copy, first in enumerate(range(0, len(gpus), model.shards)):
-            found.append((model.name, copy, gpus[first : first + model.shards]))
+            part = gpus[first : first + model.shards]
+            found.append(_Copy(len(found), model.name, copy, part))
     return found
 
 
@@ -131,14 +160,15 @@ def _checked(spec: ModelSpec) -> ModelSpec:
     """Return a model whose texts can be arguments, or say which of them cannot."""
     owner = f"model {spec.name!r}"
     _refuse_control(owner, "source", [spec.source or ""])
-    _refuse_control(owner, "args", spec.args)
+    args = [argument for engine in Engine for argument in spec.arguments_for(engine.value)]
+    _refuse_control(owner, "args", args)
     source = spec.source or spec.name
     if source.startswith("-"):
         raise InputError(
             f"{owner}: source={source!r} begins with a dash and would be taken for an option, must "
             "be what engines load (a path can begin with ./)"
         )
-    for argument in spec.args:
+    for argument in args:
         flag = argument.split("=", 1)[0].split(" ", 1)[0].replace("_", "-")
         if flag in DECIDED:
             raise InputError(

@@ -92,7 +92,11 @@ def _doubled(fleetwide: Fleetwide) -> tuple[str, ...]:
 
 def _model(copies: list[Launch], settings: Settings, resource: str) -> dict[str, Any]:
     """Return one model; its copies are alike to Ray, so they are as the smallest of them."""
-    launch = replace(copies[0], share=_smallest([copy.share for copy in copies]))
+    launch = replace(
+        copies[0],
+        share=_smallest([copy.share for copy in copies]),
+        kinds_without_bf16=tuple(kind for copy in copies for kind in copy.kinds_without_bf16),
+    )
     options = {
         name.replace("-", "_"): value for name, value in engine_options(launch, settings).items()
     }
@@ -129,7 +133,7 @@ def _keywords(launch: Launch) -> dict[str, Any]:
     """Return the user's arguments as Python knows them: --max-num-seqs 64 is max_num_seqs=64."""
     found: dict[str, Any] = {}
     name = ""
-    for argument in launch.spec.args:
+    for argument in launch.args:
         if argument.startswith("--"):
             flag, equals, value = argument.removeprefix("--").partition("=")
             name = flag.replace("-", "_")

@@ -8,7 +8,7 @@ contexts of the driver, fragments, a peak.
 A copy with several shards keeps as much cache on each of its GPUs as on the one with the least.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import floor
 
@@ -23,15 +23,37 @@ Order = Sequence[tuple[str, tuple[str, ...]]]
 
 KEPT_FREE = 0.05
 """Of all memory of a GPU, as kvcached keeps; what the fleet file reserves counts towards it. It is
-never more than half of what the models leave."""
+never more than half of what the models leave: where that is less, `Room.tight` says so."""
 FLOOR_GB = 1.0
 """Cache that every part gets before load decides, if there is that much."""
 DECIMALS = 10_000
 """Fractions are rounded down to so many parts of one."""
 LEAST_GB, LEAST_SHARE = 0.1, 4 / DECIMALS
 """With less cache than this, on its own or as a share of the GPU, no engine starts."""
+TOLERANCE = 1e-9
 BYTES = 10**6
 """Amounts are rounded down to MB."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the models on a GPU leave of it."""
+
+    engines: int
+    left_gb: float
+    """All that they may use and do not hold."""
+    cache_gb: float
+    """Of that, what they get for keys and values."""
+    free_gb: float
+    """What nobody gets, with what the fleet file reserves."""
+    total_gb: float
+    """All memory of the GPU."""
+
+    @property
+    def tight(self) -> bool:
+        """Whether less stays free, or less is cache, than every GPU and engine should have."""
+        short = self.free_gb < KEPT_FREE * self.total_gb * (1 - TOLERANCE)
+        return short or self.cache_gb < FLOOR_GB * self.engines * (1 - TOLERANCE)
 
 
 @dataclass(frozen=True)
@@ -48,6 +70,8 @@ class MemoryShare:
     """Weights and cache as a share of what is free when it starts: what SGLang is told."""
     gpu_fraction: float
     """Its part of what models may use of a GPU; one alone on its GPUs has all: for Ray."""
+    free_gb: float
+    """What is free on the fullest of its GPUs when it starts."""
 
     @property
     def cache_bytes(self) -> int:
@@ -55,17 +79,29 @@ class MemoryShare:
         return floor(self.cache_gb * 1e9 / BYTES) * BYTES
 
 
-def shares_of(plan: Plan, fleet: Fleet, order: Order) -> list[MemoryShare]:
+def rooms_of(plan: Plan, fleet: Fleet) -> dict[str, Room]:
+    """Return what every GPU that has models leaves them, by its name."""
+    parts = plan.models_by_gpu()
+    return {
+        gpu.name: _room(gpu, fleet.devices[gpu.name], parts[gpu.name])
+        for gpu in plan.problem.gpus
+        if parts[gpu.name]
+    }
+
+
+def shares_of(
+    plan: Plan, fleet: Fleet, rooms: Mapping[str, Room], order: Order
+) -> list[MemoryShare]:
     """Return the share of each copy.
 
     Parameters
     ----------
-    plan, fleet
-        What is where, and how large the GPUs are.
+    plan, fleet, rooms
+        What is where, how large the GPUs are, and what they have left.
     order
         The name of a model and the GPUs of one copy, for every copy, as they are started.
     """
-    caches = _caches(plan, fleet, order)
+    caches = _caches(plan, rooms, order)
     gpus = {gpu.name: gpu for gpu in plan.problem.gpus}
     free = {name: device.memory_gb for name, device in fleet.devices.items()}
     crowd = {name: len(models) for name, models in plan.models_by_gpu().items()}
@@ -75,6 +111,7 @@ def shares_of(plan: Plan, fleet: Fleet, order: Order) -> list[MemoryShare]:
         size = models[name].size_gb / models[name].shards
         cache = min(caches[gpu][name] for gpu in places)
         held = size + cache
+        least_free = min(free[gpu] for gpu in places)
         static = held - _overhead(fleet, name, size, cache)
         total = max(fleet.devices[gpu].memory_gb for gpu in places)
         alone = all(crowd[gpu] == 1 for gpu in places)
@@ -84,8 +121,9 @@ def shares_of(plan: Plan, fleet: Fleet, order: Order) -> list[MemoryShare]:
                 size,
                 cache,
                 _down(held / total),
-                _down(static / min(free[gpu] for gpu in places)),
+                _down(static / least_free),
                 1.0 if alone else _down(held / usable),
+                least_free,
             )
         )
         for gpu in places:
@@ -93,16 +131,14 @@ def shares_of(plan: Plan, fleet: Fleet, order: Order) -> list[MemoryShare]:
     return shares
 
 
-def _caches(plan: Plan, fleet: Fleet, order: Order) -> dict[str, dict[str, float]]:
+def _caches(plan: Plan, rooms: Mapping[str, Room], order: Order) -> dict[str, dict[str, float]]:
     """Return the GB for keys and values by GPU and model.
 
     What a copy over several GPUs cannot use on one of them, since it has less on another, goes to
     the models that are on that one alone.
     """
-    parts = plan.models_by_gpu()
-    room = {
-        gpu.name: _room(gpu, fleet.devices[gpu.name], parts[gpu.name]) for gpu in plan.problem.gpus
-    }
+    parts = {gpu: here for gpu, here in plan.models_by_gpu().items() if here}
+    room = {gpu: found.cache_gb for gpu, found in rooms.items()}
     caches = {gpu: _split(room[gpu], here) for gpu, here in parts.items()}
     spread = {name for name, places in order if len(places) > 1}
     for name, places in order:
@@ -115,25 +151,25 @@ def _caches(plan: Plan, fleet: Fleet, order: Order) -> dict[str, dict[str, float
     return caches
 
 
-def _room(gpu: Gpu, device: Device, parts: Sequence[Model]) -> float:
-    """Return the GB that the models of a GPU leave for keys and values."""
+def _room(gpu: Gpu, device: Device, parts: Sequence[Model]) -> Room:
+    """Return what the models of a GPU leave of it, or refuse where no engine would start."""
     left = gpu.memory_gb - sum(part.size_gb for part in parts)
     reserved = device.memory_gb - gpu.memory_gb
     room = max(left / 2, left - max(KEPT_FREE * device.memory_gb - reserved, 0.0))
-    if parts and room / len(parts) < max(LEAST_GB, LEAST_SHARE * gpu.memory_gb):
+    if room / len(parts) < max(LEAST_GB, LEAST_SHARE * gpu.memory_gb):
         raise InputError(
             f"gpu {gpu.name!r} has {max(left, 0.0):.3g} GB left for the keys and values of "
             f"{len(parts)} models, must have more for an engine to start: plan with fewer models "
             "or a larger GPU"
         )
-    return room
+    return Room(len(parts), left, room, left - room + reserved, device.memory_gb)
 
 
 def _split(room: float, parts: Sequence[Model]) -> dict[str, float]:
     """Return what each part gets: a floor, and of the rest a share by its load."""
     if not parts:
         return {}
-    least = min(FLOOR_GB, room / (2 * len(parts)))
+    least = FLOOR_GB if room >= FLOOR_GB * len(parts) else room / (2 * len(parts))
     loads = [max(part.load) for part in parts]
     whole = sum(loads)
     weights = [load / whole if whole > 0 else 1 / len(parts) for load in loads]
