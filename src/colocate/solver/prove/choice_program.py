@@ -68,8 +68,8 @@ def search_choices(
 ) -> Answer:
     """Search for a placement with no pressure above the target and the least cost of sleeping.
 
-    That there is none is proven; what is found fits up to rounding. An infinite target asks for
-    any finite pressure. Where stating the program would take most of the time, nothing is done.
+    That there is none is proven; what is found fits up to rounding. An infinite target counts
+    memory alone. Where stating the program would take most of the time, nothing is done.
     """
     if A_PLACE * places(problem) > seconds / 2:
         return Answer(Outcome.UNDECIDED, {}, 0.0)
