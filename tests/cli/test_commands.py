@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from colocate import STRATEGIES
+from colocate.cli.plan import GOOD, LONGEST, USUAL, _usual_gap
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "fleet.yaml"
@@ -251,3 +252,26 @@ def test_a_closed_pipe_is_no_traceback():
 
 def test_version():
     assert run("--version").stdout.startswith("colocate ")
+
+
+def test_a_plan_that_is_not_good_after_a_second_gets_more(tmp_path):
+    assert (_usual_gap(USUAL / 2), _usual_gap(USUAL), _usual_gap(LONGEST)) == (0.0, GOOD, GOOD)
+    path = tmp_path / "fleet.yaml"
+    path.write_text("gpus: [{name: g, memory_gb: 80, count: 2}]\nmodels:\n")
+    with path.open("a") as file:
+        for number in range(16):
+            file.write(
+                f"  - {{name: m{number}, size_gb: {number % 5 + 3}.7, load: {number + 1}}}\n"
+            )
+    done = run("plan", path, "--json")
+    assert json.loads(done.stdout)["gap"] <= GOOD
+
+
+def test_a_plan_far_from_its_bound_says_that_more_time_may_help(tmp_path):
+    path = tmp_path / "fleet.yaml"
+    models = "".join(
+        f"  - {{name: m{n}, size_gb: 38, load: {n + 1}, replicas: auto}}\n" for n in range(9)
+    )
+    path.write_text(f"gpus: [{{name: g, memory_gb: 80, count: 7}}]\nmodels:\n{models}")
+    done = run("plan", path, "--time-limit", "0.01", "--no-remedies")
+    assert ("a longer --time-limit may" in done.stderr) == (done.returncode == 0)

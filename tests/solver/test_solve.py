@@ -323,3 +323,15 @@ def test_several_windows_are_respected():
     plan = solve(Problem([Gpu(f"g{n}", 80) for n in range(5)], models), time_limit=3.0)
     assert plan.gap < 0.2
     assert not check_plan(plan.problem, as_written(plan)).faults
+
+
+def test_what_is_good_enough_may_grow_with_time():
+    asked = []
+
+    def patience(seconds):
+        asked.append(seconds)
+        return 10.0
+
+    plan = solve(PROBLEM, time_limit=30.0, gap=patience, workers=1)
+    assert plan.placement
+    assert asked == sorted(asked)

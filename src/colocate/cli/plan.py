@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from colocate.inputs.fleet import Fleet
     from colocate.solver.plan import Plan
 
+USUAL, LONGEST, GOOD = 1.0, 10.0, 0.01
+"""Seconds that a plan takes if nothing is asked for, those that it takes if it is not good by then,
+and what is good, as a share of the optimum."""
+
 
 def plan(
     fleet: Annotated[Path, typer.Argument(help="Fleet file (YAML or JSON): gpus and models.")],
@@ -21,10 +25,16 @@ def plan(
         str | None,
         typer.Option(help="A name from `colocate strategies`, instead of the solver."),
     ] = None,
-    time_limit: Annotated[float, typer.Option(min=0.001, help="Seconds for the solver.")] = 1.0,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            help="Seconds for the solver; by default 1, or up to 10 until it is within 1%.",
+        ),
+    ] = None,
     gap: Annotated[
-        float, typer.Option(min=0.0, help="Be content within this share of the optimum.")
-    ] = 0.0,
+        float | None, typer.Option(min=0.0, help="Be content within this share of the optimum.")
+    ] = None,
     workers: Workers = None,
     seed: Seed = 0,
     compute: Compute = True,
@@ -72,6 +82,8 @@ def plan(
         typer.echo(plan_json(answer, stated))
     elif answer.placement:
         show(plan_table(answer, results().width))
+    if answer.placement and not chosen and answer.gap > max(gap or 0.0, GOOD):
+        notes().print("note: a longer --time-limit may bring a better plan, or a better proof")
     if not answer.placement:
         notes().print(f"{fleet}: {answer.reason}", markup=False)
         if remedies:
@@ -80,7 +92,7 @@ def plan(
 
 
 def _solved(
-    fleet: "Fleet", time_limit: float, seed: int, workers: int | None, gap: float
+    fleet: "Fleet", time_limit: float | None, seed: int, workers: int | None, gap: float | None
 ) -> "Plan":
     """Solve, and say on the way how far it is."""
     from colocate.outputs.console import notes
@@ -90,12 +102,16 @@ def _solved(
     with notes().status("searching") as status:
         return solve(
             fleet.problem,
-            time_limit=time_limit,
+            time_limit=LONGEST if time_limit is None else time_limit,
             seed=seed,
             workers=workers,
-            gap=gap,
+            gap=_usual_gap if time_limit is None and gap is None else gap or 0.0,
             on_improvement=lambda found: status.update(improvement_line(found)),
         )
+
+
+def _usual_gap(seconds: float) -> float:
+    return 0.0 if seconds < USUAL else GOOD
 
 
 def _report(path: Path, answer: "Plan", fleet: "Fleet") -> None:

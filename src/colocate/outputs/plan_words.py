@@ -22,6 +22,8 @@ def shown_pressure(pressure: float) -> str:
 
 def shown_gap(gap: float) -> str:
     """Say how far from the optimum something is at most."""
+    if gap >= 1.0:
+        return f"at most {1.0 + gap:.2g} times the optimum"
     return f"at most {100 * gap:.2g}% above the optimum"
 
 

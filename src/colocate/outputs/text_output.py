@@ -1,6 +1,7 @@
 """Files that are written whole, or not at all."""
 
 import os
+import shutil
 from pathlib import Path
 
 from colocate.errors import OutputError
@@ -30,6 +31,8 @@ def _replace(path: Path, data: bytes) -> None:
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         unfinished.write_bytes(data)
+        if path.exists():
+            shutil.copymode(path, unfinished)
         os.replace(unfinished, path)
     except OSError:
         unfinished.unlink(missing_ok=True)

@@ -24,6 +24,10 @@ CHECK_MODEL, CHECK_CELL = 20e-6, 2e-9
 """Seconds that the checker takes for a model, and for a cell of its table of weights."""
 
 
+Gap = float | Callable[[float], float]
+"""A gap that is good enough, at any time or after so many seconds."""
+
+
 class Improvement(NamedTuple):
     """A better placement or bound, as it was found."""
 
@@ -33,6 +37,11 @@ class Improvement(NamedTuple):
     bound: float
     block: str
     """What found it."""
+
+
+def gap_after(gap: Gap, seconds: float) -> float:
+    """Return the gap that is good enough after some seconds."""
+    return gap(seconds) if callable(gap) else gap
 
 
 def gap_between(value: float, bound: float) -> float:
@@ -49,7 +58,7 @@ class Progress:
         self,
         problem: Problem,
         time_limit: float,
-        gap: float,
+        gap: Gap,
         on_improvement: Callable[[Improvement], None] | None,
         started: float | None = None,
         target: float | None = None,
@@ -64,7 +73,7 @@ class Progress:
         self._squares = inf
         self._started = perf_counter() if started is None else started
         self._time_limit = time_limit
-        self._gap = max(gap, PROVEN)
+        self._gap = gap
         self._target = target
         self._ceiling = ceiling
         self._on_improvement = on_improvement
@@ -118,7 +127,9 @@ class Progress:
         """Whether the value is good enough, which none above the ceiling is, or cannot be."""
         if self.gap <= PROVEN or self.bound > self._ceiling:
             return True
-        return self._value <= self._ceiling and (self.gap <= self._gap or self._decided)
+        return self._value <= self._ceiling and (
+            self.gap <= gap_after(self._gap, self.seconds) or self._decided
+        )
 
     @property
     def sought(self) -> float:

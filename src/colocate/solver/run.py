@@ -6,7 +6,7 @@ from math import inf
 from time import perf_counter
 
 from colocate.problem.problem import Problem
-from colocate.solver.progress import Improvement, Progress, gap_between
+from colocate.solver.progress import Gap, Improvement, Progress, gap_after, gap_between
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Run:
     """
 
     time_limit: float
-    gap: float = 0.0
+    gap: Gap = 0.0
     target: float | None = None
     seed: int = 0
     workers: int = 2
@@ -88,4 +88,4 @@ class Run:
             return bound > self.ceiling
         if self.target is not None and (value <= self.target or bound > self.target):
             return True
-        return gap_between(value, bound) <= self.gap
+        return gap_between(value, bound) <= gap_after(self.gap, self.seconds)

@@ -28,7 +28,7 @@ from colocate.solver.improve.smoothing import Smoothing
 from colocate.solver.place import feasible_plan, last_resort
 from colocate.solver.plan import Plan, Status
 from colocate.solver.portfolio import run as go_on
-from colocate.solver.progress import PROVEN, Improvement, Progress
+from colocate.solver.progress import PROVEN, Gap, Improvement, Progress
 from colocate.solver.prove.raising import Raising
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
 from colocate.solver.run import Run
@@ -59,7 +59,7 @@ def solve(
     time_limit: float = 1.0,
     seed: int = 0,
     workers: int | None = None,
-    gap: float = 0.0,
+    gap: Gap = 0.0,
     on_improvement: Callable[[Improvement], None] | None = None,
     target: float | None = None,
 ) -> Plan:
@@ -76,7 +76,8 @@ def solve(
     workers
         How many threads search and prove side by side; two by default.
     gap
-        Stop as soon as the pressure is proven to be within this share of the optimum.
+        Stop as soon as the pressure is proven to be within this share of the optimum. A function
+        of the seconds since the start lets more be good enough later.
     on_improvement
         Called with every better placement or bound as it is found, from any thread.
     target
@@ -215,14 +216,14 @@ def _concluded(parts: Parts, progress: Progress) -> Plan:
 
 
 def _check(
-    time_limit: float, seed: int, workers: int | None, gap: float, target: float | None
+    time_limit: float, seed: int, workers: int | None, gap: Gap, target: float | None
 ) -> None:
     if not isinstance(time_limit, Real) or not time_limit > 0:
         raise InputError(f"time_limit={time_limit!r}, must be a number of seconds > 0")
     checked_seed(seed)
     if workers is not None and (not isinstance(workers, int) or workers < 1):
         raise InputError(f"workers={workers!r}, must be a whole number >= 1")
-    if not isinstance(gap, Real) or not gap >= 0:
+    if not callable(gap) and (not isinstance(gap, Real) or not gap >= 0):
         raise InputError(f"gap={gap!r}, must be a number >= 0")
     if target is not None and not (isinstance(target, Real) and 0 <= target < inf):
         raise InputError(f"target={target!r}, must be a finite number >= 0")
