@@ -12,6 +12,7 @@ from colocate.outputs.remedies_text import diagnosis_lines
 from colocate.outputs.wording import amount, gigabytes, listed, percent, pressure_text, quoted
 from colocate.problem.change import Change, ChangeKind
 from colocate.problem.placement import Placement
+from colocate.solver.explain.cause import Cause
 from colocate.solver.explain.explanation import explain
 from colocate.solver.plan import Plan
 from colocate.solver.remedies import Diagnosis, Remedy, diagnose
@@ -65,6 +66,9 @@ def test_a_plan_that_can_be_improved_in_words():
     text = "\n".join(explanation_lines(explain(plan)))
     assert "moving idle to b lowers the peak: 0.1 (-50%)" in text
     assert "the solver finds 0.1 (-50%) for the same models and GPUs" in text
+    assert (
+        "why\n  the placement is not the best one: plan again, with a longer --time-limit" in text
+    )
     assert "none is stated: nothing is known about how much could still be gained" in text
 
 
@@ -168,3 +172,18 @@ def test_amounts_in_words():
         "5.2%",
         "52%",
     )
+
+
+def test_constraints_are_not_blamed_for_a_placement_that_is_not_the_best():
+    models = [Model("hot", 20, load=6), Model("cold", 10, load=5), Model("idle", 30, load=0)]
+    problem = Problem(GPUS[:2], models, apart=[("hot", "cold")], most_models=2)
+    placement = Placement({"hot": ("a",), "cold": ("b",), "idle": ("a",)})
+    plan = Plan(problem, Status.FEASIBLE, placement, {"a": 6 / 30, "b": 5 / 70})
+    told_of = explain(plan)
+    assert told_of.why.cause is Cause.PLACEMENT
+    assert told_of.why.reliefs == ()
+
+
+def test_more_copies_that_do_not_help_are_told_so():
+    problem = Problem([Gpu("g", 80), Gpu("h", 30)], [Model("m", 20, load=6)])
+    assert "a second copy of m (replicas: 2, 20 GB more) would not lower the peak" in told(problem)

@@ -181,7 +181,7 @@ def test_the_fewest_copies_that_do_not_fit_prove_nothing_where_copies_share(monk
     sharing = {"load": 0, "most_replicas": 8, "shared_uses": {"link": 3.5}}
     problem = Problem(gpus, [Model("a", 60, **sharing), Model("b", 60, **sharing)])
     assert solve(problem, time_limit=10.0).status is Status.OPTIMAL
-    monkeypatch.setattr(copies, "small_enough", lambda problem: False)
+    monkeypatch.setattr(copies, "MOST_PLACES", 0)
     monkeypatch.setattr(copies, "by_pressure", lambda problem, bound: iter([(1, 1), (8, 8)]))
     assert solve(problem, time_limit=0.5).status is Status.UNKNOWN
 

@@ -1,7 +1,7 @@
 """Why a plan is as it is, in sentences."""
 
 from collections.abc import Iterator
-from math import isinf
+from math import inf, isinf
 
 from colocate.outputs.bound_words import proof_text
 from colocate.outputs.remedies_text import change_text
@@ -74,6 +74,8 @@ def _tenant(tenant: Tenant) -> str:
 def _why(why: Why, bottleneck: Bottleneck) -> Iterator[str]:
     if why.cause is Cause.HOT_MODEL and why.alone:
         yield from _hot(why.alone, bottleneck)
+    elif why.cause is Cause.PLACEMENT:
+        yield "the placement is not the best one: plan again, with a longer --time-limit"
     elif why.cause is Cause.CONSTRAINTS:
         yield "constraints force it: without them the peak would be lower"
     elif why.cause is Cause.EVEN:
@@ -143,9 +145,10 @@ def _levers(told: Explanation) -> Iterator[str]:
     hottest = told.bottleneck.hottest
     if hottest is None:
         return
+    peak = told.bottleneck.pressure
     for lever in told.levers:
-        yield _lever(lever, told.bottleneck.pressure)
-    if any(lever.pressure < told.bottleneck.pressure for lever in told.levers):
+        yield _lever(lever, peak)
+    if any(lever.pressure < peak for lever in told.levers):
         yield "replicas: auto lets the solver decide how many copies of each model pay"
     if not told.levers:
         yield (
@@ -161,6 +164,8 @@ def _lever(lever: Lever, peak: float) -> str:
         what = f"{ordinal} of {name} (replicas: {lever.count}, {gigabytes(lever.added_gb)} more)"
     else:
         what = f"{name} in {lever.count} shards ({gigabytes(lever.added_gb)} more)"
+    if peak <= lever.pressure < inf:
+        return f"{what} would not lower the peak"
     if isinf(lever.pressure):
         reason = "does not fit" if lever.status is Status.INFEASIBLE else "was not placed in time"
         return f"{what} {reason}"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
-from math import floor
+from math import ceil, floor
 from typing import Any
 
 from colocate.problem.instance import Floats
@@ -181,7 +181,7 @@ def _program(program: Any, parts: Parts) -> list[Any]:
         program.add_exactly_one(row)
     for gpu in gpus:
         over = program.new_int_var(0, sum(sizes), "")
-        room = floor(MEGABYTES * instance.capacity[gpu]) + 1
+        room = ceil(MEGABYTES * instance.capacity[gpu])
         held = sum(size * row[gpu] for size, row in zip(sizes, here, strict=True))
         program.add(held <= room + over)
         beyond.append(over)

@@ -27,6 +27,8 @@ class Cause(StrEnum):
     NO_LOAD = "no load"
     HOT_MODEL = "hot model"
     """One model has this pressure even if it is alone on the best GPU for it."""
+    PLACEMENT = "placement"
+    """A better placement of the same models on the same GPUs is known."""
     CONSTRAINTS = "constraints"
     """Without one of them the peak would be lower."""
     EVEN = "even"
@@ -72,7 +74,9 @@ class Why:
     reliefs: tuple[Relief, ...]
 
 
-def why_so_high(state: Settled, bottleneck: Bottleneck, watch: Stopwatch) -> Why:
+def why_so_high(
+    state: Settled, bottleneck: Bottleneck, watch: Stopwatch, better: float | None = None
+) -> Why:
     """Say what sets the peak of a placement.
 
     Parameters
@@ -83,6 +87,8 @@ def why_so_high(state: Settled, bottleneck: Bottleneck, watch: Stopwatch) -> Why
         Its bottleneck.
     watch
         The time for solving the problem without each of its constraints.
+    better
+        A lower peak that is known for the same problem: then nothing but the placement is to blame.
     """
     load = float(state.load.sum(axis=0).max())
     free = max(float(state.instance.capacity.sum() - state.instance.size.sum()), 0.0)
@@ -91,9 +97,11 @@ def why_so_high(state: Settled, bottleneck: Bottleneck, watch: Stopwatch) -> Why
     by_itself = alone(state, hottest.model) if hottest else None
     hot = by_itself is not None and by_itself.pressure >= NEARLY * state.peak
     bound_by_size = hot and by_itself is not None and by_itself.everywhere
-    reliefs = () if bound_by_size or not hottest else tuple(_reliefs(state, bottleneck, watch))
+    settled = bound_by_size or not hottest or better is not None
+    reliefs = () if settled else tuple(_reliefs(state, bottleneck, watch))
     cause = (
         Cause.NO_LOAD if hottest is None
+        else Cause.PLACEMENT if better is not None
         else Cause.HOT_MODEL if hot
         else Cause.CONSTRAINTS if reliefs
         else Cause.EVEN if even >= EVENLY * state.peak

@@ -91,12 +91,13 @@ def _explained(
     plan: Plan, state: Settled, sharded: Callable[[str], Model | None], watch: Stopwatch
 ) -> Explanation:
     bottleneck = bottleneck_of(state)
-    why = why_so_high(state, bottleneck, watch.part(2))
+    better = _solved_again(state, plan, watch)
+    why = why_so_high(state, bottleneck, watch.part(2), better)
     return Explanation(
         bottleneck,
         why,
         best_move(state) if bottleneck.hottest else None,
-        _solved_again(state, plan, watch),
+        better,
         tuple(_levers(state, bottleneck, why, sharded, watch)),
         bound_of(plan, state.peak),
         idle_gpus(state),
