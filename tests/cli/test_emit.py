@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from colocate.cli.main import app
 from colocate.errors import InputError, UnknownNameError
 from colocate.outputs.plan_json import plan_json
-from tests.outputs.emit.plans import DATA, realistic_plan
+from tests.outputs.emit.plans import DATA, plan_of, realistic_plan
 
 
 @pytest.fixture
@@ -33,6 +33,35 @@ def test_files_are_written_whole_and_said(plan, tmp_path):
     for path in out.iterdir():
         assert path.read_text("utf-8") == (DATA / "vllm" / path.name).read_text("utf-8")
         assert path.stat().st_mode & 0o111
+
+
+def test_files_of_another_plan_in_the_folder_are_named_and_kept(plan, tmp_path):
+    out = tmp_path / "start"
+    run(plan, "--to", "vllm", "--out", out)
+    (out / "vllm-beta.sh").rename(out / "vllm-gone.sh")
+    (out / "vllm-mine.sh").write_text("#!/bin/sh\necho mine\n", encoding="utf-8")
+    (out / "vllm2-beta.sh").write_text("# A colocate plan\n", encoding="utf-8")
+    (out / "vllm-folder.sh").mkdir()
+    said = run(plan, "--to", "vllm", "--out", out, "--node", "alpha").stderr.splitlines()
+    assert said == [
+        f"wrote {out / 'vllm-alpha.sh'}",
+        f"note: {out / 'vllm-gone.sh'} is of another plan, remove it",
+    ]
+    assert (out / "vllm-gone.sh").exists()
+    assert "another plan" not in run(plan, "--to", "sglang", "--out", out).stderr
+
+
+def test_what_may_not_start_is_said_aside(tmp_path):
+    model = {"name": "[bold]m", "dtype": "int4", "size_gb": 40, "load": 1}
+    found = plan_of(
+        json.dumps({"gpus": [{"name": "g", "memory_gb": 80}], "models": [model]}),
+        {"[bold]m": ["g"]},
+    )
+    path = tmp_path / "plan.json"
+    path.write_text(plan_json(*found), encoding="utf-8")
+    said = run(path, "--to", "vllm").stderr
+    assert "note: model '[bold]m': source must be a checkpoint that is already 'int4'" in said
+    assert "note: no source given for '[bold]m'" in said
 
 
 def test_one_file_goes_to_stdout(plan):

@@ -38,16 +38,19 @@ def emit(
     from colocate.outputs.console import notes
     from colocate.outputs.emit.settings import Settings
     from colocate.outputs.emit.targets import emit as emitted
-    from colocate.outputs.emit.write import chosen, write_files
+    from colocate.outputs.emit.write import chosen, left_over, write_files
+    from colocate.outputs.visible import one_line
 
     settings = Settings(memory, engine, share, base_port, host, image, venv)
     emission = emitted(to, *read_valid_plan(plan), settings)
     files = chosen(emission.files, node)
     for note in emission.notes:
-        notes().print(f"note: {note}", markup=False)
+        notes().print(f"note: {one_line(note, 1000)}", markup=False)
     if out is not None:
         for path in write_files(out, files):
             notes().print(f"wrote {path}", markup=False)
+        for path in left_over(out, to, emission.files):
+            notes().print(f"note: {path} is of another plan, remove it", markup=False)
         return
     if len(files) > 1:
         names = ", ".join(file.name for file in files)

@@ -24,7 +24,11 @@ time.sleep(60)
 CURL = f"""#!{sys.executable}
 import os, pathlib, re, sys
 port = re.search(r":(\\d+)/health$", sys.argv[-1]).group(1)
-sys.exit(0 if pathlib.Path(os.environ["RECORDS"], f"{{port}}.ready").exists() else 22)
+ready = pathlib.Path(os.environ["RECORDS"], f"{{port}}.ready").exists()
+started = pathlib.Path(os.environ["RECORDS"], f"{{port}}.json").exists()
+taken = port in os.environ.get("TAKEN", "").split()
+late = port in os.environ.get("TAKEN_LATER", "").split() and started
+sys.exit(0 if ready or taken or late else 7)
 """
 
 
@@ -41,6 +45,9 @@ class Machine:
         for name, text in (("vllm", ENGINE), ("python3", ENGINE), ("curl", CURL)):
             (folder / "bin" / name).write_text(text)
             (folder / "bin" / name).chmod(0o755)
+
+    def use_real_curl(self) -> None:
+        (self.folder / "bin" / "curl").unlink()
 
     def start(self, script: str, **environment: str) -> subprocess.Popen[str]:
         path = self.folder / "serve.sh"

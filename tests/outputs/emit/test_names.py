@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colocate.outputs.emit.names import copy_names, safe_names
+from colocate.outputs.emit.names import copy_names, front_names, safe_names
 
 LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 TEXTS = st.lists(
@@ -50,3 +50,11 @@ def test_any_texts_become_different_labels(texts, copies):
     names = copy_names(safe_names(texts), dict.fromkeys(texts, copies))
     assert len(set(names.values())) == len(texts) * copies
     assert all(LABEL.fullmatch(name) for name in names.values())
+
+
+def test_all_copies_together_have_a_name_that_no_engine_has():
+    names = {"a": "a", "a-all": "a-all"}
+    assert front_names(names, {"a", "a-all", "a-all-2"}) == {
+        "a": "a-all-copies",
+        "a-all": "a-all-all",
+    }

@@ -1,4 +1,8 @@
+import json
 import os
+import shutil
+import socket
+import threading
 import time
 
 import pytest
@@ -6,7 +10,7 @@ import pytest
 from colocate.outputs.emit.settings import Memory, Settings, Target
 from colocate.outputs.emit.targets import emit
 from tests.outputs.emit.fake_engines import Machine
-from tests.outputs.emit.plans import realistic_plan
+from tests.outputs.emit.plans import plan_of, realistic_plan
 
 
 @pytest.fixture
@@ -87,6 +91,65 @@ def test_an_engine_that_ends_at_once_is_a_loud_failure(machine):
     assert "llama-3-1-8b ended before it answered" in said
     assert "no memory left, says the engine" in said
     assert 8002 not in machine.told(), "the next wave must not start"
+
+
+@pytest.mark.parametrize("port", ["8000", "8004"])
+def test_a_port_that_is_in_use_is_a_loud_failure_before_anything_starts(machine, port):
+    running = machine.start(script(), TAKEN=port)
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == 1
+    assert f"port {port} of 127.0.0.1 is in use already" in said
+    assert "--base-port" in said
+    assert not machine.told()
+
+
+def test_what_answers_in_place_of_an_engine_that_ended_is_not_taken_for_it(machine):
+    running = machine.start(script(), DYING="8001", TAKEN_LATER="8001")
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == 1
+    assert "llama-3-1-8b ended" in said
+    assert "llama-3-1-8b answers" not in said
+    assert 8002 not in machine.told(), "the next wave must not start"
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+@pytest.mark.parametrize("reply", [b"", b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"])
+def test_whatever_listens_on_a_port_is_seen_with_the_real_curl(machine, reply):
+    machine.use_real_curl()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=_reply_once, args=(listener, reply), daemon=True).start()
+        port = listener.getsockname()[1]
+        running = machine.start(one_engine(port))
+        _, said = running.communicate(timeout=30)
+    assert running.returncode == 1
+    assert f"port {port} of 127.0.0.1 is in use already" in said
+    assert not machine.told()
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+def test_a_free_port_is_seen_with_the_real_curl_whatever_proxy_is_set(machine):
+    machine.use_real_curl()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    proxy = f"http://127.0.0.1:{port}"
+    running = machine.start(one_engine(port), http_proxy=proxy, READY_SECONDS="2")
+    _, said = running.communicate(timeout=30)
+    assert "m did not answer within 2 seconds" in said
+    assert list(machine.told()) == [port]
+
+
+def one_engine(port):
+    gpu = {"name": "g", "memory_gb": 80}
+    model = {"name": "m", "size_gb": 10, "load": 1}
+    plan = plan_of(json.dumps({"gpus": [gpu], "models": [model]}), {"m": ["g"]})
+    return emit(Target.VLLM, *plan, Settings(base_port=port)).files[0].text
+
+
+def _reply_once(listener, reply):
+    connection, _ = listener.accept()
+    with connection:
+        connection.recv(1000)
+        connection.sendall(reply)
 
 
 def test_an_engine_that_never_answers_is_a_loud_failure(machine):

@@ -64,6 +64,31 @@ def test_sglang_is_told_a_share_of_what_is_free_when_it_starts():
     assert [launch.share.static_fraction for launch in found] == [0.36, 0.6]
 
 
+def test_engines_that_make_fp8_while_loading_are_the_first_on_their_gpu():
+    gpus = [{"name": "g", "memory_gb": 200, "reserve_gb": 20}]
+    models = [
+        model("plain", 20, 1),
+        model("small", 10, 1, dtype="fp8"),
+        model("large", 30, 1, dtype="fp8"),
+        model("kept", 40, 1, dtype="fp8", source="org/kept-FP8"),
+    ]
+    found, *_ = launches(gpus, models, {m["name"]: ["g"] for m in models})
+    assert [launch.port for launch in found] == [8000, 8001, 8002, 8003]
+    by_wave = sorted(found, key=lambda launch: launch.wave)
+    assert [launch.model for launch in by_wave] == ["large", "small", "plain", "kept"]
+    assert [launch.after for launch in by_wave] == [(), ("large",), ("small",), ("plain",)]
+    assert by_wave[0].share.free_gb == 200
+    held = by_wave[0].share.size_gb + by_wave[0].share.cache_gb
+    assert by_wave[1].share.free_gb == pytest.approx(200 - held)
+
+
+def test_a_floor_is_kept_for_everyone_while_there_is_enough_for_it():
+    gpus = [{"name": "g", "memory_gb": 80, "reserve_gb": 10}]
+    models = [model("hot", 33.5, 1), model("idle", 34, 0)]
+    found, *_ = launches(gpus, models, {"hot": ["g"], "idle": ["g"]})
+    assert [launch.share.cache_gb for launch in found] == pytest.approx([1.5, 1])
+
+
 def test_without_any_room_for_cache_nothing_is_started():
     with pytest.raises(InputError, match=r"gpu 'g' has 0 GB left .* must have more"):
         launches([{"name": "g", "memory_gb": 20}], [model("m", 20, 1)], {"m": ["g"]})

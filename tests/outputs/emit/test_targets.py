@@ -69,6 +69,24 @@ def test_pods_on_one_gpu_share_its_claim():
     assert used == set(of_kind(manifests, "ResourceClaim"))
 
 
+def test_a_service_is_over_all_copies_of_a_model():
+    manifests = documents(Target.KUBERNETES)
+    services = of_kind(manifests, "Service")
+    pods = {
+        name: spec["template"]["metadata"]["labels"]
+        for name, spec in of_kind(manifests, "Deployment").items()
+    }
+
+    def behind(service):
+        wanted = services[service]["selector"].items()
+        return {name for name, labels in pods.items() if wanted <= labels.items()}
+
+    assert behind("llama-3-1-8b-all") == {"llama-3-1-8b", "llama-3-1-8b-2", "llama-3-1-8b-3"}
+    assert behind("llama-3-1-8b") == {"llama-3-1-8b"}
+    assert behind("canary-all") == {"canary"}
+    assert "qwen2-5-32b-all" not in services, "it is asleep"
+
+
 def test_pods_are_bound_to_their_node_and_wait_for_their_neighbours():
     pods = {
         name: spec["template"]["spec"]
@@ -209,6 +227,10 @@ def test_kvcached_leaves_alone_what_the_fleet_reserves():
     ("fields", "expected"),
     [
         ({"dtype": "bf16"}, ["--dtype=bfloat16"]),
+        ({"dtype": "float32"}, ["--dtype=float32"]),
+        ({"dtype": "fp8_e4m3"}, ["--quantization=fp8"]),
+        ({"dtype": "fp8", "quantised_on_disk": True}, []),
+        ({"dtype": "fp8", "quantised_on_disk": False, "source": "o/M-fp8"}, ["--quantization=fp8"]),
         ({"dtype": "fp8"}, ["--quantization=fp8"]),
         ({"dtype": "fp8", "source": "org/M-FP8"}, []),
         ({"dtype": "fp8", "args": ["--quantization=modelopt"]}, []),

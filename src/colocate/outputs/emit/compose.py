@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from colocate.inputs.fleet import Fleet
+from colocate.outputs.emit.cautions import cautions, comments_on
 from colocate.outputs.emit.containers import (
     CACHE_FOLDER,
     MODEL_FOLDER,
@@ -13,7 +14,7 @@ from colocate.outputs.emit.containers import (
     image_of,
     source_inside,
 )
-from colocate.outputs.emit.emission import Emission, asleep_lines, by_node
+from colocate.outputs.emit.emission import Emission, by_node
 from colocate.outputs.emit.engine_options import COMMANDS, command, environment
 from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.settings import Settings
@@ -34,11 +35,11 @@ def emit_compose(plan: Plan, fleet: Fleet, settings: Settings) -> Emission:
         comments = [
             f"A colocate plan{on}: docker compose --file this file up --detach --wait",
             "An engine is started when those before it on its GPUs are healthy.",
-            *asleep_lines(fleetwide),
+            *comments_on(fleetwide, launches),
         ]
         return yaml_text(comments, _project(fleetwide, launches))
 
-    return Emission(by_node(fleetwide, "compose", ".yaml", text_of))
+    return Emission(by_node(fleetwide, "compose", ".yaml", text_of), cautions(fleetwide))
 
 
 def _project(fleetwide: Fleetwide, launches: list[Launch]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Manifests for Kubernetes: a Deployment and a Service for each engine, in one file."""
+"""Manifests for Kubernetes: a Deployment and a Service for each engine, and one for each model."""
 
 import re
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from typing import Any
 
 from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
+from colocate.outputs.emit.cautions import cautions, comments_on
 from colocate.outputs.emit.containers import (
     MODEL_FOLDER,
     READY_SECONDS,
@@ -15,18 +16,20 @@ from colocate.outputs.emit.containers import (
     source_inside,
     waiting,
 )
-from colocate.outputs.emit.emission import Emission, EmittedFile, asleep_lines
+from colocate.outputs.emit.emission import Emission, EmittedFile
 from colocate.outputs.emit.engine_options import COMMANDS, command, environment
 from colocate.outputs.emit.kubernetes_claims import REQUEST, claim, indistinct
 from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
-from colocate.outputs.emit.names import safe_names
+from colocate.outputs.emit.names import front_names, safe_names
 from colocate.outputs.emit.settings import Settings, Share
 from colocate.outputs.emit.yaml_file import dollars_doubled, yaml_text
 from colocate.solver.plan import Plan
 
 NAME, PART_OF = "app.kubernetes.io/name", "app.kubernetes.io/part-of"
+MANAGED_BY = {"app.kubernetes.io/managed-by": "colocate"}
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 PORT_NAME = "http"
+DOOR = "Engines ask for no key: whatever runs in the cluster may use them by their Services."
 
 
 def emit_kubernetes(plan: Plan, fleet: Fleet, settings: Settings) -> Emission:
@@ -43,12 +46,17 @@ def emit_kubernetes(plan: Plan, fleet: Fleet, settings: Settings) -> Emission:
     if settings.share is Share.DRA:
         documents += [claim(name, gpu, fleet) for gpu, name in claims.items()]
     for launch in launches:
-        labels = {NAME: launch.name, PART_OF: models[launch.model]}
+        labels = {NAME: launch.name, PART_OF: models[launch.model], **MANAGED_BY}
         documents.append(_deployment(launch, settings, labels, claims))
-        documents.append(_service(launch, labels))
+        documents.append(_service(launch.name, labels, {NAME: launch.name}, settings))
+    awake = [name for name in fleet.models if plan.placement[name]]
+    fronts = front_names({name: models[name] for name in awake}, {la.name for la in launches})
+    for model, front in fronts.items():
+        labels = {PART_OF: models[model], **MANAGED_BY}
+        documents.append(_service(front, labels, labels, settings))
     notes = _notes(fleetwide)
     text = yaml_text([*_comments(fleetwide), *notes], *documents)
-    return Emission((EmittedFile("kubernetes.yaml", text),), tuple(notes))
+    return Emission((EmittedFile("kubernetes.yaml", text),), (*cautions(fleetwide), *notes))
 
 
 def _comments(fleetwide: Fleetwide) -> list[str]:
@@ -64,7 +72,8 @@ def _comments(fleetwide: Fleetwide) -> list[str]:
         needs[fleetwide.settings.share],
         "A token for the Hugging Face hub is taken from the secret huggingface, key token, if "
         "there is one.",
-        *asleep_lines(fleetwide),
+        "The Service NAME-all of a model spreads requests over all of its copies.",
+        *comments_on(fleetwide, fleetwide.launches, DOOR),
     ]
 
 
@@ -174,15 +183,15 @@ def _model_volume(launch: Launch) -> list[dict[str, Any]]:
     return [{"name": "model", "hostPath": {"path": folder}}] if folder else []
 
 
-def _service(launch: Launch, labels: Mapping[str, str]) -> dict[str, Any]:
+def _service(
+    name: str, labels: Mapping[str, str], selector: Mapping[str, str], settings: Settings
+) -> dict[str, Any]:
+    port = {"name": PORT_NAME, "port": settings.base_port, "targetPort": PORT_NAME}
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": launch.name, "labels": dict(labels)},
-        "spec": {
-            "selector": {NAME: launch.name},
-            "ports": [{"name": PORT_NAME, "port": launch.port, "targetPort": PORT_NAME}],
-        },
+        "metadata": {"name": name, "labels": dict(labels)},
+        "spec": {"selector": dict(selector), "ports": [port]},
     }
 
 

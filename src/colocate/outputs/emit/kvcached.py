@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from colocate.inputs.fleet import Fleet
-from colocate.outputs.emit.emission import Emission, asleep_lines, by_node
+from colocate.outputs.emit.cautions import cautions, comments_on, open_door
+from colocate.outputs.emit.emission import Emission, by_node
 from colocate.outputs.emit.engine_options import device_environment, engine_options, environment
 from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.settings import Memory, Settings
@@ -32,7 +33,9 @@ def emit_kvcached(plan: Plan, fleet: Fleet, settings: Settings) -> Emission:
         for source, count in Counter(launch.source for launch in launches).items()
         if count > 1
     ]
-    return Emission(by_node(fleetwide, "kvcached", ".yaml", text_of), tuple(twice))
+    return Emission(
+        by_node(fleetwide, "kvcached", ".yaml", text_of), (*cautions(fleetwide), *twice)
+    )
 
 
 def _comments(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> list[str]:
@@ -48,7 +51,7 @@ def _comments(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> list[s
         f"Engines are started {DELAY_SECONDS} s apart: raise launch_delay_seconds if loading takes "
         "longer, since the controller does not wait for an answer.",
         *dict.fromkeys(called),
-        *asleep_lines(fleetwide),
+        *comments_on(fleetwide, launches, open_door(fleetwide.settings, "The router listens")),
     ]
 
 

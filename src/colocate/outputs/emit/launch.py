@@ -11,7 +11,12 @@ from colocate.inputs.spec import ModelSpec
 from colocate.outputs.emit.names import copy_names, safe_names
 from colocate.outputs.emit.settings import LAST_PORT, Engine, Settings
 from colocate.outputs.emit.shares import MemoryShare, Room, rooms_of, shares_of
-from colocate.outputs.emit.weight_formats import full_weights_gb, has_bf16, made_while_loading
+from colocate.outputs.emit.weight_formats import (
+    full_weights_gb,
+    has_bf16,
+    made_while_loading,
+    must_be_on_disk,
+)
 from colocate.solver.plan import Plan
 
 DECIDED = {
@@ -167,6 +172,12 @@ def _checked(spec: ModelSpec) -> ModelSpec:
         raise InputError(
             f"{owner}: source={source!r} begins with a dash and would be taken for an option, must "
             "be what engines load (a path can begin with ./)"
+        )
+    if spec.quantised_on_disk is False and must_be_on_disk(spec, args):
+        raise InputError(
+            f"{owner}: dtype={spec.dtype!r} with quantised_on_disk=false, but engines cannot make "
+            "it while loading, must be a dtype that they can make (fp8, nf4), or name a source "
+            "that is so already"
         )
     for argument in args:
         flag = argument.split("=", 1)[0].split(" ", 1)[0].replace("_", "-")

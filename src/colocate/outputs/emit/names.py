@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from hashlib import sha256
 
 LONGEST = 40
@@ -44,6 +44,19 @@ def copy_names(names: Mapping[str, str], copies: Mapping[str, int]) -> dict[tupl
                 name = f"{names[model]}-copy-{name.removeprefix(names[model]).lstrip('-')}"
             taken.add(name)
             found[model, copy] = name
+    return found
+
+
+def front_names(names: Mapping[str, str], taken: Collection[str]) -> dict[str, str]:
+    """Return a name for all copies of each model together: `name-all`, which no engine has."""
+    known = {*names.values(), *taken, *TAKEN}
+    found = {}
+    for model, name in names.items():
+        front = f"{name}-all"
+        while front in known:
+            front += "-copies"
+        known.add(front)
+        found[model] = front
     return found
 
 

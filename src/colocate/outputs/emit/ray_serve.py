@@ -11,7 +11,8 @@ from typing import Any
 
 from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
-from colocate.outputs.emit.emission import Emission, EmittedFile, asleep_lines
+from colocate.outputs.emit.cautions import cautions, comments_on, open_door
+from colocate.outputs.emit.emission import Emission, EmittedFile
 from colocate.outputs.emit.engine_options import engine_options, environment
 from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.names import safe_names
@@ -53,7 +54,7 @@ def emit_ray(plan: Plan, fleet: Fleet, settings: Settings) -> Emission:
     }
     notes = (*NOTES, *_mixed(fleetwide), *_doubled(fleetwide))
     text = yaml_text([*_comments(fleetwide, resources), *notes], document)
-    return Emission((EmittedFile("ray.yaml", text),), notes)
+    return Emission((EmittedFile("ray.yaml", text),), (*cautions(fleetwide), *notes))
 
 
 def _comments(fleetwide: Fleetwide, resources: dict[str, str]) -> list[str]:
@@ -66,7 +67,9 @@ def _comments(fleetwide: Fleetwide, resources: dict[str, str]) -> list[str]:
         "A colocate plan for Ray Serve LLM: serve deploy this file, in a cluster whose nodes were "
         "started so:",
         *(starts or ["ray start --head"]),
-        *asleep_lines(fleetwide),
+        *comments_on(
+            fleetwide, fleetwide.launches, open_door(fleetwide.settings, "The router listens")
+        ),
     ]
 
 

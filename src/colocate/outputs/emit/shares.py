@@ -23,7 +23,8 @@ Order = Sequence[tuple[str, tuple[str, ...]]]
 
 KEPT_FREE = 0.05
 """Of all memory of a GPU, as kvcached keeps; what the fleet file reserves counts towards it. It is
-never more than half of what the models leave: where that is less, `Room.tight` says so."""
+less where engines would not have their floor otherwise, and at least half of what the models leave:
+`Room.tight` says so."""
 FLOOR_GB = 1.0
 """Cache that every part gets before load decides, if there is that much."""
 DECIMALS = 10_000
@@ -155,7 +156,8 @@ def _room(gpu: Gpu, device: Device, parts: Sequence[Model]) -> Room:
     """Return what the models of a GPU leave of it, or refuse where no engine would start."""
     left = gpu.memory_gb - sum(part.size_gb for part in parts)
     reserved = device.memory_gb - gpu.memory_gb
-    room = max(left / 2, left - max(KEPT_FREE * device.memory_gb - reserved, 0.0))
+    kept = max(KEPT_FREE * device.memory_gb - reserved, 0.0)
+    room = max(left - kept, min(left / 2, FLOOR_GB * len(parts)))
     if room / len(parts) < max(LEAST_GB, LEAST_SHARE * gpu.memory_gb):
         raise InputError(
             f"gpu {gpu.name!r} has {max(left, 0.0):.3g} GB left for the keys and values of "

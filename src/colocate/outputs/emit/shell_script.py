@@ -7,7 +7,8 @@ when it starts, and would take its neighbour's for its own.
 import shlex
 from itertools import groupby
 
-from colocate.outputs.emit.emission import Emission, asleep_lines, by_node, comment_lines
+from colocate.outputs.emit.cautions import cautions, comments_on
+from colocate.outputs.emit.emission import Emission, by_node, comment_lines
 from colocate.outputs.emit.engine_options import COMMANDS, command, device_environment, environment
 from colocate.outputs.emit.launch import Fleetwide, Launch
 from colocate.outputs.emit.settings import Memory
@@ -20,6 +21,7 @@ FUNCTIONS = r"""set -euo pipefail
 # Seconds that an engine may take until it answers, and where its output goes.
 READY_SECONDS="${READY_SECONDS:-1800}"
 LOGS="${LOGS:-logs}"
+CURL_CANNOT_CONNECT=7
 
 mkdir -p -- "$LOGS"
 names=()
@@ -40,9 +42,29 @@ say() {
   printf '%s\n' "$*" >&2
 }
 
-start() { # name, then the command
-  local name="$1"
+ask() { # port, further options; succeeds if an engine answers that it is well
+  local port="$1"
   shift
+  curl --silent --noproxy '*' --max-time 5 --output /dev/null "$@" "http://$ADDRESS:$port/health"
+}
+
+refuse_if_taken() { # ports; what listens there would be taken for an engine of this script
+  local port code
+  for port; do
+    code=0
+    ask "$port" || code=$?
+    if ((code != CURL_CANNOT_CONNECT)); then
+      say "port $port of $ADDRESS is in use already, by an earlier start or by something else;" \
+        "stop that, or give colocate emit another --base-port"
+      exit 1
+    fi
+  done
+}
+
+start() { # name, port, then the command
+  local name="$1"
+  refuse_if_taken "$2"
+  shift 2
   say "starting $name, its output is in $LOGS/$name.log"
   "$@" >"$LOGS/$name.log" 2>&1 &
   pids+=("$!")
@@ -57,11 +79,12 @@ give_up() { # name, what happened
 
 wait_until_ready() { # number of the engine, port
   local name="${names[$1]}" pid="${pids[$1]}" deadline=$((SECONDS + READY_SECONDS))
-  until curl --silent --fail --max-time 5 --output /dev/null "http://$ADDRESS:$2/health"; do
+  until ask "$2" --fail; do
     kill -0 "$pid" 2>/dev/null || give_up "$name" "ended before it answered"
     ((SECONDS < deadline)) || give_up "$name" "did not answer within $READY_SECONDS seconds"
     sleep 1
   done
+  kill -0 "$pid" 2>/dev/null || give_up "$name" "ended, and something else answers on port $2"
   say "$name answers on port $2"
 }
 
@@ -92,7 +115,8 @@ def shell_scripts(fleetwide: Fleetwide) -> Emission:
     def text_of(node: str, launches: list[Launch]) -> str:
         return _script(fleetwide, node, launches)
 
-    return Emission(by_node(fleetwide, fleetwide.settings.engine, ".sh", text_of, executable=True))
+    files = by_node(fleetwide, fleetwide.settings.engine, ".sh", text_of, executable=True)
+    return Emission(files, cautions(fleetwide))
 
 
 def _script(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> str:
@@ -103,7 +127,7 @@ def _script(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> str:
         [
             f"Starts the engines of a colocate plan {where} ({settings.engine}; memory: {shared}).",
             "Stays with them; an interrupt stops them all.",
-            *asleep_lines(fleetwide),
+            *comments_on(fleetwide, launches),
         ]
     )
     address = "127.0.0.1" if settings.host in EVERYWHERE else settings.host
@@ -113,10 +137,11 @@ def _script(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> str:
         _wave(fleetwide, list(wave), numbers)
         for _, wave in groupby(_in_waves(launches), lambda launch: launch.wave)
     ]
+    ports = " ".join(str(launch.port) for launch in launches)
     end = f'say "all {len(launches)} answer"\nwatch_all\n'
     parts = [
         f"#!/usr/bin/env bash\n{DIRECTIVE}{head}{FUNCTIONS}",
-        f"ADDRESS={shlex.quote(address)}\n",
+        f"ADDRESS={shlex.quote(address)}\nrefuse_if_taken {ports}\n",
         *waves,
         end,
     ]
@@ -139,7 +164,7 @@ def _start(fleetwide: Fleetwide, launch: Launch) -> str:
     settings_of = [f"{name}={value}" for name, value in variables.items()]
     words = [shlex.quote(word) for word in command(launch, settings)]
     program = len(COMMANDS[settings.engine]) + 1
-    first = shlex.join(["start", launch.name, "env", *settings_of])
+    first = shlex.join(["start", launch.name, str(launch.port), "env", *settings_of])
     gpus = ", ".join(launch.gpus)
     said = comment_lines([f"{launch.model} on {gpus}, wave {launch.wave + 1}"])
     return said + " \\\n  ".join([first, " ".join(words[:program]), *words[program:]]) + "\n"

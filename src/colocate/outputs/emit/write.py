@@ -5,9 +5,12 @@ from pathlib import Path
 
 from colocate.errors import OutputError, UnknownNameError
 from colocate.outputs.emit.emission import EmittedFile
+from colocate.outputs.emit.settings import Target
 from colocate.outputs.text_output import write_text
 
 RUNNABLE = 0o755
+SIGNATURE, SIGNED_WITHIN = "colocate plan", 500
+"""What every file says of itself, and within how many letters."""
 
 
 def chosen(files: Sequence[EmittedFile], node: str | None) -> list[EmittedFile]:
@@ -19,6 +22,25 @@ def chosen(files: Sequence[EmittedFile], node: str | None) -> list[EmittedFile]:
             raise UnknownNameError(f"node={node!r}: there is one file for all, leave --node out")
         raise UnknownNameError.among("node", str(node), known)
     return found
+
+
+def left_over(folder: Path, target: Target, files: Sequence[EmittedFile]) -> list[Path]:
+    """Return files of the same target in a folder that another plan left there."""
+    names = {file.name for file in files}
+    suffix = Path(files[0].name).suffix
+    others = sorted(path for path in folder.glob(f"{target}*{suffix}") if path.name not in names)
+    return [path for path in others if _is_emitted(path, f"{target}{suffix}", f"{target}-")]
+
+
+def _is_emitted(path: Path, name: str, prefix: str) -> bool:
+    """Say whether a file has a name as we give it, and says of itself that it is of a plan."""
+    if path.name != name and not path.name.startswith(prefix):
+        return False
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return SIGNATURE in file.read(SIGNED_WITHIN)
+    except OSError:
+        return False
 
 
 def write_files(folder: Path, files: Sequence[EmittedFile]) -> list[Path]:

@@ -2,6 +2,7 @@
 # shellcheck disable=SC1003,SC2016 # names may look like escapes and variables
 # Starts the engines of a colocate plan on alpha (sglang; memory: each has its part).
 # Stays with them; an interrupt stops them all.
+# Engines listen on 0.0.0.0, without a key: whoever reaches that may use the models. --host of colocate emit changes it.
 # asleep in this plan, so not started: qwen2.5-32b
 # where there is room for it: python3 -m sglang.launch_server --model-path=Qwen/Qwen2.5-32B-Instruct --served-model-name=qwen2.5-32b
 # SGLang with --enable-memory-saver in args frees its GPU on POST /release_memory_occupation and is back on POST /resume_memory_occupation
@@ -10,6 +11,7 @@ set -euo pipefail
 # Seconds that an engine may take until it answers, and where its output goes.
 READY_SECONDS="${READY_SECONDS:-1800}"
 LOGS="${LOGS:-logs}"
+CURL_CANNOT_CONNECT=7
 
 mkdir -p -- "$LOGS"
 names=()
@@ -30,9 +32,29 @@ say() {
   printf '%s\n' "$*" >&2
 }
 
-start() { # name, then the command
-  local name="$1"
+ask() { # port, further options; succeeds if an engine answers that it is well
+  local port="$1"
   shift
+  curl --silent --noproxy '*' --max-time 5 --output /dev/null "$@" "http://$ADDRESS:$port/health"
+}
+
+refuse_if_taken() { # ports; what listens there would be taken for an engine of this script
+  local port code
+  for port; do
+    code=0
+    ask "$port" || code=$?
+    if ((code != CURL_CANNOT_CONNECT)); then
+      say "port $port of $ADDRESS is in use already, by an earlier start or by something else;" \
+        "stop that, or give colocate emit another --base-port"
+      exit 1
+    fi
+  done
+}
+
+start() { # name, port, then the command
+  local name="$1"
+  refuse_if_taken "$2"
+  shift 2
   say "starting $name, its output is in $LOGS/$name.log"
   "$@" >"$LOGS/$name.log" 2>&1 &
   pids+=("$!")
@@ -47,11 +69,12 @@ give_up() { # name, what happened
 
 wait_until_ready() { # number of the engine, port
   local name="${names[$1]}" pid="${pids[$1]}" deadline=$((SECONDS + READY_SECONDS))
-  until curl --silent --fail --max-time 5 --output /dev/null "http://$ADDRESS:$2/health"; do
+  until ask "$2" --fail; do
     kill -0 "$pid" 2>/dev/null || give_up "$name" "ended before it answered"
     ((SECONDS < deadline)) || give_up "$name" "did not answer within $READY_SECONDS seconds"
     sleep 1
   done
+  kill -0 "$pid" 2>/dev/null || give_up "$name" "ended, and something else answers on port $2"
   say "$name answers on port $2"
 }
 
@@ -75,9 +98,10 @@ command -v curl >/dev/null || {
 }
 
 ADDRESS=127.0.0.1
+refuse_if_taken 8000 8001 8002 8004
 
 # llama-3.1-70b on a-1, a-0, wave 1
-start llama-3-1-70b env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 \
+start llama-3-1-70b 8000 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 \
   python3 -m sglang.launch_server --model-path=meta-llama/Llama-3.1-70B-Instruct \
   --max-model-len \
   32768 \
@@ -90,7 +114,7 @@ start llama-3-1-70b env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 \
   --mem-fraction-static=0.49
 
 # llama-3.1-8b on a-2, wave 1
-start llama-3-1-8b env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
+start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
   python3 -m sglang.launch_server --model-path=meta-llama/Llama-3.1-8B-Instruct \
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
@@ -102,7 +126,7 @@ wait_until_ready 0 8000
 wait_until_ready 1 8001
 
 # llama-3.1-8b on a-0, wave 2
-start llama-3-1-8b-2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 \
+start llama-3-1-8b-2 8002 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 \
   python3 -m sglang.launch_server --model-path=meta-llama/Llama-3.1-8B-Instruct \
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
@@ -111,7 +135,7 @@ start llama-3-1-8b-2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 \
   --mem-fraction-static=0.7765
 
 # Qwen/Qwen2.5-7B-Instruct on a-2, wave 2
-start qwen-qwen2-5-7b-instruct env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
+start qwen-qwen2-5-7b-instruct 8004 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
   python3 -m sglang.launch_server --model-path=Qwen/Qwen2.5-7B-Instruct \
   --served-model-name=Qwen/Qwen2.5-7B-Instruct \
   --host=0.0.0.0 \
