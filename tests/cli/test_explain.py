@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -121,3 +122,18 @@ def test_the_remedies_in_the_docs_are_the_remedies():
     printed = [line for line in done.stderr.splitlines() if "compiling kernels" not in line]
     assert done.returncode == 4
     assert printed == shown("plan examples/crowded.yaml")
+
+
+def test_a_model_that_is_too_busy_is_told_by_how_much_and_that_copies_help(tmp_path):
+    path = tmp_path / "fleet.yaml"
+    path.write_text(
+        "gpus: [{name: l4, kind: L4, count: 8}]\n"
+        "models:\n"
+        "  - {name: hot, size_gb: 6, rate: 16, slo: 6, prompt_tokens: 1500, output_tokens: 200}\n"
+    )
+    done = run("plan", path)
+    assert done.returncode == 4
+    assert re.search(
+        r"'hot': uses more than the limit .*: [\d.]+ of compute on 'l4-0', 0\.8 at", done.stderr
+    )
+    assert re.search(r"- \d copies of 'hot'\n", done.stderr)

@@ -1,12 +1,16 @@
 """What can be said when no placement was found: none exists, here is one, or nothing."""
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
+from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Instance, Ints
 from colocate.problem.layout import NOWHERE
-from colocate.problem.model import ANY_KIND
+from colocate.problem.model import ANY_KIND, Model
 from colocate.problem.parts import BARRED, CONSTRAINT
 from colocate.problem.problem import Problem
+from colocate.problem.verify import use_of
 from colocate.solver.construct.completion import Outcome, complete
 from colocate.solver.construct.task import GENEROUS
 
@@ -67,4 +71,24 @@ def _too_large(problem: Problem, number: int) -> str:
             f"{where}: size_gb={model.size_gb:.15g}, "
             f"must be at most {largest.memory_gb:.15g} (the largest GPU{among}, {largest.name!r})"
         )
-    return f"{where}: uses more than the limit of every GPU that has the memory for it"
+    return f"{where}: {_over_its_limit(model, open_gpus)}"
+
+
+def _over_its_limit(model: Model, gpus: Sequence[Gpu]) -> str:
+    """Say by how much a model exceeds the limits of the GPU on which it does so least."""
+    told = "uses more than the limit of every GPU that has the memory for it"
+    roomy = (gpu for gpu in gpus if model.size_gb <= gpu.memory_gb * GENEROUS)
+    worst = [max(over, default=None) for gpu in roomy if (over := list(_excesses(model, gpu)))]
+    closest = min((excess for excess in worst if excess), default=None)
+    if closest is None:
+        return told
+    _, use, limit, resource, gpu_name = closest
+    return f"{told}: {use:.3g} of {resource} on {gpu_name!r}, {limit:.3g} at most"
+
+
+def _excesses(model: Model, gpu: Gpu) -> Iterator[tuple[float, float, float, str, str]]:
+    """Yield the limits of a GPU that a model exceeds: how many times, by what, and where."""
+    for resource, limit in gpu.limits:
+        use = use_of(model, resource, gpu.kind)
+        if use > limit * GENEROUS and not resource.startswith(CONSTRAINT):
+            yield use / limit if limit > 0.0 else np.inf, use, limit, resource, gpu.name
