@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from colocate.cli.exit_codes import INFEASIBLE, NOTHING_FOUND
+from colocate.cli.exit_codes import INFEASIBLE, INTERRUPTED, NOTHING_FOUND
 from colocate.cli.shared_options import AsJson, Compute, Seed, Workers, drawable
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def plan(
     from colocate.outputs.text_output import write_text
     from colocate.solver.place import place
     from colocate.solver.plan import Status
+    from colocate.solver.solve import INTERRUPTED as STOPPED
     from colocate.solver.strategies import find_strategy
 
     chosen = find_strategy(strategy) if strategy else None
@@ -86,6 +87,8 @@ def plan(
         notes().print("note: a longer --time-limit may bring a better plan, or a better proof")
     if not answer.placement:
         notes().print(f"{fleet}: {answer.reason}", markup=False)
+        if answer.reason.startswith(STOPPED):
+            raise typer.Exit(INTERRUPTED)
         if remedies:
             explain_infeasible(fleet, stated)
         raise typer.Exit(INFEASIBLE if answer.status is Status.INFEASIBLE else NOTHING_FOUND)
