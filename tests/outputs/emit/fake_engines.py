@@ -12,7 +12,7 @@ import json, os, pathlib, sys, time
 folder = pathlib.Path(os.environ["RECORDS"])
 (port,) = [word.removeprefix("--port=") for word in sys.argv if word.startswith("--port=")]
 ready = sorted(path.stem for path in folder.glob("*.ready"))
-told = {{"argv": sys.argv[1:], "env": dict(os.environ), "ready": ready}}
+told = {{"argv": sys.argv[1:], "env": dict(os.environ), "ready": ready, "pid": os.getpid()}}
 (folder / f"{{port}}.json").write_text(json.dumps(told))
 if port in os.environ.get("DYING", "").split():
     sys.exit("no memory left, says the engine")
@@ -22,12 +22,18 @@ if port not in os.environ.get("SILENT", "").split():
 time.sleep(60)
 """
 CURL = f"""#!{sys.executable}
-import os, pathlib, re, sys
+import json, os, pathlib, re, sys, time
 port = re.search(r":(\\d+)/health$", sys.argv[-1]).group(1)
 ready = pathlib.Path(os.environ["RECORDS"], f"{{port}}.ready").exists()
 started = pathlib.Path(os.environ["RECORDS"], f"{{port}}.json").exists()
 taken = port in os.environ.get("TAKEN", "").split()
 late = port in os.environ.get("TAKEN_LATER", "").split() and started
+while late:  # it answers once the engine has ended
+    record = pathlib.Path(os.environ["RECORDS"], f"{{port}}.json").read_text()
+    stat = pathlib.Path("/proc", str(json.loads(record)["pid"]) if record else "self", "stat")
+    if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+        break
+    time.sleep(0.05)
 sys.exit(0 if ready or taken or late else 7)
 """
 
