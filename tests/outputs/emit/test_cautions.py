@@ -123,7 +123,7 @@ def test_the_reserve_of_the_fleet_counts(size, gpu, said):
 def test_where_there_is_no_bf16_models_run_in_float16(kind):
     models = [{"size_gb": 3, "dtype": "bf16"}, {"size_gb": 3}, {"size_gb": 3, "dtype": "fp16"}]
     assert notes(models, memory=16, kind=kind) == (
-        f"'{kind}' has no bf16: 'org/m0', 'org/m1' run in float16",
+        f"no bf16 on '{kind}', so what runs there is in float16: 'org/m0', 'org/m1'",
     )
     text = file_text(models, memory=16, kind=kind)
     assert text.count("--dtype=float16") == 3
@@ -156,14 +156,14 @@ def test_models_without_a_source_are_named_unless_they_can_be_loaded():
         {"name": "m", "source": "org/m", "size_gb": 9},
     ]
     assert notes(models) == (
-        "no source given for 'llama-3.1-8b': engines are told to load 'llama-3.1-8b', which is "
-        "neither a name of the Hugging Face hub nor a path; give source in the fleet file",
+        "no source given for 'llama-3.1-8b': engines are told to load 'llama-3.1-8b', neither of "
+        "the Hugging Face hub by its form nor a path; give source in the fleet file",
     )
 
 
 def test_of_many_names_a_few_are_told():
     (note,) = notes([{"name": f"m{n}", "size_gb": 1} for n in range(9)])
-    assert "'m4', 4 more: " in note
+    assert "'m4', 4 more: engines are told to load these names" in note
 
 
 @pytest.mark.parametrize("target", set(Target) - {Target.KUBERNETES})

@@ -124,7 +124,8 @@ def _in_float16(launches: Iterable[Launch], settings: Settings) -> Iterator[str]
         if launch.kinds_without_bf16 and told == "float16" != _asked(launch):
             changed.setdefault(launch.kinds_without_bf16, {})[launch.model] = None
     for kinds, models in changed.items():
-        yield f"{' and '.join(map(shown, kinds))} has no bf16: {_listed(models)} run in float16"
+        older = " and ".join(map(shown, kinds))
+        yield f"no bf16 on {older}, so what runs there is in float16: {_listed(models)}"
 
 
 def _asked(launch: Launch) -> str:
@@ -138,10 +139,10 @@ def _without_source(launches: Iterable[Launch]) -> Iterator[str]:
         if launch.spec.source is None and not HUB_NAME.fullmatch(launch.model)
     ]
     if missing:
-        them = _listed(missing)
+        loaded = shown(missing[0]) if len(missing) == 1 else "these names"
         yield (
-            f"no source given for {them}: engines are told to load {them}, which is neither a "
-            "name of the Hugging Face hub nor a path; give source in the fleet file"
+            f"no source given for {_listed(missing)}: engines are told to load {loaded}, neither "
+            "of the Hugging Face hub by its form nor a path; give source in the fleet file"
         )
 
 
