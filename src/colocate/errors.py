@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Self
 
-MOST_NAMES = 6
+MOST_NAMES = 8
 
 
 class ColocateError(Exception):

@@ -275,3 +275,37 @@ def test_a_plan_far_from_its_bound_says_that_more_time_may_help(tmp_path):
     path.write_text(f"gpus: [{{name: g, memory_gb: 80, count: 7}}]\nmodels:\n{models}")
     done = run("plan", path, "--time-limit", "0.01", "--no-remedies")
     assert ("a longer --time-limit may" in done.stderr) == (done.returncode == 0)
+
+
+def test_that_nothing_fits_can_be_checked_too(tmp_path):
+    path, saved = fleet(tmp_path, CROWDED), tmp_path / "plan.json"
+    assert run("plan", path, "--save", saved, "--no-remedies").returncode == 4
+    done = run("check", path, saved)
+    assert (done.returncode, "unchecked  status: INFEASIBLE, no placement" in done.stdout) == (
+        0,
+        True,
+    )
+    assert "confirmed  status: INFEASIBLE" in run("check", path, saved, "--reprove").stdout
+    path.write_text(CROWDED.replace("count: 2", "count: 3"))
+    done = run("check", path, saved, "--reprove")
+    assert done.returncode == 1
+    assert "CP-SAT found a placement" in done.stderr
+
+
+def test_every_fault_of_meaning_is_told(tmp_path):
+    path = fleet(
+        tmp_path,
+        "gpus: [{name: g, kind: H1000}, {memory_gb: 3}]\nmodels:\n"
+        "  - {name: a, config: nowhere, load: 1}\n  - {name: b, load: 1}\n",
+    )
+    lines = run("plan", path).stderr.splitlines()
+    assert [line.split(": ")[1] for line in lines] == ["line 1", "line 1", "line 3", "line 4"]
+
+
+CROWDED = """
+gpus: [{name: g, memory_gb: 80, count: 2}]
+models:
+  - {name: a, size_gb: 50, load: 1}
+  - {name: b, size_gb: 50, load: 1}
+  - {name: c, size_gb: 50, load: 1}
+"""

@@ -36,10 +36,10 @@ def test_both_forms_are_given_by_the_load_itself():
     [
         ("requests", {"slo": 6.0}, "rate is missing, give rate and slo, or load"),
         ("requests", {"rate": 6.0}, "slo is missing, give rate and slo, or load"),
-        ("requests", {"rate": 1.0, "slo": 1.0, "tokens_per_second": 1.0}, "must have one of them"),
+        ("requests", {"rate": 1.0, "slo": 1.0, "tokens_per_second": 1.0}, "give rate and slo"),
         ("requests", {"load": 1.0, "rate": 1.0}, "has load itself and rate, must have one of them"),
         ("tokens", {"load": 1.0, "tokens_per_second": 1.0}, "must have one of them"),
-        ("tokens", {"rate": 1.0, "slo": 1.0}, r"has a load of tokens \(load: tokens\) and slo"),
+        ("tokens", {"rate": 1.0, "slo": 1.0}, "slo does not go with load: tokens, give tpot_slo"),
         ("tokens", {"rate": 1.0, "tokens_per_second": 1.0}, "has tokens_per_second and rate"),
         ("tokens", {"rate": 1.0}, "tokens_per_second is missing, give tokens_per_second, or rate"),
         ("tokens", {"tokens_per_second": 1.0}, "kv_bytes_per_token is missing, give it, or a conf"),
@@ -98,5 +98,5 @@ models:
   - {name: a, size_gb: 3, tokens_per_second: 10, kv_bytes_per_token: 100000, tpot_slo: 0.1}
   - {name: b, size_gb: 3, rate: 1, slo: 5}
 """
-    with pytest.raises(InputError, match=r"line 6: models\[1\] 'b': has a load of tokens"):
+    with pytest.raises(InputError, match=r"line 6: models\[1\] 'b': slo does not go with load: tokens"):
         parse_fleet(text)

@@ -112,7 +112,10 @@ def _named_strategy(name: str) -> Strategy:
 
 def _pressure_of(fleet: Fleet, strategy: Strategy, seed: int) -> tuple[float, str]:
     """Return the pressure that a strategy reaches on the fleet as it is."""
-    plan = place(_asked(fleet), strategy, seed)
+    try:
+        plan = place(_asked(fleet), strategy, seed)
+    except InputError as error:
+        raise InputError(f"--score-of: {error}, and give its pressure with --pressure") from None
     if not plan.placement:
         kind = InfeasibleError if plan.status is Status.INFEASIBLE else NothingFoundError
         raise kind(f"{strategy.name} has no plan for the fleet as it is: {plan.reason}")

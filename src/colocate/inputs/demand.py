@@ -67,13 +67,15 @@ def _tokens_per_second(model: ModelSpec) -> float | None:
 
 
 def _load_by_requests(model: ModelSpec) -> float:
-    _refuse(model, "a load of requests (load: requests)", "tokens_per_second")
+    if model.tokens_per_second is not None:
+        raise InputError("tokens_per_second does not go with load: requests, give rate and slo")
     rate = _needed(model.rate, "rate", "rate and slo, or load")
     return rate / _needed(model.slo, "slo", "rate and slo, or load")
 
 
 def _load_by_tokens(model: ModelSpec) -> float:
-    _refuse(model, "a load of tokens (load: tokens)", "slo")
+    if model.slo is not None:
+        raise InputError("slo does not go with load: tokens, give tpot_slo")
     wanted = "tokens_per_second, or rate, prompt_tokens and output_tokens"
     if model.tokens_per_second is not None:
         _refuse(model, "tokens_per_second", "rate")

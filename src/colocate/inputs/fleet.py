@@ -14,7 +14,7 @@ from colocate.errors import InputError
 from colocate.inputs.compute import COMPUTE, busy_shares, known_accelerator
 from colocate.inputs.demand import demand_of, load_of
 from colocate.inputs.spec import MOST_GPUS, FleetSpec, GpuSpec, ModelSpec
-from colocate.inputs.spec_errors import FieldError, located, sentences, shown
+from colocate.inputs.spec_errors import FieldError, first_of, located, sentences, shown
 from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
 from colocate.problem.gpu import Gpu
@@ -118,13 +118,15 @@ def fleet_of(data: Any, folder: Path = Path(), compute: bool = True) -> Fleet:
 def _resolved(spec: FleetSpec, folder: Path) -> FleetSpec:
     gpus, models = [], []
     taken: set[tuple[str | None, int]] = set()
+    faults = _Faults()
     for number, gpu in enumerate(spec.gpus):
-        with _at("gpus", number, gpu.stated_name):
+        with faults.at("gpus", number, gpu.stated_name):
             gpus.append(gpu.resolved())
             _take_devices(gpu, taken)
     for number, model in enumerate(spec.models):
-        with _at("models", number, model.name):
+        with faults.at("models", number, model.name):
             models.append(model.resolved(folder))
+    faults.tell()
     return spec.model_copy(update={"gpus": gpus, "models": models})
 
 
@@ -139,13 +141,15 @@ def _take_devices(gpu: GpuSpec, taken: set[tuple[str | None, int]]) -> None:
 
 def _problem(spec: FleetSpec) -> Problem:
     models = []
+    faults = _Faults()
     for number, model in enumerate(spec.models):
-        with _at("models", number, model.name):
+        with faults.at("models", number, model.name):
             models.append(_model(spec, model))
     gpus: list[Gpu] = []
     for number, entry in enumerate(spec.gpus):
-        with _at("gpus", number, entry.stated_name):
+        with faults.at("gpus", number, entry.stated_name):
             gpus += _gpus(spec, entry)
+    faults.tell()
     apart, together = (tuple(map(tuple, groups)) for groups in (spec.apart, spec.together))
     try:
         return Problem(
@@ -207,16 +211,26 @@ def _model(spec: FleetSpec, model: ModelSpec) -> Model:
     )
 
 
-@contextmanager
-def _at(section: str, number: int, name: str) -> Iterator[None]:
-    """Let an error say where in the file it is, in place of its own prefix."""
-    try:
-        yield
-    except InputError as error:
-        what = str(error)
-        kind = section.removesuffix("s")
-        for prefix in (f"{kind} {name!r}: ", f"{kind}: "):
-            what = what.removeprefix(prefix)
-        path: Sequence[int | str] = (section, number)
-        shown_name = f" {shown(name)}" if name else ""
-        raise FieldError([(path, f"{section}[{number}]{shown_name}: {what}")]) from None
+class _Faults:
+    """What is wrong with entries of a file, all of it before anything is said."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[Sequence[int | str], str]] = []
+
+    @contextmanager
+    def at(self, section: str, number: int, name: str) -> Iterator[None]:
+        """Take note of an error with where in the file it is, in place of its own prefix."""
+        try:
+            yield
+        except InputError as error:
+            what = str(error)
+            kind = section.removesuffix("s")
+            for prefix in (f"{kind} {name!r}: ", f"{kind}: "):
+                what = what.removeprefix(prefix)
+            shown_name = f" {shown(name)}" if name else ""
+            self._found.append(((section, number), f"{section}[{number}]{shown_name}: {what}"))
+
+    def tell(self) -> None:
+        """Raise what was found, if anything was."""
+        if self._found:
+            raise FieldError(first_of(self._found))

@@ -24,8 +24,9 @@ class PlanFile(NamedTuple):
 def read_plan(path: str | Path) -> PlanFile:
     """Read a plan file."""
     with naming(path):
+        text = read_text(path)
         try:
-            data = json.loads(read_text(path))
+            data = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise InputError(f"not valid JSON, {error}") from None
         if not isinstance(data, dict):

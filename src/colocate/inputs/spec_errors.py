@@ -102,10 +102,14 @@ def sentences(data: dict[Any, Any], error: ValidationError) -> FieldError:
     by_field: dict[Path, str] = {}
     for found in error.errors():
         by_field.setdefault(found["loc"][:3], _sentence(data, found))
-    told = list(by_field.items())
-    more = len(told) - MOST_SENTENCES
+    return FieldError(first_of(list(by_field.items())))
+
+
+def first_of(found: Sequence[tuple[Path, str]]) -> list[tuple[Path, str]]:
+    """Return as many sentences as are read, and how many more there are."""
+    more = len(found) - MOST_SENTENCES
     rest: list[tuple[Path, str]] = [((), f"and {more} more of the kind")] if more > 0 else []
-    return FieldError(told[:MOST_SENTENCES] + rest)
+    return [*found[:MOST_SENTENCES], *rest]
 
 
 def _sentence(data: dict[Any, Any], error: ErrorDetails) -> str:

@@ -9,7 +9,7 @@ from colocate.solver.plan import Plan, Status
 PROOFS = {
     Proof.VOLUME: "all load over all free memory",
     Proof.MODEL: "one model that is alone on its GPU",
-    Proof.WEIGHTS: "weights that are more than the GPUs can hold",
+    Proof.WEIGHTS: "multipliers of which the GPUs can hold fewer than the models have",
     Proof.SEARCH: "exhaustive search",
 }
 NOTHING_PROVEN = "Nothing is proven"

@@ -52,6 +52,9 @@ def check_plan(problem: Problem, data: Mapping[str, Any], reprove: float | None 
         findings.faults.append(
             f"{', '.join(sorted(names))}: not as a plan with this content has it"
         )
+    if not plan.placement:
+        _check_that_nothing_fits(plan, findings, reprove)
+        return findings
     pressure = _check_placement(plan, findings)
     _check_lost(plan, findings, reprove)
     _check_bound(plan, pressure, findings, reprove)
@@ -62,11 +65,26 @@ def _text(data: Mapping[str, Any], key: str | None = None) -> str:
     return json.dumps(data if key is None else data.get(key, "missing"), sort_keys=True)
 
 
+def _check_that_nothing_fits(plan: Plan, findings: Findings, reprove: float | None) -> None:
+    """Check a plan without a placement: whether there really is none."""
+    stated = f"status: {plan.status}, no placement ({plan.reason})"
+    if plan.status in (Status.OPTIMAL, Status.FEASIBLE):
+        findings.faults.append(f"placement: there is none, though the status is {plan.status}")
+    elif plan.status is Status.UNKNOWN or reprove is None:
+        hint = "" if plan.status is Status.UNKNOWN else " (--reprove repeats it)"
+        findings.unchecked.append(f"{stated}{hint}")
+    else:
+        answer = search_choices(plan.problem, highest_pressure(plan.problem), reprove)
+        if answer.outcome is Outcome.NONE:
+            findings.confirmed.append(f"{stated}, repeated by CP-SAT")
+        elif answer.outcome is Outcome.FOUND and verify(plan.problem, answer.placement).valid:
+            findings.faults.append(f"{stated}: CP-SAT found a placement")
+        else:
+            findings.unchecked.append(f"{stated}: CP-SAT came to no end in {reprove:g} s")
+
+
 def _check_placement(plan: Plan, findings: Findings) -> float:
     """Check where the models are and what that means; return the true peak."""
-    if not plan.placement:
-        findings.faults.append(f"placement: there is none to check ({plan.status}: {plan.reason})")
-        return inf
     verdict = verify(plan.problem, plan.placement)
     findings.faults.extend(f"placement: {fault}" for fault in verdict.faults)
     if verdict.faults:
