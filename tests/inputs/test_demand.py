@@ -98,5 +98,5 @@ models:
   - {name: a, size_gb: 3, tokens_per_second: 10, kv_bytes_per_token: 100000, tpot_slo: 0.1}
   - {name: b, size_gb: 3, rate: 1, slo: 5}
 """
-    with pytest.raises(InputError, match=r"line 6: models\[1\] 'b': slo does not go with load: tokens"):
+    with pytest.raises(InputError, match=r"line 6: models\[1\] 'b': slo does not go with"):
         parse_fleet(text)
