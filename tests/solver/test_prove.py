@@ -176,10 +176,11 @@ def test_without_load_nothing_above_zero_is_proven():
 
 
 def test_a_search_that_is_stopped_comes_to_no_end():
-    """More models than fit on as many GPUs, which takes CP-SAT long to see."""
+    """GPUs that would have to be filled all but perfectly: CP-SAT takes long to see whether."""
     rng = np.random.default_rng(3)
-    models = [Model(f"m{n}", float(rng.uniform(20, 30)), load=1) for n in range(45)]
-    instance = Problem([Gpu(f"g{n}", 75.0) for n in range(15)], models).instance
+    models = [Model(f"m{n}", float(rng.uniform(20, 30)), load=1) for n in range(90)]
+    memory = sum(model.size_gb for model in models) / 30 * 1.0005
+    instance = Problem([Gpu(f"g{n}", memory) for n in range(30)], models).instance
     looks = []
 
     def stopped():
