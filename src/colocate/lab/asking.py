@@ -109,9 +109,9 @@ def _made(
 def askers(count: int) -> Iterator[ThreadPoolExecutor]:
     """Ask side by side; all answers are waited for, but none after an interrupt or a fault."""
     pool = ThreadPoolExecutor(count)
+    all_asked = False
     try:
         yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
+        all_asked = True
+    finally:
+        pool.shutdown(wait=all_asked, cancel_futures=not all_asked)

@@ -59,7 +59,11 @@ def _service(launch: Launch, settings: Settings) -> dict[str, Any]:
         "image": dollars_doubled([image_of(settings)])[0],
         "entrypoint": entry,
         "command": dollars_doubled(words[len(entry) :]),
-        "environment": {"HF_TOKEN": None, **environment(launch, settings)},
+        "environment": {
+            "HF_TOKEN": None,
+            "HF_HOME": CACHE_FOLDER,
+            **environment(launch, settings),
+        },
         "ipc": "host",
         "ports": [_port(launch, settings)],
         "volumes": [_volume("volume", CACHE, CACHE_FOLDER)],

@@ -15,7 +15,8 @@ IMAGES = {
 """By engine, and whether it is patched for kvcached."""
 MODEL_FOLDER = "/model"
 """Where a model from the machine's disk is inside."""
-CACHE_FOLDER = "/root/.cache/huggingface"
+CACHE_FOLDER = "/huggingface"
+"""Where weights from the hub are kept inside, whoever an image runs as: HF_HOME says so."""
 READY_SECONDS = 1800
 """How long an engine may take until it answers."""
 
