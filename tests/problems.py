@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from math import inf
 
+import pytest
 from hypothesis import strategies as st
 
-from colocate import Gpu, Model, Problem
+from colocate import Gpu, Model, Problem, Status, solve, verify
+from colocate.solver.check import check_plan
 
 MEMORIES = st.sampled_from([24, 48, 80, 141, 10, 20.5])
 SIZES = st.one_of(
@@ -84,3 +86,33 @@ def in_units(problem, size_factor, load_factor):
         for m in problem.models
     ]
     return Problem(gpus, models)
+
+
+def lowest_pressure(problem):
+    """The lowest pressure over all numbers of copies and all places; None if nothing fits."""
+    names = [gpu.name for gpu in problem.gpus]
+    options = []
+    for model in problem.models:
+        counts = range(model.replicas, model.most_replicas + 1)
+        sizes = [count * model.shards for count in counts if count * model.shards <= len(names)]
+        options.append([places for size in sizes for places in permutations(names, size)])
+    verdicts = (
+        verify(problem, dict(zip((m.name for m in problem.models), places, strict=True)))
+        for places in product(*options)
+    )
+    return min((verdict.pressure for verdict in verdicts if verdict.valid), default=None)
+
+
+def assert_solved(problem, best, time_limit, reprove=None):
+    """Solve a problem whose lowest pressure is known: found, proven, and confirmed by `check`."""
+    plan = solve(problem, time_limit=time_limit, workers=1)
+    if best is None:
+        assert plan.status is Status.INFEASIBLE
+        return
+    assert plan.placement, plan.reason
+    assert verify(problem, plan.placement).pressure == plan.pressure
+    if best < inf:
+        assert plan.pressure == pytest.approx(best, rel=1e-8)
+        assert plan.bound <= best
+        assert plan.status is Status.OPTIMAL
+        assert check_plan(problem, plan.as_dict(), reprove).faults == []

@@ -1,8 +1,5 @@
 """Constraints of real fleets: brute force over the independent checker agrees with the solver."""
 
-from itertools import permutations, product
-from math import inf
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +9,7 @@ from colocate import Gpu, InputError, Model, Problem, Status, place, solve, veri
 from colocate.problem.parts import parts_of
 from colocate.problem.verify_bound import refuted
 from colocate.solver import squads
-from colocate.solver.check import check_plan
+from tests.problems import assert_solved, lowest_pressure
 
 NODE_MEMORY = {"large": 200, "small": 80}
 NODES = {"left": ("l0", "l1"), "right": ("r0", "r1")}
@@ -25,19 +22,6 @@ def fleet(memories=(80, 80, 80, 80)):
         Gpu(gpu, memory, kind=kind, node=node)
         for (gpu, node), memory, kind in zip(names, memories, kinds, strict=True)
     ]
-
-
-def best_of_all(problem):
-    """The lowest pressure of all placements, by trying every one; None if there is none."""
-    gpus = [gpu.name for gpu in problem.gpus]
-    choices = [list(permutations(gpus, m.replicas * m.shards)) for m in problem.models]
-    best = None
-    for places in product(*choices):
-        names = (model.name for model in problem.models)
-        verdict = verify(problem, dict(zip(names, places, strict=True)))
-        if verdict.valid and (best is None or verdict.pressure < best):
-            best = verdict.pressure
-    return best
 
 
 @st.composite
@@ -69,18 +53,7 @@ def constrained(draw):
 @settings(max_examples=300)
 @given(constrained())
 def test_brute_force_agrees_under_every_constraint(problem):
-    best = best_of_all(problem)
-    plan = solve(problem, time_limit=2.0, workers=1)
-    if best is None:
-        assert plan.status is Status.INFEASIBLE
-        return
-    assert plan.placement, plan.reason
-    assert verify(problem, plan.placement).pressure == plan.pressure
-    if best < inf:
-        assert plan.pressure == pytest.approx(best, rel=1e-8)
-        assert plan.bound <= best
-        assert plan.status is Status.OPTIMAL
-        assert check_plan(problem, plan.as_dict()).faults == []
+    assert_solved(problem, lowest_pressure(problem), 2.0)
 
 
 @settings(max_examples=100)
@@ -94,7 +67,7 @@ def test_strategies_respect_constraints_too(problem):
     if plan.placement:
         assert verify(problem, plan.placement).valid
     elif plan.status is Status.INFEASIBLE:
-        assert best_of_all(problem) is None
+        assert lowest_pressure(problem) is None
 
 
 HOT = Model("hot", 20, load=6)
@@ -221,7 +194,7 @@ def test_who_is_together_through_a_third_cannot_be_apart():
     problem = Problem(fleet(), models, apart=[("a", "c")], together=[("a", "b"), ("b", "c")])
     plan = solve(problem)
     assert plan.status is Status.INFEASIBLE
-    assert best_of_all(problem) is None
+    assert lowest_pressure(problem) is None
 
 
 def test_a_resource_with_the_name_of_a_constraint_is_refused():

@@ -2,7 +2,6 @@
 
 import signal
 from dataclasses import replace
-from itertools import permutations, product
 from math import inf
 
 import pytest
@@ -17,23 +16,9 @@ from colocate.solver.check import check_plan
 from colocate.solver.prove.columns import prove_by_columns
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.elastic import prove_with_copies, rows_of_choices
+from tests.problems import assert_solved, lowest_pressure
 
 GPUS = tuple(Gpu(f"g{n}", 80, node="left" if n < 2 else "right") for n in range(4))
-
-
-def brute_force(problem):
-    """The lowest pressure over all numbers of copies and all places; None if nothing fits."""
-    names = [gpu.name for gpu in problem.gpus]
-    options = []
-    for model in problem.models:
-        counts = range(model.replicas, model.most_replicas + 1)
-        sizes = [count * model.shards for count in counts if count * model.shards <= len(names)]
-        options.append([places for size in sizes for places in permutations(names, size)])
-    pressures = (
-        verify(problem, dict(zip((m.name for m in problem.models), places, strict=True)))
-        for places in product(*options)
-    )
-    return min((v.pressure for v in pressures if v.valid), default=None)
 
 
 @st.composite
@@ -61,24 +46,13 @@ def elastic(draw):
 @settings(max_examples=60)
 @given(elastic())
 def test_brute_force_over_all_numbers_of_copies_agrees(problem):
-    best = brute_force(problem)
-    plan = solve(problem, time_limit=5.0, workers=1)
-    if best is None:
-        assert plan.status is Status.INFEASIBLE
-        return
-    assert plan.placement, plan.reason
-    assert verify(problem, plan.placement).pressure == plan.pressure
-    if best < inf:
-        assert plan.bound <= best * (1 + 1e-12)
-        assert plan.pressure == pytest.approx(best, rel=1e-8)
-        assert plan.status is Status.OPTIMAL
-        assert check_plan(problem, plan.as_dict(), 10.0).faults == []
+    assert_solved(problem, lowest_pressure(problem), 5.0, reprove=10.0)
 
 
 @settings(max_examples=60)
 @given(elastic())
 def test_bounds_by_sums_hold_for_every_number_of_copies(problem):
-    best = brute_force(problem)
+    best = lowest_pressure(problem)
     proof = prove_with_copies(problem)
     assert refuted(problem, proof) is None
     assert best is None or proof.bound <= best
@@ -87,7 +61,7 @@ def test_bounds_by_sums_hold_for_every_number_of_copies(problem):
 @settings(max_examples=60)
 @given(elastic(), st.sampled_from([0.5, 0.9, 0.99, 1.0]))
 def test_weights_of_choices_prove_only_what_is_true(problem, share):
-    best = brute_force(problem)
+    best = lowest_pressure(problem)
     if best is None or not 0 < best < inf:
         return
     instance, choices = rows_of_choices(problem)
