@@ -10,7 +10,19 @@ from colocate.problem.gpu import Gpu
 from colocate.problem.model import ANY_KIND, Uses
 from colocate.problem.rules import Bools, Ints, Rules, free_rules, numbered
 
-__all__ = ["FIT", "Bools", "Floats", "Instance", "Ints", "canonical", "instance_of", "own_units"]
+__all__ = [
+    "FIT",
+    "Bools",
+    "Floats",
+    "Instance",
+    "Ints",
+    "canonical",
+    "confined",
+    "frozen",
+    "instance_of",
+    "own_units",
+    "resources_of",
+]
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +85,7 @@ def instance_of(gpus: Sequence[Gpu], models: Sequence[Placeable]) -> Instance:
             use[:, number, column] = amounts.get(ANY_KIND, 0.0)
             for kind in amounts.keys() & place.keys():
                 use[place[kind], number, column] = amounts[kind]
-    return _frozen(
+    return frozen(
         Instance(
             size=np.array([model.size_gb for model in models]),
             load=np.array(loads),
@@ -103,7 +115,7 @@ def canonical(instance: Instance) -> Instance:
     fits there.
     """
     size_unit, load_unit = own_units(instance)
-    return _frozen(
+    return frozen(
         instance._replace(
             size=_rounded(instance.size / size_unit),
             load=_rounded(instance.load / load_unit),
@@ -124,7 +136,13 @@ def _rounded(values: Floats) -> Floats:
     return rounded
 
 
-def _frozen(instance: Instance) -> Instance:
+def confined(instance: Instance, homes: Ints) -> Instance:
+    """Return the instance with items confined to nodes, -1 for those that are not."""
+    return frozen(instance._replace(rules=instance.rules._replace(home=homes)))
+
+
+def frozen(instance: Instance) -> Instance:
+    """Let nobody write to the arrays; kernels are compiled for such."""
     for array in (*instance[:-1], *instance.rules):
         array.setflags(write=False)
     return instance

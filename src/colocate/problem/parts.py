@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.gpu import Gpu
-from colocate.problem.instance import Instance, Ints, canonical, instance_of, resources_of
+from colocate.problem.instance import Instance, Ints, canonical, frozen, instance_of, resources_of
 from colocate.problem.model import ANY_KIND, Model, Uses
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
@@ -115,7 +115,8 @@ def parts_of(problem: Problem) -> Parts:
     if problem.most_models is not None:
         instance = _with_count(instance, items, problem.most_models)
         resources = (*resources, COUNT)
-    return Parts(problem, items, instance._replace(rules=_rules(problem, items)), resources)
+    instance = frozen(instance._replace(rules=_rules(problem, items)))
+    return Parts(problem, items, instance, resources)
 
 
 def _items(problem: Problem) -> Iterator[Item]:

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.instance import own_units
+from colocate.problem.instance import confined, own_units
 from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.parts import Parts
 from colocate.solver.construct.completion import Outcome
@@ -78,8 +78,7 @@ class Regrouping:
         """Keep squads on their nodes while items are regrouped."""
         if len(self._squads.first):
             homes = settled_homes(self._open, self._layout.gpu_of)
-            rules = self._open.rules._replace(home=homes)
-            self._instance = self._open._replace(rules=rules)
+            self._instance = confined(self._open, homes)
 
 
 class TwoSolvers:

@@ -10,6 +10,7 @@ import numpy as np
 
 from colocate.errors import InputError
 from colocate.problem.certificate import Certificate
+from colocate.problem.instance import confined
 from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.parts import Parts, parts_of
 from colocate.problem.placement import Placement
@@ -146,9 +147,8 @@ def _smooth(progress: Progress, deadline: Deadline) -> None:
     parts = progress.parts
     if len(parts.items) > FEW or not isfinite(progress.value) or deadline.over:
         return
-    instance, best = parts.canonical, progress.best[0]
-    rules = instance.rules._replace(home=settled_homes(instance, best))
-    instance = instance._replace(rules=rules)
+    best = progress.best[0]
+    instance = confined(parts.canonical, settled_homes(parts.canonical, best))
     layout = empty_layout(instance, deadline.go)
     arrange(instance, layout, best)
     Smoothing().improve(instance, layout, np.random.default_rng(0))

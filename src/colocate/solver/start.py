@@ -6,7 +6,7 @@ from math import inf, isfinite
 import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.instance import Instance, Ints
+from colocate.problem.instance import Instance, Ints, confined
 from colocate.problem.layout import NOWHERE, Layout, empty_layout, take
 from colocate.problem.parts import Parts
 from colocate.solver.construct.bisection import Bisection
@@ -105,14 +105,12 @@ def _squeezed(parts: Parts, instance: Instance, layout: Layout, deadline: Deadli
     rng = np.random.default_rng(0)
     lowest = volume_bound(instance)
     targets = [4.0 * lowest] if 0.0 < lowest < inf else []
-    homes = settled_homes(instance, layout.gpu_of)
-    confined = instance._replace(rules=instance.rules._replace(home=homes))
     waiting = np.flatnonzero(layout.gpu_of == NOWHERE)
     squads = [list(squad) for squad in parts.squads if layout.gpu_of[squad[0]] == NOWHERE]
     units = squads + [[int(n)] for n in waiting if instance.rules.squad[n] < 0]
     units.sort(key=lambda unit: -len(unit) * instance.size[unit[0]])
     return all(
-        any(_placed(confined, layout, unit, t, rng, deadline) for t in (*targets, FINITE, inf))
+        any(_placed(instance, layout, unit, t, rng) for t in (*targets, FINITE, inf))
         for unit in units
     )
 
@@ -123,27 +121,25 @@ def _placed(
     unit: list[int],
     target: float,
     rng: np.random.Generator,
-    deadline: Deadline,
 ) -> bool:
     """Squeeze in an item, or a squad on one of the nodes with the most free memory."""
+    homes = settled_homes(instance, layout.gpu_of)
     if len(unit) == 1:
-        return squeeze_in(instance, layout, unit[0], target, rng, TRIES)
+        bound = confined(instance, homes)
+        return squeeze_in(bound, layout, unit[0], target, rng, TRIES)
     rules = instance.rules
-    open_here = rules.open[rules.pin[unit[0]]]
-    free = np.where(open_here, instance.capacity - layout.used, 0.0)
-    room = np.bincount(rules.node, free)
-    for node in np.argsort(-room)[:NODES_TRIED]:
-        rules.home[unit] = node
-        for done, item in enumerate(unit):
-            if not squeeze_in(instance, layout, item, target, rng, TRIES):
-                for other in unit[:done]:
-                    take(instance, layout, other)
-                break
-        else:
+    free = np.where(rules.open[rules.pin[unit[0]]], instance.capacity - layout.used, 0.0)
+    for node in np.argsort(-np.bincount(rules.node, free))[:NODES_TRIED]:
+        homes = homes.copy()
+        homes[unit] = node
+        bound = confined(instance, homes)
+        missing = [
+            item for item in unit if not squeeze_in(bound, layout, item, target, rng, TRIES)
+        ]
+        if not missing:
             return True
-        if deadline.over:
-            break
-    rules.home[unit] = NOWHERE
+        for item in set(unit).difference(missing):
+            take(instance, layout, item)
     return False
 
 

@@ -9,7 +9,7 @@ from math import inf
 
 import numpy as np
 
-from colocate.problem.instance import Floats, Instance, own_units
+from colocate.problem.instance import Instance, Ints, confined, frozen, own_units
 from colocate.problem.layout import NOWHERE, Layout, empty_layout
 from colocate.problem.parts import Parts, parts_of
 from colocate.problem.placement import Placement
@@ -54,16 +54,16 @@ def _squeeze_and_trade(
     """Let models that are asleep take places until nothing changes, or time is up."""
     rng = np.random.default_rng(0)
     homes = settled_homes(instance, layout.gpu_of)
-    confined = instance._replace(rules=instance.rules._replace(home=homes))
+    bound = confined(instance, homes)
     changed = True
     while changed and not deadline.over:
-        trade(confined, layout, wakeable, PASSES)
+        trade(bound, layout, wakeable, PASSES)
         changed = False
         asleep = np.flatnonzero((layout.gpu_of == NOWHERE) & wakeable.single)
         for item in asleep[np.argsort(-wakeable.cost[asleep], kind="stable")]:
             if deadline.over:
                 return
-            changed |= squeeze_in(confined, layout, item, inf, rng, TRIES)
+            changed |= squeeze_in(bound, layout, item, inf, rng, TRIES)
 
 
 def _wakeable(problem: Problem, parts: Parts) -> Wakeable:
@@ -79,7 +79,7 @@ def _wakeable(problem: Problem, parts: Parts) -> Wakeable:
     return Wakeable(cost, single, unit)
 
 
-def _order(parts: Parts, instance: Instance, wakeable: Wakeable) -> Floats:
+def _order(parts: Parts, instance: Instance, wakeable: Wakeable) -> Ints:
     """Return the first item of every model: those that must be awake, then by worth."""
     hardest = filling_order(instance, 1.0)
     rank = np.empty(len(parts.items))
@@ -106,7 +106,7 @@ def _limited(parts: Parts, most_pressure: float | None) -> Instance:
     instance = parts.canonical
     capacity = instance.capacity * (1.0 - KEPT_FREE)
     if most_pressure is None:
-        return instance._replace(capacity=capacity)
+        return frozen(instance._replace(capacity=capacity))
     size_unit, load_unit = own_units(parts.instance)
     target = most_pressure * size_unit / load_unit
     if target == 0.0:
@@ -115,10 +115,13 @@ def _limited(parts: Parts, most_pressure: float | None) -> Instance:
         needs = instance.size[:, None] + instance.load / target
     kinds = instance.use.shape[0]
     rooms = np.repeat(instance.capacity[:, None] * (1.0 - 1e-10), needs.shape[1], axis=1)
-    return instance._replace(
-        capacity=capacity,
-        use=np.concatenate([instance.use, np.broadcast_to(needs, (kinds, *needs.shape))], axis=2),
-        limit=np.concatenate([instance.limit, rooms], axis=1),
+    spread = np.broadcast_to(needs, (kinds, *needs.shape))
+    return frozen(
+        instance._replace(
+            capacity=capacity,
+            use=np.concatenate([instance.use, spread], axis=2),
+            limit=np.concatenate([instance.limit, rooms], axis=1),
+        )
     )
 
 
