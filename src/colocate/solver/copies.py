@@ -23,10 +23,10 @@ from colocate.solver.copy_counts import Counts, by_pressure, by_shares, least_pr
 from colocate.solver.place import feasible_plan
 from colocate.solver.plan import Plan, Status
 from colocate.solver.progress import JUST_BELOW, PROVEN, Improvement, gap_between
-from colocate.solver.prove.two_solvers import places, search_all
 from colocate.solver.prove.columns import shares_of_choices
 from colocate.solver.prove.elastic import prove_with_copies, rows_of_choices
 from colocate.solver.prove.raising import Raising
+from colocate.solver.prove.two_solvers import places, search_all
 from colocate.solver.run import Run
 
 PATIENCE, SHORTEST = 0.01, 0.01

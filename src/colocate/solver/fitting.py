@@ -65,7 +65,7 @@ def _decided(parts: Parts, deadline: Deadline) -> tuple[Outcome, Placement]:
     if target == 0.0:
         return Outcome.UNDECIDED, Placement()
     layout = empty_layout(parts.canonical, deadline.go)
-    for _ in quick_ways(parts, parts.canonical, layout, deadline):
+    for _ in quick_ways(parts, layout, deadline):
         if verify(parts.whole, placement := parts.placement(layout.gpu_of)).valid:
             return Outcome.FOUND, placement
     with deadline.watched():

@@ -34,6 +34,7 @@ from colocate.solver.run import Run
 from colocate.solver.sleeping import solve_with_sleepers, within_limit
 from colocate.solver.start import FEW, NoPlacement, first_placement
 from colocate.solver.stop import stopping_on_interrupt
+from colocate.solver.tightening import Tightening
 from colocate.solver.warm_up import warm_up
 
 INTERRUPTED = "interrupted"
@@ -134,6 +135,8 @@ def _solved(progress: Progress, run: Run, start: Placement | None = None) -> Pla
 def _activities(parts: Parts, deadline: Deadline, seed: int, workers: int) -> list[Activity]:
     searches = [Regrouping(parts, deadline, seed + number) for number in range(max(workers - 1, 1))]
     activities: list[Activity] = [*searches, Raising(parts.instance)]
+    if len(parts.items) > FEW and parts.whole.windows == 1:
+        activities.insert(0, Tightening(parts, deadline, seed))
     if len(parts.items) <= FEW or len(parts.whole.gpus) == 1:
         activities = [Exhaustion(parts, deadline), *activities]
         bounds_see_all = parts.whole.plain and parts.whole.windows == 1 and not parts.resources

@@ -12,6 +12,9 @@ from colocate.problem.parts import parts_of
 from colocate.problem.problem import Problem
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.filling import filled
+from colocate.solver.construct.first_fit import pack_first
+from colocate.solver.construct.tight_fit import fill_tightly
+from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import fresh_pace, regroup
 from colocate.solver.improve.smoothing import Smoothing
 from colocate.solver.improve.squad_moves import move_squads, squads_in
@@ -20,8 +23,7 @@ from colocate.solver.improve.trading import Wakeable, trade, wake
 from colocate.solver.prove.columns import fill_gpus
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.tree import search_with_proof
-from colocate.solver.start import PACKINGS, THOROUGH
-from colocate.solver.construct.packing import pack_at
+from colocate.solver.start import THOROUGH
 
 
 @cache
@@ -34,12 +36,13 @@ def warm_up() -> None:
     layout = empty_layout(instance)
     rng = np.random.default_rng(0)
     THOROUGH.construct(instance, layout)
-    pack_at(instance, layout, int(PACKINGS[0].fit), int(PACKINGS[0].order), inf)
+    pack_first(instance, layout, Deadline())
     wakeable = Wakeable(np.ones(4), np.ones(4, np.bool_), np.ones(4, np.int64))
     wake(instance, layout, np.arange(4), wakeable)
     trade(instance, layout, wakeable, 1)
     filled(instance, layout, 0)
     regroup(instance, layout, rng, 0.0, fresh_pace(), 10)
+    fill_tightly(instance, empty_layout(instance), np.arange(2), 1.0)
     move_squads(instance, layout, squads_in(instance), rng, 1)
     take(instance, layout, 0)
     squeeze_in(instance, layout, 0, inf, rng, 10)

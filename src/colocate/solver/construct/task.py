@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import FIT, Floats, Instance, Ints
-from colocate.problem.kernel import kernel, kernel_section
+from colocate.problem.kernel import kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE
 from colocate.problem.pressure import peak_load
+from colocate.problem.rules import ALIKE, COLOURS, HOME, PIN, SQUAD
 from colocate.solver.construct.orders import descending
 
 GENEROUS = 1.0 + 2.0 * FIT
@@ -54,9 +55,11 @@ class Task(NamedTuple):
     """squad[n]: the number of its squad here, NOWHERE if it has none or its node is settled."""
     squads: int
     """How many squads there are."""
+    ruled: bool
+    """Whether any rule says where models may be, or with whom."""
 
 
-@kernel
+@leaf_kernel
 def virtual_size(instance: Instance, model: int, window: int, target: float) -> float:
     """Return `load + target size`, or the size itself if the target counts memory alone."""
     size = float(instance.size[model])
@@ -105,12 +108,16 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
         ):
             unlike[place] = unlike[place + 1]
     twin = twins(instance, gpus)
+    ruled = squads > 0 or colours.shape[1] > 0
+    for item in order:
+        rules = instance.rules.item
+        ruled = ruled or rules[item, PIN] != 0 or rules[item, HOME] != NOWHERE
     return Task(
-        order, gpus, need, room, loaded, reserve, unlike, twin, least, colours, squad, squads
+        order, gpus, need, room, loaded, reserve, unlike, twin, least, colours, squad, squads, ruled
     )
 
 
-@kernel
+@leaf_kernel
 def alike(instance: Instance, one: int, other: int) -> bool:
     """Say whether two models, in one squad or in none, are interchangeable."""
     if instance.size[one] != instance.size[other]:
@@ -123,11 +130,11 @@ def alike(instance: Instance, one: int, other: int) -> bool:
             if instance.use[kind, one, resource] != instance.use[kind, other, resource]:
                 return False
     rules = instance.rules
-    if rules.pin[one] != rules.pin[other] or rules.home[one] != rules.home[other]:
+    if rules.item[one, PIN] != rules.item[other, PIN] or rules.item[one, HOME] != rules.item[other, HOME]:
         return False
-    first, second = rules.first_colour[one], rules.first_colour[other]
-    count = rules.first_colour[one + 1] - first
-    if count != rules.first_colour[other + 1] - second:
+    first, second = rules.item[one, COLOURS], rules.item[other, COLOURS]
+    count = rules.item[one + 1, COLOURS] - first
+    if count != rules.item[other + 1, COLOURS] - second:
         return False
     for place in range(count):
         if rules.colour[first + place] != rules.colour[second + place]:
@@ -139,7 +146,7 @@ def alike(instance: Instance, one: int, other: int) -> bool:
 def twins(instance: Instance, gpus: Ints) -> Ints:
     """Return for each GPU the last one before it that is like it, or NOWHERE."""
     twin = np.full(gpus.shape[0], NOWHERE)
-    kind = instance.rules.alike
+    kind = instance.rules.gpu[:, ALIKE]
     for place in range(gpus.shape[0]):
         for before in range(place - 1, -1, -1):
             if kind[gpus[before]] == kind[gpus[place]]:
@@ -154,11 +161,11 @@ def colours_of(instance: Instance, models: Ints) -> Ints:
     rules = instance.rules
     count = 0
     for model in models:
-        count += rules.first_colour[model + 1] - rules.first_colour[model]
+        count += rules.item[model + 1, COLOURS] - rules.item[model, COLOURS]
     found = np.empty(count, np.int64)
     count = 0
     for model in models:
-        for place in range(rules.first_colour[model], rules.first_colour[model + 1]):
+        for place in range(rules.item[model, COLOURS], rules.item[model + 1, COLOURS]):
             found[count] = rules.colour[place]
             count += 1
     found.sort()
@@ -174,7 +181,7 @@ def colours_of(instance: Instance, models: Ints) -> Ints:
         return words
     for number in range(models.shape[0]):
         model = models[number]
-        for place in range(rules.first_colour[model], rules.first_colour[model + 1]):
+        for place in range(rules.item[model, COLOURS], rules.item[model + 1, COLOURS]):
             bit = int(np.searchsorted(found[:shared], rules.colour[place]))
             if bit < shared and found[bit] == rules.colour[place]:
                 words[number, bit // BITS] |= np.int64(1) << np.int64(bit % BITS)
@@ -190,12 +197,12 @@ def squads_of(instance: Instance, models: Ints) -> tuple[Ints, int]:
     count = 0
     for place in range(models.shape[0]):
         model = models[place]
-        if rules.squad[model] != NOWHERE and rules.home[model] == NOWHERE:
+        if rules.item[model, SQUAD] != NOWHERE and rules.item[model, HOME] == NOWHERE:
             number = 0
-            while number < count and found[number] != rules.squad[model]:
+            while number < count and found[number] != rules.item[model, SQUAD]:
                 number += 1
             if number == count:
-                found[count] = rules.squad[model]
+                found[count] = rules.item[model, SQUAD]
                 count += 1
             squad[place] = number
     return squad, count
