@@ -31,7 +31,7 @@ NOWHERE = -1
 
 SHARDED, SHARDS = 0.3, (2, 4, 8)
 """The part of the models that have shards, and how many."""
-SHARDED_FULL = 0.55
+SHARDED_FULL = 0.59
 """How much of all memory is taken where models have shards."""
 PART_GB = 9.0
 """The median size of what a model has on each of its GPUs."""
