@@ -40,10 +40,13 @@ AUTO, MOST_COPIES = 0.2, 8
 """The part of the models, the hottest, whose copies are open, and how many there may be."""
 
 KINDS_GB = {"rtx-4090": 24.0, "a100-40": 40.0, "l40s": 48.0, "h100": 80.0, "h200": 141.0}
+KINDS_FULL, SMALLEST_GB, LARGEST_GB = 0.6, 0.5, 100.0
+"""How much of all memory is taken where GPUs are of five kinds, and what sizes there are."""
 
 HOURS, PEAK_HOUR, NIGHT = 24, 14, 0.15
 """The load of a night is this part of that of a day."""
 TIME_ZONES, POPULATION = (0, 1, 6, 15), (0.5, 0.2, 0.2, 0.1)
+"""Hours apart, and the part of the models that each has."""
 
 DEMAND = 2.0
 """The sizes of all models as a part of all memory, where models may sleep."""
@@ -119,8 +122,10 @@ def _kinds(draw: RandomState, count: int) -> Planted:
     kinds = draw.permutation(np.resize(list(KINDS_GB), count)).tolist()
     gpus = tuple(Gpu(f"gpu-{n}", KINDS_GB[kind], kind) for n, kind in enumerate(kinds))
     memory = np.array([gpu.memory_gb for gpu in gpus])
-    size = np.clip(np.round(draw.lognormal(np.log(PART_GB), 0.9, 8 * count), 1), 0.5, 100.0)
-    size = size[: np.searchsorted(np.cumsum(size), 0.6 * memory.sum())]
+    size = np.clip(
+        np.round(draw.lognormal(np.log(PART_GB), 0.9, 8 * count), 1), SMALLEST_GB, LARGEST_GB
+    )
+    size = size[: np.searchsorted(np.cumsum(size), KINDS_FULL * memory.sum())]
     order = np.argsort(-size, kind="stable")
     gpu_of = np.empty(len(size), int)
     gpu_of[order] = _spread(size[order], memory)
