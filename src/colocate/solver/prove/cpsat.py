@@ -10,8 +10,8 @@ from typing import Any
 
 from colocate.solver.prove.clock import Clock
 
-LARGEST = 2**30
-"""The largest coefficient. OR-Tools 9.15 calls feasible programs infeasible from 2^38 on: see
+LARGEST = 2**28
+"""The largest coefficient. OR-Tools 9.15 calls feasible programs infeasible from 2^32 on: see
 `tests/evidence/cpsat_report.md`."""
 LOOKING_UP = 0.05
 """Seconds between two looks whether it should stop."""

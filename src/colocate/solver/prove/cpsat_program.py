@@ -25,7 +25,7 @@ FINENESS = LARGEST - 2
 ROOM = FINENESS + 1
 """The one more is for what the checker lets pass as rounding, 1e-11 of a GPU."""
 ROUNDED_DOWN = 1.0 - 4e-15
-COST_PARTS = 2**29
+COST_PARTS = LARGEST - 1
 """Parts of the largest cost of sleeping in which costs are counted."""
 MOST_LEADERS = 64
 """Models, the largest first, by which exchangeable GPUs are ordered."""

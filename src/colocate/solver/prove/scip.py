@@ -18,7 +18,6 @@ TOLERANCE = 1e-9
 """By how much a row may be violated, where rows are scaled to 1."""
 PARAMETERS = f"""
 numerics/feastol = {TOLERANCE}
-numerics/dualfeastol = {TOLERANCE}
 limits/gap = 0
 """
 LOOKING_UP = 0.05
