@@ -147,6 +147,9 @@ class _Search:
             return Answer(Outcome.FOUND, first.placement, 0.0)
         self._suspect(CP_SAT, first)
         second = self._second(clock, self._cost(first))
+        if first.outcome is Outcome.UNDECIDED and second.outcome is Outcome.NONE:
+            first = self._first(self._problem, clock)
+            self._suspect(CP_SAT, first)
         return self._agreed(first, second)
 
     def _all_awake(self, clock: Clock) -> Places | None:
