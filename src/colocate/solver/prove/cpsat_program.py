@@ -48,6 +48,8 @@ class CpSatProgram:
         self._asleep: dict[int, Any] = {}
         self._here: dict[tuple[int, int], dict[int, Any]] = {}
         """By model and number of parts: by GPU, whether a part is there."""
+        self._taken: dict[tuple[int, int], Any] = {}
+        """By model and number of parts: whether it has so many."""
         rows = {_traits(gpu): _Rows(problem, gpu, target) for gpu in problem.gpus}
         self._rooms = [rows[_traits(gpu)] for gpu in problem.gpus]
         for number, options in enumerate(choices):
@@ -55,6 +57,7 @@ class CpSatProgram:
             self._choose(number, options)
         self._on = [self._on_gpus(number, options) for number, options in enumerate(choices)]
         self._limit_gpus()
+        self._limit_fleet(target)
         self._keep_company()
         for alike in exchangeable_gpus(problem):
             self._order(alike)
@@ -95,6 +98,7 @@ class CpSatProgram:
             chosen = program.new_bool_var("")
             program.add(sum(here.values()) == choice.parts * chosen)
             self._here[number, choice.parts] = here
+            self._taken[number, choice.parts] = chosen
             taken.append(chosen)
         if model.sleep_cost is not None:
             self._asleep[number] = program.new_bool_var("")
@@ -135,6 +139,21 @@ class CpSatProgram:
                 if sum(row) > ROOM:
                     terms = zip(row, here, strict=True)
                     self._program.add(sum(n * on for n, (_, on) in terms if n) <= ROOM)
+
+    def _limit_fleet(self, target: float) -> None:
+        """Let all GPUs together hold no more than they can: what follows, but is seen late."""
+        memory = sum(gpu.memory_gb for gpu in self._problem.gpus)
+        choices = [choice for options in self._choices for choice in options]
+        for window in range(self._problem.windows):
+            self._clock.check()
+            needs = [
+                _counted(choice.parts * _memory_of(choice.part, window, target), memory)
+                for choice in choices
+            ]
+            terms = zip(needs, choices, strict=True)
+            taken = (n * self._taken[c.model, c.parts] for n, c in terms if n)
+            if sum(needs) > ROOM:
+                self._program.add(sum(taken) <= ROOM)
 
     def _keep_company(self) -> None:
         problem = self._problem
@@ -220,8 +239,7 @@ class _Rows:
 
     def _counted(self, part: Model) -> tuple[int, ...]:
         gpu = self._gpu
-        loads = (load_in(part, window) for window in self._windows)
-        memory = [part.size_gb + memory_for(load, self._target) for load in loads]
+        memory = (_memory_of(part, window, self._target) for window in self._windows)
         return (
             *(_counted(amount, gpu.memory_gb) for amount in memory),
             *(_counted(use_on(part, name, gpu), limit) for name, limit in gpu.limits),
@@ -232,11 +250,10 @@ def _traits(gpu: Gpu) -> Hashable:
     return gpu.memory_gb, gpu.kind, gpu.limits
 
 
-def memory_for(load: float, pressure: float) -> float:
-    """Return the free memory at which a load has a pressure; no memory has none under load."""
-    if load == 0.0:
-        return 0.0
-    return load / pressure if pressure > 0.0 else inf
+def _memory_of(part: Model, window: int, target: float) -> float:
+    """Return what a part holds, and what must be free for it at the target."""
+    load = load_in(part, window)
+    return part.size_gb + (0.0 if load == 0.0 else load / target if target > 0.0 else inf)
 
 
 def _counted(amount: float, limit: float) -> int:

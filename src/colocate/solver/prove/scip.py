@@ -23,6 +23,8 @@ limits/gap = 0
 LOOKING_UP = 0.05
 """Seconds between two looks whether it should stop."""
 SHORTEST_MS = 10
+ON_TIME = 0.95
+"""The part of the time that it is given: it ends a step before it looks at the clock."""
 TRUE = 0.5
 
 Term = tuple[int, float]
@@ -70,7 +72,7 @@ class LinearProgram:
     def run(self, clock: Clock) -> ScipStatus:
         """Search until the time is over or a stop is asked for."""
         scip = self._scip
-        scip.SetTimeLimit(max(int(1000 * clock.left), SHORTEST_MS))
+        scip.SetTimeLimit(max(int(1000 * ON_TIME * clock.left), SHORTEST_MS))
         with ThreadPoolExecutor(1) as pool:
             status = pool.submit(scip.Solve)
             try:
