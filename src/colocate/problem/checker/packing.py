@@ -60,25 +60,29 @@ def packing_of(
     memory = [gpu.memory_gb for gpu in problem.gpus]
     twins, twin_of = _numbered(list(zip(memory, column_of, view_of, node_of, limits, strict=True)))
     kinds, kind_of = _kinds(kin, rounding, uses, row_of)
-    needs, loaded, used, row, squad, colours = zip(*kinds, strict=True)
-    gpu_memory, column, view, node, limit = zip(*twins, strict=True)
-    by_column = [[use[c] for use in used] for c in range(len(columns))]
+    demands = [
+        [(*need, *use[column], loaded) for need, use, loaded, *_ in kinds]
+        for column in range(len(columns))
+    ]
+    rooms = [
+        [(*[room[memory]] * len(waste), *limit) for memory, _, _, _, limit in twins]
+        for room in (rounding.room, rounding.roomy)
+    ]
+    ends = accumulate([len(colours) for *_, colours in kinds])
     return Packing(
-        np.array(kind_of, np.int32)[np.array(order, np.int64)],
-        np.array(needs, np.int64),
-        np.array(loaded, np.uint8),
-        np.array(by_column, np.int64).reshape(len(columns), len(kinds), -1),
-        np.array(row, np.int32),
-        np.array(squad, np.int32),
-        np.array([0, *accumulate([len(marks) for marks in colours])], np.int32),
-        np.array([mark for marks in colours for mark in marks], np.int32),
-        np.array(twin_of, np.int32),
-        np.array([rounding.room[memory] for memory in gpu_memory], np.int64),
-        np.array([rounding.roomy[memory] for memory in gpu_memory], np.int64),
-        np.array(limit, np.int64).reshape(len(twins), -1),
-        np.array(column, np.int32),
-        np.array(view, np.int32),
-        np.array(node, np.int32),
+        np.array(kind_of, np.int64)[np.array(order, np.int64)],
+        np.array(demands, np.int64),
+        np.array(
+            [
+                (row, squad, end - len(colours), end)
+                for (_, _, _, row, squad, colours), end in zip(kinds, ends, strict=True)
+            ],
+            np.int64,
+        ),
+        np.array([colour for *_, colours in kinds for colour in colours], np.int64),
+        np.array(twin_of, np.int64),
+        np.array(rooms, np.int64),
+        np.array([twin[1:4] for twin in twins], np.int64),
         allowed,
         np.array(waste, np.int64),
     )
@@ -137,7 +141,7 @@ def _kinds(
         for _ in range(each.copies):
             squad = squads if each.shards > 1 else NO_SQUAD
             squads += each.shards > 1
-            keys += [(need, loaded, used, row, squad, colours)] * each.shards
+            keys += [(need, used, loaded, row, squad, colours)] * each.shards
     return _numbered(keys)
 
 

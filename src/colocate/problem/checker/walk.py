@@ -28,7 +28,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
-Shorts = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -59,126 +58,107 @@ class Packing(NamedTuple):
     """What the walk needs to know: kinds of items, kinds of GPUs, all in whole numbers.
 
     Items of one kind are equal, GPUs of one kind are twins: exchanging two of them changes nothing.
+    A demand has a number for every window, then one for every resource, and at the end 1 if there
+    is load.
     """
 
-    kind_of: Shorts
+    kind_of: Ints
     """Of every item, in the order of the search."""
-    need: Ints
-    """By kind and window."""
-    loaded: Bytes
-    use: Ints
-    """By column of uses, kind and resource."""
-    pins: Shorts
-    """By kind: the row of `allowed`."""
-    squad: Shorts
-    """By kind: shards of one copy, which must be on one node."""
-    first_colour: Shorts
-    """By kind: where its part of `colour` begins, and at the end where the last one ends."""
-    colour: Shorts
-    twin_of: Shorts
+    demand: Ints
+    """By column of uses and kind."""
+    facts: Ints
+    """By kind: its row of `allowed`; its squad, the shards of one copy, which must be on one node;
+    where its part of `colour` begins, and where it ends."""
+    colour: Ints
+    twin_of: Ints
     """Of every GPU."""
     room: Ints
-    """By kind of GPU: what a GPU with load has room for."""
-    roomy: Ints
-    """By kind of GPU: what one without load has room for, which is more."""
-    limit: Ints
-    """By kind of GPU and resource."""
-    column: Shorts
-    """By kind of GPU: its column of `use`."""
-    place: Shorts
-    """By kind of GPU: its column of `allowed`."""
-    node: Shorts
-    """By kind of GPU."""
+    """What there is room for, by kind of GPU: with load, and without, which is more."""
+    gpu_facts: Ints
+    """By kind of GPU: its column of uses, its column of `allowed`, its node."""
     allowed: Bytes
     waste: Ints
     """By window: what all GPUs may leave unused together."""
 
 
-class Level(NamedTuple):
-    """What is on every GPU that was opened, and what is left elsewhere."""
+ROW, SQUAD, FIRST_COLOUR, LAST_COLOUR = range(4)
+COLUMN, PLACE, NODE = range(3)
 
-    twin: Shorts
-    """By number of GPUs opened: the kind of the last one, from here to `kinds`."""
-    needs: Ints
-    uses: Ints
-    loaded: Ints
+
+class State(NamedTuple):
+    """What is on the GPUs that were opened, and what is left."""
+
+    twin: Ints
+    """By number of GPUs opened: the kind of the last one."""
+    on: Ints
+    """The same: the sum of all demands on it."""
     waste: Ints
-    left: Shorts
+    """By number of GPUs closed, and window: what the others may leave unused together."""
+    left: Ints
     """By kind of item: how many are not placed."""
-    mark: Shorts
-    """By colour: on which of the opened GPUs it is, the last one if on several."""
-    undone: Shorts
+    mark: Ints
+    """By colour: the last of the opened GPUs that it is on."""
+    undone: Ints
     """Marks that were written over."""
-    squad_size: Shorts
-    """By squad: how many of it are placed."""
-    squad_node: Shorts
+    squads: Ints
+    """By squad: how many of it are placed, and on which node."""
 
 
 def _compiled(function: Function, **options: Any) -> Function:
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     try:
-        return cast(Function, njit(cache=True, nogil=True, error_model="numpy", **options)(function))
+        return cast(Function, njit(cache=True, **options)(function))
     except RuntimeError:  # there is no place to write to: it is compiled at every start
-        return cast(Function, njit(nogil=True, error_model="numpy", **options)(function))
+        return cast(Function, njit(**options)(function))
 
 
 def _part(function: Function) -> Function:
     """Compile what the walk calls; LLVM writes it into the walk."""
-    return _compiled(function)
+    return _compiled(function, no_cpython_wrapper=True)
 
 
 @_part
-def _fits(q: Packing, s: Level, kind: int, level: int) -> bool:
+def _fits(q: Packing, s: State, kind: int, level: int) -> bool:
     """Say whether one more item fits on the GPU, as far as that depends on what is on it."""
     twin = s.twin[level]
-    strict = s.loaded[level] > 0 or q.loaded[kind] > 0
-    room = q.room[twin] if strict else q.roomy[twin]
-    for t in range(q.need.shape[1]):
-        if s.needs[level, t] + q.need[kind, t] > room:
+    demand, on = q.demand[q.gpu_facts[twin, COLUMN], kind], s.on[level]
+    room = q.room[0 if on[-1] + demand[-1] > 0 else 1, twin]
+    for d in range(room.size):
+        if on[d] + demand[d] > room[d]:
             return False
-    column = q.column[twin]
-    for r in range(q.limit.shape[1]):
-        if s.uses[level, r] + q.use[column, kind, r] > q.limit[twin, r]:
-            return False
-    for at in range(q.first_colour[kind], q.first_colour[kind + 1]):
+    for at in range(q.facts[kind, FIRST_COLOUR], q.facts[kind, LAST_COLOUR]):
         if s.mark[q.colour[at]] == level:
             return False
     return True
 
 
 @_part
-def _may_be(q: Packing, s: Level, kind: int, twin: int) -> bool:
+def _may_be(q: Packing, s: State, kind: int, twin: int) -> bool:
     """Say whether pins and squad let an item be on a GPU; what is on that does not matter."""
-    if q.allowed[q.pins[kind], q.place[twin]] == 0:
+    if q.allowed[q.facts[kind, ROW], q.gpu_facts[twin, PLACE]] == 0:
         return False
-    squad = q.squad[kind]
-    return squad == NO_SQUAD or s.squad_size[squad] == 0 or s.squad_node[squad] == q.node[twin]
+    squad = q.facts[kind, SQUAD]
+    return squad == NO_SQUAD or s.squads[squad, 0] == 0 or s.squads[squad, 1] == q.gpu_facts[twin, NODE]
 
 
 @_part
-def _fits_empty(q: Packing, s: Level, kind: int, twin: int) -> bool:
+def _fits_empty(q: Packing, s: State, kind: int, twin: int) -> bool:
     """Say whether an item fits on a GPU that is empty."""
-    if not _may_be(q, s, kind, twin):
-        return False
-    room = q.room[twin] if q.loaded[kind] > 0 else q.roomy[twin]
-    for t in range(q.need.shape[1]):
-        if q.need[kind, t] > room:
+    demand = q.demand[q.gpu_facts[twin, COLUMN], kind]
+    room = q.room[0 if demand[-1] > 0 else 1, twin]
+    for d in range(room.size):
+        if demand[d] > room[d]:
             return False
-    for r in range(q.limit.shape[1]):
-        if q.use[q.column[twin], kind, r] > q.limit[twin, r]:
-            return False
-    return True
+    return _may_be(q, s, kind, twin)
 
 
 @_part
-def _add(q: Packing, s: Level, kind: int, level: int, undone: int) -> int:
+def _add(q: Packing, s: State, kind: int, level: int, undone: int) -> int:
     """Put an item on the GPU; return how many marks were written over till now."""
-    for t in range(q.need.shape[1]):
-        s.needs[level, t] += q.need[kind, t]
-    column = q.column[s.twin[level]]
-    for r in range(q.limit.shape[1]):
-        s.uses[level, r] += q.use[column, kind, r]
-    s.loaded[level] += q.loaded[kind]
-    for at in range(q.first_colour[kind], q.first_colour[kind + 1]):
+    demand, on = q.demand[q.gpu_facts[s.twin[level], COLUMN], kind], s.on[level]
+    for d in range(on.size):
+        on[d] += demand[d]
+    for at in range(q.facts[kind, FIRST_COLOUR], q.facts[kind, LAST_COLOUR]):
         s.undone[undone] = s.mark[q.colour[at]]
         s.mark[q.colour[at]] = level
         undone += 1
@@ -186,44 +166,40 @@ def _add(q: Packing, s: Level, kind: int, level: int, undone: int) -> int:
 
 
 @_part
-def _remove(q: Packing, s: Level, kind: int, level: int, undone: int) -> int:
+def _remove(q: Packing, s: State, kind: int, level: int, undone: int) -> int:
     """Take back what was added last."""
-    for t in range(q.need.shape[1]):
-        s.needs[level, t] -= q.need[kind, t]
-    column = q.column[s.twin[level]]
-    for r in range(q.limit.shape[1]):
-        s.uses[level, r] -= q.use[column, kind, r]
-    s.loaded[level] -= q.loaded[kind]
-    for at in range(q.first_colour[kind + 1] - 1, q.first_colour[kind] - 1, -1):
+    demand, on = q.demand[q.gpu_facts[s.twin[level], COLUMN], kind], s.on[level]
+    for d in range(on.size):
+        on[d] -= demand[d]
+    for at in range(q.facts[kind, LAST_COLOUR] - 1, q.facts[kind, FIRST_COLOUR] - 1, -1):
         undone -= 1
         s.mark[q.colour[at]] = s.undone[undone]
     return undone
 
 
 @_part
-def _wasteful(q: Packing, s: Level, level: int) -> bool:
+def _wasteful(q: Packing, s: State, level: int) -> bool:
     """Say whether the GPU as it is leaves more than all GPUs that are not closed may leave.
 
     In a placement, what GPUs leave adds up to what all rooms exceed all needs by, and none leaves
     less than nothing.
     """
-    for t in range(q.need.shape[1]):
-        left = q.roomy[s.twin[level]] - s.needs[level, t]
-        if left > s.waste[level - 1, t]:
+    for t in range(q.waste.size):
+        if q.room[1, s.twin[level], t] - s.on[level, t] > s.waste[level - 1, t]:
             return True
     return False
 
 
 @_part
 def _last(
-    q: Packing, s: Level, kind: int, level: int, others: Shorts, least: Ints, undone: int
+    q: Packing, s: State, kind: int, level: int, others: Ints, least: Ints, undone: int
 ) -> bool:
     """Say whether an item on the GPU would be its last one, and the GPU then leave too much."""
     _add(q, s, kind, level, undone)
     last = _wasteful(q, s, level)
     full = False
-    for t in range(q.need.shape[1]):
-        full = full or s.needs[level, t] + least[t] > q.roomy[s.twin[level]]
+    for t in range(q.waste.size):
+        full = full or s.on[level, t] + least[t] > q.room[1, s.twin[level], t]
     if last and not full:
         for other in others:
             more = s.left[other] > 1 if other == kind else True
@@ -235,23 +211,14 @@ def _last(
 
 
 @_part
-def _least_needs(q: Packing, kinds: Shorts, least: Ints) -> None:
-    """Work out the least that any of some items needs, by window."""
-    for t in range(q.need.shape[1]):
-        least[t] = UNLIMITED // 2
-    for kind in kinds:
-        for t in range(q.need.shape[1]):
-            least[t] = min(least[t], q.need[kind, t])
-
-
-@_part
-def _movable(q: Packing, s: Level, kind: int) -> bool:
+def _movable(q: Packing, s: State, kind: int) -> bool:
     """Say whether an item could be moved to a GPU on which it fits, whoever it belongs to.
 
     If a sibling is placed already, an item fits in its node only; if none is, moving it would
     part it from its siblings.
     """
-    return q.squad[kind] == NO_SQUAD or s.squad_size[q.squad[kind]] > 0
+    squad = q.facts[kind, SQUAD]
+    return squad == NO_SQUAD or s.squads[squad, 0] > 0
 
 
 @_part
@@ -311,36 +278,32 @@ def walk(q: Packing, tree: Bytes, width: int, budget: int, most_pile: int) -> tu
         `HOLDS`, or what is wrong, and after how many symbols.
     """
     items, gpus, symbols = q.kind_of.size, q.twin_of.size, tree.size // width
-    kinds, windows = q.need.shape
-    twins, resources = q.limit.shape
+    _, kinds, numbers = q.demand.shape
+    twins, windows = q.gpu_facts.shape[0], q.waste.size
     levels = min(items, gpus) + 1
-    colours, marks = 0, 0
+    colours, squads, marks, widest = 0, 0, 0, 0
     for at in range(q.colour.size):
         colours = max(colours, q.colour[at] + 1)
     for item in range(items):
-        marks += q.first_colour[q.kind_of[item] + 1] - q.first_colour[q.kind_of[item]]
-    widest = 1
-    squads = 0
-    for kind in range(kinds):
-        squads = max(squads, q.squad[kind] + 1)
-        widest = max(widest, q.first_colour[kind + 1] - q.first_colour[kind])
-    s = Level(
-        np.zeros(levels, np.int32),
-        np.zeros((levels, windows), np.int64),
-        np.zeros((levels, resources), np.int64),
+        facts = q.facts[q.kind_of[item]]
+        squads = max(squads, facts[SQUAD] + 1)
+        marks += facts[LAST_COLOUR] - facts[FIRST_COLOUR]
+        widest = max(widest, facts[LAST_COLOUR] - facts[FIRST_COLOUR])
+    s = State(
         np.zeros(levels, np.int64),
+        np.zeros((levels, numbers), np.int64),
         np.zeros((levels, windows), np.int64),
-        np.zeros(kinds, np.int32),
-        np.zeros(colours, np.int32),
-        np.zeros(marks + widest, np.int32),
-        np.zeros(squads, np.int32),
-        np.zeros(squads, np.int32),
+        np.zeros(kinds, np.int64),
+        np.zeros(colours, np.int64),
+        np.zeros(marks + widest, np.int64),
+        np.zeros((squads, 2), np.int64),
     )
-    s.waste[0] = q.waste
+    for t in range(windows):
+        s.waste[0, t] = q.waste[t]
     for item in range(items):
         s.left[q.kind_of[item]] += 1
     placed, opened = np.zeros(items, np.uint8), np.zeros(gpus, np.uint8)
-    unopened, seen = np.zeros(twins, np.int32), np.zeros(twins, np.int64)
+    unopened, seen = np.zeros(twins, np.int64), np.zeros(twins, np.int64)
     for gpu in range(gpus):
         unopened[q.twin_of[gpu]] += 1
     most_deep = 2 * items + 3
@@ -352,7 +315,7 @@ def walk(q: Packing, tree: Bytes, width: int, budget: int, most_pile: int) -> tu
     live, index = np.zeros(most_deep, np.int64), np.zeros(most_deep, np.int64)
     gpu_at, base = np.zeros(levels, np.int64), np.zeros(levels, np.int64)
     least = np.zeros(windows, np.int64)
-    pile = np.empty(min(most_pile, (kinds + twins + 1) * (items + 2)), np.int32)
+    pile = np.empty(min(most_pile, (kinds + twins + 1) * (items + 2)), np.int64)
     depth, level, top, at, undone, work, serial = 0, 0, 0, 0, 0, 0, 0
     while True:
         if at >= symbols:
@@ -406,8 +369,10 @@ def walk(q: Packing, tree: Bytes, width: int, budget: int, most_pile: int) -> tu
         elif symbol < 2:
             # What is left to try fits. It must be the last on this GPU, and leave too much.
             barred = top - live[depth]
-            if barred > 0:
-                _least_needs(q, pile[live[depth] : top], least)
+            for t in range(windows):
+                least[t] = UNLIMITED // 2
+                for number in range(live[depth], top):
+                    least[t] = min(least[t], q.demand[q.gpu_facts[s.twin[level], COLUMN], pile[number], t])
             refuted = False
             for number in range(live[depth], top):
                 kind = pile[number]
@@ -420,7 +385,7 @@ def walk(q: Packing, tree: Bytes, width: int, budget: int, most_pile: int) -> tu
                 live[depth] = top
                 frame[depth] = CLOSED
                 for t in range(windows):
-                    rest = q.roomy[s.twin[level]] - s.needs[level, t]
+                    rest = q.room[1, s.twin[level], t] - s.on[level, t]
                     s.waste[level, t] = s.waste[level - 1, t] - rest
                 item = item_of[base[level]] + 1
                 while item < items and placed[item] > 0:
@@ -476,10 +441,10 @@ def walk(q: Packing, tree: Bytes, width: int, budget: int, most_pile: int) -> tu
             undone = _add(q, s, kind, level, undone)
             placed[enter] = 1
             s.left[kind] -= 1
-            squad = q.squad[kind]
+            squad = q.facts[kind, SQUAD]
             if squad != NO_SQUAD:
-                s.squad_size[squad] += 1
-                s.squad_node[squad] = q.node[s.twin[level]]
+                s.squads[squad, 0] += 1
+                s.squads[squad, 1] = q.gpu_facts[s.twin[level], NODE]
             depth += 1
             frame[depth], item_of[depth], first[depth], live[depth] = FILL, enter, top, top
             work += end - begin
@@ -499,8 +464,8 @@ def walk(q: Packing, tree: Bytes, width: int, budget: int, most_pile: int) -> tu
         undone = _remove(q, s, kind, level, undone)
         placed[item] = 0
         s.left[kind] += 1
-        if q.squad[kind] != NO_SQUAD:
-            s.squad_size[q.squad[kind]] -= 1
+        if q.facts[kind, SQUAD] != NO_SQUAD:
+            s.squads[q.facts[kind, SQUAD], 0] -= 1
         top = first[depth]
         if base[level] == depth:
             opened[gpu_at[level]] = 0
