@@ -54,7 +54,7 @@ def packing_of(
     columns, column_of = _numbered([_column(gpu) for gpu in problem.gpus])
     uses, limits = _uses_and_limits(problem, kin, columns, column_of)
     rows, row_of = _numbered([(each.homeless, *each.pins) for each in kin])
-    allowed, view_of = _allowed(problem, rows)
+    allowed, row_of, view_of = _told_apart(*_allowed(problem, rows), row_of)
     together = any([each.shards > 1 for each in kin])
     _, node_of = _numbered([gpu.node if together else "" for gpu in problem.gpus])
     memory = [gpu.memory_gb for gpu in problem.gpus]
@@ -124,6 +124,19 @@ def _allowed(problem: Problem, rows: Sequence[Row]) -> tuple[NDArray[np.uint8], 
             row[[number for name in never for number in having[name]]] = 0
         allowed[place] = row
     return allowed, view_of
+
+
+def _told_apart(
+    allowed: NDArray[np.uint8], view_of: Sequence[int], row_of: Sequence[int]
+) -> tuple[NDArray[np.uint8], list[int], list[int]]:
+    """Leave one of the rows, and one of the columns, that say the same in other words."""
+    rows, same_row = _numbered([row.tobytes() for row in allowed])
+    columns, same_view = _numbered([column.tobytes() for column in allowed.T])
+    kept = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1).copy()
+    if len(columns) < kept.shape[1]:
+        first = {view: place for place, view in reversed(list(enumerate(same_view)))}
+        kept = np.ascontiguousarray(kept[:, [first[view] for view in range(len(columns))]])
+    return kept, [same_row[row] for row in row_of], [same_view[view] for view in view_of]
 
 
 def _kinds(
