@@ -11,8 +11,9 @@ DIGESTS = {
     "mixed": "0f327bf675992f56",
     "longtail": "5b99298cfe6c2854",
     "scale": "6f64b0a272381728",
-    "chatlmsys": "5e78a2ef1950e635",
+    "chatlmsys": "e35e242290e43dbb",
     "prism24": "c6c03b0380a33ab8",
+    "families": "642b04298c6bdc23",
 }
 
 

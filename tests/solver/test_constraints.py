@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from colocate import Gpu, InputError, Model, Problem, Status, place, solve, verify
 from colocate.problem.parts import parts_of
 from colocate.problem.verify_bound import refuted
-from colocate.solver import squads
 from tests.problems import assert_solved, lowest_pressure
 
 NODE_MEMORY = {"large": 200, "small": 80}
@@ -186,7 +185,7 @@ def test_a_larger_fleet_with_constraints_is_valid_and_nearly_proven():
     plan = solve(problem, time_limit=3.0)
     assert verify(problem, plan.placement).valid
     assert plan.gap < 0.02
-    assert refuted(parts_of(problem).problem, plan.certificate) is None
+    assert refuted(problem, plan.certificate) is None
 
 
 def test_who_is_together_through_a_third_cannot_be_apart():
@@ -197,25 +196,17 @@ def test_who_is_together_through_a_third_cannot_be_apart():
     assert lowest_pressure(problem) is None
 
 
-def test_a_resource_with_the_name_of_a_constraint_is_refused():
-    gpus = [Gpu(f"g{n}", 80, limits={"constraint: place": 3}) for n in range(2)]
-    models = [Model("m", 10, load=1, shards=2, uses={"constraint: place": 2})]
-    with pytest.raises(InputError, match="constraint: place"):
-        solve(Problem(gpus, models))
-
-
 @pytest.mark.parametrize("pins", [{"only": ["l0"]}, {"never": ["l0"]}, {"only": ["left"]}])
-def test_the_plain_problem_bars_what_pins_bar(pins):
+def test_items_are_barred_from_where_pins_bar_their_models(pins):
     problem = Problem(fleet(), [Model("m", 10, load=1, **pins), Model("free", 10, load=1)])
-    instance = parts_of(problem).problem.instance
-    for gpu, kind in zip(problem.gpus, instance.kind, strict=True):
-        barred = (instance.use[kind] > instance.limit[0]).any(axis=1)
-        assert barred.tolist() == [not problem.models[0].may_be_on(gpu), False]
+    rules = parts_of(problem).instance.rules
+    allowed = [problem.models[0].may_be_on(gpu) for gpu in problem.gpus]
+    assert rules.open[rules.pin[0]].tolist() == allowed
+    assert rules.open[rules.pin[1]].all()
 
 
-def test_copies_of_shards_find_nodes_of_their_own_without_a_search(monkeypatch):
+def test_copies_of_shards_find_nodes_of_their_own():
     """The roomiest node for the first copy is so for the second, but holds one only."""
-    monkeypatch.setattr(squads, "MOST_PAIRS", 0)
     gpus = [Gpu(f"{node}{n}", gb, node=node) for node, gb in NODE_MEMORY.items() for n in range(4)]
     problem = Problem(gpus, [Model("m", 160, load=1, shards=4, replicas=2)])
     plan = solve(problem)

@@ -116,22 +116,22 @@ def test_exhaustive_search_finds_what_packing_misses():
 
 def test_exhaustive_search_gives_up_at_its_limit():
     layout = empty_layout(KNAPSACK.instance)
-    assert search_fit(KNAPSACK.instance, layout, np.inf, np.array([2]))[0] is Outcome.UNDECIDED
+    assert search_fit(KNAPSACK.instance, layout, np.inf, 2).outcome is Outcome.UNDECIDED
 
 
 def test_another_thread_can_end_an_exhaustive_search():
     case = load_suite("scale").cases[6].problem
     target = 1.00001 * volume_bound(case.instance)
-    nodes = np.array([10**12])
-    layout = empty_layout(case.instance)
-    search_fit(case.instance, layout, target, np.array([1]))
+    go = np.ones(1, np.int64)
+    layout = empty_layout(case.instance, go)
+    search_fit(case.instance, layout, target, 1)
     with ThreadPoolExecutor(1) as pool:
-        search = pool.submit(search_fit, case.instance, layout, target, nodes)
+        search = pool.submit(search_fit, case.instance, layout, target, 10**12)
         assert wait([search], timeout=0.2).not_done
-        nodes[0] = 0
-        outcome, visited = search.result(timeout=30)
-    assert outcome is Outcome.UNDECIDED
-    assert visited > 1
+        go[0] = 0
+        found = search.result(timeout=30)
+    assert found.outcome is Outcome.UNDECIDED
+    assert found.visited > 1
 
 
 @settings(max_examples=400)
@@ -144,9 +144,8 @@ def test_exhaustive_search_is_right_about_every_target(problem, factor):
     best = optimum(problem)
     finite = best is not None and 0 < best < float("inf")
     target = float(best) * factor if finite else float("inf")
-    outcome, _ = search_fit(
-        problem.instance, empty_layout(problem.instance), target, np.array([10**6])
-    )
+    instance = problem.instance
+    outcome = search_fit(instance, empty_layout(instance), target, 10**6).outcome
     if best is None:
         assert outcome == Outcome.NONE
     elif target >= float(best) * (1 + 1e-9):
@@ -172,12 +171,12 @@ def test_volume_bound_by_hand():
 
 def test_what_is_found_only_by_generosity_is_not_found():
     idle = Problem([Gpu("g", 80)], [Model("m", 80 * (1 + 1.5e-11), load=0.0)]).instance
-    assert search_fit(idle, empty_layout(idle), 1.0, np.array([100]))[0] is Outcome.UNDECIDED
+    assert search_fit(idle, empty_layout(idle), 1.0, 100).outcome is Outcome.UNDECIDED
 
 
 def test_where_there_is_load_the_last_byte_counts():
     nearly_full = Problem([Gpu("g", 80)], [Model("m", 80 * (1 - 4e-11), load=1.0)]).instance
     pressure = 1 / (80 - 80 * (1 - 4e-11))
     layout = empty_layout(nearly_full)
-    assert search_fit(nearly_full, layout, 0.9 * pressure, np.array([100]))[0] is Outcome.NONE
-    assert search_fit(nearly_full, layout, 1.1 * pressure, np.array([100]))[0] is Outcome.FOUND
+    assert search_fit(nearly_full, layout, 0.9 * pressure, 100).outcome is Outcome.NONE
+    assert search_fit(nearly_full, layout, 1.1 * pressure, 100).outcome is Outcome.FOUND

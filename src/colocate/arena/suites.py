@@ -8,6 +8,9 @@ from hashlib import sha256
 import numpy as np
 from numpy.random import RandomState
 
+from colocate.arena.families import CASES as FAMILIES
+from colocate.arena.families import families
+from colocate.arena.published_sizes import draw_sizes
 from colocate.arena.real_fleets import chatlmsys, prism24
 from colocate.errors import InputError, UnknownNameError
 from colocate.problem.gpu import Gpu
@@ -19,23 +22,6 @@ Demand = tuple[float, float, float]
 
 MEMORY_GB = 80
 CASES = 50
-
-REAL_SIZES_GB = {
-    "Llama-3.2-1B": 2.5,
-    "gemma-2-2b": 5.2,
-    "Llama-3.2-3B": 6.4,
-    "Qwen2.5-7B": 15.2,
-    "Mistral-7B-v0.3": 14.5,
-    "Llama-3.1-8B": 16.1,
-    "gemma-2-9b": 18.5,
-    "Mistral-Nemo-12B": 24.5,
-    "Qwen2.5-14B": 29.5,
-    "Mistral-Small-24B": 47.1,
-    "gemma-2-27b": 54.5,
-    "Qwen2.5-32B": 65.5,
-    "Llama-3.1-70B-fp8": 70.6,
-}
-"""Weights in GB of published models: parameters times two bytes (one for fp8)."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +50,10 @@ def load_suite(name: str) -> Suite:
     """Make the suite of that name."""
     recipe = _recipe(name)
     problems = enumerate(recipe.make(recipe.seed or 0))
-    cases = tuple(Case(f"{name}-{number:02d}", problem) for number, problem in problems)
+    cases = tuple(
+        Case(f"{name}-{recipe.names[number] if recipe.names else f'{number:02d}'}", problem)
+        for number, problem in problems
+    )
     return Suite(name, recipe.summary, cases)
 
 
@@ -147,13 +136,11 @@ def _mixed(seed: int) -> Iterator[Problem]:
 
 def _longtail(seed: int) -> Iterator[Problem]:
     draw = RandomState(seed)
-    sizes = np.array(list(REAL_SIZES_GB.values()))
-    small_is_common = (1 / sizes) / (1 / sizes).sum()
     for _ in range(CASES):
         gpus = int(draw.randint(4, 9))
-        chosen = sizes[:0]
+        chosen = np.empty(0)
         while not 0.55 <= chosen.sum() / (MEMORY_GB * gpus) <= 0.65:
-            chosen = draw.choice(sizes, 5 * gpus, p=small_is_common)
+            chosen = draw_sizes(draw, 5 * gpus)
         ranks = 1 + draw.permutation(len(chosen))
         models = [(float(s), 60.0 / r, 10) for s, r in zip(chosen, ranks, strict=True)]
         yield _fleet([MEMORY_GB] * gpus, models)
@@ -181,6 +168,8 @@ class Recipe:
     """None where nothing is drawn."""
     make: Callable[[int], Iterator[Problem]]
     """Returns one problem after the other, always the same ones for a seed."""
+    names: tuple[str, ...] = ()
+    """What the cases are called; by default they are numbered."""
 
 
 SUITES = {
@@ -192,4 +181,5 @@ SUITES = {
     "scale": Recipe("2, 3, 4 and 8 models a GPU on 8 to 4,096 GPUs", 1005, _scale),
     "chatlmsys": Recipe("MuxServe: 16 LLaMA models, some in shards, on 32 GPUs", None, chatlmsys),
     "prism24": Recipe("Prism: 24 measured models on 4 and 8 GPUs, by Zipf's law", 1006, prism24),
+    "families": Recipe("what makes large fleets hard", 2000, families, tuple(FAMILIES)),
 }

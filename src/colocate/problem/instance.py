@@ -1,16 +1,30 @@
 """A problem as numpy arrays: what kernels see."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colocate.problem.gpu import Gpu
-from colocate.problem.model import ANY_KIND, Model
+from colocate.problem.model import ANY_KIND, Uses
+from colocate.problem.rules import Bools, Ints, Rules, free_rules, numbered
+
+__all__ = [
+    "FIT",
+    "Bools",
+    "Floats",
+    "Instance",
+    "Ints",
+    "canonical",
+    "confined",
+    "frozen",
+    "instance_of",
+    "own_units",
+    "resources_of",
+]
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FIT = 1e-11
 """Share of a GPU's memory, under a byte of 80 GB, below which an overfill is rounding."""
@@ -33,10 +47,28 @@ class Instance(NamedTuple):
     """limit[g, R]: the most use of a resource on a GPU."""
     kind: Ints
     """kind[g]: index of the GPU's kind in `use`."""
+    rules: Rules
+    """Where models may be, and with whom."""
 
 
-def instance_of(gpus: Sequence[Gpu], models: Sequence[Model]) -> Instance:
-    """Write GPUs and models as arrays."""
+class Placeable(Protocol):
+    """What goes on one GPU: a model, or a part of one."""
+
+    @property
+    def size_gb(self) -> float:
+        """Memory it always holds."""
+
+    @property
+    def load(self) -> tuple[float, ...]:
+        """How hard it pushes on KV cache, in every window or in all."""
+
+    @property
+    def uses(self) -> Uses:
+        """Use of further resources, by kind of GPU."""
+
+
+def instance_of(gpus: Sequence[Gpu], models: Sequence[Placeable]) -> Instance:
+    """Write GPUs and models as arrays; they may be anywhere, with any other."""
     windows = max(len(model.load) for model in models)
     loads = [model.load * windows if len(model.load) == 1 else model.load for model in models]
     kinds = sorted({gpu.kind for gpu in gpus})
@@ -53,7 +85,7 @@ def instance_of(gpus: Sequence[Gpu], models: Sequence[Model]) -> Instance:
             use[:, number, column] = amounts.get(ANY_KIND, 0.0)
             for kind in amounts.keys() & place.keys():
                 use[place[kind], number, column] = amounts[kind]
-    return _frozen(
+    return frozen(
         Instance(
             size=np.array([model.size_gb for model in models]),
             load=np.array(loads),
@@ -61,11 +93,14 @@ def instance_of(gpus: Sequence[Gpu], models: Sequence[Model]) -> Instance:
             use=use,
             limit=limit,
             kind=np.array([place[gpu.kind] for gpu in gpus], dtype=np.int64),
+            rules=free_rules(
+                len(models), numbered((gpu.memory_gb, gpu.kind, gpu.limits) for gpu in gpus)
+            ),
         )
     )
 
 
-def resources_of(gpus: Sequence[Gpu], models: Sequence[Model]) -> list[str]:
+def resources_of(gpus: Sequence[Gpu], models: Sequence[Placeable]) -> list[str]:
     """Return the names of all resources that are limited or used, in the order of the arrays."""
     limited = {name for gpu in gpus for name, _ in gpu.limits}
     return sorted(limited | {name for model in models for name, _ in model.uses})
@@ -80,7 +115,7 @@ def canonical(instance: Instance) -> Instance:
     fits there.
     """
     size_unit, load_unit = own_units(instance)
-    return _frozen(
+    return frozen(
         instance._replace(
             size=_rounded(instance.size / size_unit),
             load=_rounded(instance.load / load_unit),
@@ -101,7 +136,13 @@ def _rounded(values: Floats) -> Floats:
     return rounded
 
 
-def _frozen(instance: Instance) -> Instance:
-    for array in instance:
+def confined(instance: Instance, homes: Ints) -> Instance:
+    """Return the instance with items confined to nodes, -1 for those that are not."""
+    return frozen(instance._replace(rules=instance.rules._replace(home=homes)))
+
+
+def frozen(instance: Instance) -> Instance:
+    """Let nobody write to the arrays; kernels are compiled for such."""
+    for array in (*instance[:-1], *instance.rules):
         array.setflags(write=False)
     return instance

@@ -15,6 +15,9 @@ from colocate.problem.pressure import pressure, within
 NOWHERE = cast(int, np.int64(-1))
 """No GPU, no model. Not a plain int: kernels would be compiled once more for the literal."""
 
+ALWAYS = np.ones(1, np.int64)
+"""Lets everything go on until it comes to an end by itself."""
+
 
 class Layout(NamedTuple):
     """Where every model is now, and what that means for every GPU."""
@@ -33,9 +36,11 @@ class Layout(NamedTuple):
     """use[g, R]: their use of further resources."""
     pressure: Floats
     """pressure[g]: the pressure of a GPU."""
+    go: Ints
+    """go[0]: 0 if whoever changes the layout should come to an end; another thread may set it."""
 
 
-def empty_layout(instance: Instance) -> Layout:
+def empty_layout(instance: Instance, go: Ints = ALWAYS) -> Layout:
     """Return a layout with every model nowhere."""
     models = instance.size.shape[0]
     gpus = instance.capacity.shape[0]
@@ -47,6 +52,7 @@ def empty_layout(instance: Instance) -> Layout:
         np.zeros((gpus, instance.load.shape[1])),
         np.zeros((gpus, instance.limit.shape[1])),
         np.zeros(gpus),
+        go,
     )
 
 
@@ -163,8 +169,39 @@ def models_on(layout: Layout, gpu: int) -> Ints:
 
 
 @kernel
+def admits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> bool:
+    """Say whether the rules let a model onto a GPU with its models less `gone`."""
+    rules = instance.rules
+    if not rules.open[rules.pin[come], gpu]:
+        return False
+    if rules.home[come] != NOWHERE and rules.home[come] != rules.node[gpu]:
+        return False
+    if rules.first_colour[come] == rules.first_colour[come + 1]:
+        return True
+    other = layout.first[gpu]
+    while other != NOWHERE:
+        if other != gone and share_a_colour(instance, come, other):
+            return False
+        other = layout.after[other]
+    return True
+
+
+@kernel
+def share_a_colour(instance: Instance, one: int, other: int) -> bool:
+    """Say whether two models must be on different GPUs."""
+    rules = instance.rules
+    for mine in range(rules.first_colour[one], rules.first_colour[one + 1]):
+        for theirs in range(rules.first_colour[other], rules.first_colour[other + 1]):
+            if rules.colour[mine] == rules.colour[theirs]:
+                return True
+    return False
+
+
+@kernel
 def fits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> bool:
     """Say whether GPU `gpu` holds its models less `gone` plus `come` (either may be NOWHERE)."""
+    if come != NOWHERE and not admits(instance, layout, gpu, gone, come):
+        return False
     used = layout.used[gpu]
     if gone != NOWHERE:
         used -= instance.size[gone]

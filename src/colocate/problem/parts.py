@@ -1,30 +1,30 @@
-"""A problem with constraints as a plain one: items on GPUs, with limits on further resources.
+"""A problem with constraints as arrays: items on GPUs, and rules on where items may be.
 
 Copies and shards become items of their own, models that must stay together one item. What may not
-share a GPU uses one and the same resource, of which each GPU has one; where an item must not be, it
-uses more of a resource than there is. So search, bounds and proofs need to know resources only.
-What is left are squads: shards of a copy, whose GPUs must be in one node.
+share a GPU shares a colour; items with the same pins share a row that says where they may be; the
+shards of a copy are a squad, whose GPUs must be in one node.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from colocate.errors import InputError
 from colocate.problem.gpu import Gpu
-from colocate.problem.instance import Ints
-from colocate.problem.model import ANY_KIND, Model
+from colocate.problem.instance import Instance, Ints, canonical, frozen, instance_of, resources_of
+from colocate.problem.model import ANY_KIND, Model, Uses
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
+from colocate.problem.rules import Bools, Rules, numbered
 
-CONSTRAINT = "constraint: "
-"""What the names of resources that stand for constraints begin with; a user's own do not."""
-BARRED, COUNT, APART = f"{CONSTRAINT}place", f"{CONSTRAINT}models", f"{CONSTRAINT}apart"
+Pins = tuple[tuple[str, ...], tuple[str, ...]]
+"""The names of where a model must be, and must not be."""
 
-Classes = dict[tuple[str, str, tuple[bool, ...]], str]
-"""Kinds of GPU of the plain problem: by kind, node, and which items may be there."""
+COUNT = "number of models"
+"""The resource that stands for the most models of a GPU."""
 
 
 @dataclass(frozen=True)
@@ -34,71 +34,123 @@ class Item:
     name: str
     models: tuple[Model, ...]
     """The models, or parts of one, that it consists of."""
-    alone_in: tuple[int, ...]
-    """The numbers of the groups of which a GPU takes one at most, once for every member."""
+    colours: tuple[int, ...]
+    """The numbers of the groups of which a GPU takes one member at most."""
+    squad: int = -1
+    """The number of its squad, -1 if it is in none."""
+    barred: bool = False
+    """Whether it can be nowhere: two of its models must be apart."""
+
+
+class Portion(NamedTuple):
+    """What an item takes of its GPU."""
+
+    size_gb: float
+    load: tuple[float, ...]
+    uses: Uses
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A plain problem and what its items stand for."""
+    """A problem as items, and what these stand for."""
 
     whole: Problem
-    problem: Problem
     items: tuple[Item, ...]
-    squads: tuple[tuple[int, ...], ...]
-    """Items that must be on one node."""
+    instance: Instance
+    resources: tuple[str, ...]
+    """The names of the columns of `instance.use`."""
+
+    @cached_property
+    def canonical(self) -> Instance:
+        """The instance in units of its own."""
+        return canonical(self.instance)
+
+    @cached_property
+    def squads(self) -> tuple[tuple[int, ...], ...]:
+        """Items that must be on one node."""
+        squads: dict[int, list[int]] = {}
+        for number, item in enumerate(self.items):
+            if item.squad >= 0:
+                squads.setdefault(item.squad, []).append(number)
+        return tuple(tuple(squad) for squad in squads.values())
 
     def placement(self, gpu_of: Ints | Sequence[int]) -> Placement:
         """Return where the models are if the items are there.
 
         The GPUs of a copy are in the order of the fleet, and so are the copies.
         """
+        names = [gpu.name for gpu in self.whole.gpus]
+        places = gpu_of.tolist() if isinstance(gpu_of, np.ndarray) else gpu_of
+        if self.whole.plain:
+            pairs = zip(self.whole.models, places, strict=True)
+            return Placement({model.name: (names[gpu],) for model, gpu in pairs})
         numbers: dict[str, list[int]] = {model.name: [] for model in self.whole.models}
-        for item, gpu in zip(self.items, gpu_of, strict=True):
+        for item, gpu in zip(self.items, places, strict=True):
             for model in item.models:
-                numbers[model.name].append(int(gpu))
+                numbers[model.name].append(gpu)
         gpus_of = {}
         for model in self.whole.models:
             parts, shards = numbers[model.name], model.shards
             copies = sorted(sorted(parts[n : n + shards]) for n in range(0, len(parts), shards))
-            gpus_of[model.name] = [self.whole.gpus[n].name for copy in copies for n in copy]
+            gpus_of[model.name] = [names[n] for copy in copies for n in copy]
         return Placement(gpus_of)
 
     def indices(self, placement: Mapping[str, Sequence[str]]) -> Ints:
         """Return where the items are if the models are there."""
         number = {gpu.name: place for place, gpu in enumerate(self.whole.gpus)}
-        left = {model: list(gpus) for model, gpus in placement.items()}
-        gpu_of = [left[item.models[0].name].pop(0) for item in self.items]
-        return np.array([number[gpu] for gpu in gpu_of], np.int64)
+        left = {model: list(reversed(gpus)) for model, gpus in placement.items()}
+        return np.array([number[left[item.models[0].name].pop()] for item in self.items], np.int64)
 
 
 def parts_of(problem: Problem) -> Parts:
-    """Return a problem as a plain one; a plain problem is its own."""
+    """Return a problem, with a fixed number of copies of every model, as items."""
     if problem.plain:
         items = tuple(Item(model.name, (model,), ()) for model in problem.models)
-        return Parts(problem, problem, items, ())
+        resources = tuple(resources_of(problem.gpus, problem.models))
+        return Parts(problem, items, problem.instance, resources)
     items = _told_apart(list(_items(problem)))
-    return Parts(problem, _plain(problem, items), items, tuple(_squads(items)))
+    portions = [_portion(item) for item in items]
+    instance = instance_of(problem.gpus, portions)
+    resources = tuple(resources_of(problem.gpus, portions))
+    if problem.most_models is not None:
+        instance = _with_count(instance, items, problem.most_models)
+        resources = (*resources, COUNT)
+    instance = frozen(instance._replace(rules=_rules(problem, items)))
+    return Parts(problem, items, instance, resources)
 
 
-def problem_of_bounds(problem: Problem, asleep: Container[str] = ()) -> Problem | None:
-    """Return the problem that a certificate is about, None if all models sleep.
+def _items(problem: Problem) -> Iterator[Item]:
+    bundle_of = _bundles(problem)
+    groups_of = _groups_of(problem)
+    models = {model.name: model for model in problem.models}
+    done: set[str] = set()
+    squads = 0
+    for model in problem.models:
+        if model.name in done:
+            continue
+        members = bundle_of.get(model.name, (model.name,))
+        done.update(members)
+        colours = [group for name in members for group in groups_of.get(name, ())]
+        barred = len(set(colours)) < len(colours)
+        for place, name in enumerate(_names_of_parts(model, members)):
+            squad = squads + place // model.shards if model.shards > 1 else -1
+            yield Item(
+                name, tuple(models[m] for m in members), tuple(sorted(set(colours))), squad, barred
+            )
+        squads += model.replicas if model.shards > 1 else 0
 
-    Sleepers are left out. Where the number of copies is open, it is the problem itself, of which
-    constraints may be left aside; else the plain one.
+
+def _groups_of(problem: Problem) -> dict[str, list[int]]:
+    """Return for every model that must be apart from something the numbers of its groups.
+
+    The parts of one model are such a group too.
     """
-    awake = problem.awake(asleep) if problem.sleepers else problem
-    return awake if awake is None or awake.elastic else parts_of(awake).problem
-
-
-def _squads(items: Sequence[Item]) -> Iterator[tuple[int, ...]]:
-    """Yield the places of the shards of every copy, which stand in a row."""
-    place = 0
-    while place < len(items):
-        shards = items[place].models[0].shards
-        if shards > 1:
-            yield tuple(range(place, place + shards))
-        place += shards
+    groups = [*problem.apart, *((m.name,) for m in problem.models if m.parts > 1)]
+    groups_of: dict[str, list[int]] = {}
+    for number, group in enumerate(groups):
+        for name in group:
+            groups_of.setdefault(name, []).append(number)
+    return groups_of
 
 
 def _told_apart(items: list[Item]) -> tuple[Item, ...]:
@@ -108,21 +160,6 @@ def _told_apart(items: list[Item]) -> tuple[Item, ...]:
         item if count[item.name] == 1 else replace(item, name=f"{item.name} ({number})")
         for number, item in enumerate(items)
     )
-
-
-def _items(problem: Problem) -> Iterator[Item]:
-    bundle_of = _bundles(problem)
-    groups = [*problem.apart, *((m.name,) for m in problem.models if m.parts > 1)]
-    done: set[str] = set()
-    for model in problem.models:
-        if model.name in done:
-            continue
-        members = bundle_of.get(model.name, (model.name,))
-        done.update(members)
-        models = tuple(m for m in problem.models if m.name in members)
-        alone_in = tuple(n for n, group in enumerate(groups) for name in group if name in members)
-        for name in _names_of_parts(model, members):
-            yield Item(name, models, alone_in)
 
 
 def _names_of_parts(model: Model, members: Sequence[str]) -> Iterator[str]:
@@ -138,84 +175,129 @@ def _bundles(problem: Problem) -> dict[str, tuple[str, ...]]:
     for group in problem.together:
         merged = set(group).union(*(bundle_of.get(name, set()) for name in group))
         bundle_of.update(dict.fromkeys(merged, merged))
-    order = [model.name for model in problem.models]
-    return {name: tuple(sorted(b, key=order.index)) for name, b in bundle_of.items()}
+    order = {model.name: place for place, model in enumerate(problem.models)}
+    return {name: tuple(sorted(b, key=order.__getitem__)) for name, b in bundle_of.items()}
 
 
-def _plain(problem: Problem, items: Sequence[Item]) -> Problem:
-    """Write items and what bars them from GPUs as models and resources.
-
-    Where there are shards, GPUs of one kind are in one node, and places can be barred.
-    """
-    _check_resources(problem)
-    sharded = any(model.shards > 1 for model in problem.models)
-    open_to = list(_open_to(problem, items))
-    keys = [
-        (gpu.kind, gpu.node if sharded else "", open_here)
-        for gpu, open_here in zip(problem.gpus, open_to, strict=True)
-    ]
-    classes = {key: str(number) for number, key in enumerate(dict.fromkeys(keys))}
-    limits = {f"{APART} {group}": 1.0 for item in items for group in item.alone_in}
-    if problem.most_models is not None:
-        limits[COUNT] = float(problem.most_models)
-    if sharded or not all(map(all, open_to)):
-        limits[BARRED] = 0.5
-    gpus = tuple(
-        Gpu(gpu.name, gpu.memory_gb, classes[key], dict(gpu.limits) | limits, gpu.node)
-        for gpu, key in zip(problem.gpus, keys, strict=True)
+def _portion(item: Item) -> Portion:
+    """Return what an item takes: shares of its models' sizes and loads, added up."""
+    if len(item.models) == 1:
+        return _portion_of(item.models[0])
+    portions = [_portion_of(model) for model in item.models]
+    windows = max(len(portion.load) for portion in portions)
+    load = tuple(
+        sum(portion.load[min(t, len(portion.load) - 1)] for portion in portions)
+        for t in range(windows)
     )
-    models = (_plain_model(item, number, classes, limits) for number, item in enumerate(items))
-    return Problem(gpus, tuple(models))
+    uses: dict[str, dict[str, float]] = {}
+    for portion in portions:
+        _add_uses(uses, portion.uses, 1)
+    return Portion(sum(portion.size_gb for portion in portions), load, _as_pairs(uses))
 
 
-def _check_resources(problem: Problem) -> None:
-    """Refuse resources that have the name of a constraint."""
-    limited = {resource for gpu in problem.gpus for resource, _ in gpu.limits}
-    used = {resource for m in problem.models for resource, _ in (*m.uses, *m.shared_uses)}
-    for resource in sorted(limited | used):
-        if resource.startswith(CONSTRAINT):
-            raise InputError(
-                f"resource {resource!r}: begins with {CONSTRAINT!r} as constraints do, "
-                "must have another name"
-            )
+def _portion_of(model: Model) -> Portion:
+    """Return what one part of a model takes of its GPU."""
+    parts = model.parts
+    load = model.load if parts == 1 else tuple(amount / parts for amount in model.load)
+    if not model.shared_uses:
+        return Portion(model.size_gb / model.shards, load, model.uses)
+    uses: dict[str, dict[str, float]] = {}
+    _add_uses(uses, model.uses, 1)
+    _add_uses(uses, model.shared_uses, parts)
+    return Portion(model.size_gb / model.shards, load, _as_pairs(uses))
 
 
-def _open_to(problem: Problem, items: Sequence[Item]) -> Iterator[tuple[bool, ...]]:
-    """Yield for every GPU which items may be there; GPUs that no pin tells apart are alike."""
-    named = {name for model in problem.models for name in (*model.only, *model.never)}
-    pinned = [any(m.only or m.never for m in item.models) for item in items]
-    known: dict[frozenset[str], tuple[bool, ...]] = {}
-    for gpu in problem.gpus:
-        seen = frozenset({gpu.name, gpu.node, gpu.kind} & named)
-        if seen not in known:
-            known[seen] = tuple(
-                not pins or all(m.may_be_on(gpu) for m in item.models)
-                for item, pins in zip(items, pinned, strict=True)
-            )
-        yield known[seen]
+def _add_uses(uses: dict[str, dict[str, float]], more: Uses, parts: int) -> None:
+    """Add a part of some uses, by kind of GPU, to others."""
+    for resource, by_kind in more:
+        amounts, known = dict(by_kind), uses.get(resource, {ANY_KIND: 0.0})
+        uses[resource] = {
+            kind: known.get(kind, known.get(ANY_KIND, 0.0))
+            + amounts.get(kind, amounts.get(ANY_KIND, 0.0)) / parts
+            for kind in known.keys() | amounts.keys()
+        }
 
 
-def _barred(number: int, classes: Classes) -> dict[str, float]:
-    """Return which kinds an item must not be on; what most of them are is said once."""
-    barred = {name: float(not open_to[number]) for (*_, open_to), name in classes.items()}
-    usual = float(2.0 * sum(barred.values()) > len(barred))
-    return {ANY_KIND: usual} | {name: use for name, use in barred.items() if use != usual}
+def _as_pairs(uses: Mapping[str, Mapping[str, float]]) -> Uses:
+    return tuple((resource, tuple(by_kind.items())) for resource, by_kind in uses.items())
 
 
-def _plain_model(item: Item, number: int, classes: Classes, limits: Container[str]) -> Model:
-    parts = [model.part() for model in item.models]
-    constraints = {
-        BARRED: _barred(number, classes),
-        COUNT: {ANY_KIND: float(len(parts))},
-        **{f"{APART} {n}": {ANY_KIND: float(k)} for n, k in Counter(item.alone_in).items()},
-    }
-    uses = {name: use for name, use in constraints.items() if name in limits}
-    for part in parts:
-        for resource, by_kind in part.uses:
-            amounts = dict(by_kind)
-            total = uses.setdefault(resource, dict.fromkeys(classes.values(), 0.0))
-            for (kind, *_), name in classes.items():
-                total[name] += amounts.get(kind, amounts.get(ANY_KIND, 0.0))
-    windows = max(len(part.load) for part in parts)
-    load = [sum(part.load[min(t, len(part.load) - 1)] for part in parts) for t in range(windows)]
-    return Model(item.name, sum(part.size_gb for part in parts), load=load, uses=uses)
+def _with_count(instance: Instance, items: Sequence[Item], most_models: int) -> Instance:
+    """Add a resource of which every GPU has as much as it may hold models."""
+    kinds, gpus = instance.use.shape[0], len(instance.capacity)
+    count = np.array([float(len(item.models)) for item in items])
+    use = np.broadcast_to(count, (kinds, len(items)))[:, :, None]
+    limit = np.full((gpus, 1), float(most_models))
+    return instance._replace(
+        use=np.concatenate([instance.use, use], axis=2),
+        limit=np.concatenate([instance.limit, limit], axis=1),
+    )
+
+
+def _rules(problem: Problem, items: Sequence[Item]) -> Rules:
+    pin, rows = _pins(problem, items)
+    counts = np.array([len(item.colours) for item in items])
+    node = numbered(gpu.node for gpu in problem.gpus)
+    sharded = any(item.squad >= 0 for item in items)
+    columns = rows.T.tobytes()
+    width = len(rows)
+    alike = numbered(
+        (
+            gpu.memory_gb,
+            gpu.kind,
+            gpu.limits,
+            columns[number * width : (number + 1) * width],
+            gpu.node if sharded else "",
+        )
+        for number, gpu in enumerate(problem.gpus)
+    )
+    return Rules(
+        pin=pin,
+        open=rows,
+        first_colour=np.concatenate([[0], counts.cumsum()]).astype(np.int64),
+        colour=np.array([c for item in items for c in item.colours], np.int64),
+        node=node,
+        squad=np.array([item.squad for item in items], np.int64),
+        home=np.full(len(items), -1),
+        alike=alike,
+        by_node=np.argsort(node, kind="stable"),
+        first_of_node=np.concatenate([[0], np.bincount(node).cumsum()]).astype(np.int64),
+    )
+
+
+def _pins(problem: Problem, items: Sequence[Item]) -> tuple[Ints, Bools]:
+    """Return which items may be on the same GPUs, and on which."""
+    named = _gpus_by_name(problem.gpus)
+    anywhere: frozenset[Pins] = frozenset()
+    known: dict[frozenset[Pins] | None, int] = {anywhere: 0}
+    rows = [_open_to(len(problem.gpus), anywhere, named)]
+    pin = []
+    for item in items:
+        pins = {(m.only, m.never) for m in item.models if m.only or m.never}
+        key = None if item.barred else frozenset(pins)
+        if key not in known:
+            known[key] = len(rows)
+            rows.append(_open_to(len(problem.gpus), key, named))
+        pin.append(known[key])
+    return np.array(pin, np.int64), np.array(rows)
+
+
+def _gpus_by_name(gpus: Sequence[Gpu]) -> dict[str, list[int]]:
+    """Return the GPUs that a name of a GPU, node or kind means."""
+    named: dict[str, list[int]] = {}
+    for number, gpu in enumerate(gpus):
+        for name in {gpu.name, gpu.node, gpu.kind} - {""}:
+            named.setdefault(name, []).append(number)
+    return named
+
+
+def _open_to(gpus: int, pins: frozenset[Pins] | None, named: Mapping[str, list[int]]) -> Bools:
+    """Say of every GPU whether an item with such pins may be there; None may be nowhere."""
+    row = np.full(gpus, pins is not None)
+    for only, never in pins or ():
+        if only:
+            allowed = np.zeros(gpus, np.bool_)
+            allowed[[number for name in only for number in named[name]]] = True
+            row &= allowed
+        row[[number for name in never for number in named[name]]] = False
+    return row

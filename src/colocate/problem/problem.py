@@ -3,12 +3,13 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import sha256
-from itertools import product
 from typing import Any, TypeVar
+
+import numpy as np
 
 from colocate.errors import InputError
 from colocate.problem.gpu import Gpu
@@ -121,16 +122,38 @@ class Problem:
     def _constraints(self) -> list[Any]:
         """Return all constraints by the places of models and GPUs, not by names."""
         place = {model.name: number for number, model in enumerate(self.models)}
-        nodes = list(dict.fromkeys(gpu.node for gpu in self.gpus))
+        nodes = {node: n for n, node in enumerate(dict.fromkeys(gpu.node for gpu in self.gpus))}
         return [
-            [nodes.index(gpu.node) for gpu in self.gpus],
-            [[m.replicas, m.shards, [m.may_be_on(gpu) for gpu in self.gpus]] for m in self.models],
+            [nodes[gpu.node] for gpu in self.gpus],
+            [[model.replicas, model.shards] for model in self.models],
+            [[number, ends] for number, ends in enumerate(self._ends_of_pins()) if ends],
             *(
                 [[place[name] for name in group] for group in g]
                 for g in (self.apart, self.together)
             ),
             self.most_models,
         ]
+
+    def _ends_of_pins(self) -> Iterator[list[int]]:
+        """Yield for every model between which GPUs it changes whether it may be there.
+
+        The first GPU is preceded by one where every model may be: a model that may be on all of
+        them has no such places.
+        """
+        places: dict[str, list[int]] = {}
+        for number, gpu in enumerate(self.gpus, start=1):
+            for name in (gpu.name, gpu.node, gpu.kind):
+                places.setdefault(name, []).append(number)
+        ends: dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = {}
+        for model in self.models:
+            pins = (model.only, model.never)
+            if pins not in ends:
+                open_to = np.full(1 + len(self.gpus), not model.only)
+                open_to[[n for name in model.only for n in places[name]]] = True
+                open_to[[n for name in model.never for n in places[name]]] = False
+                open_to[0] = True
+                ends[pins] = np.flatnonzero(np.diff(open_to)).tolist()
+            yield ends[pins]
 
     @property
     def windows(self) -> int:
@@ -173,9 +196,7 @@ class Problem:
             object.__setattr__(self, "most_pressure", pressure)
         known = {name for gpu in self.gpus for name in (gpu.name, gpu.node, gpu.kind) if name}
         bundled = {name for group in self.together for name in group}
-        for group, bundle in product(self.apart, self.together):
-            if len(both := set(group) & set(bundle)) > 1:
-                raise InputError(f"apart and together: both hold {' and '.join(sorted(both))}")
+        self._check_company()
         for model in self.models:
             for name in (*model.only, *model.never):
                 if name not in known:
@@ -187,6 +208,18 @@ class Problem:
                     f"together: {model.name!r} is on {model.most_replicas * model.shards} GPUs, "
                     "must be on one"
                 )
+
+    def _check_company(self) -> None:
+        """Refuse models that must be both apart and together."""
+        bundles: dict[str, list[int]] = {}
+        for number, group in enumerate(self.together):
+            for name in group:
+                bundles.setdefault(name, []).append(number)
+        for group in self.apart:
+            shared = Counter(number for name in group for number in bundles.get(name, ()))
+            for number in sorted(number for number, count in shared.items() if count > 1):
+                both = set(group) & set(self.together[number])
+                raise InputError(f"apart and together: both hold {' and '.join(sorted(both))}")
 
     def _check_uses(self) -> None:
         kinds = {gpu.kind for gpu in self.gpus}

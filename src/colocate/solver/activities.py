@@ -1,19 +1,22 @@
 """What a solve can do with its time, a few milliseconds at a time."""
 
-from collections.abc import Sequence
 from math import isfinite
 from typing import Protocol
 
 import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.instance import Instance, own_units
+from colocate.problem.instance import confined, own_units
 from colocate.problem.layout import arrange, empty_layout
+from colocate.problem.parts import Parts
 from colocate.solver.construct.completion import Outcome
-from colocate.solver.construct.exhaustive import search_fit
+from colocate.solver.construct.task import FINITE
+from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import fresh_pace, regroup
-from colocate.solver.progress import Progress
-from colocate.solver.prove.constraint_program import search_by_constraints
+from colocate.solver.improve.squad_moves import move_squads, settled_homes, squads_in
+from colocate.solver.progress import CHECK_SYMBOL, Progress
+from colocate.solver.prove.tree import search_with_proof
+from colocate.solver.prove.two_solvers import search_all
 
 FEWEST_NODES = 6000
 """Nodes of the first exhaustive search."""
@@ -21,6 +24,8 @@ LONGEST_STEP = 2.0
 """Seconds that a search may take before it looks whether others have finished."""
 LADDER, TOP = 4.0, 1e12
 """Where no finite pressure is known: the step between multiples of the bound, and the last one."""
+SQUAD_TRIES = 20
+"""Moves of squads that are tried after every regrouping."""
 
 
 class Activity(Protocol):
@@ -36,45 +41,53 @@ class Activity(Protocol):
 
 
 class Regrouping:
-    """Regroup around the bottleneck, on from the best placement known."""
+    """Regroup around the bottleneck, on from the best placement known; squads move as a whole."""
 
     share = 1.0
 
-    def __init__(self, instance: Instance, units: Instance, seed: int) -> None:
-        self._instance = instance
-        self._layout = empty_layout(instance)
+    def __init__(self, parts: Parts, deadline: Deadline, seed: int) -> None:
+        self._open = parts.canonical
+        self._instance = parts.canonical
+        self._layout = empty_layout(parts.canonical, deadline.go)
+        self._squads = squads_in(parts.canonical)
         self._value = np.inf
         self._rng = np.random.default_rng(seed)
         self._pace = fresh_pace()
-        size_unit, load_unit = own_units(units)
+        size_unit, load_unit = own_units(parts.instance)
         self._unit = load_unit / size_unit
-        self.exhausted = len(instance.capacity) < 2
+        self.exhausted = len(parts.whole.gpus) < 2
 
     def step(self, progress: Progress) -> None:
         """Search some thousand nodes."""
         best, value = progress.best
-        if value < self._value:
-            arrange(self._instance, self._layout, best)
+        if value < self._value or self._layout.gpu_of[0] < 0:
+            arrange(self._open, self._layout, best)
             self._value = value
+            self._confine()
         bound = progress.bound / self._unit
-        if regroup(self._instance, self._layout, self._rng, bound, self._pace, 4000):
+        moved = regroup(self._instance, self._layout, self._rng, bound, self._pace, 4000)
+        if len(self._squads.first) and move_squads(
+            self._open, self._layout, self._squads, self._rng, SQUAD_TRIES
+        ):
+            moved = True
+            self._confine()
+        if moved:
             self._value = progress.offer(self._layout.gpu_of, "regrouping")
 
+    def _confine(self) -> None:
+        """Keep squads on their nodes while items are regrouped."""
+        if len(self._squads.first):
+            homes = settled_homes(self._open, self._layout.gpu_of)
+            self._instance = confined(self._open, homes)
 
-class ConstraintProgram:
-    """Ask CP-SAT for anything better, for longer every time."""
+
+class TwoSolvers:
+    """Ask CP-SAT and HiGHS for anything better, for longer every time."""
 
     share = 0.2
 
-    def __init__(
-        self,
-        instance: Instance,
-        squads: Sequence[Sequence[int]] = (),
-        node_of: Sequence[int] = (),
-    ) -> None:
-        self._instance = instance
-        self._squads = squads
-        self._node_of = node_of
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
         self._patience = 0.1
         self.exhausted = False
 
@@ -84,19 +97,13 @@ class ConstraintProgram:
         if not isfinite(target):
             return
         seconds = min(self._patience, progress.seconds_left)
-        outcome, found = search_by_constraints(
-            self._instance,
-            target,
-            seconds,
-            1,
-            self._squads,
-            self._node_of,
-            lambda: progress.finished,
+        answer = search_all(
+            self._parts.whole, target, seconds, 1, lambda: progress.finished, progress.value
         )
-        if outcome is Outcome.FOUND and self._squads:
-            progress.offer(found, "constraint program")
-        if outcome is Outcome.NONE:
-            progress.prove(Certificate(Proof.SEARCH, target))
+        if answer.outcome is Outcome.FOUND:
+            progress.offer(self._parts.indices(answer.placement), "two solvers")
+        if answer.outcome is Outcome.NONE:
+            progress.prove(Certificate(Proof.SOLVERS, target))
             self.exhausted = True
         self._patience = min(2.0 * self._patience, LONGEST_STEP)
 
@@ -104,14 +111,15 @@ class ConstraintProgram:
 class Exhaustion:
     """Search the whole problem just below the best value, or at the target, with ever more nodes.
 
-    While neither is finite, multiples of the bound are searched, ever larger ones.
+    While no finite pressure is known, it is searched for one: at multiples of the bound, ever
+    larger ones, and in the end at any.
     """
 
     share = 0.2
 
-    def __init__(self, instance: Instance) -> None:
-        self._instance = instance
-        self._layout = empty_layout(instance)
+    def __init__(self, parts: Parts, deadline: Deadline) -> None:
+        self._instance = parts.instance
+        self._layout = empty_layout(parts.instance, deadline.go)
         self._nodes = FEWEST_NODES
         self._multiple = 1.0
         self.exhausted = False
@@ -120,16 +128,14 @@ class Exhaustion:
         """Search until there is nothing better, or the nodes are used up."""
         target = self._target(progress)
         before = progress.seconds
-        outcome, visited = search_fit(
-            self._instance, self._layout, target, progress.allow(self._nodes)
-        )
-        if outcome is Outcome.FOUND:
+        found, proof = search_with_proof(self._instance, self._layout, target, self._nodes)
+        if found.outcome is Outcome.FOUND:
             progress.offer(self._layout.gpu_of, "exhaustive search")
-        elif outcome is Outcome.NONE:
-            progress.prove(Certificate(Proof.SEARCH, target, nodes=visited))
-            self.exhausted = self.exhausted or isfinite(progress.value)
-        elif isfinite(progress.sought):
-            a_node = (progress.seconds - before) / visited
+        elif proof:
+            progress.prove(proof)
+            self.exhausted = isfinite(progress.value) or target == FINITE
+        elif isfinite(progress.value) or target == FINITE:
+            a_node = (progress.seconds - before) / max(found.visited, 1) + 2 * CHECK_SYMBOL
             seconds = min(progress.seconds_left / 2, LONGEST_STEP)
             self._nodes = int(min(4 * self._nodes, max(seconds, 0.0) / a_node))
             self.exhausted = self._nodes < FEWEST_NODES
@@ -139,5 +145,5 @@ class Exhaustion:
         if isfinite(sought):
             return sought
         self._multiple *= LADDER
-        self.exhausted = self._multiple > TOP or progress.bound == 0.0
-        return progress.bound * self._multiple
+        target = progress.bound * self._multiple
+        return target if 0.0 < target and self._multiple <= TOP else FINITE

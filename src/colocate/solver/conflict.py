@@ -12,8 +12,9 @@ from colocate.problem.instance import Floats
 from colocate.problem.parts import Parts, parts_of
 from colocate.problem.problem import Problem
 from colocate.solver.construct.completion import Outcome
-from colocate.solver.fitting import Stopwatch, any_placement
-from colocate.solver.squads import nodes_of, small_enough
+from colocate.solver.deadline import Deadline
+from colocate.solver.fitting import any_placement
+from colocate.solver.prove.two_solvers import small_enough
 
 ONE_SEARCH = 0.5
 """Seconds for one question whether some models fit."""
@@ -72,7 +73,7 @@ class Conflict:
     lacking_gb: float
 
 
-def find_conflict(problem: Problem, watch: Stopwatch) -> Conflict | None:
+def find_conflict(problem: Problem, watch: Deadline) -> Conflict | None:
     """Return few models that are proven to have no placement together, None if none are found.
 
     Models are left out, a half, a quarter and in the end one at a time, as long as it is proven
@@ -94,17 +95,17 @@ def find_conflict(problem: Problem, watch: Stopwatch) -> Conflict | None:
     return _told(problem, left, minimal, watch)
 
 
-def any_placement_of(problem: Problem, names: Sequence[str], watch: Stopwatch) -> Outcome:
+def any_placement_of(problem: Problem, names: Sequence[str], watch: Deadline) -> Outcome:
     """Say whether some models of a problem can be placed if there are no others."""
     others = {model.name for model in problem.models} - set(names)
     some = problem.awake(others)
     if some is None:
         return Outcome.FOUND
-    return any_placement(some, min(ONE_SEARCH, watch.left))[0]
+    return any_placement(some, watch.part(ONE_SEARCH))[0]
 
 
 def _shrunk(
-    names: list[str], outcome: Callable[[Sequence[str]], Outcome], watch: Stopwatch
+    names: list[str], outcome: Callable[[Sequence[str]], Outcome], watch: Deadline
 ) -> tuple[list[str], bool]:
     """Leave models out while there is still a conflict; say whether every one left is needed.
 
@@ -128,7 +129,7 @@ def _shrunk(
         block = max(block // 2, 1)
 
 
-def _told(problem: Problem, names: Sequence[str], minimal: bool, watch: Stopwatch) -> Conflict:
+def _told(problem: Problem, names: Sequence[str], minimal: bool, watch: Deadline) -> Conflict:
     whole = problem.awake({model.name for model in problem.models} - set(names))
     if whole is None:
         raise AssertionError("a conflict without models")
@@ -147,11 +148,11 @@ def _told(problem: Problem, names: Sequence[str], minimal: bool, watch: Stopwatc
     )
 
 
-def _lacking(problem: Problem, watch: Stopwatch) -> tuple[Lack, float]:
+def _lacking(problem: Problem, watch: Deadline) -> tuple[Lack, float]:
     """Return what is missing, and of memory how many GB in the best case, proven by CP-SAT."""
     fewest = problem.with_copies({model.name: model.replicas for model in problem.models})
     parts = parts_of(fewest)
-    if not small_enough(parts):
+    if not small_enough(fewest):
         return Lack.UNKNOWN, 0.0
     cp_model = import_module("ortools.sat.python.cp_model")  # slow, and not always needed
     program = cp_model.CpModel()
@@ -172,7 +173,7 @@ def _lacking(problem: Problem, watch: Stopwatch) -> tuple[Lack, float]:
 
 def _program(program: Any, parts: Parts) -> list[Any]:
     """State where items may be; return variables for what GPUs would have to hold beyond theirs."""
-    instance, node_of = parts.problem.instance, nodes_of(parts)
+    instance, node_of = parts.instance, parts.instance.rules.node.tolist()
     gpus = range(len(node_of))
     here = [[program.new_bool_var("") for _ in gpus] for _ in parts.items]
     sizes = [floor(MEGABYTES * size) for size in instance.size]
@@ -190,6 +191,7 @@ def _program(program: Any, parts: Parts) -> list[Any]:
             if use.sum() > limit:
                 shares = zip(_shares(use, limit), here, strict=True)
                 program.add(sum(share * row[gpu] for share, row in shares) <= FINE)
+    _keep_rules(program, parts, here)
     for squad in parts.squads:
         home = {node: program.new_bool_var("") for node in dict.fromkeys(node_of)}
         program.add_exactly_one(home.values())
@@ -197,6 +199,20 @@ def _program(program: Any, parts: Parts) -> list[Any]:
             for gpu in gpus:
                 program.add_implication(here[item][gpu], home[node_of[gpu]])
     return beyond
+
+
+def _keep_rules(program: Any, parts: Parts, here: list[list[Any]]) -> None:
+    """State where items may not be, and which ones may not share a GPU."""
+    rules = parts.instance.rules
+    groups: dict[int, list[int]] = {}
+    for number, item in enumerate(parts.items):
+        for gpu in (~rules.open[rules.pin[number]]).nonzero()[0]:
+            program.add(here[number][gpu] == 0)
+        for colour in item.colours:
+            groups.setdefault(colour, []).append(number)
+    for group in groups.values():
+        for gpu in range(len(rules.node)):
+            program.add_at_most_one(here[number][gpu] for number in group)
 
 
 def _shares(use: Floats, limit: float) -> list[int]:

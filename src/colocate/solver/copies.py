@@ -23,7 +23,7 @@ from colocate.solver.copy_counts import Counts, by_pressure, by_shares, least_pr
 from colocate.solver.place import feasible_plan
 from colocate.solver.plan import Plan, Status
 from colocate.solver.progress import JUST_BELOW, PROVEN, Improvement, gap_between
-from colocate.solver.prove.choice_program import places, search_choices
+from colocate.solver.prove.two_solvers import places, search_all
 from colocate.solver.prove.columns import shares_of_choices
 from colocate.solver.prove.elastic import prove_with_copies, rows_of_choices
 from colocate.solver.prove.raising import Raising
@@ -67,7 +67,7 @@ class CopySearch:
         """Return the best plan that was found, with the proof that holds for all numbers."""
         if start is not None:
             self._offer(start, "start")
-        until = self._run.seconds_left * PROVING
+        until = self._run.deadline.left * PROVING
         self._try_all(islice(by_pressure(self.problem, self.bound), FIRST), until)
         self._follow_program(until)
         self._try_all(by_pressure(self.problem, self.bound), until)
@@ -96,12 +96,12 @@ class CopySearch:
     @property
     def seconds(self) -> float:
         """Time since the start."""
-        return self._run.seconds
+        return self._run.deadline.seconds
 
     @property
     def seconds_left(self) -> float:
         """Time until the limit, less what the checker will take."""
-        return self._run.seconds_left - CHECKING
+        return self._run.deadline.left - CHECKING
 
     @property
     def finished(self) -> bool:
@@ -117,7 +117,9 @@ class CopySearch:
             self._note(certificate.proof.value)
 
     def _finished(self, until: float) -> bool:
-        reached = self._best is not None and self._run.good_enough(self.value, self.bound)
+        reached = self._best is not None and self._run.wish.granted(
+            self.value, self.bound, self.seconds
+        )
         return reached or self.seconds_left <= until
 
     def _try_all(self, options: Iterable[Counts], until: float) -> None:
@@ -216,8 +218,13 @@ class CopySearch:
         run = self._run
         while not self.finished:
             target = self.value * JUST_BELOW
-            answer = search_choices(
-                self.problem, target, self.seconds_left, run.workers, lambda: run.interrupted
+            answer = search_all(
+                self.problem,
+                target,
+                self.seconds_left,
+                run.workers,
+                lambda: run.deadline.over,
+                self.value,
             )
             if answer.outcome is Outcome.NONE:
                 self._exclude(target)
@@ -227,7 +234,7 @@ class CopySearch:
 
     def _exclude(self, target: float) -> None:
         if self._best is not None:
-            self.prove(Certificate(Proof.SEARCH, target))
+            self.prove(Certificate(Proof.SOLVERS, target))
             return
         reason = "no number of copies, and no way to place them, respects all rules"
         self._failure = Plan(self.problem, Status.INFEASIBLE, reason=reason)

@@ -1,94 +1,96 @@
-"""What can be said when no placement was found: none exists, here is one, or nothing."""
+"""What one look at the sums shows: that no placement can exist, and why."""
 
 from collections.abc import Iterator, Sequence
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
+from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
-from colocate.problem.instance import Instance, Ints
-from colocate.problem.layout import NOWHERE
-from colocate.problem.model import ANY_KIND, Model
-from colocate.problem.parts import BARRED, CONSTRAINT
-from colocate.problem.problem import Problem
-from colocate.problem.verify import use_of
-from colocate.solver.construct.completion import Outcome, complete
+from colocate.problem.instance import Bools, Instance
+from colocate.problem.parts import COUNT, Parts
 from colocate.solver.construct.task import GENEROUS
 
-NODES = 200_000
+
+class Obstacle(NamedTuple):
+    """Why no placement can exist."""
+
+    reason: str
+    proof: Certificate
 
 
-def obvious_obstacle(problem: Problem) -> str | None:
+def obvious_obstacle(parts: Parts) -> Obstacle | None:
     """Return why no placement can exist, if one look at the sums shows it."""
-    instance = problem.instance
+    instance = parts.instance
     homeless = _homeless(instance)
     if homeless is not None:
-        return _too_large(problem, homeless)
+        proof = Certificate(Proof.MODEL, inf, model=parts.items[homeless].models[0].name)
+        return Obstacle(_too_large(parts, homeless), proof)
     needed, memory = instance.size.sum(), instance.capacity.sum()
     if needed > memory * GENEROUS:
-        return (
+        reason = (
             f"models: size_gb adds up to {needed:.15g}, "
             f"must be at most {memory:.15g} (the memory of all GPUs)"
         )
+        return Obstacle(reason, Certificate(Proof.VOLUME, inf))
     return None
 
 
-def search_in_memory(problem: Problem) -> tuple[Outcome, Ints]:
-    """Search all ways to fit the models, up to a limit, with no regard to pressure."""
-    everything = np.arange(len(problem.models))
-    everywhere = np.arange(len(problem.gpus))
-    outcome, models, gpus, _ = complete(
-        problem.instance, everything, everywhere, np.inf, np.array([NODES])
-    )
-    gpu_of = np.full_like(everything, NOWHERE)
-    gpu_of[models] = gpus
-    return Outcome(outcome), gpu_of
-
-
 def _homeless(instance: Instance) -> int | None:
-    """Return the first model that no GPU could take even if it were empty."""
+    """Return the first item that no GPU could take even if it were empty."""
+    rules = instance.rules
     homeless = np.ones(len(instance.size), dtype=bool)
-    for gpu in np.argsort(-instance.capacity):
+    _, first_of_class = np.unique(rules.alike, return_index=True)
+    for gpu in sorted(first_of_class, key=lambda gpu: -instance.capacity[gpu]):
         roomy = instance.size <= instance.capacity[gpu] * GENEROUS
-        use = instance.use[instance.kind[gpu]]
-        homeless &= ~(roomy & (use <= instance.limit[gpu] * GENEROUS).all(axis=1))
+        within = (instance.use[instance.kind[gpu]] <= instance.limit[gpu] * GENEROUS).all(axis=1)
+        homeless &= ~(roomy & within & rules.open[rules.pin, gpu])
         if not homeless.any():
             return None
     return int(homeless.argmax())
 
 
-def _too_large(problem: Problem, number: int) -> str:
-    model = problem.models[number]
-    constrained = any(name.startswith(CONSTRAINT) for name, _ in problem.gpus[0].limits)
-    where = f"model {model.name!r}" if constrained else f"models[{number}] {model.name!r}"
-    barred = dict(dict(model.uses).get(BARRED, ()))
-    open_gpus = [gpu for gpu in problem.gpus if not barred.get(gpu.kind, barred.get(ANY_KIND))]
-    if not open_gpus:
+def _too_large(parts: Parts, number: int) -> str:
+    item, instance = parts.items[number], parts.instance
+    where = f"models[{number}] {item.name!r}" if parts.whole.plain else f"model {item.name!r}"
+    if item.barred:
+        return f"{where}: must be together and apart at once"
+    open_here: Bools = instance.rules.open[instance.rules.pin[number]]
+    gpus = [gpu for gpu, may in zip(parts.whole.gpus, open_here, strict=True) if may]
+    if not gpus:
         return f"{where}: may be on no GPU, its only and never must leave at least one"
-    largest = max(open_gpus, key=lambda gpu: gpu.memory_gb)
-    if model.size_gb > largest.memory_gb:
-        among = " that it may be on" if len(open_gpus) < len(problem.gpus) else ""
+    largest = max(gpus, key=lambda gpu: gpu.memory_gb)
+    size = float(instance.size[number])
+    if size > largest.memory_gb:
+        among = " that it may be on" if len(gpus) < len(parts.whole.gpus) else ""
         return (
-            f"{where}: size_gb={model.size_gb:.15g}, "
+            f"{where}: size_gb={size:.15g}, "
             f"must be at most {largest.memory_gb:.15g} (the largest GPU{among}, {largest.name!r})"
         )
-    return f"{where}: {_over_its_limit(model, open_gpus)}"
+    return f"{where}: {_over_its_limit(parts, number, np.flatnonzero(open_here).tolist())}"
 
 
-def _over_its_limit(model: Model, gpus: Sequence[Gpu]) -> str:
-    """Say by how much a model exceeds the limits of the GPU on which it does so least."""
+def _over_its_limit(parts: Parts, number: int, gpus: Sequence[int]) -> str:
+    """Say by how much an item exceeds the limits of the GPU on which it does so least."""
     told = "uses more than the limit of every GPU that has the memory for it"
-    roomy = (gpu for gpu in gpus if model.size_gb <= gpu.memory_gb * GENEROUS)
-    worst = [max(over, default=None) for gpu in roomy if (over := list(_excesses(model, gpu)))]
-    closest = min((excess for excess in worst if excess), default=None)
-    if closest is None:
+    instance = parts.instance
+    roomy = [g for g in gpus if instance.size[number] <= instance.capacity[g] * GENEROUS]
+    worst = [max(over) for gpu in roomy if (over := list(_excesses(parts, number, gpu)))]
+    if not worst:
         return told
-    _, use, limit, resource, gpu_name = closest
+    _, use, limit, resource, gpu_name = min(worst)
     return f"{told}: {use:.3g} of {resource} on {gpu_name!r}, {limit:.3g} at most"
 
 
-def _excesses(model: Model, gpu: Gpu) -> Iterator[tuple[float, float, float, str, str]]:
-    """Yield the limits of a GPU that a model exceeds: how many times, by what, and where."""
-    for resource, limit in gpu.limits:
-        use = use_of(model, resource, gpu.kind)
-        if use > limit * GENEROUS and not resource.startswith(CONSTRAINT):
-            yield use / limit if limit > 0.0 else np.inf, use, limit, resource, gpu.name
+def _excesses(
+    parts: Parts, number: int, gpu: int
+) -> Iterator[tuple[float, float, float, str, str]]:
+    """Yield the limits of a GPU that an item exceeds: how many times, by what, and where."""
+    instance = parts.instance
+    named: Gpu = parts.whole.gpus[gpu]
+    for column, resource in enumerate(parts.resources):
+        use = float(instance.use[instance.kind[gpu], number, column])
+        limit = float(instance.limit[gpu, column])
+        if use > limit * GENEROUS and resource != COUNT:
+            yield use / limit if limit > 0.0 else np.inf, use, limit, resource, named.name

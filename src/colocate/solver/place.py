@@ -1,26 +1,38 @@
 """One call for a strategy."""
 
 from dataclasses import replace
-from time import perf_counter
+from math import inf
 
 import numpy as np
 
 from colocate.errors import InputError
-from colocate.problem.instance import canonical
+from colocate.problem.instance import Ints
+from colocate.problem.layout import empty_layout
 from colocate.problem.parts import Parts, parts_of
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
-from colocate.problem.quantity import checked_seed
+from colocate.problem.quantity import checked_number, checked_seed
 from colocate.problem.verify import verify
+from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.exhaustive import Exhaustive
-from colocate.solver.feasibility import obvious_obstacle, search_in_memory
+from colocate.solver.deadline import Deadline
+from colocate.solver.feasibility import obvious_obstacle
 from colocate.solver.plan import Plan, Status
+from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.strategies import find_strategy
 from colocate.solver.strategy import Strategy
 
+NODES = 200_000
+"""Nodes of the last search for any placement."""
 
-def place(problem: Problem, strategy: str | Strategy = "initial_program", seed: int = 0) -> Plan:
+
+def place(
+    problem: Problem,
+    strategy: str | Strategy = "initial_program",
+    seed: int = 0,
+    time_limit: float = inf,
+) -> Plan:
     """Place the models of a problem with a named strategy.
 
     Parameters
@@ -31,6 +43,8 @@ def place(problem: Problem, strategy: str | Strategy = "initial_program", seed: 
         A name from the catalogue, or a strategy of your own.
     seed
         Decides every random choice: the same seed gives the same placement.
+    time_limit
+        Seconds after which the best so far is returned, if there is any; compiling is extra.
 
     Returns
     -------
@@ -39,62 +53,61 @@ def place(problem: Problem, strategy: str | Strategy = "initial_program", seed: 
         unknown with the reason.
     """
     checked_seed(seed)
-    started = perf_counter()
+    if time_limit != inf:
+        checked_number("place", "time_limit", time_limit, positive=True)
     chosen = strategy if isinstance(strategy, Strategy) else find_strategy(strategy)
     if problem.elastic or problem.sleepers or problem.most_pressure is not None:
         open_ends = "copies, sleep or a limit on the pressure"
         raise InputError(f"strategies do not decide on {open_ends}; use the solver")
+    deadline = Deadline(time_limit)
     parts = parts_of(problem)
     if parts.squads:
         raise InputError("strategies do not know shards, which must be on one node; use the solver")
-    plan = _plan(parts, chosen, seed)
-    return replace(
-        plan,
-        problem=problem,
-        strategy=chosen.name,
-        seed=seed,
-        seconds=perf_counter() - started,
-    )
+    with deadline.watched():
+        plan = _plan(parts, chosen, seed, deadline)
+    return replace(plan, strategy=chosen.name, seed=seed, seconds=deadline.seconds)
 
 
-def _plan(parts: Parts, strategy: Strategy, seed: int) -> Plan:
-    problem = parts.problem
-    if obstacle := obvious_obstacle(problem):
-        return Plan(problem, Status.INFEASIBLE, reason=obstacle)
-    instance = canonical(problem.instance)
-    gpu_of = strategy.run(instance, np.random.default_rng(seed))
-    if gpu_of is not None:
+def _plan(parts: Parts, strategy: Strategy, seed: int, deadline: Deadline) -> Plan:
+    if obstacle := obvious_obstacle(parts):
+        return Plan(
+            parts.whole, Status.INFEASIBLE, reason=obstacle.reason, certificate=obstacle.proof
+        )
+    if (gpu_of := _run(parts, strategy, seed, deadline)) is not None:
         return feasible_plan(parts.whole, parts.placement(gpu_of))
-    rescue = replace(strategy, starts=(Exhaustive(),))
-    gpu_of = rescue.run(instance, np.random.default_rng(seed))
     reason = f"{strategy.name} found no room"
-    if gpu_of is not None:
+    rescue = replace(strategy, starts=(Exhaustive(),))
+    if (gpu_of := _run(parts, rescue, seed, deadline)) is not None:
         note = f"{reason}; searched for a start"
         return feasible_plan(parts.whole, parts.placement(gpu_of), note)
-    plan = last_resort(problem, f"{reason} for every model")
-    if not plan.placement:
-        return plan
-    return feasible_plan(parts.whole, parts.placement(plan.placement.indices(problem)), plan.reason)
+    return _last_resort(parts, f"{reason} for every model", deadline)
 
 
-def last_resort(problem: Problem, reason: str) -> Plan:
+def _run(parts: Parts, strategy: Strategy, seed: int, deadline: Deadline) -> Ints | None:
+    return strategy.run(parts.canonical, np.random.default_rng(seed), deadline.go)
+
+
+def _last_resort(parts: Parts, reason: str, deadline: Deadline) -> Plan:
     """Search the numbers as given, by memory alone: a placement, a proof, or neither."""
-    outcome, gpu_of = search_in_memory(problem)
-    if outcome is Outcome.NONE:
-        reason = (
-            f"models: no way to put the {len(problem.models)} models on the "
-            f"{len(problem.gpus)} GPUs respects their memory and limits (all were searched)"
+    layout = empty_layout(parts.instance, deadline.go)
+    searched, proof = search_with_proof(parts.instance, layout, inf, NODES)
+    if proof and refuted(parts.whole, proof) is None:
+        told = (
+            f"models: no way to put the {len(parts.whole.models)} models on the "
+            f"{len(parts.whole.gpus)} GPUs respects their memory and limits (all were searched)"
         )
-        return Plan(problem, Status.INFEASIBLE, reason=reason)
-    placement = Placement.from_indices(problem, gpu_of)
-    if outcome is Outcome.FOUND and verify(problem, placement).valid:
-        return feasible_plan(problem, placement, f"{reason}; placed by memory alone")
-    return Plan(problem, Status.UNKNOWN, reason=f"{reason}; it is not proven that there is none")
+        return Plan(parts.whole, Status.INFEASIBLE, reason=told, certificate=proof)
+    if searched.outcome is Outcome.FOUND:
+        placement = parts.placement(layout.gpu_of)
+        if verify(parts.whole, placement).valid:
+            return feasible_plan(parts.whole, placement, f"{reason}; placed by memory alone")
+    unknown = "time is up" if deadline.over else "it is not proven that there is none"
+    return Plan(parts.whole, Status.UNKNOWN, reason=f"{reason}; {unknown}")
 
 
 def feasible_plan(problem: Problem, placement: Placement, reason: str = "") -> Plan:
     """Return the plan of a placement, which the independent checker must confirm."""
     verdict = verify(problem, placement)
     if not verdict.valid:
-        raise AssertionError(f"a strategy broke a rule: {'; '.join(verdict.faults)}")
+        raise AssertionError(f"a placement breaks a rule: {'; '.join(verdict.faults)}")
     return Plan(problem, Status.FEASIBLE, placement, verdict.pressures, reason)

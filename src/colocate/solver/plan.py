@@ -13,7 +13,7 @@ from colocate.problem.certificate import Certificate
 from colocate.problem.model import Model
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
-from colocate.solver.progress import PROVEN, Improvement, gap_between
+from colocate.solver.progress import PROVEN, Alarm, Improvement, gap_between
 from colocate.version import __version__
 
 SCHEMA = 1
@@ -57,6 +57,8 @@ class Plan:
         Every better placement or bound as it was found.
     lost_bound
         No choice of models that sleep loses less.
+    alarms
+        Claims of other solvers that turned out to be false, and were not used.
     strategy, seed, seconds, version
         How it was found.
     """
@@ -69,6 +71,7 @@ class Plan:
     certificate: Certificate | None = None
     history: tuple[Improvement, ...] = ()
     lost_bound: float = 0.0
+    alarms: tuple[Alarm, ...] = ()
     strategy: str = ""
     seed: int = 0
     seconds: float = 0.0

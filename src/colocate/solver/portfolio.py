@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from math import isfinite
 from threading import Lock
 from time import perf_counter, sleep
 
@@ -10,7 +9,7 @@ from colocate.solver.activities import Activity
 from colocate.solver.progress import Progress
 
 FIRST_STEPS = 4
-"""Steps of the first activity before the others join in: small problems need no more."""
+"""Steps of the first activity before the others join in."""
 PAUSE = 0.001
 """Seconds to wait where others are at all there is to do."""
 
@@ -54,18 +53,16 @@ def run(activities: Sequence[Activity], progress: Progress, workers: int) -> Non
 
 
 def _begin(activity: Activity, progress: Progress) -> None:
-    """Let the first activity have some steps alone, and a finite value to leave behind."""
-    steps = 0
-    while not (progress.finished or activity.exhausted):
-        if steps >= FIRST_STEPS and isfinite(progress.value):
-            break
+    """Let the first activity have some steps alone: small problems need no more."""
+    for _ in range(FIRST_STEPS):
+        if progress.finished or activity.exhausted:
+            return
         activity.step(progress)
-        steps += 1
 
 
 def _go_on_together(activities: Sequence[Activity], progress: Progress, workers: int) -> None:
     table = _Table(activities)
-    with ThreadPoolExecutor(max(workers - 1, 1)) as pool:
+    with progress.deadline.watched(), ThreadPoolExecutor(max(workers - 1, 1)) as pool:
         others = [pool.submit(_work, table, progress) for _ in range(workers - 1)]
         _work(table, progress)
         for other in others:
@@ -77,7 +74,7 @@ def _work(table: _Table, progress: Progress) -> None:
     try:
         _go_on_in_turn(table, progress)
     finally:
-        progress.stop()
+        progress.deadline.stop()
 
 
 def _go_on_in_turn(table: _Table, progress: Progress) -> None:

@@ -1,9 +1,9 @@
 """What a running solve knows: the best placement, the best bound, the clock, and when to stop."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 from threading import RLock
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +11,9 @@ import numpy as np
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Ints
 from colocate.problem.layout import arrange, empty_layout
+from colocate.problem.parts import Parts
 from colocate.problem.pressure import lower
-from colocate.problem.problem import Problem
+from colocate.solver.deadline import Deadline
 
 PROVEN = 2e-9
 """A gap of at most this, twice what rounding may do, is none."""
@@ -20,8 +21,9 @@ JUST_BELOW = 1.0 - 1e-9
 """What is proven out of reach, as a share of a value, for it to count as the lowest."""
 JUST_ABOVE = 1.0 + 1e-9
 """What must be out of reach, as a multiple of a target, for the target to be."""
-CHECK_MODEL, CHECK_CELL = 20e-6, 2e-9
-"""Seconds that the checker takes for a model, and for a cell of its table of weights."""
+CHECK_MODEL, CHECK_CELL, CHECK_SYMBOL = 12e-6, 2e-9, 0.3e-6
+"""Seconds that the checker takes for a model, for a cell of its table of weights, and for a symbol
+of a tree."""
 
 
 Gap = float | Callable[[float], float]
@@ -39,9 +41,13 @@ class Improvement(NamedTuple):
     """What found it."""
 
 
-def gap_after(gap: Gap, seconds: float) -> float:
-    """Return the gap that is good enough after some seconds."""
-    return gap(seconds) if callable(gap) else gap
+class Alarm(NamedTuple):
+    """A bound that a placement shows to be false: it was not used."""
+
+    proof: str
+    bound: float
+    value: float
+    """The pressure of a placement that is below it."""
 
 
 def gap_between(value: float, bound: float) -> float:
@@ -51,35 +57,70 @@ def gap_between(value: float, bound: float) -> float:
     return value / bound - 1.0 if bound > 0.0 and value < inf else inf
 
 
+@dataclass(frozen=True)
+class Wish:
+    """What is good enough.
+
+    Parameters
+    ----------
+    gap
+        The share of the optimum, at any time or after so many seconds.
+    target
+        A pressure that is good enough, and that it is enough to know to be out of reach.
+    ceiling
+        The highest pressure allowed: nothing above it is good enough.
+    """
+
+    gap: Gap = 0.0
+    target: float | None = None
+    ceiling: float = inf
+
+    def granted(self, value: float, bound: float, seconds: float) -> bool:
+        """Say whether a value and a bound are what was asked for, after some seconds."""
+        gap = gap_between(value, bound)
+        if gap <= PROVEN or bound > self.ceiling:
+            return True
+        if value > self.ceiling:
+            return False
+        if self.target is not None and (value <= self.target or bound > self.target):
+            return True
+        return gap <= (self.gap(seconds) if callable(self.gap) else self.gap)
+
+
 class Progress:
-    """The state of a run, for several threads. Better placements and proofs are kept."""
+    """The state of a stage, for several threads. Better placements and proofs are kept.
+
+    Parameters
+    ----------
+    parts
+        What is placed.
+    deadline
+        When it ends.
+    wish
+        What ends it earlier.
+    on_improvement
+        Called with every better placement or bound.
+    """
 
     def __init__(
         self,
-        problem: Problem,
-        time_limit: float,
-        gap: Gap,
-        on_improvement: Callable[[Improvement], None] | None,
-        started: float | None = None,
-        target: float | None = None,
-        ceiling: float = inf,
+        parts: Parts,
+        deadline: Deadline,
+        wish: Wish,
+        on_improvement: Callable[[Improvement], None] | None = None,
     ) -> None:
-        self.problem = problem
+        self.parts = parts
+        self.deadline = deadline
         self.certificate: Certificate | None = None
         self.history: list[Improvement] = []
-        self.interrupted = False
+        self.alarms: list[Alarm] = []
         self._gpu_of: Ints = np.empty(0, np.int64)
         self._value = inf
         self._squares = inf
-        self._started = perf_counter() if started is None else started
-        self._time_limit = time_limit
-        self._gap = gap
-        self._target = target
-        self._ceiling = ceiling
+        self._wish = wish
         self._on_improvement = on_improvement
-        self._layout = empty_layout(problem.instance)
-        self._stopped = False
-        self._allowed: list[Ints] = []
+        self._layout = empty_layout(parts.instance)
+        self._checking = 0.0
         self._lock = RLock()
 
     @property
@@ -87,6 +128,11 @@ class Progress:
         """The best placement so far and its peak pressure."""
         with self._lock:
             return self._gpu_of, self._value
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a placement."""
+        return self._gpu_of.size > 0
 
     @property
     def value(self) -> float:
@@ -106,66 +152,31 @@ class Progress:
     @property
     def seconds(self) -> float:
         """Time since the start."""
-        return perf_counter() - self._started
+        return self.deadline.seconds
 
     @property
     def seconds_left(self) -> float:
-        """Time until the limit, less what the checker will take."""
-        models = len(self.problem.models)
-        weights = self.certificate.weights if self.certificate else ()
-        checking = CHECK_MODEL * models + CHECK_CELL * models * max(weights, default=0)
-        return self._time_limit - checking - self.seconds
+        """Time until the limit, less what the checker will take for the proof."""
+        return self.deadline.left - self._checking
 
     @property
     def finished(self) -> bool:
-        """Whether the gap is closed as far as asked for, the target decided, or time is up."""
-        closed = self._gpu_of.size > 0 and self._closed
-        return self._stopped or closed or self.seconds_left <= 0.0
-
-    @property
-    def _closed(self) -> bool:
-        """Whether the value is good enough, which none above the ceiling is, or cannot be."""
-        if self.gap <= PROVEN or self.bound > self._ceiling:
-            return True
-        return self._value <= self._ceiling and (
-            self.gap <= gap_after(self._gap, self.seconds) or self._decided
-        )
+        """Whether what was asked for is reached, or time is up."""
+        reached = self.found and self._wish.granted(self._value, self.bound, self.seconds)
+        return reached or self.seconds_left <= 0.0
 
     @property
     def sought(self) -> float:
         """The pressure to search at next: just below the best so far, or the target if lower."""
         below = self._value * JUST_BELOW
-        return min(below, self._target * JUST_ABOVE) if self._target else below
-
-    @property
-    def _decided(self) -> bool:
-        """Whether it is known that the target is reached, or that it cannot be."""
-        target = self._target
-        return target is not None and (self._value <= target or self.bound > target)
-
-    def interrupt(self) -> None:
-        """Let all threads finish because someone asked to."""
-        self.interrupted = True
-        self.stop()
-
-    def stop(self) -> None:
-        """Let all threads finish."""
-        with self._lock:
-            self._stopped = True
-            for nodes in self._allowed:
-                nodes[0] = 0
-
-    def allow(self, nodes: int) -> Ints:
-        """Return a limit on the nodes of a search, which drops to 0 when the run is stopped."""
-        with self._lock:
-            self._allowed.append(np.array([0 if self._stopped else nodes]))
-            return self._allowed[-1]
+        target = self._wish.target
+        return min(below, target * JUST_ABOVE) if target else below
 
     def offer(self, gpu_of: Ints, block: str) -> float:
         """Take note of a placement if it is the best so far; return its peak pressure."""
         with self._lock:
             value, squares = self._rated(gpu_of)
-            if self._gpu_of.size == 0 or lower(value, self._value):
+            if not self.found or lower(value, self._value):
                 self._gpu_of, self._value, self._squares = gpu_of.copy(), value, squares
                 self._note(block)
             return value
@@ -178,14 +189,27 @@ class Progress:
                 self._gpu_of, self._value, self._squares = gpu_of.copy(), value, squares
 
     def prove(self, certificate: Certificate | None) -> None:
-        """Take note of a proof if its bound is the best so far."""
+        """Take note of a proof if its bound is the best so far.
+
+        A bound above the value of a known placement is false: it raises an alarm instead.
+        """
+        if certificate is None or certificate.bound <= self.bound:
+            return
         with self._lock:
-            if certificate is not None and certificate.bound > self.bound:
+            if self.found and certificate.bound > self._value:
+                alarm = Alarm(certificate.proof.value, certificate.bound, self._value)
+                self.alarms.append(alarm)
+            elif certificate.bound > self.bound:
                 self.certificate = certificate
+                self._checking = self._checking_time(certificate)
                 self._note(certificate.proof.value)
 
+    def _checking_time(self, certificate: Certificate) -> float:
+        cells = len(self.parts.items) * max(certificate.weights, default=0)
+        return CHECK_CELL * cells + CHECK_SYMBOL * len(certificate.tree)
+
     def _rated(self, gpu_of: Ints) -> tuple[float, float]:
-        arrange(self.problem.instance, self._layout, gpu_of)
+        arrange(self.parts.instance, self._layout, gpu_of)
         pressure = self._layout.pressure
         return float(pressure.max()), float((pressure * pressure).sum())
 

@@ -8,7 +8,8 @@ from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.solver.conflict import ONE_SEARCH, Conflict, any_placement_of, find_conflict
 from colocate.solver.construct.completion import Outcome
-from colocate.solver.fitting import Stopwatch, any_placement
+from colocate.solver.deadline import Deadline
+from colocate.solver.fitting import any_placement
 from colocate.solver.relaxations import relaxations
 from colocate.solver.stop import stopping_on_interrupt
 
@@ -91,17 +92,17 @@ def diagnose(
     seconds
         The time for all of it. An interrupt ends it earlier.
     """
-    watch = Stopwatch(seconds)
+    watch = Deadline(seconds)
     with stopping_on_interrupt(watch.stop):
-        if any_placement(problem, min(2 * ONE_SEARCH, watch.left))[0] is Outcome.FOUND:
+        if any_placement(problem, watch.part(2 * ONE_SEARCH))[0] is Outcome.FOUND:
             return Diagnosis(fits=True)
-        conflict = find_conflict(problem, watch.part(3))
+        conflict = find_conflict(problem, watch.part(watch.left / 3))
         names = conflict.models if conflict else ()
-        constraints, complete = _constraints(problem, names, watch.part(3))
+        constraints, complete = _constraints(problem, names, watch.part(watch.left / 3))
         remedies: list[Remedy] = []
         options = options_for(names or tuple(model.name for model in problem.models))
         for number, sort in enumerate(options):
-            remedies += Trial(names, watch.part(len(options) - number)).of_options(sort)
+            remedies += Trial(names, watch.part(watch.left / (len(options) - number))).of_options(sort)
     return Diagnosis(
         conflict=conflict,
         constraints=_confirmed(constraints),
@@ -112,7 +113,7 @@ def diagnose(
 
 
 def _constraints(
-    problem: Problem, names: Sequence[str], watch: Stopwatch
+    problem: Problem, names: Sequence[str], watch: Deadline
 ) -> tuple[list[Remedy], bool]:
     """Drop the constraints one by one, and say whether there was time for all.
 
@@ -151,7 +152,7 @@ class Trial:
     """
 
     models: Sequence[str]
-    watch: Stopwatch
+    watch: Deadline
 
     def of(self, change: Change) -> list[Remedy]:
         """Return what becomes of a change: nothing if it is proven not to help."""
@@ -211,7 +212,7 @@ class Trial:
             return Outcome.UNDECIDED, Placement()
         if self.models and self._still_in_conflict(change.problem):
             return Outcome.NONE, Placement()
-        return any_placement(change.problem, min(ONE_SEARCH, self.watch.left))
+        return any_placement(change.problem, self.watch.part(ONE_SEARCH))
 
     def _still_in_conflict(self, problem: Problem) -> bool:
         return any_placement_of(problem, self.models, self.watch) is Outcome.NONE

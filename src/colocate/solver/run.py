@@ -1,12 +1,12 @@
-"""One call of the solver: its clock, what it was asked for, and the wish to stop."""
+"""One call of the solver: its deadline, what it was asked for, and the wish to stop."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
-from time import perf_counter
 
-from colocate.problem.problem import Problem
-from colocate.solver.progress import Gap, Improvement, Progress, gap_after, gap_between
+from colocate.problem.parts import Parts
+from colocate.solver.deadline import Deadline
+from colocate.solver.progress import CHECK_MODEL, Gap, Improvement, Progress, Wish
 
 
 @dataclass
@@ -15,8 +15,8 @@ class Run:
 
     Parameters
     ----------
-    time_limit
-        Seconds for all of it.
+    deadline
+        When all of it ends.
     gap
         The share of the optimum within which the answer is good enough.
     target
@@ -27,65 +27,38 @@ class Run:
         The highest pressure allowed: nothing above it is good enough.
     """
 
-    time_limit: float
+    deadline: Deadline
     gap: Gap = 0.0
     target: float | None = None
     seed: int = 0
     workers: int = 2
     on_improvement: Callable[[Improvement], None] | None = None
     ceiling: float = inf
-    interrupted: bool = False
-    _started: float = field(default_factory=perf_counter)
-    _current: Progress | None = None
+    interrupted: bool = field(default=False, init=False)
 
     @property
-    def seconds(self) -> float:
-        """Time since the start."""
-        return perf_counter() - self._started
-
-    @property
-    def seconds_left(self) -> float:
-        """Time until the limit, none after an interrupt."""
-        return 0.0 if self.interrupted else self.time_limit - self.seconds
+    def wish(self) -> Wish:
+        """What is good enough."""
+        return Wish(self.gap, self.target, self.ceiling)
 
     def interrupt(self) -> None:
         """Let all stages finish because someone asked to."""
         self.interrupted = True
-        if self._current:
-            self._current.interrupt()
+        self.deadline.stop()
 
-    def progress(self, problem: Problem) -> Progress:
+    def progress(self, parts: Parts) -> Progress:
         """Return the state of a stage that has all the time that is left."""
-        self._current = Progress(
-            problem,
-            self.time_limit,
-            self.gap,
-            self.on_improvement,
-            started=self._started,
-            target=self.target,
-            ceiling=self.ceiling,
-        )
-        return self._started_with(self._current)
+        return Progress(parts, self._stage(parts, inf), self.wish, self.on_improvement)
 
-    def attempt(self, problem: Problem, seconds: float) -> Progress:
+    def attempt(self, parts: Parts, seconds: float) -> Progress:
         """Return the state of a stage that has some seconds, and of which nothing is told."""
-        self._current = Progress(problem, min(seconds, max(self.seconds_left, 0.001)), 0.0, None)
-        return self._started_with(self._current)
+        return Progress(parts, self._stage(parts, seconds), Wish())
 
-    def _started_with(self, progress: Progress) -> Progress:
-        if self.interrupted:
-            progress.interrupt()
-        return progress
+    def _stage(self, parts: Parts, seconds: float) -> Deadline:
+        """Return the deadline of a stage, which leaves time to check its placement."""
+        return self.deadline.part(min(seconds, self.deadline.left) - CHECK_MODEL * len(parts.items))
 
     def tell(self, found: Improvement) -> None:
         """Tell of an improvement."""
         if self.on_improvement:
             self.on_improvement(found)
-
-    def good_enough(self, value: float, bound: float) -> bool:
-        """Say whether a value and a bound are what was asked for."""
-        if value > self.ceiling:
-            return bound > self.ceiling
-        if self.target is not None and (value <= self.target or bound > self.target):
-            return True
-        return gap_between(value, bound) <= gap_after(self.gap, self.seconds)

@@ -1,11 +1,12 @@
 """Which models stay asleep when not all can be served: those whose demand is missed least.
 
-What is lost comes first, the pressure of what is awake second. A set of sleepers is proven to lose
-the least by CP-SAT, or where the problem is too large for it by volume: at the highest pressure
-allowed, models of all that is awake have to fit in all GPUs together.
+What is lost comes first, the pressure of what is awake second. It is tried first whether all can be
+awake. If not, a set of sleepers is proven to lose the least by two solvers, or where the problem is
+too large for them by volume: at the highest pressure allowed, models of all that is awake have to
+fit in all GPUs together.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 from typing import NamedTuple
@@ -16,13 +17,14 @@ from colocate.problem.problem import Problem
 from colocate.problem.verify import highest_pressure, verify
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.plan import Plan, Status
-from colocate.solver.prove.choice_program import memory_for, search_choices, small_enough
+from colocate.solver.prove.two_solvers import search_all, small_enough
 from colocate.solver.run import Run
+from colocate.solver.waking import woken
 
 CHOOSING = 0.6
 """The part of the time that choosing may take."""
-MOST_WOKEN = 16
-"""Models that are woken again, one by one, if there is room after all."""
+TRYING = 0.2
+"""The part of the time that it may take to find out whether all, or none, can be awake."""
 ROUNDED_DOWN, ROUNDED_UP = 1.0 - 1e-9, 1.0 + 1e-9
 TINY = 1e-300
 
@@ -52,11 +54,14 @@ def within_limit(
 
 def solve_with_sleepers(problem: Problem, run: Run, placed: Placed, attempted: Attempted) -> Plan:
     """Choose who sleeps, then place the others as well as possible."""
+    must = problem.awake({model.name for model in problem.sleepers})
+    if must is not None:
+        plan = _tried(must, run, attempted)
+        if plan.status is Status.INFEASIBLE:
+            reason = f"even with all models asleep that may be, {plan.reason}"
+            return replace(plan, problem=problem, reason=reason)
     choice = _chosen(problem, run, attempted)
-    if choice is None:
-        reason = "even with all models asleep that may be, the others do not fit"
-        return Plan(problem, Status.INFEASIBLE, reason=reason)
-    plan = _woken(problem, choice, run, placed)
+    plan = _placed_awake(problem, choice, run, placed)
     if not plan.placement:
         return plan
     plan = replace(plan, lost_bound=min(choice.bound, plan.lost))
@@ -64,7 +69,14 @@ def solve_with_sleepers(problem: Problem, run: Run, placed: Placed, attempted: A
     return replace(plan, status=Status.FEASIBLE) if unproven else plan
 
 
-def _woken(problem: Problem, choice: "_Choice", run: Run, placed: Placed) -> Plan:
+def _tried(problem: Problem, run: Run, attempted: Attempted) -> Plan:
+    """Place models with as few copies as allowed, below the highest pressure allowed."""
+    fewest = problem.with_copies({model.name: model.replicas for model in problem.models})
+    seconds = run.deadline.left * TRYING
+    return within_limit(fewest, run, lambda *asked: attempted(asked[0], seconds))
+
+
+def _placed_awake(problem: Problem, choice: "_Choice", run: Run, placed: Placed) -> Plan:
     """Place the models that are awake; the plan names the others with no place."""
     awake = problem.awake(choice.asleep)
     if awake is None:
@@ -89,62 +101,32 @@ class _Choice(NamedTuple):
     """A placement of all, the sleepers nowhere; None if there is none yet."""
 
 
-def _chosen(problem: Problem, run: Run, attempted: Attempted) -> _Choice | None:
-    """Return the choice that loses least, None if there is proven to be none."""
-    target = highest_pressure(problem)
+def _chosen(problem: Problem, run: Run, attempted: Attempted) -> _Choice:
+    """Return the choice that loses least, or little."""
     bound = least_lost(problem)
+    if bound == 0.0:
+        awake = problem.awake(())
+        assert awake is not None
+        plan = _tried(awake, run, attempted)
+        if plan.placement:
+            return _Choice(frozenset(), 0.0, plan.placement)
     if small_enough(problem):
-        answer = search_choices(
-            problem, target, run.seconds_left * CHOOSING, run.workers, lambda: run.interrupted
+        answer = search_all(
+            problem,
+            highest_pressure(problem),
+            run.deadline.left * CHOOSING,
+            run.workers,
+            lambda: run.deadline.over,
         )
-        if answer.outcome is Outcome.NONE:
-            return None
-        bound = max(bound, answer.cost_bound)
+        bound = max(bound, answer.cost_bound) if answer.outcome is not Outcome.NONE else bound
         if answer.outcome is Outcome.FOUND and verify(problem, answer.placement).valid:
             asleep = frozenset(name for name, on in answer.placement.items() if not on)
             return _Choice(asleep, bound, Placement(answer.placement))
-    return _chosen_by_density(problem, run, attempted, bound)
-
-
-def _chosen_by_density(problem: Problem, run: Run, attempted: Attempted, bound: float) -> _Choice:
-    """Let those sleep that free most for what they cost, as few of them as it takes."""
-    order = [m.name for m in sorted(problem.sleepers, key=lambda m: _density(problem, m))]
-    seconds = run.seconds_left * CHOOSING / (len(order).bit_length() + MOST_WOKEN)
-    fewest, most = 0, len(order)
-    start: Placement | None = None
-    while fewest < most:
-        middle = (fewest + most) // 2
-        found = _fits(problem, frozenset(order[:middle]), seconds, attempted)
-        start, fewest, most = (found, fewest, middle) if found else (start, middle + 1, most)
-    asleep = frozenset(order[:most])
-    for name in sorted(asleep, key=lambda name: -_cost_of(problem, {name}))[:MOST_WOKEN]:
-        if found := _fits(problem, asleep - {name}, seconds, attempted):
-            asleep, start = asleep - {name}, found
+    start = woken(problem, run.deadline.part(run.deadline.left * CHOOSING))
+    if start is None:
+        return _Choice(frozenset(model.name for model in problem.sleepers), bound, None)
+    asleep = frozenset(name for name, on in start.items() if not on)
     return _Choice(asleep, bound, start)
-
-
-def _fits(
-    problem: Problem, asleep: frozenset[str], seconds: float, attempted: Attempted
-) -> Placement | None:
-    """Return a placement with these models asleep, if one is found."""
-    awake = problem.awake(asleep)
-    if awake is None:
-        return Placement()
-    fixed = awake.with_copies({m.name: m.replicas for m in awake.models})
-    plan = attempted(replace(fixed, most_pressure=None), seconds)
-    within = plan.placement and plan.pressure <= highest_pressure(problem)
-    return plan.placement if within else None
-
-
-def _density(problem: Problem, model: Model) -> float:
-    need = _need(model, problem.most_pressure)
-    return (model.sleep_cost or 0.0) / need if need > 0.0 else inf
-
-
-def _need(model: Model, most_pressure: float | None) -> float:
-    """Return what a model takes of all memory at least: its size, and its load at the limit."""
-    load = max(model.load) / most_pressure if most_pressure else 0.0
-    return model.size_gb * model.replicas + load
 
 
 def least_lost(problem: Problem) -> float:
@@ -169,9 +151,12 @@ def least_lost(problem: Problem) -> float:
     return lost * ROUNDED_DOWN
 
 
+def memory_for(load: float, pressure: float) -> float:
+    """Return the free memory at which a load has a pressure; no memory has none under load."""
+    if load == 0.0:
+        return 0.0
+    return load / pressure if pressure > 0.0 else inf
+
+
 def _load(model: Model, window: int) -> float:
     return model.load[min(window, len(model.load) - 1)]
-
-
-def _cost_of(problem: Problem, asleep: Container[str]) -> float:
-    return sum(model.sleep_cost or 0.0 for model in problem.sleepers if model.name in asleep)

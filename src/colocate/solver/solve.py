@@ -9,48 +9,37 @@ from numbers import Real
 import numpy as np
 
 from colocate.errors import InputError
-from colocate.problem.instance import Instance, canonical
+from colocate.problem.certificate import Certificate
+from colocate.problem.instance import confined
 from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.parts import Parts, parts_of
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_seed
-from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
-from colocate.solver.activities import Activity, ConstraintProgram, Exhaustion, Regrouping
-from colocate.solver.construct.bisection import Bisection
-from colocate.solver.construct.completion import Outcome
-from colocate.solver.construct.even import EvenFilling
-from colocate.solver.construct.exhaustive import Exhaustive
+from colocate.solver.activities import Activity, Exhaustion, Regrouping, TwoSolvers
 from colocate.solver.copies import CopySearch
+from colocate.solver.deadline import Deadline
 from colocate.solver.feasibility import obvious_obstacle
 from colocate.solver.improve.smoothing import Smoothing
-from colocate.solver.place import feasible_plan, last_resort
+from colocate.solver.improve.squad_moves import settled_homes
+from colocate.solver.place import feasible_plan
 from colocate.solver.plan import Plan, Status
 from colocate.solver.portfolio import run as go_on
 from colocate.solver.progress import PROVEN, Gap, Improvement, Progress
 from colocate.solver.prove.raising import Raising
+from colocate.solver.prove.two_solvers import small_enough
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
 from colocate.solver.run import Run
 from colocate.solver.sleeping import solve_with_sleepers, within_limit
-from colocate.solver.squads import (
-    Nodes,
-    SquadMoves,
-    nodes_of,
-    small_enough,
-    spread_squads,
-    start_with_squads,
-)
+from colocate.solver.start import FEW, NoPlacement, first_placement
 from colocate.solver.stop import stopping_on_interrupt
-from colocate.solver.strategies import BF_VIRTUAL, FOUR_PACKINGS
 from colocate.solver.warm_up import warm_up
 
-ROUGH = Bisection((BF_VIRTUAL,), halvings=10)
 INTERRUPTED = "interrupted"
 """How the reason of a plan begins whose search was interrupted."""
-FEW = 100
-"""Up to so many models, the whole problem is searched exhaustively. With more, the start is filled
-evenly: bisection would take long."""
+NOTHING_FITS = "models: no way to put them on the GPUs respects memory and all constraints"
+NOT_FOUND = "no placement was found in time; it is not proven that there is none"
 
 
 def solve(
@@ -92,12 +81,13 @@ def solve(
     """
     _check(time_limit, seed, workers, gap, target)
     warm_up()
-    run = Run(time_limit, gap, target, seed, workers or 2, on_improvement)
+    deadline = Deadline(time_limit)
+    run = Run(deadline, gap, target, seed, workers or 2, on_improvement)
     with stopping_on_interrupt(run.interrupt):
         plan = _answered(problem, run)
     if run.interrupted:
         plan = replace(plan, reason=f"{INTERRUPTED}; {plan.reason or 'the best so far'}")
-    return replace(plan, strategy="solve", seed=seed, seconds=run.seconds)
+    return replace(plan, strategy="solve", seed=seed, seconds=deadline.seconds)
 
 
 def _answered(problem: Problem, run: Run) -> Plan:
@@ -111,107 +101,80 @@ def _placed(problem: Problem, run: Run, start: Placement | None = None) -> Plan:
     """Place models that are all awake; a start that is given is improved."""
     if not problem.elastic:
         parts = parts_of(problem)
-        return _solved(parts, run.progress(parts.problem), run, start)
+        return _solved(run.progress(parts), run, start)
     return CopySearch(problem, run, partial(_attempted, run)).solved(start)
 
 
 def _attempted(run: Run, problem: Problem, seconds: float) -> Plan:
     """Place models with fixed numbers of copies, quickly."""
     parts = parts_of(problem)
-    return _solved(parts, run.attempt(parts.problem, seconds), run)
+    return _solved(run.attempt(parts, seconds), run)
 
 
-def _solved(parts: Parts, progress: Progress, run: Run, start: Placement | None = None) -> Plan:
-    problem = parts.problem
-    if obstacle := obvious_obstacle(problem):
-        return Plan(parts.whole, Status.INFEASIBLE, reason=obstacle)
-    instance = canonical(problem.instance)
+def _solved(progress: Progress, run: Run, start: Placement | None = None) -> Plan:
+    parts = progress.parts
+    if obstacle := obvious_obstacle(parts):
+        return _without_placement(parts, obstacle.proof, obstacle.reason)
     if start is not None:
         progress.offer(parts.indices(start), "start")
-    elif failure := (_start_squads if parts.squads else _start)(parts, progress):
-        return replace(failure, problem=parts.whole)
-    progress.prove(prove_by_volume(problem))
-    progress.prove(prove_by_model(problem))
-    if parts.squads:
-        go_on(_activities_of_squads(parts, run.seed, run.workers), progress, run.workers)
     else:
-        go_on(_activities(problem, instance, run.seed, run.workers), progress, run.workers)
-    _smooth(parts, progress)
-    return _concluded(parts, progress)
+        try:
+            first_placement(parts, progress.deadline, progress.offer)
+        except NoPlacement as none:
+            reason = NOTHING_FITS if none.proof else NOT_FOUND
+            return _without_placement(parts, none.proof, reason)
+    progress.prove(prove_by_volume(parts.instance))
+    progress.prove(prove_by_model(parts))
+    activities = _activities(parts, progress.deadline, run.seed, run.workers)
+    go_on(activities, progress, run.workers)
+    _smooth(progress, run.deadline)
+    return _concluded(progress)
 
 
-def _start(parts: Parts, progress: Progress) -> Plan | None:
-    """Find a first placement; return the plan that says why there is none."""
-    problem = parts.problem
-    instance = canonical(problem.instance)
-    layout = empty_layout(instance)
-    quick = ROUGH if len(instance.size) <= FEW else EvenFilling()
-    for block in (quick, FOUR_PACKINGS, Exhaustive()):
-        if block.construct(instance, layout):
-            progress.offer(layout.gpu_of, type(block).__name__.lower())
-            return None
-    plan = last_resort(problem, "no start fitted")
-    if not plan.placement:
-        return plan
-    progress.offer(plan.placement.indices(problem), "memory search")
-    return None
-
-
-def _start_squads(parts: Parts, progress: Progress) -> Plan | None:
-    """Find a first placement with every squad in one node, or say why there is none."""
-    outcome, gpu_of = start_with_squads(parts, progress.seconds_left, lambda: progress.interrupted)
-    if outcome is Outcome.FOUND and verify(parts.whole, parts.placement(gpu_of)).valid:
-        progress.offer(gpu_of, "squads")
-        return None
-    if outcome is Outcome.NONE:
-        reason = "models: no way to put them on the GPUs respects memory and all constraints"
-        return Plan(parts.whole, Status.INFEASIBLE, reason=f"{reason} (CP-SAT searched all)")
-    reason = "no placement was found in time; it is not proven that there is none"
-    return Plan(parts.whole, Status.UNKNOWN, reason=reason)
-
-
-def _activities_of_squads(parts: Parts, seed: int, workers: int) -> list[Activity]:
-    given = parts.problem.instance
-    searches = [SquadMoves(parts, seed + number) for number in range(max(workers - 1, 1))]
-    activities: list[Activity] = [*searches, Raising(given)]
-    if small_enough(parts):
-        activities.append(ConstraintProgram(given, parts.squads, nodes_of(parts)))
+def _activities(parts: Parts, deadline: Deadline, seed: int, workers: int) -> list[Activity]:
+    searches = [Regrouping(parts, deadline, seed + number) for number in range(max(workers - 1, 1))]
+    activities: list[Activity] = [*searches, Raising(parts.instance)]
+    if len(parts.items) <= FEW or len(parts.whole.gpus) == 1:
+        activities = [Exhaustion(parts, deadline), *activities]
+        bounds_see_all = parts.whole.plain and parts.whole.windows == 1 and not parts.resources
+        if not bounds_see_all and small_enough(parts.whole):
+            activities.append(TwoSolvers(parts))
     return activities
 
 
-def _activities(problem: Problem, instance: Instance, seed: int, workers: int) -> list[Activity]:
-    given = problem.instance
-    searches = [Regrouping(instance, given, seed + number) for number in range(max(workers - 1, 1))]
-    activities: list[Activity] = [*searches, Raising(given)]
-    if len(problem.models) <= FEW or len(problem.gpus) == 1:
-        activities = [Exhaustion(given), *activities]
-        if given.load.shape[1] > 1 or given.limit.shape[1] > 0:
-            activities.append(ConstraintProgram(given))
-    return activities
-
-
-def _smooth(parts: Parts, progress: Progress) -> None:
+def _smooth(progress: Progress, deadline: Deadline) -> None:
     """Of placements with the same peak, prefer one with a lower sum of squared pressures."""
-    if len(parts.items) > FEW or not isfinite(progress.value):
+    parts = progress.parts
+    if len(parts.items) > FEW or not isfinite(progress.value) or deadline.over:
         return
-    instance = canonical(parts.problem.instance)
-    if parts.squads:
-        spread_squads(parts, progress)
-        nodes = Nodes(parts)
-        instance = nodes.confined(nodes.homes_of(progress.best[0]))
-    layout = empty_layout(instance)
-    arrange(instance, layout, progress.best[0])
+    best = progress.best[0]
+    instance = confined(parts.canonical, settled_homes(parts.canonical, best))
+    layout = empty_layout(instance, deadline.go)
+    arrange(instance, layout, best)
     Smoothing().improve(instance, layout, np.random.default_rng(0))
     progress.offer_smoother(layout.gpu_of)
 
 
-def _concluded(parts: Parts, progress: Progress) -> Plan:
-    """Return the plan; the independent checker has the last word on placement and bound."""
-    plan = feasible_plan(parts.whole, parts.placement(progress.best[0]))
-    certificate = progress.certificate
-    if certificate and (fault := refuted(parts.problem, certificate)):
+def _without_placement(parts: Parts, proof: Certificate | None, reason: str) -> Plan:
+    """Return the plan that says that there is no placement; the checker confirms a proof."""
+    if proof and (fault := refuted(parts.whole, proof)):
         raise AssertionError(f"a proof does not hold: {fault}")
-    plan = replace(plan, certificate=certificate, history=tuple(progress.history))
+    status = Status.INFEASIBLE if proof else Status.UNKNOWN
+    return Plan(parts.whole, status, reason=reason, certificate=proof)
+
+
+def _concluded(progress: Progress) -> Plan:
+    """Return the plan; the independent checker has the last word on placement and bound."""
+    parts, certificate = progress.parts, progress.certificate
+    plan = feasible_plan(parts.whole, parts.placement(progress.best[0]))
+    if certificate and (fault := refuted(parts.whole, certificate)):
+        raise AssertionError(f"a proof does not hold: {fault}")
+    plan = replace(
+        plan,
+        certificate=certificate,
+        history=tuple(progress.history),
+        alarms=tuple(progress.alarms),
+    )
     return replace(plan, status=Status.OPTIMAL) if plan.gap <= PROVEN else plan
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from numpy.random import Generator
 
 from colocate.problem.instance import Floats, Instance, Ints
-from colocate.problem.layout import Layout, arrange, empty_layout
+from colocate.problem.layout import ALWAYS, Layout, arrange, empty_layout
 from colocate.problem.pressure import lower
 
 
@@ -42,9 +42,9 @@ class Strategy:
     """The score that the record reports for it on the public suite, if it reports one."""
     remark: str = ""
 
-    def run(self, instance: Instance, rng: Generator) -> Ints | None:
+    def run(self, instance: Instance, rng: Generator, go: Ints = ALWAYS) -> Ints | None:
         """Return a GPU for every model, or None if no start found room for all of them."""
-        layout = empty_layout(instance)
+        layout = empty_layout(instance, go)
         best: Ints | None = None
         rating: tuple[float, ...] = ()
         for start in self.starts:

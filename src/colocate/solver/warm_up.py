@@ -1,21 +1,27 @@
 """Having every kernel of a solve compiled, or loaded, before its clock starts."""
 
 from functools import cache
+from math import inf
 
 import numpy as np
 
 from colocate.problem.gpu import Gpu
-from colocate.problem.instance import canonical
-from colocate.problem.layout import arrange, empty_layout
+from colocate.problem.layout import arrange, empty_layout, take
 from colocate.problem.model import Model
+from colocate.problem.parts import parts_of
 from colocate.problem.problem import Problem
-from colocate.solver.construct.even import EvenFilling
-from colocate.solver.construct.exhaustive import search_fit
+from colocate.problem.verify_bound import refuted
+from colocate.solver.construct.filling import filled
 from colocate.solver.improve.regroup import fresh_pace, regroup
 from colocate.solver.improve.smoothing import Smoothing
+from colocate.solver.improve.squad_moves import move_squads, squads_in
+from colocate.solver.improve.squeeze import squeeze_in
+from colocate.solver.improve.trading import Wakeable, trade, wake
 from colocate.solver.prove.columns import fill_gpus
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
-from colocate.solver.strategies import FOUR_PACKINGS
+from colocate.solver.prove.tree import search_with_proof
+from colocate.solver.start import PACKINGS, THOROUGH
+from colocate.solver.construct.packing import pack_at
 
 
 @cache
@@ -23,15 +29,25 @@ def warm_up() -> None:
     """Call every kernel once on a small problem."""
     gpus = (Gpu("a", 80), Gpu("b", 80))
     models = tuple(Model(f"m{n}", 5 + n, load=1 + n) for n in range(4))
-    instance = Problem(gpus, models).instance
-    layout = empty_layout(canonical(instance))
+    parts = parts_of(Problem(gpus, models))
+    instance = parts.canonical
+    layout = empty_layout(instance)
     rng = np.random.default_rng(0)
-    FOUR_PACKINGS.construct(canonical(instance), layout)
-    EvenFilling().construct(canonical(instance), layout)
-    regroup(canonical(instance), layout, rng, 0.0, fresh_pace(), 10)
-    Smoothing().improve(canonical(instance), layout, rng)
-    search_fit(instance, layout, 0.2, np.array([10]))
-    arrange(instance, layout, layout.gpu_of.copy())
-    prove_by_dual_functions(instance, 0.01, 0)
+    THOROUGH.construct(instance, layout)
+    pack_at(instance, layout, int(PACKINGS[0].fit), int(PACKINGS[0].order), inf)
+    wakeable = Wakeable(np.ones(4), np.ones(4, np.bool_), np.ones(4, np.int64))
+    wake(instance, layout, np.arange(4), wakeable)
+    trade(instance, layout, wakeable, 1)
+    filled(instance, layout, 0)
+    regroup(instance, layout, rng, 0.0, fresh_pace(), 10)
+    move_squads(instance, layout, squads_in(instance), rng, 1)
+    take(instance, layout, 0)
+    squeeze_in(instance, layout, 0, inf, rng, 10)
+    Smoothing().improve(instance, layout, rng)
+    arrange(parts.instance, empty_layout(parts.instance), np.zeros(4, np.int64))
+    _, proof = search_with_proof(parts.instance, layout, 0.01, 10)
+    if proof:
+        refuted(parts.whole, proof)
+    prove_by_dual_functions(parts.instance, 0.01, 0)
     sizes = np.array([1, 2])
     fill_gpus(sizes, sizes - 1, np.ones(2), np.array([3]), np.zeros(1))

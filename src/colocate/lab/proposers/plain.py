@@ -43,6 +43,11 @@ RULES = {
     "np.isinf(X)": "isinf(X)",
     "np.exp(X)": "exp(X)",
     "np.inf": "inf",
+    "np.ones(1, np.int64)": "[1]",
+    "A.go[0] == 0": "False",
+    "Rules": "None",
+    "admits(A, B, C, D, E)": "True",
+    "X and (not True)": "False",
 }
 """How arrays are spelt, and how lists are; a single capital letter stands for anything."""
 
@@ -70,6 +75,11 @@ class _Respelling(ast.NodeTransformer):
             return node
         whole, value = (ast.unparse(found[letter]) for letter in "AX")
         return ast.parse(f"{whole}[:] = [{value}] * len({whole})").body[0]
+
+    def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
+        """Leave out what is never done."""
+        self.generic_visit(node)
+        return node.orelse if ast.unparse(node.test) == "False" else node
 
     def visit_For(self, node: ast.For) -> ast.For | list[ast.stmt]:
         self.generic_visit(node)

@@ -33,6 +33,7 @@ def compute_model_placement(gpu_num, models):
         use=[],
         limit=[],
         kind=[],
+        rules=None,
     )
     strategy = Strategy("composition", "", STARTS, EACH, FINISH)
     gpu_of = strategy.run(instance, np.random.default_rng(SEED))

@@ -10,7 +10,12 @@ complete it is tried, under four rules that lose no placement:
 - Of equal GPUs the first is opened, and of equal models the first is taken.
 
 The idea is that of Gent (1998) and Korf (2002) for bin packing; here GPUs may differ, load has
-windows, and further resources are limited.
+windows, further resources are limited, and rules say which models may be where and together. A
+model of a squad that is nowhere yet may have to follow the others, so it keeps no GPU from closing.
+
+The decisions can be written on a tape. What a search without success has written is a proof, which
+`problem/verify_tree.py` reads: the numbers of GPUs opened (from 1) and of models added (from 2, in
+the order of the task), 1 for closing, and 0 where a decision has no further alternative.
 """
 
 from enum import IntEnum
@@ -18,10 +23,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from numpy.typing import NDArray
+
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import NOWHERE
 from colocate.solver.construct.task import GENEROUS, Task, make_task
+
+
+Tape = NDArray[np.uint16]
+"""What a search decided, one number after the other."""
+
+NO_TAPE: Tape = np.empty(0, np.uint16)
 
 
 class Outcome(IntEnum):
@@ -53,6 +66,12 @@ class State(NamedTuple):
     """use[g, R]: use of further resources."""
     waste: Floats
     """waste[T]: what may still be left unused by the GPUs to be closed."""
+    colours: Ints
+    """colours[g, w]: the colours on a GPU, as bits."""
+    node: Ints
+    """node[s]: the node of a squad of which something is placed."""
+    placed: Ints
+    """placed[s]: how many models of a squad are placed."""
 
 
 class Trail(NamedTuple):
@@ -105,6 +124,9 @@ def start_state(instance: Instance, task: Task) -> State:
         left,
         np.zeros((gpus, instance.limit.shape[1])),
         waste,
+        np.zeros((gpus, task.colours.shape[1]), np.int64),
+        np.zeros(task.squads, np.int64),
+        np.zeros(task.squads, np.int64),
     )
 
 
@@ -121,6 +143,24 @@ def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int)
     for resource in range(instance.limit.shape[1]):
         use = state.use[gpu, resource] + instance.use[kind, task.models[model], resource]
         if use > instance.limit[task.gpus[gpu], resource] * GENEROUS:
+            return False
+    return may_be_on(instance, task, state, model, gpu)
+
+
+@kernel
+def may_be_on(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
+    """Say whether the rules let a model onto a GPU."""
+    rules = instance.rules
+    given, place = task.models[model], task.gpus[gpu]
+    if not rules.open[rules.pin[given], place]:
+        return False
+    if rules.home[given] != NOWHERE and rules.home[given] != rules.node[place]:
+        return False
+    squad = task.squad[model]
+    if squad != NOWHERE and state.placed[squad] > 0 and state.node[squad] != rules.node[place]:
+        return False
+    for word in range(task.colours.shape[1]):
+        if task.colours[model, word] & state.colours[gpu, word]:
             return False
     return True
 
@@ -154,6 +194,12 @@ def take_model(
     for resource in range(instance.limit.shape[1]):
         trail.use[depth, resource] = state.use[gpu, resource]
         state.use[gpu, resource] += instance.use[kind, task.models[model], resource]
+    for word in range(task.colours.shape[1]):
+        state.colours[gpu, word] |= task.colours[model, word]
+    squad = task.squad[model]
+    if squad != NOWHERE:
+        state.node[squad] = instance.rules.node[task.gpus[gpu]]
+        state.placed[squad] += 1
     state.place[model] = gpu
     state.loaded[gpu] += task.loaded[model]
     state.following[state.preceding[model]] = state.following[model]
@@ -171,6 +217,10 @@ def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
             state.waste[window] = trail.waste[depth, window]
     elif taken != NOWHERE:
         gpu = trail.gpu[depth]
+        for word in range(task.colours.shape[1]):
+            state.colours[gpu, word] ^= task.colours[taken, word]
+        if task.squad[taken] != NOWHERE:
+            state.placed[task.squad[taken]] -= 1
         state.place[taken] = NOWHERE
         state.loaded[gpu] -= task.loaded[taken]
         state.following[state.preceding[taken]] = taken
@@ -211,7 +261,9 @@ def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
     models = task.models.shape[0]
     model = int(state.preceding[models])
     while model != models:
-        if has_room(instance, task, state, model, gpu):
+        squad = task.squad[model]
+        settled = squad == NOWHERE or state.placed[squad] > 0
+        if settled and has_room(instance, task, state, model, gpu):
             return False
         model = int(state.preceding[model])
     return True
@@ -268,17 +320,28 @@ def enter(task: Task, trail: Trail, depth: int) -> None:
     trail.taken[depth] = NOWHERE
 
 
+@kernel_section
+def symbol_of(task: Task, trail: Trail, depth: int) -> int:
+    """Return what stands on the tape for the alternative that a frame has taken."""
+    if trail.opening[depth]:
+        return int(task.gpus[trail.gpu[depth]] + 1)
+    if trail.taken[depth] == task.models.shape[0]:
+        return 1
+    return int(trail.taken[depth] + 2)
+
+
 @entry_kernel
 def complete(
-    instance: Instance, models: Ints, gpus: Ints, target: float, nodes: Ints
-) -> tuple[int, Ints, Ints, int]:
+    instance: Instance, models: Ints, gpus: Ints, target: float, nodes: int, go: Ints, tape: Tape
+) -> tuple[int, Ints, Ints, int, int]:
     """Search for a placement of `models` on `gpus` with no pressure above the target.
 
-    It visits at most `nodes[0]` nodes; another thread may lower that while it runs.
+    It visits at most so many nodes, and ends when another thread sets `go[0]` to 0.
 
-    Returns the outcome and, if one was found, models and their GPUs in the same order, and the
-    number of nodes visited. It is generous by more than rounding: whether it fits must be
-    checked, that there is none need not.
+    Returns the outcome; models and, if a placement was found, their GPUs in the same order; how
+    many nodes were visited; and how much was written on the tape, more than there is of it if it
+    was too short. It is generous by more than rounding: whether it fits must be checked, that there
+    is none need not.
     """
     task = make_task(instance, models, gpus, target)
     state = start_state(instance, task)
@@ -287,12 +350,16 @@ def complete(
     outcome: int = Outcome.NONE
     depth = 0 if state.waste.min() >= 0.0 else -1
     visited = 0
+    written = 0
     while depth >= 0:
         undo(task, state, trail, depth)
         if trail.opening[depth]:
             advanced = open_next(instance, task, state, trail, depth)
         else:
             advanced = fill_next(instance, task, state, trail, depth)
+        if written < tape.shape[0]:
+            tape[written] = symbol_of(task, trail, depth) if advanced else 0
+        written += 1
         if not advanced:
             depth -= 1
             continue
@@ -300,7 +367,7 @@ def complete(
         if state.following[models.shape[0]] == models.shape[0]:
             outcome = Outcome.FOUND
             break
-        if visited >= nodes[0]:
+        if visited >= nodes or go[0] == 0:
             outcome = Outcome.UNDECIDED
             break
         depth += 1
@@ -309,4 +376,4 @@ def complete(
     if outcome == Outcome.FOUND:
         for place in range(models.shape[0]):
             homes[place] = gpus[state.place[place]]
-    return outcome, task.models, homes, visited
+    return outcome, task.models, homes, visited, written

@@ -1,4 +1,4 @@
-"""Exhaustive search for any placement under a target: the last resort, and a small proof."""
+"""Exhaustive search for any placement under a target: the last resort, and a proof."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import numpy as np
 from colocate.problem.instance import Instance, Ints
 from colocate.problem.layout import NOWHERE, Layout, arrange, fits
 from colocate.problem.pressure import lower
-from colocate.solver.construct.completion import Outcome, complete
+from colocate.solver.construct.completion import NO_TAPE, Outcome, Tape, complete
 from colocate.solver.prove.volume import volume_bound
 
 
@@ -23,28 +23,45 @@ class Exhaustive(NamedTuple):
         lowest = volume_bound(instance)
         targets = [factor * lowest for factor in self.targets] if 0.0 < lowest < np.inf else []
         return any(
-            search_fit(instance, layout, target, np.array([self.nodes]))[0] is Outcome.FOUND
+            search_fit(instance, layout, target, self.nodes).outcome is Outcome.FOUND
             for target in (*targets, np.inf)
         )
 
 
+class Searched(NamedTuple):
+    """What a search of everything came to."""
+
+    outcome: Outcome
+    visited: int
+    order: Ints
+    """The order in which models stand on the tape."""
+    written: int
+    """How much of the tape is used; more than it has if it was too short."""
+
+
 def search_fit(
-    instance: Instance, layout: Layout, target: float, nodes: Ints
-) -> tuple[Outcome, int]:
+    instance: Instance,
+    layout: Layout,
+    target: float,
+    nodes: int,
+    tape: Tape = NO_TAPE,
+) -> Searched:
     """Fill the layout with any placement at the target, or show that there is none.
 
-    Returns the outcome and the number of nodes visited, `nodes[0]` at most.
-
-    What was found but fits only by the generosity of the search counts as undecided.
+    It visits at most so many nodes. What was found but fits only by the generosity of the search
+    counts as undecided.
     """
     everything = np.arange(instance.size.shape[0])
     everywhere = np.arange(instance.capacity.shape[0])
-    outcome, models, gpus, visited = complete(instance, everything, everywhere, target, nodes)
+    outcome, order, gpus, visited, written = complete(
+        instance, everything, everywhere, target, nodes, layout.go, tape
+    )
     if outcome != Outcome.FOUND:
-        return Outcome(outcome), visited
+        return Searched(Outcome(outcome), visited, order, written)
     gpu_of = np.empty_like(gpus)
-    gpu_of[models] = gpus
+    gpu_of[order] = gpus
     arrange(instance, layout, gpu_of)
     fit = all(fits(instance, layout, gpu, NOWHERE, NOWHERE) for gpu in range(everywhere.size))
     exceeded = lower(target, float(layout.pressure.max()))
-    return Outcome.FOUND if fit and not exceeded else Outcome.UNDECIDED, visited
+    found = Outcome.FOUND if fit and not exceeded else Outcome.UNDECIDED
+    return Searched(found, visited, order, written)

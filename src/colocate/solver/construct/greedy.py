@@ -53,6 +53,8 @@ def place_greedily(instance: Instance, layout: Layout, order: int, look: int) ->
     """Fill an emptied layout greedily; False if a model found no room."""
     clear(layout)
     for model in sorted_models(instance, order, 0.0):
+        if layout.go[0] == 0:
+            return False
         gpu = lowest_gpu(instance, layout, model, look)
         if gpu == NOWHERE:
             return False

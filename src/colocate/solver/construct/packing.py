@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import Instance, Ints
-from colocate.problem.kernel import kernel, kernel_section
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, clear, fits, put
 from colocate.problem.pressure import lower, peak_load
-from colocate.solver.construct.orders import Order
+from colocate.solver.construct.orders import Order, sorted_models
 
 SLACK = 1e-12
 """Share of a virtual capacity below which an excess is rounding."""
@@ -85,6 +85,8 @@ def pack(instance: Instance, layout: Layout, models: Ints, fit: int, target: flo
         room[gpu] = spare(instance, layout, gpu, target)
     margin = 1e-9 * room.max()
     for model in models:
+        if layout.go[0] == 0:
+            return False
         best = NOWHERE
         least = np.inf
         easiest, hardest = needs(instance, model, target)
@@ -102,3 +104,11 @@ def pack(instance: Instance, layout: Layout, models: Ints, fit: int, target: flo
         put(instance, layout, model, best)
         room[best] = spare(instance, layout, best, target)
     return True
+
+
+@entry_kernel
+def pack_at(instance: Instance, layout: Layout, fit: int, order: int, target: float) -> bool:
+    """Fill an emptied layout by one packing; False if a model found no room at the target."""
+    if np.isinf(target) and order == Order.VIRTUAL:
+        return pack(instance, layout, sorted_models(instance, np.int64(Order.SIZE), 0.0), fit, target)
+    return pack(instance, layout, sorted_models(instance, order, target), fit, target)

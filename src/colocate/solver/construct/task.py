@@ -19,6 +19,14 @@ STRICT = 1.0 + 1e-13
 """The same where there is load: free memory must then be left, however little."""
 
 
+FINITE = float(np.finfo(np.float64).max)
+"""The target that every finite pressure is below: memory alone, but some is free under load."""
+FREE = 1.0 - FIT + 1e-13
+"""What of a GPU's memory may be taken under load for its pressure to be finite."""
+BITS = 62
+"""Colours in a word."""
+
+
 class Task(NamedTuple):
     """Models, largest first, to be placed on GPUs, in virtual sizes."""
 
@@ -40,13 +48,19 @@ class Task(NamedTuple):
     """twin[g]: the last GPU before this one that is like it, or NOWHERE."""
     least: float
     """The smallest need in window 0."""
+    colours: Ints
+    """colours[n, w]: the colours that a model shares with others here, as bits."""
+    squad: Ints
+    """squad[n]: the number of its squad here, NOWHERE if it has none or its node is settled."""
+    squads: int
+    """How many squads there are."""
 
 
 @kernel
 def virtual_size(instance: Instance, model: int, window: int, target: float) -> float:
-    """Return `load + target size`, or the size itself if the target is infinite."""
+    """Return `load + target size`, or the size itself if the target counts memory alone."""
     size = float(instance.size[model])
-    return size if np.isinf(target) else target * size + float(instance.load[model, window])
+    return size if target >= FINITE else target * size + float(instance.load[model, window])
 
 
 @kernel
@@ -68,42 +82,56 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
         for window in range(windows):
             need[place, window] = virtual_size(instance, order[place], window, target)
         least = min(least, need[place, 0])
-    scale = 1.0 if np.isinf(target) else target
+    scale = 1.0 if target >= FINITE else target
+    strict = FREE if target == FINITE else STRICT
     room = np.empty(gpus.shape[0])
     reserve = np.empty(gpus.shape[0])
     for place in range(gpus.shape[0]):
         room[place] = scale * instance.capacity[gpus[place]] * GENEROUS
-        reserve[place] = scale * instance.capacity[gpus[place]] * (GENEROUS - STRICT)
+        reserve[place] = scale * instance.capacity[gpus[place]] * (GENEROUS - strict)
     loaded = np.zeros(models.shape[0], np.int64)
     for place in range(models.shape[0]):
         if not np.isinf(target) and peak_load(instance.load, order[place]) > 0.0:
             loaded[place] = 1
+    colours = colours_of(instance, order)
+    squad, squads = squads_of(instance, order)
     unlike = np.empty(models.shape[0], np.int64)
     for place in range(models.shape[0] - 1, -1, -1):
         unlike[place] = place + 1
         if (
             place + 1 < models.shape[0]
-            and loaded[place] == loaded[place + 1]
-            and alike(instance, order, need, place, place + 1)
+            and squad[place] == squad[place + 1]
+            and alike(instance, order[place], order[place + 1])
         ):
             unlike[place] = unlike[place + 1]
     twin = twins(instance, gpus)
-    return Task(order, gpus, need, room, loaded, reserve, unlike, twin, least)
+    return Task(
+        order, gpus, need, room, loaded, reserve, unlike, twin, least, colours, squad, squads
+    )
 
 
-@kernel_section
-def alike(instance: Instance, models: Ints, need: Floats, one: int, other: int) -> bool:
-    """Say whether two models are interchangeable."""
-    for window in range(need.shape[1]):
-        if need[one, window] != need[other, window]:
+@kernel
+def alike(instance: Instance, one: int, other: int) -> bool:
+    """Say whether two models, in one squad or in none, are interchangeable."""
+    if instance.size[one] != instance.size[other]:
+        return False
+    for window in range(instance.load.shape[1]):
+        if instance.load[one, window] != instance.load[other, window]:
             return False
     for resource in range(instance.limit.shape[1]):
         for kind in range(instance.use.shape[0]):
-            if (
-                instance.use[kind, models[one], resource]
-                != instance.use[kind, models[other], resource]
-            ):
+            if instance.use[kind, one, resource] != instance.use[kind, other, resource]:
                 return False
+    rules = instance.rules
+    if rules.pin[one] != rules.pin[other] or rules.home[one] != rules.home[other]:
+        return False
+    first, second = rules.first_colour[one], rules.first_colour[other]
+    count = rules.first_colour[one + 1] - first
+    if count != rules.first_colour[other + 1] - second:
+        return False
+    for place in range(count):
+        if rules.colour[first + place] != rules.colour[second + place]:
+            return False
     return True
 
 
@@ -111,17 +139,63 @@ def alike(instance: Instance, models: Ints, need: Floats, one: int, other: int) 
 def twins(instance: Instance, gpus: Ints) -> Ints:
     """Return for each GPU the last one before it that is like it, or NOWHERE."""
     twin = np.full(gpus.shape[0], NOWHERE)
+    kind = instance.rules.alike
     for place in range(gpus.shape[0]):
-        one = gpus[place]
         for before in range(place - 1, -1, -1):
-            other = gpus[before]
-            same = (
-                instance.capacity[other] == instance.capacity[one]
-                and instance.kind[other] == instance.kind[one]
-            )
-            for resource in range(instance.limit.shape[1]):
-                same = same and instance.limit[other, resource] == instance.limit[one, resource]
-            if same:
+            if kind[gpus[before]] == kind[gpus[place]]:
                 twin[place] = before
                 break
     return twin
+
+
+@kernel
+def colours_of(instance: Instance, models: Ints) -> Ints:
+    """Return the colours that two or more of the models have, as bits in words."""
+    rules = instance.rules
+    count = 0
+    for model in models:
+        count += rules.first_colour[model + 1] - rules.first_colour[model]
+    found = np.empty(count, np.int64)
+    count = 0
+    for model in models:
+        for place in range(rules.first_colour[model], rules.first_colour[model + 1]):
+            found[count] = rules.colour[place]
+            count += 1
+    found.sort()
+    shared = 0
+    for place in range(1, count):
+        if found[place] == found[place - 1] and (
+            shared == 0 or found[shared - 1] != found[place]
+        ):
+            found[shared] = found[place]
+            shared += 1
+    words = np.zeros((models.shape[0], (shared + BITS - 1) // BITS), np.int64)
+    if shared == 0:
+        return words
+    for number in range(models.shape[0]):
+        model = models[number]
+        for place in range(rules.first_colour[model], rules.first_colour[model + 1]):
+            bit = int(np.searchsorted(found[:shared], rules.colour[place]))
+            if bit < shared and found[bit] == rules.colour[place]:
+                words[number, bit // BITS] |= np.int64(1) << np.int64(bit % BITS)
+    return words
+
+
+@kernel
+def squads_of(instance: Instance, models: Ints) -> tuple[Ints, int]:
+    """Number the squads whose node is not settled."""
+    rules = instance.rules
+    squad = np.full(models.shape[0], NOWHERE)
+    found = np.empty(models.shape[0], np.int64)
+    count = 0
+    for place in range(models.shape[0]):
+        model = models[place]
+        if rules.squad[model] != NOWHERE and rules.home[model] == NOWHERE:
+            number = 0
+            while number < count and found[number] != rules.squad[model]:
+                number += 1
+            if number == count:
+                found[count] = rules.squad[model]
+                count += 1
+            squad[place] = number
+    return squad, count

@@ -141,6 +141,7 @@ def alone(state: Settled, name: str) -> Alone:
     instance, part = state.instance, model.part()
     use = instance.use[instance.kind, item]
     may_be = (use <= instance.limit * (1.0 + FIT)).all(axis=1)
+    may_be &= instance.rules.open[instance.rules.pin[item]]
     best: Gpu = max(
         (gpu for gpu, may in zip(state.problem.gpus, may_be, strict=True) if may),
         key=lambda gpu: gpu.memory_gb,

@@ -9,7 +9,7 @@ from colocate.problem.change import Change
 from colocate.problem.problem import Problem
 from colocate.solver.explain.bottleneck import Alone, Bottleneck, alone
 from colocate.solver.explain.settled import Settled
-from colocate.solver.fitting import Stopwatch
+from colocate.solver.deadline import Deadline
 from colocate.solver.relaxations import relaxations, unconstrained
 from colocate.solver.solve import solve
 
@@ -75,7 +75,7 @@ class Why:
 
 
 def why_so_high(
-    state: Settled, bottleneck: Bottleneck, watch: Stopwatch, better: float | None = None
+    state: Settled, bottleneck: Bottleneck, watch: Deadline, better: float | None = None
 ) -> Why:
     """Say what sets the peak of a placement.
 
@@ -112,7 +112,7 @@ def why_so_high(
     return Why(cause, by_itself, load, free, even, lowest, tuple(ranked))
 
 
-def _reliefs(state: Settled, bottleneck: Bottleneck, watch: Stopwatch) -> Iterator[Relief]:
+def _reliefs(state: Settled, bottleneck: Bottleneck, watch: Deadline) -> Iterator[Relief]:
     """Yield the constraints that, each dropped by itself, let the solver find a lower peak."""
     problem = state.problem
     here = {tenant.model for tenant in bottleneck.tenants}
@@ -125,7 +125,7 @@ def _reliefs(state: Settled, bottleneck: Bottleneck, watch: Stopwatch) -> Iterat
             yield Relief(change, pressure)
 
 
-def _lower(state: Settled, problem: Problem, watch: Stopwatch) -> float | None:
+def _lower(state: Settled, problem: Problem, watch: Deadline) -> float | None:
     """Return the peak that the solver finds for another problem if it is clearly lower."""
     plan = solve(problem, time_limit=max(min(ONE_SOLVE, watch.left), 0.05))
     return plan.pressure if plan.placement and plan.pressure < NEARLY * state.peak else None

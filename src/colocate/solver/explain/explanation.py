@@ -11,7 +11,7 @@ from colocate.solver.explain.idle import IdleGpus, Tight, idle_gpus, tight_gpus
 from colocate.solver.explain.levers import Lever, more_shards, one_more_copy, pulled
 from colocate.solver.explain.moves import Move, best_move
 from colocate.solver.explain.settled import Settled, settle
-from colocate.solver.fitting import Stopwatch
+from colocate.solver.deadline import Deadline
 from colocate.solver.plan import Plan, Status
 from colocate.solver.solve import solve
 from colocate.solver.stop import stopping_on_interrupt
@@ -82,17 +82,17 @@ def explain(
     state = settle(plan)
     if state is None:
         return None
-    watch = Stopwatch(seconds)
+    watch = Deadline(seconds)
     with stopping_on_interrupt(watch.stop):
         return _explained(plan, state, sharded, watch)
 
 
 def _explained(
-    plan: Plan, state: Settled, sharded: Callable[[str], Model | None], watch: Stopwatch
+    plan: Plan, state: Settled, sharded: Callable[[str], Model | None], watch: Deadline
 ) -> Explanation:
     bottleneck = bottleneck_of(state)
     better = _solved_again(state, plan, watch)
-    why = why_so_high(state, bottleneck, watch.part(2), better)
+    why = why_so_high(state, bottleneck, watch.part(watch.left / 2), better)
     return Explanation(
         bottleneck,
         why,
@@ -106,7 +106,7 @@ def _explained(
     )
 
 
-def _solved_again(state: Settled, plan: Plan, watch: Stopwatch) -> float | None:
+def _solved_again(state: Settled, plan: Plan, watch: Deadline) -> float | None:
     if plan.status is Status.OPTIMAL:
         return None
     again = solve(state.problem, time_limit=max(min(ONE_LEVER, watch.left), 0.05))
@@ -119,7 +119,7 @@ def _levers(
     bottleneck: Bottleneck,
     why: Why,
     sharded: Callable[[str], Model | None],
-    watch: Stopwatch,
+    watch: Deadline,
 ) -> list[Lever]:
     hottest = bottleneck.hottest
     if hottest is None:

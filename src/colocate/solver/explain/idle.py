@@ -6,7 +6,7 @@ from enum import StrEnum
 import numpy as np
 
 from colocate.problem.instance import FIT
-from colocate.problem.parts import BARRED, CONSTRAINT
+from colocate.problem.parts import COUNT
 from colocate.problem.pressure import TIE
 from colocate.solver.explain.settled import Settled, pressures
 
@@ -68,9 +68,7 @@ def _why_idle(state: Settled, gpu: int) -> Idle:
     instance = state.instance
     use = instance.use[instance.kind[gpu]]
     within = use <= instance.limit[gpu] * (1.0 + FIT)
-    resources = _resources(state)
-    barred = np.array([name == BARRED for name in resources], dtype=bool)
-    may_be = within[:, barred].all(axis=1)
+    may_be = instance.rules.open[instance.rules.pin, gpu]
     fits = may_be & (instance.size <= instance.capacity[gpu] * (1.0 + FIT))
     allowed = fits & within.all(axis=1)
     here = state.gpu_of == state.bottleneck
@@ -103,8 +101,8 @@ def _helps(state: Settled, item: int, gpu: int) -> bool:
 def tight_gpus(state: Settled) -> tuple[Tight, ...]:
     """Return the GPUs that are close to a limit that the fleet states, closest first."""
     found = []
-    for column, resource in enumerate(_resources(state)):
-        if resource.startswith(CONSTRAINT):
+    for column, resource in enumerate(state.parts.resources):
+        if resource == COUNT:
             continue
         for number, gpu in enumerate(state.problem.gpus):
             use, limit = float(state.use[number, column]), state.instance.limit[number, column]
@@ -112,9 +110,3 @@ def tight_gpus(state: Settled) -> tuple[Tight, ...]:
                 found.append(Tight(gpu.name, resource, use, float(limit)))
     return tuple(sorted(found, key=lambda tight: -tight.use / tight.limit))
 
-
-def _resources(state: Settled) -> list[str]:
-    """Return the names of the columns of `use`."""
-    problem = state.parts.problem
-    limited = {name for gpu in problem.gpus for name, _ in gpu.limits}
-    return sorted(limited | {name for model in problem.models for name, _ in model.uses})

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from colocate.problem.instance import FIT, Floats, Ints
+from colocate.problem.instance import FIT, Bools, Floats, Ints
 from colocate.problem.pressure import TIE
 from colocate.problem.verify import verify
-from colocate.solver.explain.settled import Settled, pressures
-from colocate.solver.squads import nodes_of
+from colocate.solver.explain.settled import Settled, clashes, pressures
 
 FITTING = 1.0 + FIT
 MOST_CHECKED = 200
@@ -66,7 +65,7 @@ the highest pressure then, NaN where a rule forbids it."""
 
 def _moves(state: Settled) -> Iterator[Tried]:
     instance, here = state.instance, state.bottleneck
-    nodes = np.array(nodes_of(state.parts))
+    nodes = instance.rules.node
     kind, capacity = instance.kind, instance.capacity
     rest = _highest_of_others(state)
     for item in np.flatnonzero(state.gpu_of == here):
@@ -75,6 +74,7 @@ def _moves(state: Settled) -> Iterator[Tried]:
         used, use = state.used + size, state.use + instance.use[kind, item]
         allowed = (used <= capacity * FITTING) & (use <= instance.limit * FITTING).all(axis=1)
         allowed &= nodes == nodes[here] if _sharded(state, int(item)) else True
+        allowed &= _open_to(state, int(item)) & (clashes(state, int(item)) == 0)
         allowed[here] = False
         found = np.maximum(pressures(state.load + load, used, capacity), np.maximum(rest, left))
         yield int(item), -1 - np.arange(len(capacity)), np.where(allowed, found, np.nan)
@@ -84,11 +84,12 @@ def _swaps(state: Settled) -> Iterator[Tried]:
     instance, here = state.instance, state.bottleneck
     others = np.flatnonzero(state.gpu_of != here)
     there, kind = state.gpu_of[others], instance.kind
-    nodes = np.array(nodes_of(state.parts))
+    nodes = instance.rules.node
     names = [item.models[0].name for item in state.parts.items]
     owner = np.unique(names, return_inverse=True)[1]
     sharded = np.array([_sharded(state, int(other)) for other in others], dtype=bool)
     near = nodes[there] == nodes[here]
+    open_here = instance.rules.open[instance.rules.pin[others], here]
     rest = _highest_of_others(state)[there]
     limit, capacity = instance.limit, instance.capacity
     for item in np.flatnonzero(state.gpu_of == here):
@@ -105,12 +106,19 @@ def _swaps(state: Settled) -> Iterator[Tried]:
         allowed &= (use_here <= limit[here] * FITTING).all(axis=1)
         allowed &= (use_there <= limit[there] * FITTING).all(axis=1)
         allowed &= near | ~(sharded | _sharded(state, int(item)))
+        allowed &= open_here & _open_to(state, int(item))[there]
         allowed &= owner[others] != owner[item]
         found = np.maximum(
             pressures(state.load[here] + more, used_here, capacity[here]),
             pressures(state.load[there] - more, used_there, capacity[there]),
         )
         yield int(item), others, np.where(allowed, np.maximum(found, rest), np.nan)
+
+
+def _open_to(state: Settled, item: int) -> Bools:
+    """Say of every GPU whether an item may be on it."""
+    rules = state.instance.rules
+    return rules.open[rules.pin[item]]
 
 
 def _sharded(state: Settled, item: int) -> bool:

@@ -40,7 +40,7 @@ class Settled:
     @property
     def instance(self) -> Instance:
         """The items as arrays."""
-        return self.parts.problem.instance
+        return self.parts.instance
 
     @property
     def peak(self) -> float:
@@ -65,6 +65,17 @@ class Settled:
         return next(model.replicas for model in self.problem.models if model.name == name)
 
 
+def clashes(state: Settled, item: int) -> Ints:
+    """Return how many items on every GPU must not share one with an item; itself does not count."""
+    colours = set(state.parts.items[item].colours)
+    others = [
+        number
+        for number, other in enumerate(state.parts.items if colours else ())
+        if number != item and not colours.isdisjoint(other.colours)
+    ]
+    return np.bincount(state.gpu_of[others], minlength=len(state.used)).astype(np.int64)
+
+
 def settle(plan: Plan) -> Settled | None:
     """Return what a plan decided; None if all models sleep."""
     asleep = {name for name, gpus in plan.placement.items() if not gpus}
@@ -77,7 +88,7 @@ def settle(plan: Plan) -> Settled | None:
     verdict = verify(problem, places)
     parts = parts_of(problem)
     gpu_of = parts.indices(places)
-    instance = parts.problem.instance
+    instance = parts.instance
     gpus = len(problem.gpus)
     load = np.zeros((gpus, instance.load.shape[1]))
     np.add.at(load, gpu_of, instance.load)

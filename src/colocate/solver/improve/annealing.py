@@ -125,6 +125,8 @@ def anneal(instance: Instance, layout: Layout, rule: Annealing, rng: Generator) 
     best = layout.gpu_of.copy()
     lowest = layout.pressure.max()
     for step in range(rule.steps):
+        if layout.go[0] == 0:
+            break
         share = step / rule.steps
         temperature = scale * rule.hot * (rule.cold / rule.hot) ** share
         anneal_step(instance, layout, rule, scale, temperature, rng)

@@ -159,6 +159,8 @@ def make_move(instance: Instance, layout: Layout, chosen: Move) -> None:
 def descend(instance: Instance, layout: Layout, rule: Descent) -> None:
     """Make helpful moves off the highest GPU until there is none."""
     for _ in range(rule.steps):
+        if layout.go[0] == 0:
+            break
         chosen = find_move(instance, layout, highest_gpu(layout), rule)
         if chosen.model == NOWHERE:
             return

@@ -46,6 +46,8 @@ def iterate(instance: Instance, layout: Layout, rule: Iterated, rng: Generator) 
     stalled = 0
     kicks = 0
     for _ in range(rule.steps):
+        if layout.go[0] == 0:
+            break
         source = random_bottleneck(layout, 1.0 - rule.tolerance, rng)
         if stalled <= rule.patience:
             chosen = find_move(instance, layout, source, rule.descent)

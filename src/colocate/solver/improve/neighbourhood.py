@@ -76,6 +76,8 @@ def search_large(
         return
     stalled = 0
     for _ in range(rule.steps):
+        if layout.go[0] == 0:
+            break
         patient = stalled <= rule.patience
         try_ruin(instance, layout, rule.ruin, rule.accept, patient, rule.tolerance, rng)
         peak = layout.pressure.max()

@@ -60,6 +60,8 @@ def try_pair(
 def rebalance_pairs(instance: Instance, layout: Layout, rounds: int, rng: Generator) -> None:
     """Rebalance the highest GPU with any other while that lowers the peak."""
     for _ in range(rounds):
+        if layout.go[0] == 0:
+            break
         source = highest_gpu(layout)
         improved = False
         for gpu in range(layout.first.shape[0]):
@@ -91,6 +93,8 @@ def descend_variably(
 ) -> None:
     """Go through the neighbourhoods until none lowers the peak."""
     for _ in range(rule.rounds):
+        if layout.go[0] == 0:
+            break
         source = highest_gpu(layout)
         chosen = find_move(instance, layout, source, rule.relocate)
         if chosen.model == NOWHERE:

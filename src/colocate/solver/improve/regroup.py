@@ -13,7 +13,7 @@ from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, fits, put, take
 from colocate.problem.pressure import TIE
-from colocate.solver.construct.completion import Outcome, complete
+from colocate.solver.construct.completion import NO_TAPE, Outcome, Tape, complete
 from colocate.solver.tournament import replay, tournament
 
 NODES = 2000
@@ -31,6 +31,8 @@ WIDER, NARROWER, MUCH_NARROWER = 0.005, 0.02, 0.5
 GATHERING = 0.3
 """How often room is gathered instead: any GPUs are filled anew, one after the other, to the
 pressure of the bottleneck, which leaves what room they have on the last one."""
+NEAR = 0.5
+"""How often a GPU is drawn from the node of the first one, where rules bind items to nodes."""
 SHARE, REACH = 0, 1
 FAR = 1e6
 """What is asked for first, in bounds, where the pressure is infinite."""
@@ -49,14 +51,26 @@ def fresh_pace() -> Pace:
     return Pace(np.array([0.3, SMALL_GROUP]))
 
 
-@kernel_section
-def draw_gpu(layout: Layout, idle: bool, rng: np.random.Generator) -> int:
+@kernel
+def any_gpu(instance: Instance, near: int, rng: np.random.Generator) -> int:
+    """Draw any GPU, of the node of another one if that is not NOWHERE."""
+    rules = instance.rules
+    first, end = 0, rules.by_node.shape[0]
+    if near != NOWHERE:
+        node = rules.node[near]
+        first, end = rules.first_of_node[node], rules.first_of_node[node + 1]
+    return int(rules.by_node[first + int(rng.random() * (end - first))])
+
+
+@kernel
+def draw_gpu(
+    instance: Instance, layout: Layout, near: int, idle: bool, rng: np.random.Generator
+) -> int:
     """Draw any GPU, or the least pressed of a few."""
-    gpus = layout.pressure.shape[0]
-    gpu = int(rng.random() * gpus)
+    gpu = any_gpu(instance, near, rng)
     if idle:
         for _ in range(3):
-            rival = int(rng.random() * gpus)
+            rival = any_gpu(instance, near, rng)
             if layout.pressure[rival] < layout.pressure[gpu]:
                 gpu = rival
     return gpu
@@ -64,9 +78,10 @@ def draw_gpu(layout: Layout, idle: bool, rng: np.random.Generator) -> int:
 
 @kernel_section
 def draw_group(
-    layout: Layout, peak: int, reach: float, rng: np.random.Generator
+    instance: Instance, layout: Layout, peak: int, reach: float, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
     """Draw GPUs to go with the bottleneck, every other one a rather idle one; and their models."""
+    bound_to_nodes = instance.rules.first_of_node.shape[0] > 2
     limit = FEWEST_MODELS + rng.random() * (reach - FEWEST_MODELS)
     group = np.full(min(layout.pressure.shape[0], MOST_GPUS), peak)
     models = np.empty(MOST_MODELS, np.int64)
@@ -75,7 +90,8 @@ def draw_group(
     gpu = peak
     for attempt in range(2 * MOST_GPUS):
         if attempt > 0:
-            gpu = draw_gpu(layout, size % 2 == 0, rng)
+            near = peak if bound_to_nodes and rng.random() < NEAR else NOWHERE
+            gpu = draw_gpu(instance, layout, near, size % 2 == 0, rng)
         if np.any(group[:size] == gpu):
             continue
         before = count
@@ -120,6 +136,7 @@ def step(
     bound: float,
     figures: Floats,
     winners: Ints,
+    tape: Tape,
 ) -> int:
     """Regroup once, around the bottleneck or to gather room; return the nodes spent."""
     peak = layout.pressure[winners[1]]
@@ -129,8 +146,8 @@ def step(
         around, target = int(rng.random() * layout.pressure.shape[0]), peak
     else:
         around, target = winners[1], peak - (peak - bound) * figures[SHARE]
-    group, models = draw_group(layout, around, figures[REACH], rng)
-    outcome, order, homes, visited = complete(instance, models, group, target, np.full(1, NODES))
+    group, models = draw_group(instance, layout, around, figures[REACH], rng)
+    outcome, order, homes, visited, _ = complete(instance, models, group, target, NODES, layout.go, tape)
     solved = False
     if outcome == Outcome.FOUND:
         old_homes = layout.gpu_of[order]
@@ -167,14 +184,18 @@ def regroup(
     bound: float,
     pace: Pace,
     nodes: int,
+    tape: Tape = NO_TAPE,
 ) -> bool:
     """Take steps until so many nodes were searched; say whether the peak went down.
 
-    Several short runs with one pace are the same as a long one.
+    Several short runs with one pace are the same as a long one. Nothing is written on the tape,
+    which has no length.
     """
     winners = tournament(layout.pressure)
     before = layout.pressure[winners[1]]
     spent = 0
     while spent < nodes and layout.pressure[winners[1]] > bound * (1.0 + TIE):
-        spent += step(instance, layout, rng, bound, pace.figures, winners)
+        if layout.go[0] == 0:
+            break
+        spent += step(instance, layout, rng, bound, pace.figures, winners, tape)
     return bool(layout.pressure[winners[1]] < before)

@@ -99,6 +99,8 @@ def is_heavy(instance: Instance, layout: Layout, model: int, pool: int) -> bool:
 def relieve_peak(instance: Instance, layout: Layout, rule: PeakRelief) -> None:
     """Make the best donation off the highest GPU, once a pass."""
     for _ in range(rule.passes):
+        if layout.go[0] == 0:
+            break
         source = highest_gpu(layout)
         targets = lowest_gpus(layout, source, rule.targets)
         best = no_move()
@@ -118,6 +120,8 @@ def relieve_peak(instance: Instance, layout: Layout, rule: PeakRelief) -> None:
 def swap_worst_pair(instance: Instance, layout: Layout, rounds: int) -> None:
     """Make the best swap between the two highest GPUs while one lowers the peak."""
     for _ in range(rounds):
+        if layout.go[0] == 0:
+            break
         source = highest_gpu(layout)
         second = second_highest_gpu(layout, source)
         if second == NOWHERE:
@@ -143,6 +147,8 @@ def send_idle_away(instance: Instance, layout: Layout, rounds: int) -> None:
     At an equal peak the larger model wins: it leaves the lower sum of squares.
     """
     for _ in range(rounds):
+        if layout.go[0] == 0:
+            break
         source = highest_gpu(layout)
         best = no_move()
         model = layout.first[source]

@@ -68,6 +68,8 @@ def smooth(instance: Instance, layout: Layout, passes: int) -> None:
     for _ in range(passes):
         changed = False
         for source in range(gpus):
+            if layout.go[0] == 0:
+                return
             for gpu in range(gpus):
                 if source != gpu and layout.pressure[source] > layout.pressure[gpu]:
                     while smooth_pair(instance, layout, source, gpu):

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from colocate.problem.instance import Instance
-from colocate.problem.parts import APART, COUNT, Parts, parts_of
+from colocate.problem.parts import COUNT, Parts, parts_of
 from colocate.problem.problem import Problem
 from colocate.problem.verify import ROUNDING
 
@@ -63,6 +63,7 @@ def needs_of(problem: Problem, kind_of: Sequence[int], pressure: float) -> list[
             return [Need((Fraction(),) * kinds, Fraction(1), "GPUs", purpose)]
     needs = [sums.memory(only) for only in _sets(sums.open_to, frozenset(kind_of))]
     needs += [sums.resource(column) for column in range(len(sums.resources))]
+    needs += [sums.apart(members) for members in sums.groups()]
     return [need for need in needs if need.least > 0]
 
 
@@ -80,14 +81,10 @@ class _Sums:
 
     def __init__(self, parts: Parts, kind_of: tuple[int, ...], pressure: Fraction) -> None:
         self._parts = parts
-        self._instance: Instance = parts.problem.instance
+        self._instance: Instance = parts.instance
         self._kind_of = kind_of
         self._pressure = pressure
-        plain = parts.problem
-        self.resources = sorted(
-            {name for gpu in plain.gpus for name, _ in gpu.limits}
-            | {name for model in plain.models for name, _ in model.uses}
-        )
+        self.resources = parts.resources
         self.open_to = [self._open_kinds(number) for number in range(len(parts.items))]
 
     def memory(self, only: Kinds) -> Need:
@@ -119,11 +116,24 @@ class _Sums:
         amounts = (one if kind in kinds else Fraction() for kind in range(max(self._kind_of) + 1))
         return Need(tuple(amounts), least * SAFE, "GPUs", self._purpose(column))
 
+    def groups(self) -> list[list[int]]:
+        """Return the items of every colour."""
+        members: dict[int, list[int]] = {}
+        for number, item in enumerate(self._parts.items):
+            for colour in item.colours:
+                members.setdefault(colour, []).append(number)
+        return list(members.values())
+
+    def apart(self, members: Sequence[int]) -> Need:
+        """Return how many GPUs items take of which no two may share one."""
+        kinds = frozenset[int]().union(*(self.open_to[number] for number in members))
+        every = range(max(self._kind_of) + 1)
+        amounts = tuple(Fraction(kind in kinds) for kind in every)
+        return Need(amounts, Fraction(len(members)), "GPUs", "for what must be apart")
+
     def _purpose(self, column: int) -> str:
         name = self.resources[column]
-        if name == COUNT:
-            return "for so many models"
-        return f"for {'what must be apart' if name.startswith(APART) else name}"
+        return "for so many models" if name == COUNT else f"for {name}"
 
     def _open_kinds(self, number: int) -> Kinds:
         """Return the kinds with a GPU on which an item can be at or below the pressure."""

@@ -5,7 +5,7 @@ import numpy as np
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.instance import FIT, Floats, Instance
 from colocate.problem.kernel import entry_kernel
-from colocate.problem.problem import Problem
+from colocate.problem.parts import Parts
 
 SAFE = 1.0 - 1e-12
 """What a sum in floating point may be off by."""
@@ -29,9 +29,8 @@ def volume_bound(instance: Instance) -> float:
     return highest / free
 
 
-def prove_by_volume(problem: Problem) -> Certificate:
+def prove_by_volume(instance: Instance) -> Certificate:
     """Bound the pressure by the sums of the busiest window. Valid for unequal GPUs."""
-    instance = problem.instance
     window = int(instance.load.sum(axis=0).argmax())
     load = float(instance.load[:, window].sum())
     free = max(float(instance.capacity.sum() * (1.0 + FIT) - instance.size.sum()), 0.0)
@@ -39,24 +38,27 @@ def prove_by_volume(problem: Problem) -> Certificate:
     return Certificate(Proof.VOLUME, _finite(load / (free + spread) * SAFE), window)
 
 
-def prove_by_model(problem: Problem) -> Certificate:
+def prove_by_model(parts: Parts) -> Certificate:
     """Bound the pressure by that of one model alone on the largest GPU that it may be on."""
-    instance = problem.instance
+    instance = parts.instance
     memory = _largest_rooms(instance) * (1.0 + FIT)
     free = memory - instance.size + 1e-14 * memory
     with np.errstate(all="ignore"):
         alone = np.where(free > 0.0, instance.load.max(axis=1) / free, 0.0)
-    model = int(alone.argmax())
-    bound = _finite(float(alone[model]) * SAFE)
-    return Certificate(Proof.MODEL, bound, model=problem.models[model].name)
+    item = int(alone.argmax())
+    bound = _finite(float(alone[item]) * SAFE)
+    return Certificate(Proof.MODEL, bound, model=parts.items[item].models[0].name)
 
 
 def _largest_rooms(instance: Instance) -> Floats:
-    """Return for every model the memory of the largest GPU whose limits it respects."""
+    """Return for every item the memory of the largest GPU that it may be on by itself."""
+    rules = instance.rules
     largest = np.zeros(len(instance.size))
-    for gpu in np.argsort(-instance.capacity):
+    _, first_of_class = np.unique(rules.alike, return_index=True)
+    for gpu in sorted(first_of_class, key=lambda gpu: -instance.capacity[gpu]):
         use = instance.use[instance.kind[gpu]]
         open_here = (use <= instance.limit[gpu] * (1.0 + 2.0 * FIT)).all(axis=1)
+        open_here &= rules.open[rules.pin, gpu]
         largest[open_here & (largest == 0.0)] = instance.capacity[gpu]
         if largest.all():
             break

@@ -1,0 +1,279 @@
+"""Large fleets, each with one thing that makes placing hard.
+
+Every fleet is planted: models are put on GPUs first, and what is asked follows from where they are,
+so that a placement exists. Sizes are log-normal or those of published models, loads are gamma. All
+are rounded, so that they are the same on every machine.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import RandomState
+
+from colocate.arena.published_sizes import draw_sizes
+from colocate.problem.gpu import Gpu
+from colocate.problem.instance import Floats, Ints
+from colocate.problem.model import Model
+from colocate.problem.placement import Placement
+from colocate.problem.problem import Problem
+
+MEMORY_GB = 80.0
+GPUS_OF_NODE = 8
+HALF_FULL, NEARLY_FULL = (0.45, 0.65), (0.92, 0.97)
+"""How much of the memory of a GPU is taken, from and to."""
+MODELS_OF_GPU = (3, 6)
+"""From and below."""
+EVEN, SPIKY = 2.0, 0.5
+"""Shapes of the gamma distribution of loads; spiky ones have few hot models."""
+NOWHERE = -1
+
+SHARDED, SHARDS = 0.3, (2, 4, 8)
+"""The part of the models that have shards, and how many."""
+SHARDED_FULL = 0.6
+"""How much of all memory is taken where models have shards."""
+PART_GB = 9.0
+"""The median size of what a model has on each of its GPUs."""
+
+AUTO, MOST_COPIES = 0.2, 8
+"""The part of the models, the hottest, whose copies are open, and how many there may be."""
+
+KINDS_GB = {"rtx-4090": 24.0, "a100-40": 40.0, "l40s": 48.0, "h100": 80.0, "h200": 141.0}
+
+HOURS, PEAK_HOUR, NIGHT = 24, 14, 0.15
+"""The load of a night is this part of that of a day."""
+TIME_ZONES = (0, 6, 9, 16)
+
+DEMAND = 2.0
+"""The sizes of all models as a part of all memory, where models may sleep."""
+MOST_PRESSURE = 0.5
+
+SPEEDS = {"a100": 1.0, "h100": 2.0}
+COMPUTE, MOST_BUSY, BUSY = "compute", 0.8, (0.6, 0.95)
+"""A resource, its limit, and how much of the limit is taken, from and to."""
+PINNED, GPUS_OF_GROUP, GROUP = 0.1, 4, (2, 7)
+"""The part of the models that are pinned, GPUs for each group kept apart, and its size."""
+
+
+class Planted(NamedTuple):
+    """A problem, and a placement as proof that it has one."""
+
+    problem: Problem
+    placement: Placement
+
+
+class Cut(NamedTuple):
+    """Models in random order that fill GPUs."""
+
+    size: Floats
+    gpu_of: Ints
+
+
+def families(seed: int) -> Iterator[Problem]:
+    """Yield a problem of every family in every size, in the order of `CASES`."""
+    for case in CASES:
+        yield planted(case, seed).problem
+
+
+def planted(case: str, seed: int) -> Planted:
+    """Make the fleet of one case; it does not depend on the others."""
+    plant, gpus = CASES[case]
+    return plant(RandomState(seed + 10 * list(CASES).index(case)), gpus)
+
+
+def _sharded(draw: RandomState, count: int) -> Planted:
+    """Models on one GPU, and on several of one node; what fits nowhere is left out."""
+    models: list[Model] = []
+    places: list[list[int]] = []
+    free = np.full((count // GPUS_OF_NODE, GPUS_OF_NODE), MEMORY_GB)
+    while free.mean() > MEMORY_GB * (1 - SHARDED_FULL):
+        shards = int(draw.choice(SHARDS)) if draw.uniform() < SHARDED else 1
+        part = max(round(draw.lognormal(np.log(PART_GB), 0.6), 1), 0.1)
+        load = round(float(_loads(draw, shards).sum()), 3)
+        roomiest = np.argsort(-free, axis=1, kind="stable")[:, :shards]
+        node = int(np.take_along_axis(free, roomiest, axis=1)[:, -1].argmax())
+        here = np.sort(roomiest[node])
+        if free[node, here].min() >= part:
+            free[node, here] -= part
+            size = round(part * shards, 1)
+            models.append(Model(f"model-{len(models)}", size, load=load, shards=shards))
+            places.append((GPUS_OF_NODE * node + here).tolist())
+    return _planted(_nodes(count), models, places)
+
+
+def _copies(draw: RandomState, count: int) -> Planted:
+    """Use published sizes, and as many copies of hot models as pay."""
+    size = np.sort(_published(draw, count, sum(HALF_FULL) / 2))[::-1]
+    load = _loads(draw, len(size), SPIKY)
+    hot = load >= np.quantile(load, 1 - AUTO)
+    models = [
+        Model(f"model-{n}", size[n], load=load[n], most_replicas=MOST_COPIES if hot[n] else 1)
+        for n in range(len(size))
+    ]
+    return _planted(_nodes(count), models, _one_each(_spread(size, count, MEMORY_GB)))
+
+
+def _kinds(draw: RandomState, count: int) -> Planted:
+    """GPUs of five kinds, as many of each."""
+    kinds = draw.permutation(np.resize(list(KINDS_GB), count)).tolist()
+    gpus = tuple(Gpu(f"gpu-{n}", KINDS_GB[kind], kind) for n, kind in enumerate(kinds))
+    cut = _cut(draw, [gpu.memory_gb for gpu in gpus], HALF_FULL)
+    return _plain(gpus, cut, _loads(draw, len(cut.size)))
+
+
+def _windows(draw: RandomState, count: int) -> Planted:
+    """Day and night in some time zones."""
+    cut = _cut(draw, [MEMORY_GB] * count, HALF_FULL)
+    models = len(cut.size)
+    peak = PEAK_HOUR + draw.choice(TIME_ZONES, models) + draw.normal(0.0, 1.5, models)
+    angle = 2 * np.pi * (np.arange(HOURS) - peak[:, None]) / HOURS
+    day = NIGHT + (1 - NIGHT) * (1 + np.cos(angle)) / 2
+    noise = draw.uniform(0.9, 1.1, day.shape)
+    load = np.round(_loads(draw, models)[:, None] * day * noise, 3)
+    return _plain(_nodes(count), cut, load)
+
+
+def _full(draw: RandomState, count: int) -> Planted:
+    """Hardly any memory to spare."""
+    cut = _cut(draw, [MEMORY_GB] * count, NEARLY_FULL)
+    return _plain(_nodes(count), cut, _loads(draw, len(cut.size)))
+
+
+def _sleepers(draw: RandomState, count: int, most_pressure: float | None = None) -> Planted:
+    """Not all models can be awake; what is lost is the load that is not served."""
+    size = _published(draw, count, DEMAND)
+    load = _loads(draw, len(size))
+    need = size + load / most_pressure if most_pressure else size / NEARLY_FULL[1]
+    models = [
+        Model(f"model-{n}", size[n], load=load[n], sleep_cost=load[n]) for n in range(len(size))
+    ]
+    places = _one_each(_spread(need, count, MEMORY_GB))
+    return _planted(_nodes(count), models, places, most_pressure=most_pressure)
+
+
+def _limited_sleepers(draw: RandomState, count: int) -> Planted:
+    return _sleepers(draw, count, MOST_PRESSURE)
+
+
+def _constrained(draw: RandomState, count: int) -> Planted:
+    """Busy shares of compute by kind, pins to nodes, and groups kept apart."""
+    kinds = list(SPEEDS)
+    gpus = tuple(
+        Gpu(f"gpu-{n}", MEMORY_GB, kinds[node % len(kinds)], {COMPUTE: MOST_BUSY}, f"node-{node}")
+        for n in range(count)
+        for node in (n // GPUS_OF_NODE,)
+    )
+    cut = _cut(draw, [MEMORY_GB] * count, HALF_FULL)
+    load = _loads(draw, len(cut.size))
+    speed = np.array([SPEEDS[gpu.kind] for gpu in gpus])
+    taken = MOST_BUSY * speed * draw.uniform(*BUSY, count)
+    work = np.floor(1e4 * _shares(load, cut.gpu_of) * taken[cut.gpu_of]) / 1e4
+    pinned = draw.uniform(size=len(load)) < PINNED
+    models = [
+        Model(
+            f"model-{n}",
+            cut.size[n],
+            load=load[n],
+            uses={COMPUTE: {kind: work[n] / speed for kind, speed in SPEEDS.items()}},
+            only=(gpus[cut.gpu_of[n]].node,) if pinned[n] else (),
+        )
+        for n in range(len(load))
+    ]
+    apart = tuple(_apart(draw, cut.gpu_of, count))
+    return _planted(gpus, models, _one_each(cut.gpu_of), apart=apart)
+
+
+def _apart(draw: RandomState, gpu_of: Ints, count: int) -> Iterator[tuple[str, ...]]:
+    """Yield groups of models that are on different GPUs."""
+    by_gpu = np.argsort(gpu_of, kind="stable")
+    models = np.bincount(gpu_of, minlength=count)
+    first = np.cumsum(models) - models
+    for _ in range(count // GPUS_OF_GROUP):
+        gpus = draw.choice(count, draw.randint(*GROUP), replace=False)
+        here = first[gpus] + (draw.uniform(size=len(gpus)) * models[gpus]).astype(int)
+        yield tuple(f"model-{model}" for model in by_gpu[here].tolist())
+
+
+def _nodes(count: int) -> tuple[Gpu, ...]:
+    return tuple(Gpu(f"gpu-{n}", MEMORY_GB, node=f"node-{n // GPUS_OF_NODE}") for n in range(count))
+
+
+def _cut(draw: RandomState, memories: Sequence[float], full: tuple[float, float]) -> Cut:
+    """Cut a part of the memory of every GPU into log-normal sizes, and mix them up."""
+    memory = np.array(memories)
+    models = draw.randint(*MODELS_OF_GPU, len(memory))
+    gpu_of = np.repeat(np.arange(len(memory)), models)
+    used = memory * draw.uniform(*full, len(memory))
+    share = _shares(draw.lognormal(0.0, 0.8, len(gpu_of)), gpu_of)
+    size = np.maximum(np.floor(10 * share * used[gpu_of]), 1) / 10
+    order = draw.permutation(len(size))
+    return Cut(size[order], gpu_of[order])
+
+
+def _shares(weight: Floats, gpu_of: Ints) -> Floats:
+    """Return what part every model has of all weight on its GPU."""
+    shares: Floats = weight / np.bincount(gpu_of, weight)[gpu_of]
+    return shares
+
+
+def _published(draw: RandomState, count: int, full: float) -> Floats:
+    """Draw published sizes that take a part of the memory of so many GPUs."""
+    most = full * MEMORY_GB * count
+    sizes = draw_sizes(draw, int(most))
+    return sizes[: int(np.searchsorted(np.cumsum(sizes), most))]
+
+
+def _spread(need: Floats, count: int, room: float) -> Ints:
+    """Put each model in turn on the roomiest GPU, or nowhere if it does not fit."""
+    free = np.full(count, room)
+    gpu_of = np.full(len(need), NOWHERE)
+    for model, amount in enumerate(need):
+        roomiest = int(free.argmax())
+        if amount <= free[roomiest]:
+            free[roomiest] -= amount
+            gpu_of[model] = roomiest
+    return gpu_of
+
+
+def _loads(draw: RandomState, count: int, shape: float = EVEN) -> Floats:
+    """Draw loads in thousandths, one on average."""
+    loads: Floats = np.maximum(np.round(draw.gamma(shape, 1 / shape, count), 3), 0.001)
+    return loads
+
+
+def _one_each(gpu_of: Ints) -> list[list[int]]:
+    return [[] if gpu == NOWHERE else [gpu] for gpu in gpu_of.tolist()]
+
+
+def _plain(gpus: Sequence[Gpu], cut: Cut, load: Floats) -> Planted:
+    pairs = zip(cut.size.tolist(), load.tolist(), strict=True)
+    models = [Model(f"model-{n}", size, load=loads) for n, (size, loads) in enumerate(pairs)]
+    return _planted(gpus, models, _one_each(cut.gpu_of))
+
+
+def _planted(
+    gpus: Sequence[Gpu], models: Sequence[Model], places: Sequence[Sequence[int]], **fields: Any
+) -> Planted:
+    problem = Problem(tuple(gpus), tuple(models), **fields)
+    names = [gpu.name for gpu in gpus]
+    pairs = zip(models, places, strict=True)
+    return Planted(problem, Placement({m.name: [names[n] for n in on] for m, on in pairs}))
+
+
+CASES: dict[str, tuple[Callable[[RandomState, int], Planted], int]] = {
+    "sharded-64": (_sharded, 64),
+    "sharded-512": (_sharded, 512),
+    "copies-128": (_copies, 128),
+    "kinds-1024": (_kinds, 1024),
+    "kinds-4096": (_kinds, 4096),
+    "windows-1024": (_windows, 1024),
+    "windows-4096": (_windows, 4096),
+    "full-64": (_full, 64),
+    "full-1024": (_full, 1024),
+    "full-4096": (_full, 4096),
+    "sleepers-128": (_sleepers, 128),
+    "sleepers-limited-128": (_limited_sleepers, 128),
+    "constrained-1024": (_constrained, 1024),
+    "constrained-4096": (_constrained, 4096),
+}
+"""How each is planted, and on how many GPUs."""

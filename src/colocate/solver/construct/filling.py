@@ -1,0 +1,201 @@
+"""Filling: one item after the other to the GPU that keeps the most of what is scarcest.
+
+Graham's rule for parallel machines (1969) on virtual sizes, for fleets of any size and with all
+rules. What is hard to place goes first: items that few GPUs are open to, then squads, then the
+largest. A squad goes to the node whose GPUs keep the most. Where load has windows or further
+resources are limited, a few GPUs drawn at random compete with the one that has the most left.
+"""
+
+from typing import cast
+
+import numpy as np
+
+from colocate.problem.instance import Floats, Instance, Ints
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section
+from colocate.problem.layout import NOWHERE, Layout, clear, fits, put
+from colocate.solver.prove.volume import volume_bound
+from colocate.solver.tournament import replay, tournament
+
+RIVALS = 24
+"""GPUs drawn at random that an item looks at."""
+WORST = cast(float, -np.inf)
+
+
+def filling_order(instance: Instance, target: float) -> Ints:
+    """Return the items, one for each squad, in the order in which they are placed."""
+    rules = instance.rules
+    need = (instance.load.max(axis=1) + target * instance.size) / (target * instance.capacity.max())
+    for column in range(instance.limit.shape[1]):
+        limit = instance.limit[:, column]
+        highest = limit[np.isfinite(limit)].max(initial=0.0)
+        if highest > 0.0:
+            need = np.maximum(need, instance.use[:, :, column].max(axis=0) / highest)
+    gpus_open = rules.open.sum(axis=1)[rules.pin]
+    in_squad = rules.squad >= 0
+    first = np.ones(len(need), np.bool_)
+    first[1:] = ~in_squad[1:] | (rules.squad[1:] != rules.squad[:-1])
+    order = np.lexsort((-need, ~in_squad, gpus_open))
+    return order[first[order]].astype(np.int64)
+
+
+@kernel
+def share_left(instance: Instance, layout: Layout, gpu: int, item: int, target: float) -> float:
+    """Return what a GPU has left of what it has least of, with an item on it or with NOWHERE."""
+    capacity = instance.capacity[gpu]
+    free = capacity - layout.used[gpu]
+    if item != NOWHERE:
+        free -= instance.size[item]
+    least = np.inf
+    for window in range(instance.load.shape[1]):
+        load = layout.load[gpu, window]
+        if item != NOWHERE:
+            load += instance.load[item, window]
+        least = min(least, (free - load / target) / capacity)
+    for resource in range(instance.limit.shape[1]):
+        limit = instance.limit[gpu, resource]
+        if limit > 0.0 and limit < np.inf:
+            use = layout.use[gpu, resource]
+            if item != NOWHERE:
+                use += instance.use[instance.kind[gpu], item, resource]
+            least = min(least, 1.0 - use / limit)
+    return least
+
+
+@kernel_section
+def best_gpu(
+    instance: Instance,
+    layout: Layout,
+    item: int,
+    target: float,
+    winner: int,
+    rng: np.random.Generator,
+) -> int:
+    """Return the GPU that keeps the most among a few, or if none of them fits among all."""
+    gpus = instance.capacity.shape[0]
+    best = NOWHERE
+    most = WORST
+    if instance.rules.pin[item] == 0:
+        rivals = RIVALS if instance.load.shape[1] + instance.limit.shape[1] > 1 else 0
+        for number in range(rivals + 1):
+            gpu = winner if number == 0 else int(rng.random() * gpus)
+            if fits(instance, layout, gpu, NOWHERE, item):
+                left = share_left(instance, layout, gpu, item, target)
+                if left > most:
+                    best = gpu
+                    most = left
+    if best != NOWHERE:
+        return best
+    for gpu in range(gpus):
+        if fits(instance, layout, gpu, NOWHERE, item):
+            left = share_left(instance, layout, gpu, item, target)
+            if left > most:
+                best = gpu
+                most = left
+    return best
+
+
+@kernel
+def best_in_node(
+    instance: Instance, layout: Layout, node: int, item: int, target: float, chosen: Ints
+) -> float:
+    """Choose the GPUs of a node that keep the most for a squad; return what the last of them keeps.
+
+    Fills `chosen`, one for each item of the squad.
+    """
+    rules = instance.rules
+    count = 0
+    left = np.empty(chosen.shape[0])
+    for place in range(rules.first_of_node[node], rules.first_of_node[node + 1]):
+        gpu = rules.by_node[place]
+        if not fits(instance, layout, gpu, NOWHERE, item):
+            continue
+        mine = share_left(instance, layout, gpu, item, target)
+        if count == chosen.shape[0] and mine <= left[count - 1]:
+            continue
+        rank = min(count, chosen.shape[0] - 1)
+        while rank > 0 and left[rank - 1] < mine:
+            left[rank] = left[rank - 1]
+            chosen[rank] = chosen[rank - 1]
+            rank -= 1
+        left[rank] = mine
+        chosen[rank] = gpu
+        count = min(count + 1, chosen.shape[0])
+    return float(left[count - 1]) if count == chosen.shape[0] else WORST
+
+
+@kernel
+def squad_size(instance: Instance, item: int) -> int:
+    """Return how many items there are in the squad that begins with an item."""
+    squad = instance.rules.squad
+    size = 1
+    while (
+        squad[item] != NOWHERE
+        and item + size < squad.shape[0]
+        and squad[item + size] == squad[item]
+    ):
+        size += 1
+    return size
+
+
+@kernel_section
+def put_squad(
+    instance: Instance, layout: Layout, item: int, size: int, target: float, room: Floats
+) -> bool:
+    """Place a squad on the node that keeps the most; False if it fits on none."""
+    chosen = np.empty(size, np.int64)
+    best = np.empty(size, np.int64)
+    most = WORST
+    for node in range(instance.rules.first_of_node.shape[0] - 1):
+        left = best_in_node(instance, layout, node, item, target, chosen)
+        if left > most:
+            most = left
+            best[:] = chosen
+    if most == WORST:
+        return False
+    for place in range(size):
+        put(instance, layout, item + place, best[place])
+        room[best[place]] = share_left(instance, layout, best[place], NOWHERE, target)
+    return True
+
+
+@entry_kernel
+def fill(
+    instance: Instance,
+    layout: Layout,
+    order: Ints,
+    target: float,
+    rng: np.random.Generator,
+) -> int:
+    """Place all items in an order; return how many found no room. They are left out."""
+    clear(layout)
+    gpus = instance.capacity.shape[0]
+    room = np.empty(gpus)
+    for gpu in range(gpus):
+        room[gpu] = share_left(instance, layout, gpu, NOWHERE, target)
+    winners = tournament(room)
+    left_out = 0
+    for item in order:
+        if layout.go[0] == 0:
+            return int(layout.gpu_of.shape[0])
+        size = squad_size(instance, item)
+        if size > 1:
+            if not put_squad(instance, layout, item, size, target, room):
+                left_out += size
+            winners = tournament(room)
+            continue
+        gpu = best_gpu(instance, layout, item, target, winners[1], rng)
+        if gpu == NOWHERE:
+            left_out += 1
+            continue
+        put(instance, layout, item, gpu)
+        room[gpu] = share_left(instance, layout, gpu, NOWHERE, target)
+        replay(winners, room, gpu)
+    return left_out
+
+
+def filled(instance: Instance, layout: Layout, seed: int) -> int:
+    """Fill the layout at the lowest pressure that the sums allow; return how many found no room."""
+    lowest = volume_bound(instance)
+    target = lowest if 0.0 < lowest < np.inf else 1.0
+    order = filling_order(instance, target)
+    return fill(instance, layout, order, target, np.random.default_rng(seed))

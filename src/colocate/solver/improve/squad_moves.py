@@ -1,0 +1,156 @@
+"""Moves of whole squads: to another node, or in exchange with a squad that is as large."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from colocate.problem.instance import Instance, Ints
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section
+from colocate.problem.layout import NOWHERE, Layout, fits, move, pressure_after
+from colocate.problem.pressure import lower
+from colocate.solver.tournament import replay, tournament
+
+MOST_SHARDS = 64
+"""Squads with more shards are not moved."""
+
+
+class Squads(NamedTuple):
+    """The squads of an instance."""
+
+    first: Ints
+    """first[s]: the first item of a squad; the others follow it."""
+    size: Ints
+    """size[s]: how many items it has."""
+
+
+def squads_in(instance: Instance) -> Squads:
+    """Return the squads of an instance, by number."""
+    squad = instance.rules.squad
+    _, first, size = np.unique(squad, return_index=True, return_counts=True)
+    if len(squad) and squad.min() < 0:
+        first, size = first[1:], size[1:]
+    return Squads(first.astype(np.int64), size.astype(np.int64))
+
+
+def settled_homes(instance: Instance, gpu_of: Ints) -> Ints:
+    """Return the nodes that the items of squads are in, -1 for all others and where they are not."""
+    rules = instance.rules
+    homes: Ints = np.where((rules.squad >= 0) & (gpu_of >= 0), rules.node[gpu_of], -1)
+    return homes
+
+
+@kernel_section
+def squad_on(instance: Instance, layout: Layout, gpu: int, rng: np.random.Generator) -> int:
+    """Draw one of the squads that have an item on a GPU, NOWHERE if there are none."""
+    chosen = NOWHERE
+    count = 0
+    item = layout.first[gpu]
+    while item != NOWHERE:
+        if instance.rules.squad[item] != NOWHERE:
+            count += 1
+            if rng.random() * count < 1.0:
+                chosen = instance.rules.squad[item]
+        item = layout.after[item]
+    return chosen
+
+
+@kernel_section
+def relocated(
+    instance: Instance, layout: Layout, first: int, size: int, node: int, limit: float
+) -> bool:
+    """Move a squad to the least pressed GPUs of a node if all of them stay below a limit."""
+    rules = instance.rules
+    chosen = np.empty(size, np.int64)
+    found = np.empty(size)
+    count = 0
+    for place in range(rules.first_of_node[node], rules.first_of_node[node + 1]):
+        gpu = rules.by_node[place]
+        value = pressure_after(instance, layout, gpu, NOWHERE, first)
+        if not lower(value, limit) or (count == size and value >= found[size - 1]):
+            continue
+        if not fits(instance, layout, gpu, NOWHERE, first):
+            continue
+        rank = min(count, size - 1)
+        while rank > 0 and found[rank - 1] > value:
+            found[rank] = found[rank - 1]
+            chosen[rank] = chosen[rank - 1]
+            rank -= 1
+        found[rank] = value
+        chosen[rank] = gpu
+        count = min(count + 1, size)
+    if count < size:
+        return False
+    for place in range(size):
+        move(instance, layout, first + place, chosen[place])
+    return True
+
+
+@kernel
+def swappable(instance: Instance, layout: Layout, one: int, other: int, limit: float) -> bool:
+    """Say whether an item can take the place of another and stay below a limit."""
+    gpu = layout.gpu_of[other]
+    return fits(instance, layout, gpu, other, one) and lower(
+        pressure_after(instance, layout, gpu, other, one), limit
+    )
+
+
+@kernel_section
+def exchanged(
+    instance: Instance, layout: Layout, one: int, other: int, size: int, limit: float
+) -> bool:
+    """Let two squads change places if all their GPUs stay below a limit."""
+    for place in range(size):
+        for rival in range(size):
+            if layout.gpu_of[one + place] == layout.gpu_of[other + rival]:
+                return False
+    for place in range(size):
+        if not swappable(instance, layout, one + place, other + place, limit):
+            return False
+        if not swappable(instance, layout, other + place, one + place, limit):
+            return False
+    for place in range(size):
+        here = layout.gpu_of[one + place]
+        move(instance, layout, one + place, layout.gpu_of[other + place])
+        move(instance, layout, other + place, here)
+    return True
+
+
+@entry_kernel
+def move_squads(
+    instance: Instance,
+    layout: Layout,
+    squads: Squads,
+    rng: np.random.Generator,
+    tries: int,
+) -> bool:
+    """Relieve the bottleneck of a squad, or make room elsewhere; say whether anything moved.
+
+    No GPU that changes ends at or above the peak. `instance.rules.home` must be open here: squads
+    change their nodes.
+    """
+    winners = tournament(layout.pressure)
+    nodes = instance.rules.first_of_node.shape[0] - 1
+    moved = False
+    for _ in range(tries):
+        if layout.go[0] == 0:
+            break
+        peak = winners[1]
+        squad = squad_on(instance, layout, peak, rng)
+        if squad == NOWHERE:
+            break
+        first, size = squads.first[squad], squads.size[squad]
+        before = layout.gpu_of[first : first + size].copy()
+        limit = layout.pressure[peak]
+        done = False
+        rival = int(rng.random() * squads.first.shape[0])
+        if rng.random() < 0.5:
+            node = int(rng.random() * nodes)
+            done = relocated(instance, layout, first, size, node, limit)
+        elif squads.size[rival] == size and rival != squad:
+            done = exchanged(instance, layout, first, squads.first[rival], size, limit)
+        if done:
+            moved = True
+            for place in range(size):
+                replay(winners, layout.pressure, before[place])
+                replay(winners, layout.pressure, layout.gpu_of[first + place])
+    return moved

@@ -1,0 +1,110 @@
+"""Squeezing in: a few GPUs are emptied and filled anew with one item more, by exact search."""
+
+import numpy as np
+
+from colocate.problem.instance import Instance
+from colocate.problem.kernel import entry_kernel, kernel_section
+from colocate.problem.layout import NOWHERE, Layout, put, take
+from colocate.solver.construct.completion import NO_TAPE, Outcome, Tape, complete
+from colocate.solver.improve.regroup import any_gpu
+
+NODES = 2000
+"""Nodes to search in a group."""
+MOST_GPUS, MOST_MODELS = 8, 512
+"""What a group can hold."""
+RIVALS = 4
+"""GPUs of which the one with the most free memory joins a group."""
+NEAR = 0.7
+"""How often a GPU is drawn from the node of the first one."""
+
+
+@kernel_section
+def roomy_gpu(
+    instance: Instance, layout: Layout, item: int, near: int, rng: np.random.Generator
+) -> int:
+    """Draw a GPU with rather much free memory; one that an item may be on, unless it is NOWHERE."""
+    rules = instance.rules
+    best = NOWHERE
+    for _ in range(4 * RIVALS):
+        gpu = any_gpu(instance, near, rng)
+        if item != NOWHERE and not rules.open[rules.pin[item], gpu]:
+            continue
+        free = instance.capacity[gpu] - layout.used[gpu]
+        if best == NOWHERE or free > instance.capacity[best] - layout.used[best]:
+            best = gpu
+    return best
+
+
+@kernel_section
+def home_gpu(instance: Instance, layout: Layout, item: int, rng: np.random.Generator) -> int:
+    """Draw a GPU that an item may be on; NOWHERE if none is open to it."""
+    rules = instance.rules
+    if rules.home[item] != NOWHERE:
+        return roomy_gpu(
+            instance, layout, item, rules.by_node[rules.first_of_node[rules.home[item]]], rng
+        )
+    gpu = roomy_gpu(instance, layout, item, NOWHERE, rng)
+    if gpu != NOWHERE:
+        return gpu
+    gpus = instance.capacity.shape[0]
+    start = int(rng.random() * gpus)
+    for number in range(gpus):
+        if rules.open[rules.pin[item], (start + number) % gpus]:
+            return (start + number) % gpus
+    return NOWHERE
+
+
+@entry_kernel
+def squeeze_in(
+    instance: Instance,
+    layout: Layout,
+    item: int,
+    target: float,
+    rng: np.random.Generator,
+    tries: int,
+    tape: Tape = NO_TAPE,
+) -> bool:
+    """Place an item that is nowhere, in so many tries; False if there was no room for it."""
+    group = np.empty(MOST_GPUS, np.int64)
+    models = np.empty(MOST_MODELS, np.int64)
+    for _ in range(tries):
+        if layout.go[0] == 0:
+            return False
+        wanted = 1 + int(rng.random() * MOST_GPUS)
+        size = 0
+        count = 1
+        models[0] = item
+        first = home_gpu(instance, layout, item, rng)
+        if first == NOWHERE:
+            return False
+        for number in range(2 * MOST_GPUS):
+            near = first if rng.random() < NEAR else NOWHERE
+            gpu = first if number == 0 else roomy_gpu(instance, layout, NOWHERE, near, rng)
+            if np.any(group[:size] == gpu):
+                continue
+            before = count
+            model = layout.first[gpu]
+            while model != NOWHERE and count < MOST_MODELS:
+                models[count] = model
+                count += 1
+                model = layout.after[model]
+            if model != NOWHERE:
+                count = before
+                continue
+            group[size] = gpu
+            size += 1
+            if size == wanted:
+                break
+        if size == 0:
+            continue
+        outcome, order, homes, _, _ = complete(
+            instance, models[:count], group[:size], target, NODES, layout.go, tape
+        )
+        if outcome == Outcome.FOUND:
+            for model in order:
+                if model != item:
+                    take(instance, layout, model)
+            for place in range(count):
+                put(instance, layout, order[place], homes[place])
+            return True
+    return False

@@ -1,0 +1,164 @@
+"""Trading places: models that are asleep for models that are worth less."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from colocate.problem.instance import Bools, Floats, Instance, Ints
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section
+from colocate.problem.layout import NOWHERE, Layout, admits, clear, fits, put, take
+from colocate.problem.pressure import within
+
+
+class Wakeable(NamedTuple):
+    """What items are worth that may be left out."""
+
+    cost: Floats
+    """cost[n]: what is lost without an item; infinite if it must be awake."""
+    single: Bools
+    """single[n]: whether it can be left out by itself."""
+    unit: Ints
+    """unit[n]: how many items there are of its model, which are awake together."""
+
+
+@kernel
+def tightest(instance: Instance, layout: Layout, item: int, node: int) -> int:
+    """Return the GPU with the least memory left that can take an item, or NOWHERE.
+
+    Of one node only, unless that is NOWHERE.
+    """
+    best = NOWHERE
+    least = np.inf
+    for gpu in range(instance.capacity.shape[0]):
+        left = instance.capacity[gpu] - layout.used[gpu]
+        if node != NOWHERE and instance.rules.node[gpu] != node:
+            continue
+        if left < least and fits(instance, layout, gpu, NOWHERE, item):
+            best = gpu
+            least = left
+    return best
+
+
+@kernel_section
+def put_squad_in(instance: Instance, layout: Layout, item: int, size: int) -> bool:
+    """Place a squad on the first node that can take it."""
+    for node in range(instance.rules.first_of_node.shape[0] - 1):
+        done = 0
+        while done < size:
+            gpu = tightest(instance, layout, item + done, node)
+            if gpu == NOWHERE:
+                break
+            put(instance, layout, item + done, gpu)
+            done += 1
+        if done == size:
+            return True
+        for place in range(done):
+            take(instance, layout, item + place)
+    return False
+
+
+@kernel_section
+def put_model(instance: Instance, layout: Layout, first: int, parts: int) -> bool:
+    """Place all items of a model, or none."""
+    squad = instance.rules.squad
+    done = 0
+    while done < parts:
+        item = first + done
+        size = 1
+        if squad[item] != NOWHERE:
+            while size < parts - done and squad[item + size] == squad[item]:
+                size += 1
+            if not put_squad_in(instance, layout, item, size):
+                break
+        else:
+            gpu = tightest(instance, layout, item, NOWHERE)
+            if gpu == NOWHERE:
+                break
+            put(instance, layout, item, gpu)
+        done += size
+    if done == parts:
+        return True
+    for place in range(done):
+        take(instance, layout, first + place)
+    return False
+
+
+@entry_kernel
+def wake(instance: Instance, layout: Layout, order: Ints, wakeable: Wakeable) -> bool:
+    """Place models in an order, each where it leaves the least; False if one must be and cannot."""
+    clear(layout)
+    for first in order:
+        if not put_model(instance, layout, first, wakeable.unit[first]):
+            if np.isinf(wakeable.cost[first]):
+                return False
+    return True
+
+
+@kernel
+def takes_place(
+    instance: Instance, layout: Layout, gpu: int, one: int, other: int, item: int
+) -> bool:
+    """Say whether an item fits on a GPU once two others are gone."""
+    if not admits(instance, layout, gpu, one, item):
+        return False
+    used = layout.used[gpu] - instance.size[one] - instance.size[other] + instance.size[item]
+    if not within(used, instance.capacity[gpu]):
+        return False
+    kind = instance.kind[gpu]
+    for resource in range(instance.limit.shape[1]):
+        use = layout.use[gpu, resource] + instance.use[kind, item, resource]
+        use -= instance.use[kind, one, resource] + instance.use[kind, other, resource]
+        if not within(use, instance.limit[gpu, resource]):
+            return False
+    return True
+
+
+@kernel_section
+def offer(instance: Instance, layout: Layout, item: int, wakeable: Wakeable) -> bool:
+    """Give an item that is asleep the place of nobody, of one or of two that are worth less."""
+    cost = wakeable.cost
+    best, out, second = NOWHERE, NOWHERE, NOWHERE
+    least = cost[item]
+    for gpu in range(instance.capacity.shape[0]):
+        if fits(instance, layout, gpu, NOWHERE, item):
+            put(instance, layout, item, gpu)
+            return True
+        one = layout.first[gpu]
+        while one != NOWHERE:
+            if wakeable.single[one] and cost[one] < least:
+                if fits(instance, layout, gpu, one, item):
+                    best, out, second = gpu, one, NOWHERE
+                    least = cost[one]
+                other = layout.after[one]
+                while other != NOWHERE:
+                    if (
+                        wakeable.single[other]
+                        and cost[one] + cost[other] < least
+                        and takes_place(instance, layout, gpu, one, other, item)
+                    ):
+                        best, out, second = gpu, one, other
+                        least = cost[one] + cost[other]
+                    other = layout.after[other]
+            one = layout.after[one]
+    if best == NOWHERE:
+        return False
+    take(instance, layout, out)
+    if second != NOWHERE:
+        take(instance, layout, second)
+    put(instance, layout, item, best)
+    return True
+
+
+@entry_kernel
+def trade(instance: Instance, layout: Layout, wakeable: Wakeable, passes: int) -> None:
+    """Offer places to all items that are asleep, the most valuable first, until none is taken."""
+    order = np.argsort(-wakeable.cost, kind="mergesort")
+    for _ in range(passes):
+        changed = False
+        for item in order:
+            if layout.go[0] == 0:
+                return
+            if layout.gpu_of[item] == NOWHERE and wakeable.single[item]:
+                changed |= offer(instance, layout, item, wakeable)
+        if not changed:
+            return

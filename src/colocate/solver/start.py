@@ -1,0 +1,160 @@
+"""A first placement: quick ways first, then a thorough one, and the proof if there is none."""
+
+from collections.abc import Callable, Iterator
+from math import inf, isfinite
+
+import numpy as np
+
+from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.instance import Instance, Ints, confined
+from colocate.problem.layout import NOWHERE, Layout, empty_layout, take
+from colocate.problem.parts import Parts
+from colocate.solver.construct.bisection import Bisection
+from colocate.solver.construct.completion import Outcome
+from colocate.solver.construct.filling import filled
+from colocate.solver.construct.orders import Order
+from colocate.solver.construct.packing import Fit, Packing, pack_at
+from colocate.solver.construct.task import FINITE
+from colocate.solver.deadline import Deadline
+from colocate.solver.improve.squad_moves import settled_homes
+from colocate.solver.improve.squeeze import squeeze_in
+from colocate.solver.prove.tree import search_with_proof
+from colocate.solver.prove.two_solvers import search_all, small_enough
+from colocate.solver.prove.volume import volume_bound
+
+FEW = 100
+"""Up to so many items, packings are tried at many targets."""
+ROUGH = Bisection((Packing(Fit.BEST, Order.VIRTUAL),), halvings=10)
+THOROUGH = Bisection(
+    tuple(Packing(fit, order) for order in (Order.VIRTUAL, Order.SIZE) for fit in Fit)
+)
+PACKINGS = (Packing(Fit.BEST, Order.VIRTUAL), Packing(Fit.FIRST, Order.SIZE))
+TARGETS = (1.02, 1.1, 1.3, 2.0, 4.0, 16.0, 256.0)
+"""Pressures at which many items are packed, as multiples of what the sums allow."""
+TRIES = 60
+"""How often an item is squeezed in at each target."""
+NODES_TRIED = 8
+"""Nodes of GPUs that a squad is squeezed into."""
+NODES = 200_000
+"""Nodes of the search that is to prove that there is no placement."""
+SEARCHING = 0.5
+"""The part of the time that CP-SAT and HiGHS may take to find a placement or exclude one."""
+
+Found = Callable[[Ints, str], object]
+"""Takes note of a placement, and of what found it."""
+
+
+class NoPlacement(Exception):  # noqa: N818, no fault
+    """There is none, by a proof, or none was found."""
+
+    def __init__(self, proof: Certificate | None = None) -> None:
+        super().__init__()
+        self.proof = proof
+
+
+def first_placement(parts: Parts, deadline: Deadline, found: Found) -> None:
+    """Find a first placement, finite if that is quick; raises NoPlacement if there is none."""
+    instance = parts.canonical
+    layout = empty_layout(instance, deadline.go)
+    any_found = False
+    for block in quick_ways(parts, instance, layout, deadline):
+        any_found = True
+        found(layout.gpu_of, block)
+        if isfinite(layout.pressure.max()):
+            return
+    if not any_found:
+        _search(parts, deadline, found)
+
+
+def quick_ways(
+    parts: Parts, instance: Instance, layout: Layout, deadline: Deadline
+) -> Iterator[str]:
+    """Fill the layout in one way after the other; yields the name of each that succeeds."""
+    few = len(parts.items) <= FEW and not parts.squads
+    if few and ROUGH.construct(instance, layout):
+        yield "bisection"
+    with deadline.watched():
+        left_out = filled(instance, layout, 0)
+        if left_out == 0:
+            yield "filling"
+        if few and THOROUGH.construct(instance, layout):
+            yield "bisection"
+        if not parts.squads and _packed(instance, layout, deadline):
+            yield "packing"
+        if left_out and not deadline.over:
+            filled(instance, layout, 0)
+            if _squeezed(parts, instance, layout, deadline):
+                yield "squeezing"
+
+
+def _packed(instance: Instance, layout: Layout, deadline: Deadline) -> bool:
+    """Pack at ever higher targets."""
+    lowest = volume_bound(instance)
+    targets = [factor * lowest for factor in TARGETS] if 0.0 < lowest < inf else []
+    for target in (*targets, inf):
+        for packing in PACKINGS:
+            if deadline.over:
+                return False
+            if pack_at(instance, layout, int(packing.fit), int(packing.order), target):
+                return True
+    return False
+
+
+def _squeezed(parts: Parts, instance: Instance, layout: Layout, deadline: Deadline) -> bool:
+    """Squeeze in what found no room; True if all of it is placed then."""
+    rng = np.random.default_rng(0)
+    lowest = volume_bound(instance)
+    targets = [4.0 * lowest] if 0.0 < lowest < inf else []
+    waiting = np.flatnonzero(layout.gpu_of == NOWHERE)
+    squads = [list(squad) for squad in parts.squads if layout.gpu_of[squad[0]] == NOWHERE]
+    units = squads + [[int(n)] for n in waiting if instance.rules.squad[n] < 0]
+    units.sort(key=lambda unit: -len(unit) * instance.size[unit[0]])
+    return all(
+        any(_placed(instance, layout, unit, t, rng) for t in (*targets, FINITE, inf))
+        for unit in units
+    )
+
+
+def _placed(
+    instance: Instance,
+    layout: Layout,
+    unit: list[int],
+    target: float,
+    rng: np.random.Generator,
+) -> bool:
+    """Squeeze in an item, or a squad on one of the nodes with the most free memory."""
+    homes = settled_homes(instance, layout.gpu_of)
+    if len(unit) == 1:
+        bound = confined(instance, homes)
+        return squeeze_in(bound, layout, unit[0], target, rng, TRIES)
+    rules = instance.rules
+    free = np.where(rules.open[rules.pin[unit[0]]], instance.capacity - layout.used, 0.0)
+    for node in np.argsort(-np.bincount(rules.node, free))[:NODES_TRIED]:
+        homes = homes.copy()
+        homes[unit] = node
+        bound = confined(instance, homes)
+        missing = [
+            item for item in unit if not squeeze_in(bound, layout, item, target, rng, TRIES)
+        ]
+        if not missing:
+            return True
+        for item in set(unit).difference(missing):
+            take(instance, layout, item)
+    return False
+
+
+def _search(parts: Parts, deadline: Deadline, found: Found) -> None:
+    """Search all ways to fit the items, with no regard to pressure; raises NoPlacement if none."""
+    layout = empty_layout(parts.instance, deadline.go)
+    with deadline.watched():
+        searched, proof = search_with_proof(parts.instance, layout, inf, NODES)
+    if searched.outcome is Outcome.FOUND:
+        found(layout.gpu_of, "memory search")
+        return
+    if proof or not small_enough(parts.whole):
+        raise NoPlacement(proof)
+    answer = search_all(parts.whole, inf, deadline.left * SEARCHING, stopped=lambda: deadline.over)
+    if answer.outcome is not Outcome.FOUND:
+        none = answer.outcome is Outcome.NONE
+        raise NoPlacement(Certificate(Proof.SOLVERS, inf) if none else None)
+    found(parts.indices(answer.placement), "two solvers")

@@ -1,0 +1,136 @@
+"""Who can be awake in a large fleet: a packing of many knapsacks, by what a model is worth.
+
+The models that must be awake are placed first, then those that are worth most for the memory that
+they take, each where it leaves the least. Then models asleep take the places of models that are
+worth less, and others are squeezed in, as long as there is time.
+"""
+
+from math import inf
+
+import numpy as np
+
+from colocate.problem.instance import Instance, Ints, confined, frozen, own_units
+from colocate.problem.layout import NOWHERE, Layout, empty_layout
+from colocate.problem.parts import Parts, parts_of
+from colocate.problem.placement import Placement
+from colocate.problem.problem import Problem
+from colocate.problem.verify import verify
+from colocate.solver.construct.filling import filling_order
+from colocate.solver.deadline import Deadline
+from colocate.solver.improve.squad_moves import settled_homes
+from colocate.solver.improve.squeeze import squeeze_in
+from colocate.solver.improve.trading import Wakeable, trade, wake
+
+KEPT_FREE = 1e-6
+"""The part of a GPU's memory that is left free, so that its pressure is finite."""
+TRIES = 4
+"""How often a model that is asleep is squeezed in."""
+PASSES = 20
+"""How often all models that are asleep are offered the places of others."""
+
+
+def woken(problem: Problem, deadline: Deadline) -> Placement | None:
+    """Return a placement in which little is lost by the models that have no place.
+
+    None if it finds no room for all models that must be awake.
+    """
+    awake = problem.awake(())
+    assert awake is not None
+    parts = parts_of(awake.with_copies({model.name: model.replicas for model in awake.models}))
+    instance = _limited(parts, problem.most_pressure)
+    layout = empty_layout(instance, deadline.go)
+    wakeable = _wakeable(problem, parts)
+    with deadline.watched():
+        if not wake(instance, layout, _order(parts, instance, wakeable), wakeable):
+            return None
+        _squeeze_and_trade(instance, layout, wakeable, deadline)
+    placement = _placement(parts, layout)
+    return placement if verify(problem, placement).valid else None
+
+
+def _squeeze_and_trade(
+    instance: Instance, layout: Layout, wakeable: Wakeable, deadline: Deadline
+) -> None:
+    """Let models that are asleep take places until nothing changes, or time is up."""
+    rng = np.random.default_rng(0)
+    homes = settled_homes(instance, layout.gpu_of)
+    bound = confined(instance, homes)
+    changed = True
+    while changed and not deadline.over:
+        trade(bound, layout, wakeable, PASSES)
+        changed = False
+        asleep = np.flatnonzero((layout.gpu_of == NOWHERE) & wakeable.single)
+        for item in asleep[np.argsort(-wakeable.cost[asleep], kind="stable")]:
+            if deadline.over:
+                return
+            changed |= squeeze_in(bound, layout, item, inf, rng, TRIES)
+
+
+def _wakeable(problem: Problem, parts: Parts) -> Wakeable:
+    costs = {model.name: model.sleep_cost for model in problem.models}
+    cost, single = np.zeros(len(parts.items)), np.zeros(len(parts.items), np.bool_)
+    for number, item in enumerate(parts.items):
+        stated = [costs[model.name] for model in item.models]
+        known = [amount for amount in stated if amount is not None]
+        free = len(known) == len(stated)
+        cost[number] = sum(known) / item.models[0].parts if free else inf
+        single[number] = free and len(stated) == 1 and item.models[0].parts == 1
+    unit = np.array([item.models[0].parts for item in parts.items], np.int64)
+    return Wakeable(cost, single, unit)
+
+
+def _order(parts: Parts, instance: Instance, wakeable: Wakeable) -> Ints:
+    """Return the first item of every model: those that must be awake, then by worth."""
+    hardest = filling_order(instance, 1.0)
+    rank = np.empty(len(parts.items))
+    rank[hardest] = np.arange(len(hardest))
+    need = instance.size.copy()
+    for column in range(instance.limit.shape[1]):
+        limit = instance.limit[:, column].mean()
+        if 0.0 < limit < inf:
+            need = np.maximum(need, instance.use[:, :, column].mean(axis=0) / limit)
+    worth = wakeable.cost / np.maximum(need, 1e-12)
+    firsts, place = [], 0
+    while place < len(parts.items):
+        firsts.append(place)
+        place += int(wakeable.unit[place])
+    firsts.sort(key=lambda n: (-worth[n], rank[n]) if worth[n] < inf else (-inf, rank[n]))
+    return np.array(firsts, np.int64)
+
+
+def _limited(parts: Parts, most_pressure: float | None) -> Instance:
+    """Return the instance in which whatever fits has a finite pressure, or one within the limit.
+
+    For a limit, each window is a resource: the memory for an item and for its load.
+    """
+    instance = parts.canonical
+    capacity = instance.capacity * (1.0 - KEPT_FREE)
+    if most_pressure is None:
+        return frozen(instance._replace(capacity=capacity))
+    size_unit, load_unit = own_units(parts.instance)
+    target = most_pressure * size_unit / load_unit
+    if target == 0.0:
+        needs = np.where(instance.load > 0.0, 2.0 * capacity.max(), instance.size[:, None])
+    else:
+        needs = instance.size[:, None] + instance.load / target
+    kinds = instance.use.shape[0]
+    rooms = np.repeat(instance.capacity[:, None] * (1.0 - 1e-10), needs.shape[1], axis=1)
+    spread = np.broadcast_to(needs, (kinds, *needs.shape))
+    return frozen(
+        instance._replace(
+            capacity=capacity,
+            use=np.concatenate([instance.use, spread], axis=2),
+            limit=np.concatenate([instance.limit, rooms], axis=1),
+        )
+    )
+
+
+def _placement(parts: Parts, layout: Layout) -> Placement:
+    """Return where the models are; those that are not placed as a whole are asleep."""
+    names = [gpu.name for gpu in parts.whole.gpus]
+    places: dict[str, list[str]] = {model.name: [] for model in parts.whole.models}
+    for item, gpu in zip(parts.items, layout.gpu_of.tolist(), strict=True):
+        for model in item.models:
+            if gpu != NOWHERE:
+                places[model.name].append(names[gpu])
+    return Placement(places)
