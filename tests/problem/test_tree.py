@@ -5,19 +5,19 @@ from dataclasses import replace
 from itertools import permutations, product
 from math import inf
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, verify
-from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.checker.tree import refuted_tree
+from colocate.problem.certificate import Certificate
 from colocate.problem.verify_bound import refuted
 from tests.problem.tree_writer import items_of, tree_certificate
 
 MEMORIES = st.sampled_from([24, 48, 80, 80, 20.5])
 SIZES = st.sampled_from([0, 5, 8, 12, 20, 24, 30, 40, 26.7, 26.6, 0.1])
 LOADS = st.sampled_from([0, 0, 1, 2, 3, 5, 0.3, 1 / 3])
+USES = st.sampled_from([0, 0.25, 0.5, 0.3])
+NAMES = ["g0", "g1", "n0", "n1", "A", "B"]
 RULES = st.sampled_from(["", "t", "te", "c", "d", "bd", "tebcd", "tebcd", "tebcd"])
 
 
@@ -50,15 +50,17 @@ def constrained(draw):
         pins = {key: [n for n in v if n in _names(gpus)] for key, v in pins.items()}
         models.append(
             Model(
-                f"m{number}", draw(SIZES), load=load, uses=uses, shared_uses=shared,
-                replicas=replicas, shards=shards, **pins,
-            )  # fmt: skip
+                f"m{number}",
+                draw(SIZES),
+                load=load,
+                uses=uses,
+                shared_uses=shared,
+                replicas=replicas,
+                shards=shards,
+                **pins,
+            )
         )
     return Problem(gpus, models, *draw(groups(models)), draw(st.sampled_from([None, None, 2, 3])))
-
-
-USES = st.sampled_from([0, 0.25, 0.5, 0.3])
-NAMES = ["g0", "g1", "n0", "n1", "A", "B"]
 
 
 def _names(gpus):

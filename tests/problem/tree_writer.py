@@ -12,7 +12,7 @@ from colocate.problem.certificate import Certificate, Proof
 ROUNDING = Fraction(1, 10**11)
 
 
-class Found(Exception):
+class FoundError(Exception):
     """There is a placement, so there is no tree."""
 
 
@@ -52,10 +52,10 @@ def items_of(problem):
         members = [m for m in problem.models if m.name in bundle[model.name]]
         done |= bundle[model.name]
         parts = model.replicas * model.shards
-        groups = [n for n, g in enumerate(problem.apart) for name in g if name in bundle[model.name]]
-        where = {
-            n for n, gpu in enumerate(problem.gpus) if all(may_be_on(m, gpu) for m in members)
-        }
+        groups = [
+            n for n, g in enumerate(problem.apart) for name in g if name in bundle[model.name]
+        ]
+        where = {n for n, gpu in enumerate(problem.gpus) if all(may_be_on(m, gpu) for m in members)}
         if len(set(groups)) < len(groups):
             where = set()
         own = {("own", model.name)} if parts > 1 else set()
@@ -179,7 +179,7 @@ class Writer:
         left = self.unplaced()
         if not left:
             if not self.cheat():
-                raise Found
+                raise FoundError
             self.symbols.append(0)
             return
         tried = []
@@ -224,7 +224,9 @@ class Writer:
                 same = (self.items[item], self.needs[item])
                 barred |= {n for n in self.unplaced() if (self.items[n], self.needs[n]) == same}
         last = {n for n in self.unplaced() if n not in barred and self.fits(n, gpu)}
-        spare = any(self.fits(n, gpu) and self.movable(n) for n in self.unplaced() if n in barred | last)
+        spare = any(
+            self.fits(n, gpu) and self.movable(n) for n in self.unplaced() if n in barred | last
+        )
         refuted = ("c" in self.rules and self.wasteful(gpu, waste)) or ("d" in self.rules and spare)
         if not refuted and not self.cheat():
             self.symbols.append(1)
@@ -232,7 +234,7 @@ class Writer:
         self.symbols.append(0)
 
     def write(self):
-        """Return the symbols; raises Found if there is a placement."""
+        """Return the symbols; raises FoundError if there is a placement."""
         self.open(self.waste)
         wide = max(len(self.items) + 2, len(self.problem.gpus) + 1) > 255
         if not wide:
@@ -245,7 +247,7 @@ def tree_certificate(problem, bound, finite=False, **options):
     writer = Writer(problem, bound, finite, **options)
     try:
         tree = writer.write()
-    except Found:
+    except FoundError:
         return None
     nodes = sum(symbol > 0 for symbol in writer.symbols)
     return Certificate(

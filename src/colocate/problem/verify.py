@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum, inf, lcm
 
+from colocate.problem.exact import exact_sum, whole_numbers
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import ANY_KIND, Model, Uses
 from colocate.problem.problem import Problem
@@ -181,9 +182,7 @@ def _faults_of_company(
     return [told for *_, told in sorted(found, key=lambda fault: (place[fault[0]], fault[1:3]))]
 
 
-def _shared(
-    group: Iterable[str], placement: Mapping[str, Sequence[str]]
-) -> dict[str, list[str]]:
+def _shared(group: Iterable[str], placement: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Return who of a group is on each GPU that holds one of it."""
     here: dict[str, list[str]] = {}
     for name in group:
@@ -230,9 +229,7 @@ def _sum(amounts: Sequence[float]) -> float:
         return inf
 
 
-def uses_of(
-    model: Model, parts: int, resource: str, gpu: Gpu
-) -> tuple[tuple[float, int], ...]:
+def uses_of(model: Model, parts: int, resource: str, gpu: Gpu) -> tuple[tuple[float, int], ...]:
     """Return what one of so many parts uses: its own, and its part of what they share."""
     own = (_amount(model.uses, resource, gpu.kind), 1)
     if not model.shared_uses:
@@ -292,22 +289,3 @@ def _free(gpu: Gpu, parts: Sequence[Part]) -> tuple[int, int, int, int]:
             size * (scale // model.shards) for size, (model, _) in zip(sizes, parts, strict=True)
         ]
     return memory - sum(sizes), memory, scale, bits
-
-
-def whole_numbers(values: Sequence[float]) -> tuple[list[int], int]:
-    """Return floats as whole numbers over one power of two, and its exponent: nothing is lost."""
-    ratios = [value.as_integer_ratio() for value in values]
-    bits = max([denominator for _, denominator in ratios], default=1).bit_length()
-    return [n << (bits - denominator.bit_length()) for n, denominator in ratios], bits - 1
-
-
-def exact_sum(amounts: Iterable[tuple[float, int]]) -> Fraction:
-    """Add numbers, each divided by another, without any rounding."""
-    by_divisor: dict[int, list[float]] = {}
-    for amount, divisor in amounts:
-        by_divisor.setdefault(divisor, []).append(amount)
-    total = Fraction()
-    for divisor, values in by_divisor.items():
-        numbers, bits = whole_numbers(values)
-        total += Fraction(sum(numbers), divisor << bits)
-    return total

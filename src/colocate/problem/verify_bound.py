@@ -11,6 +11,13 @@ from colocate.problem.checker.tree import refuted_tree
 from colocate.problem.checker.weights import refuted_weights
 from colocate.problem.problem import Problem
 
+CHECKS = {
+    Proof.VOLUME: refuted_volume,
+    Proof.MODEL: refuted_model,
+    Proof.WEIGHTS: refuted_weights,
+    Proof.TREE: refuted_tree,
+}
+
 
 def refuted(problem: Problem, certificate: Certificate) -> str | None:
     """Return why a certificate does not prove its bound, or None if nothing speaks against it.
@@ -25,19 +32,19 @@ def refuted(problem: Problem, certificate: Certificate) -> str | None:
     certificate
         The bound and its reason.
     """
-    proof, bound = certificate.proof, certificate.bound
-    if bound == 0.0:
+    proof = certificate.proof
+    if certificate.bound == 0.0 or not proof.checkable:
         return None
-    if isinf(bound) and proof is Proof.WEIGHTS:
+    return _out_of_place(problem, certificate) or CHECKS[proof](problem, certificate)
+
+
+def _out_of_place(problem: Problem, certificate: Certificate) -> str | None:
+    """Say what a proof of its kind cannot be about."""
+    proof = certificate.proof
+    if isinf(certificate.bound) and proof is Proof.WEIGHTS:
         return "weights prove no infinite bound"
     if certificate.finite and proof is not Proof.TREE:
-        return "only a tree proves that no pressure is finite"
+        return "only a search proves that no pressure is finite"
     if proof in (Proof.VOLUME, Proof.WEIGHTS) and not 0 <= certificate.window < problem.windows:
         return f"window {certificate.window} is not one of the {problem.windows} of the problem"
-    if proof is Proof.VOLUME:
-        return refuted_volume(problem, certificate)
-    if proof is Proof.MODEL:
-        return refuted_model(problem, certificate)
-    if proof is Proof.WEIGHTS:
-        return refuted_weights(problem, certificate)
-    return refuted_tree(problem, certificate) if proof is Proof.TREE else None
+    return None

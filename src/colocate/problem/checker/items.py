@@ -5,7 +5,6 @@ item needs is kept as whole numbers and by what they are divided, so that nothin
 """
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
 from typing import NamedTuple
 
 from colocate.problem.gpu import Gpu
@@ -133,17 +132,3 @@ def open_to(pins: Sequence[Pins], gpu: Gpu) -> bool:
     return all(
         never.isdisjoint(names) and (not only or not only.isdisjoint(names)) for only, never in pins
     )
-
-
-class Numbers(NamedTuple):
-    """Floats as whole numbers over one power of two."""
-
-    values: list[int]
-    bits: int
-
-
-def numbers(floats: Sequence[float]) -> Numbers:
-    """Return floats as whole numbers over one power of two; nothing is lost."""
-    ratios = [value.as_integer_ratio() for value in floats]
-    bits = reduce(max, [below for _, below in ratios], 1).bit_length()
-    return Numbers([above << (bits - below.bit_length()) for above, below in ratios], bits - 1)

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from colocate.problem.checker.items import Kin, numbers, use_on
+from colocate.problem.checker.items import Kin, use_on
 from colocate.problem.checker.walk import NO_SQUAD, UNLIMITED, Packing
+from colocate.problem.exact import whole_numbers
 from colocate.problem.gpu import Gpu
 from colocate.problem.problem import Problem
 
@@ -55,7 +56,7 @@ def packing_of(
     uses, limits = _uses_and_limits(problem, kin, columns, column_of)
     rows, row_of = _numbered([(each.homeless, *each.pins) for each in kin])
     allowed, row_of, view_of = _told_apart(*_allowed(problem, rows), row_of)
-    together = any([each.shards > 1 for each in kin])
+    together = any(each.shards > 1 for each in kin)
     _, node_of = _numbered([gpu.node if together else "" for gpu in problem.gpus])
     memory = [gpu.memory_gb for gpu in problem.gpus]
     twins, twin_of = _numbered(list(zip(memory, column_of, view_of, node_of, limits, strict=True)))
@@ -91,8 +92,8 @@ def packing_of(
 def _numbered(keys: Sequence[Key]) -> tuple[list[Key], list[int]]:
     """Return the different ones of some things, and which of them each is."""
     place: dict[Key, int] = {}
-    return_of = [place.setdefault(key, len(place)) for key in keys]
-    return list(place), return_of
+    which = [place.setdefault(key, len(place)) for key in keys]
+    return list(place), which
 
 
 def _column(gpu: Gpu) -> Column:
@@ -103,7 +104,9 @@ def _allowed(problem: Problem, rows: Sequence[Row]) -> tuple[NDArray[np.uint8], 
     """Return which pins let items be where, and where every GPU is: those alike share a column."""
     named = {name for _, *pins in rows for only, never in pins for name in only | never}
     if not named:
-        return np.array([[not homeless] for homeless, *_ in rows], np.uint8), [0] * len(problem.gpus)
+        return np.array([[not homeless] for homeless, *_ in rows], np.uint8), [0] * len(
+            problem.gpus
+        )
     views, view_of = _numbered(
         [frozenset((gpu.name, gpu.node, gpu.kind)) & named for gpu in problem.gpus]
     )
@@ -149,7 +152,7 @@ def _kinds(
     keys = []
     squads = 0
     for each, need, used, row in zip(kin, rounding.need, uses, row_of, strict=True):
-        loaded = any([any(model.load) for model in each.members])
+        loaded = any(any(model.load) for model in each.members)
         colours = tuple(sorted(each.colours))
         for _ in range(each.copies):
             squad = squads if each.shards > 1 else NO_SQUAD
@@ -195,11 +198,11 @@ def _rounded(
     stated = [limit for limit in limits if limit is not None]
     if not stated:
         return [0] * len(kin), [UNLIMITED] * len(limits)
-    exact, bits = numbers(stated)
-    own, own_bits = numbers(
+    exact, bits = whole_numbers(stated)
+    own, own_bits = whole_numbers(
         [use_on(model.uses, resource, kind) for each in kin for model in each.members]
     )
-    shared, shared_bits = numbers(
+    shared, shared_bits = whole_numbers(
         [use_on(model.shared_uses, resource, kind) for each in kin for model in each.members]
     )
     fine = ROOM_FOR_SUMS - 2 - items.bit_length() - max(exact).bit_length() + bits

@@ -12,7 +12,8 @@ from fractions import Fraction
 from math import ceil, inf, isinf
 
 from colocate.problem.certificate import Certificate
-from colocate.problem.checker.items import Kin, kin_of, numbers, open_to, use_on
+from colocate.problem.checker.items import Kin, kin_of, open_to, use_on
+from colocate.problem.exact import whole_numbers
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
@@ -76,7 +77,7 @@ def load_in(model: Model, window: int) -> float:
 
 
 def _total(values: Sequence[float]) -> Fraction:
-    whole, bits = numbers(values)
+    whole, bits = whole_numbers(values)
     return Fraction(sum(whole), 1 << bits)
 
 

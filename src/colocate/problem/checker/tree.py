@@ -10,7 +10,7 @@ from math import isinf
 import numpy as np
 
 from colocate.problem.certificate import Certificate
-from colocate.problem.checker.items import Kin, kin_of, numbers
+from colocate.problem.checker.items import Kin, kin_of
 from colocate.problem.checker.packing import ONE, Rounding, packing_of
 from colocate.problem.checker.walk import (
     AFTER_CLOSE,
@@ -28,6 +28,7 @@ from colocate.problem.checker.walk import (
     TRAILING,
     walk,
 )
+from colocate.problem.exact import whole_numbers
 from colocate.problem.problem import Problem
 
 BUDGET = 10**10
@@ -36,6 +37,7 @@ MOST_PILE = 2**25
 """Kinds of items that a walk may remember."""
 MOST_CELLS = 5 * 10**7
 """Numbers that a problem may come to for a tree of it to be checked."""
+LARGEST_SYMBOL = 2**16 - 1
 BITS = 60
 """All rooms together are less than two to this power."""
 TOO_LARGE_TO_CHECK = "the tree is too large to check"
@@ -70,15 +72,10 @@ def refuted_tree(problem: Problem, certificate: Certificate, budget: int = BUDGE
     if fault := _not_about(problem, certificate):
         return fault
     kin = kin_of(problem)
-    items = sum([each.copies * each.shards for each in kin])
-    gpus = len(problem.gpus)
-    width = 1 if max(items + 2, gpus + 1) <= 255 else 2
-    if items + 2 > 65535 or gpus + 1 > 65535 or len(kin) * problem.windows > MOST_CELLS:
-        return TOO_LARGE_TO_CHECK
-    if len(certificate.order) != items or sorted(certificate.order) != list(range(items)):
-        return f"the order of the tree is not one of the {items} items"
-    if len(certificate.tree) % width:
-        return "the tree ends within a symbol"
+    items = sum([each.parts for each in kin])
+    width = 1 if max(items + 2, len(problem.gpus) + 1) <= 255 else 2
+    if fault := _malformed(problem, certificate, items, width):
+        return fault
     rounding = _rounded(problem, kin, certificate)
     waste = _waste(problem, kin, rounding)
     if min(waste) < 0:
@@ -89,6 +86,18 @@ def refuted_tree(problem: Problem, certificate: Certificate, budget: int = BUDGE
     if code == TOO_LARGE:
         return TOO_LARGE_TO_CHECK
     return None if code == HOLDS else f"the tree {FAULTS[code]} (symbol {symbols})"
+
+
+def _malformed(problem: Problem, certificate: Certificate, items: int, width: int) -> str | None:
+    """Say why the walk cannot begin, if it cannot."""
+    resources = {resource for gpu in problem.gpus for resource, _ in gpu.limits}
+    columns = len({(gpu.kind, gpu.limits) for gpu in problem.gpus}) if resources else 1
+    cells = items * (problem.windows + len(resources)) * columns
+    if max(items, len(problem.gpus)) + 2 > LARGEST_SYMBOL or cells > MOST_CELLS:
+        return TOO_LARGE_TO_CHECK
+    if len(certificate.order) != items or sorted(certificate.order) != list(range(items)):
+        return f"the order of the tree is not one of the {items} items"
+    return "the tree ends within a symbol" if len(certificate.tree) % width else None
 
 
 def _not_about(problem: Problem, certificate: Certificate) -> str | None:
@@ -112,7 +121,7 @@ def _rounded(problem: Problem, kin: Sequence[Kin], certificate: Certificate) -> 
     a GPU with load must have more than a part in 10^11 left.
     """
     memory = [gpu.memory_gb for gpu in problem.gpus]
-    exact, memory_bits = numbers(memory)
+    exact, memory_bits = whole_numbers(memory)
     target, target_bits = (1, 0) if isinf(certificate.bound) else _ratio(certificate.bound)
     bits = memory_bits + target_bits
     total = sum(exact) * target
@@ -137,7 +146,7 @@ def _needs(problem: Problem, kin: Sequence[Kin], bound: float, fine: int) -> lis
 
     A part of a model has a shard of its size and a share of its load.
     """
-    size, size_bits = numbers([model.size_gb for each in kin for model in each.members])
+    size, size_bits = whole_numbers([model.size_gb for each in kin for model in each.members])
     if isinf(bound):
         target, target_bits, windows = 1, 0, 1
         loads: list[list[int]] = [[0]] * len(size)
@@ -145,7 +154,7 @@ def _needs(problem: Problem, kin: Sequence[Kin], bound: float, fine: int) -> lis
     else:
         target, target_bits = _ratio(bound)
         windows = problem.windows
-        flat, load_bits = numbers([w for each in kin for m in each.members for w in m.load])
+        flat, load_bits = whole_numbers([w for each in kin for m in each.members for w in m.load])
         loads, start = [], 0
         for each in kin:
             for model in each.members:
@@ -160,9 +169,8 @@ def _needs(problem: Problem, kin: Sequence[Kin], bound: float, fine: int) -> lis
         end = place + len(each.members)
         whole = sum(size[place:end]) * target * each.copies << of_size
         parts = each.copies * each.shards << down
-        needs.append(
-            tuple([(whole + (sum(window) << of_load)) // parts for window in zip(*loads[place:end])])
-        )
+        by_window = [sum(window) << of_load for window in zip(*loads[place:end], strict=True)]
+        needs.append(tuple([(whole + load) // parts for load in by_window]))
         place = end
     return needs
 
@@ -170,8 +178,8 @@ def _needs(problem: Problem, kin: Sequence[Kin], bound: float, fine: int) -> lis
 def _waste(problem: Problem, kin: Sequence[Kin], rounding: Rounding) -> list[int]:
     """Return by how much all rooms exceed all needs, by window."""
     room = sum([rounding.roomy[gpu.memory_gb] for gpu in problem.gpus])
-    counts = [each.copies * each.shards for each in kin]
+    counts = [each.parts for each in kin]
     return [
         room - sum([count * need for count, need in zip(counts, window, strict=True)])
-        for window in zip(*rounding.need)
+        for window in zip(*rounding.need, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Walking the tree of an exhaustive search: does it leave out no placement?
+"""Walking the tree of an exhaustive search, to see that it leaves out no placement.
 
 The search fills one GPU after the other. An OPEN frame takes the first item that is not placed and
 puts it on some GPU that is still empty. A FILL frame adds one more item to that GPU, or closes it.
@@ -138,7 +138,9 @@ def _may_be(q: Packing, s: State, kind: int, twin: int) -> bool:
     if q.allowed[q.facts[kind, ROW], q.gpu_facts[twin, PLACE]] == 0:
         return False
     squad = q.facts[kind, SQUAD]
-    return squad == NO_SQUAD or s.squads[squad, 0] == 0 or s.squads[squad, 1] == q.gpu_facts[twin, NODE]
+    if squad == NO_SQUAD or s.squads[squad, 0] == 0:
+        return True
+    return bool(s.squads[squad, 1] == q.gpu_facts[twin, NODE])
 
 
 @_part
@@ -218,7 +220,7 @@ def _movable(q: Packing, s: State, kind: int) -> bool:
     part it from its siblings.
     """
     squad = q.facts[kind, SQUAD]
-    return squad == NO_SQUAD or s.squads[squad, 0] > 0
+    return bool(squad == NO_SQUAD or s.squads[squad, 0] > 0)
 
 
 @_part
@@ -258,7 +260,9 @@ def _skipped(
 
 
 @_compiled
-def walk(q: Packing, tree: Bytes, width: int, budget: int, most_pile: int) -> tuple[int, int]:
+def walk(  # noqa: PLR0911, PLR0915
+    q: Packing, tree: Bytes, width: int, budget: int, most_pile: int
+) -> tuple[int, int]:
     """Walk a tree.
 
     Parameters
@@ -372,7 +376,9 @@ def walk(q: Packing, tree: Bytes, width: int, budget: int, most_pile: int) -> tu
             for t in range(windows):
                 least[t] = UNLIMITED // 2
                 for number in range(live[depth], top):
-                    least[t] = min(least[t], q.demand[q.gpu_facts[s.twin[level], COLUMN], pile[number], t])
+                    least[t] = min(
+                        least[t], q.demand[q.gpu_facts[s.twin[level], COLUMN], pile[number], t]
+                    )
             refuted = False
             for number in range(live[depth], top):
                 kind = pile[number]

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colocate.problem.certificate import Certificate
-from colocate.problem.checker.items import kin_of, numbers
+from colocate.problem.checker.items import kin_of
 from colocate.problem.checker.sums import load_in
+from colocate.problem.exact import whole_numbers
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
@@ -66,8 +67,8 @@ def weighed(problem: Problem, certificate: Certificate) -> Weighing | str:
         return f"there are {len(weights)} weights for {wanted} models"
     if min(weights) < 0:
         return "a weight is negative"
-    memory, memory_bits = numbers([gpu.memory_gb for gpu in problem.gpus])
-    (target,), target_bits = numbers([certificate.bound])
+    memory, memory_bits = whole_numbers([gpu.memory_gb for gpu in problem.gpus])
+    (target,), target_bits = whole_numbers([certificate.bound])
     bits = memory_bits + target_bits
     fine = FINE + bits - (max(memory) * target).bit_length()
     rooms = Counter([_shifted(number * target * (ONE + 1), fine - bits, ONE) for number in memory])
@@ -106,9 +107,9 @@ def _choices(problem: Problem) -> list[_Choice]:
 
 def _sizes(choices: Sequence[_Choice], certificate: Certificate, fine: int) -> list[int]:
     """Return `load + K size` of one item of every choice, in fine parts, rounded down."""
-    (target,), target_bits = numbers([certificate.bound])
-    size, size_bits = numbers([m.size_gb for choice in choices for m in choice.members])
-    load, load_bits = numbers(
+    (target,), target_bits = whole_numbers([certificate.bound])
+    size, size_bits = whole_numbers([m.size_gb for choice in choices for m in choice.members])
+    load, load_bits = whole_numbers(
         [load_in(m, certificate.window) for choice in choices for m in choice.members]
     )
     below = size_bits + target_bits + load_bits
