@@ -1,15 +1,17 @@
 """`colocate check`: say whether a plan is what it claims to be."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from colocate.cli.exit_codes import FAULT
+from colocate.cli.exit_codes import FAULT, NOT_ALL_CONFIRMED
 from colocate.errors import InputError
 
 if TYPE_CHECKING:
     from colocate.inputs.fleet import Fleet
+    from colocate.solver.check import Findings
 
 
 def check(
@@ -22,13 +24,21 @@ def check(
         ),
     ],
     reprove: Annotated[
-        bool, typer.Option("--reprove", help="Repeat a proof by search, with CP-SAT.")
+        bool,
+        typer.Option(
+            "--reprove",
+            help="Repeat what cannot be checked, with two solvers that have to agree.",
+        ),
     ] = False,
     time_limit: Annotated[
         float, typer.Option(min=0.01, help="Seconds for --reprove.", show_default=True)
     ] = 60.0,
 ) -> None:
-    """Check a plan in exact arithmetic: placement, pressures, bound and status."""
+    """Check a plan in exact arithmetic: placement, pressures, bound and status.
+
+    Exit code 0 says that all of it is confirmed, 1 that something is wrong, and 6 that nothing is
+    wrong but not all could be confirmed: something rests on two solvers, or was not checked.
+    """
     from colocate.inputs.plan_file import read_plan
     from colocate.inputs.text_file import naming
     from colocate.outputs.console import notes, show
@@ -43,14 +53,25 @@ def check(
         findings = check_plan(stated.problem, data, time_limit if reprove else None)
     if own is not None and own.spec != stated.spec:
         findings.faults.append("fleet: the one in the plan is not the one in the fleet file")
+    show(*_lines(findings))
     if own is not None and own.spec.compute_limit is None:
-        findings.unchecked.append("compute: the plan was made without regard to it")
-    confirmed = [f"confirmed  {sentence}" for sentence in findings.confirmed]
-    show(*confirmed, *(f"unchecked  {sentence}" for sentence in findings.unchecked))
+        show("note       compute: the plan was made without regard to it")
     for sentence in findings.faults:
         notes().print(f"WRONG  {sentence}", markup=False)
     if findings.faults:
         raise typer.Exit(FAULT)
+    if not findings.all_confirmed:
+        raise typer.Exit(NOT_ALL_CONFIRMED)
+
+
+def _lines(findings: "Findings") -> Iterator[str]:
+    """Yield what was found, with how sure it is, but for faults."""
+    for how_sure, sentences in (
+        ("confirmed", findings.confirmed),
+        ("by solvers", findings.by_solvers),
+        ("unchecked", findings.unchecked),
+    ):
+        yield from (f"{how_sure:<10} {sentence}" for sentence in sentences)
 
 
 def _stated_fleet(fleets: list[Path], plan: Path, own: "Fleet | None") -> "Fleet":

@@ -5,4 +5,6 @@ USAGE = 2
 BAD_INPUT = 3
 INFEASIBLE = 4
 NOTHING_FOUND = 5
+NOT_ALL_CONFIRMED = 6
+"""Nothing is wrong, but something rests on two solvers, or was not checked."""
 INTERRUPTED = 130

@@ -18,8 +18,15 @@ def proof_text(found: BoundFacts) -> str:
         )
     if found.proof is Proof.WEIGHTS:
         return f"by weights: {_weighing(found)}"
-    nodes = f" of {found.nodes:,} nodes" if found.nodes else " by CP-SAT"
-    return f"by an exhaustive search{nodes}, which `colocate check --reprove` repeats"
+    if found.proof is Proof.SOLVERS:
+        return "by two solvers, not checkable: both found no placement below it"
+    nodes = f" of {found.nodes:,} nodes" if found.nodes else ""
+    if found.proof is Proof.TREE:
+        return (
+            f"by an exhaustive search{nodes}; its tree is kept in the plan, and `colocate check` "
+            "walks it"
+        )
+    return f"by an exhaustive search{nodes}, tree too large to keep"
 
 
 def _weighing(found: BoundFacts) -> str:

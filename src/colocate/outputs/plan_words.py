@@ -10,7 +10,9 @@ PROOFS = {
     Proof.VOLUME: "all load over all free memory",
     Proof.MODEL: "one model that is alone on its GPU",
     Proof.WEIGHTS: "multipliers of which the GPUs can hold fewer than the models have",
-    Proof.SEARCH: "exhaustive search",
+    Proof.TREE: "exhaustive search",
+    Proof.SEARCH: "exhaustive search, tree too large to keep",
+    Proof.SOLVERS: "two solvers, not checkable",
 }
 NOTHING_PROVEN = "Nothing is proven"
 

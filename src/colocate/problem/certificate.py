@@ -42,7 +42,8 @@ class Proof(StrEnum):
         return self not in (Proof.SEARCH, Proof.SOLVERS)
 
 
-MAY_BE_INFINITE = (Proof.VOLUME, Proof.MODEL, Proof.TREE)
+SEARCHES = (Proof.TREE, Proof.SEARCH, Proof.SOLVERS)
+"""Proofs that may say that there is no placement of a finite pressure, though there are some."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Certificate:
     tree
         What the search tried, as `problem/checker/walk.py` reads it (tree).
     finite
-        Whether an infinite bound says only that no placement has a finite pressure (tree).
+        Whether an infinite bound says only that no placement has a finite pressure (searches).
     """
 
     proof: Proof
@@ -102,16 +103,13 @@ class Certificate:
             Proof.VOLUME: {"window": self.window},
             Proof.MODEL: {"model": self.model},
             Proof.WEIGHTS: {"window": self.window, "weights": list(self.weights)},
-            Proof.TREE: {
-                "nodes": self.nodes,
-                "order": list(self.order),
-                **({"finite": True} if self.finite else {}),
-            },
+            Proof.TREE: {"nodes": self.nodes, "order": list(self.order)},
             Proof.SEARCH: {"nodes": self.nodes},
             Proof.SOLVERS: {},
         }
         bound = INFINITY if isinf(self.bound) else self.bound
-        return {"proof": self.proof.value, "bound": bound, **details[self.proof]}
+        finite = {"finite": True} if self.finite else {}
+        return {"proof": self.proof.value, "bound": bound, **details[self.proof], **finite}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Certificate":
@@ -140,10 +138,10 @@ class Certificate:
             raise InputError("certificate: has fields or values that no certificate has")
         if isnan(self.bound) or self.bound < 0:
             raise InputError(f"certificate: bound={self.bound}, must be a number >= 0")
-        if isinf(self.bound) and self.proof not in MAY_BE_INFINITE:
+        if isinf(self.bound) and self.proof is Proof.WEIGHTS:
             raise InputError(f"certificate: bound={self.bound}, must be a finite number >= 0")
-        if self.finite and not isinf(self.bound):
-            raise InputError("certificate: finite=True, must be so with an infinite bound only")
+        if self.finite and not (isinf(self.bound) and self.proof in SEARCHES):
+            raise InputError("certificate: finite=True, must be so for an infinite bound by search")
 
 
 def _bound(value: object) -> float:

@@ -1,32 +1,47 @@
-"""Checking a plan that someone else may have written: nothing in it is believed."""
+"""Checking a plan that someone else may have written: nothing in it is believed.
+
+What checks here shares no code with what was checked. Only when a proof is to be repeated are
+solvers called, two of others that have to agree.
+"""
 
 import json
-from collections.abc import Mapping, Sequence
-from math import inf, isinf
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from fractions import Fraction
+from math import inf, isinf, nextafter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.parts import parts_of, problem_of_bounds
+from colocate.problem.checker.lost import least_lost
 from colocate.problem.problem import Problem
 from colocate.problem.verify import highest_pressure, verify
 from colocate.problem.verify_bound import refuted
-from colocate.solver.construct.completion import Outcome
 from colocate.solver.plan import Plan, Status
-from colocate.solver.prove.choice_program import search_choices
-from colocate.solver.prove.constraint_program import search_by_constraints
-from colocate.solver.sleeping import least_lost
-from colocate.solver.squads import nodes_of
+
+if TYPE_CHECKING:
+    from colocate.solver.prove.two_solvers import Answer
 
 SAME = 1e-9
+STRICTLY_BELOW = 1.0 - 2e-9
+"""What is searched to repeat a proof, as a share of its bound: less than this is no lower."""
+LARGEST = nextafter(inf, 0.0)
+"""The largest finite pressure."""
+WORKERS = 2
 
 
 class Findings(NamedTuple):
     """What a check found, in sentences."""
 
     confirmed: list[str]
+    by_solvers: list[str]
+    """What rests on two solvers that agree, which nobody can check."""
     unchecked: list[str]
     """What it claims and the check did not look into."""
     faults: list[str]
+
+    @property
+    def all_confirmed(self) -> bool:
+        """Whether everything that the plan claims was confirmed."""
+        return not (self.faults or self.unchecked or self.by_solvers)
 
 
 def check_plan(problem: Problem, data: Mapping[str, Any], reprove: float | None = None) -> Findings:
@@ -39,26 +54,40 @@ def check_plan(problem: Problem, data: Mapping[str, Any], reprove: float | None 
     data
         The plan, as `Plan.as_dict` writes it.
     reprove
-        Seconds to spend on repeating a proof by search with CP-SAT; None does not repeat it.
+        Seconds to spend on repeating, with two solvers, a proof that cannot be checked; None does
+        not repeat it.
     """
     plan = Plan.from_dict(problem, data)
-    findings = Findings([], [], [])
-    if data.get("digest") != plan.digest:
-        findings.faults.append("digest: the plan was altered, or belongs to another fleet")
-    stated = {key: value for key, value in data.items() if key != "digest"}
-    written = {key: value for key, value in plan.as_dict().items() if key != "digest"}
-    if _text(stated) != _text(written):
-        names = [key for key in {*stated, *written} if _text(stated, key) != _text(written, key)]
-        findings.faults.append(
-            f"{', '.join(sorted(names))}: not as a plan with this content has it"
-        )
+    findings = Findings([], [], [], [])
+    _check_text(plan, data, findings)
     if not plan.placement:
         _check_that_nothing_fits(plan, findings, reprove)
         return findings
     pressure = _check_placement(plan, findings)
     _check_lost(plan, findings, reprove)
     _check_bound(plan, pressure, findings, reprove)
+    _check_status(plan, findings)
     return findings
+
+
+def _check_text(plan: Plan, data: Mapping[str, Any], findings: Findings) -> None:
+    """Check that the plan was not altered, and states nothing but what follows from it."""
+    if data.get("digest") != plan.digest:
+        findings.faults.append("digest: the plan was altered, or belongs to another fleet")
+    stated, written = _comparable(data), _comparable(plan.as_dict())
+    if _text(stated) != _text(written):
+        names = [key for key in {*stated, *written} if _text(stated, key) != _text(written, key)]
+        findings.faults.append(
+            f"{', '.join(sorted(names))}: not as a plan with this content has it"
+        )
+
+
+def _comparable(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the digest, and the text of a tree: one tree can be packed in many ways."""
+    kept = {key: value for key, value in data.items() if key != "digest"}
+    if isinstance(proof := kept.get("certificate"), Mapping):
+        kept["certificate"] = {key: value for key, value in proof.items() if key != "tree"}
+    return kept
 
 
 def _text(data: Mapping[str, Any], key: str | None = None) -> str:
@@ -70,17 +99,43 @@ def _check_that_nothing_fits(plan: Plan, findings: Findings, reprove: float | No
     stated = f"status: {plan.status}, no placement ({plan.reason})"
     if plan.status in (Status.OPTIMAL, Status.FEASIBLE):
         findings.faults.append(f"placement: there is none, though the status is {plan.status}")
-    elif plan.status is Status.UNKNOWN or reprove is None:
-        hint = "" if plan.status is Status.UNKNOWN else " (--reprove repeats it)"
-        findings.unchecked.append(f"{stated}{hint}")
+        return
+    if plan.status is Status.UNKNOWN:
+        findings.unchecked.append(stated)
+        return
+    awake = plan.problem.awake([model.name for model in plan.problem.sleepers])
+    proof = plan.certificate
+    if awake is None:
+        findings.faults.append(f"{stated}: all models may sleep, which is a placement")
+    elif proof and (fault := refuted(awake, proof)):
+        findings.faults.append(f"{stated}: {fault}")
+    elif proof and _excludes_all(plan.problem, proof) and proof.proof.checkable:
+        findings.confirmed.append(f"{stated}, by {_named(proof)}")
+    elif reprove is not None:
+        _repeat(f"{stated}", plan.problem, highest_pressure(plan.problem), findings, reprove)
+    elif proof and _excludes_all(plan.problem, proof) and proof.proof is Proof.SOLVERS:
+        findings.by_solvers.append(f"{stated}, by {_named(proof)} (--reprove repeats it)")
     else:
-        answer = search_choices(plan.problem, highest_pressure(plan.problem), reprove)
-        if answer.outcome is Outcome.NONE:
-            findings.confirmed.append(f"{stated}, repeated by CP-SAT")
-        elif answer.outcome is Outcome.FOUND and verify(plan.problem, answer.placement).valid:
-            findings.faults.append(f"{stated}: CP-SAT found a placement")
-        else:
-            findings.unchecked.append(f"{stated}: CP-SAT came to no end in {reprove:g} s")
+        findings.unchecked.append(f"{stated} (--reprove repeats it)")
+
+
+def _excludes_all(problem: Problem, proof: Certificate) -> bool:
+    """Say whether no placement is left where a bound holds: none at all, or none low enough."""
+    if isinf(proof.bound) and not proof.finite:
+        return True
+    return proof.bound > highest_pressure(problem)
+
+
+def _named(proof: Certificate) -> str:
+    """Say what kind of proof it is."""
+    if proof.proof is Proof.TREE:
+        return f"tree: all {len(proof.tree):,} bytes of it were walked"
+    if proof.proof is Proof.SOLVERS:
+        return "two solvers, not checkable"
+    if proof.proof is Proof.SEARCH:
+        nodes = f" of {proof.nodes:,} nodes" if proof.nodes else ""
+        return f"a search{nodes} whose tree was too large to keep"
+    return proof.proof.value
 
 
 def _check_placement(plan: Plan, findings: Findings) -> float:
@@ -106,73 +161,83 @@ def _check_placement(plan: Plan, findings: Findings) -> float:
 
 
 def _check_bound(plan: Plan, pressure: float, findings: Findings, reprove: float | None) -> None:
-    certificate = plan.certificate
-    bounded = problem_of_bounds(plan.problem, plan.asleep)
-    if certificate is None or bounded is None:
+    """Check that no placement, with the same models asleep, can be below the bound."""
+    proof = plan.certificate
+    if proof is None:
         findings.confirmed.append("bound: none is stated")
-    elif certificate.bound > pressure:
-        findings.faults.append(f"bound: {certificate.bound:.15g} is above the plan's own pressure")
-    elif fault := refuted(bounded, certificate):
+        return
+    awake = plan.problem.awake(plan.asleep) if plan.problem.sleepers else plan.problem
+    if awake is None:
+        findings.faults.append("bound: one is stated, though every model sleeps")
+    elif proof.bound > pressure:
+        findings.faults.append(f"bound: {proof.bound:.15g} is above the plan's own pressure")
+    elif isinf(proof.bound) and not proof.finite:
+        findings.faults.append("bound: says that there is no placement, though the plan has one")
+    elif proof.bound == 0.0:
+        findings.confirmed.append("bound: 0, which always holds")
+    elif fault := refuted(awake, proof):
         findings.faults.append(f"bound: {fault}")
-    elif certificate.proof is Proof.SEARCH:
-        _check_search(plan, certificate, findings, reprove)
+    elif proof.proof.checkable:
+        findings.confirmed.append(f"{_stated_bound(proof)}, by {_named(proof)}")
     else:
-        findings.confirmed.append(f"bound: {certificate.bound:.15g}, by {certificate.proof}")
-    _check_status(plan, findings)
+        _check_by_search(awake, proof, findings, reprove)
+
+
+def _stated_bound(proof: Certificate) -> str:
+    if isinf(proof.bound):
+        return "bound: no placement has a finite pressure"
+    return f"bound: {proof.bound:.15g}"
+
+
+def _check_by_search(
+    awake: Problem, proof: Certificate, findings: Findings, reprove: float | None
+) -> None:
+    """Tell a proof that cannot be checked from one that can be, or repeat it."""
+    stated = f"{_stated_bound(proof)}, by {_named(proof)}"
+    if reprove is not None:
+        target = min(proof.bound, LARGEST) * STRICTLY_BELOW
+        _repeat(stated, awake, target, findings, reprove)
+    elif proof.proof is Proof.SOLVERS:
+        findings.by_solvers.append(f"{stated} (--reprove repeats it)")
+    else:
+        findings.unchecked.append(f"{stated} (--reprove repeats it)")
+
+
+def _repeat(
+    stated: str, problem: Problem, target: float, findings: Findings, seconds: float
+) -> None:
+    """Search for what must not be there: a placement with no pressure above a target."""
+    answer = _searched(problem, target, seconds)
+    if answer.outcome.name == "NONE":
+        findings.confirmed.append(f"{stated}, repeated by two solvers")
+        return
+    if answer.outcome.name == "FOUND":
+        verdict = verify(problem, answer.placement)
+        if verdict.valid and verdict.pressure <= target:
+            findings.faults.append(
+                f"{stated}: the solvers found a placement, of {verdict.pressure}"
+            )
+            return
+    findings.faults.append(f"{stated}: the solvers proved nothing in {seconds:g} s")
+
+
+def _searched(problem: Problem, target: float, seconds: float) -> "Answer":
+    from colocate.solver.prove.two_solvers import search_all  # noqa: PLC0415
+
+    return search_all(problem, target, seconds, WORKERS, lambda: False)
 
 
 def _check_status(plan: Plan, findings: Findings) -> None:
+    """Check that the status follows from the gap; it is as sure as what it rests on."""
     optimal = plan.proven
     expected = Status.OPTIMAL if optimal else Status.FEASIBLE
-    if plan.placement and plan.status is not expected:
+    if plan.status is not expected:
         findings.faults.append(
             f"status: {plan.status} is stated, a gap of {plan.gap} is {expected}"
         )
     elif optimal and not findings.faults:
-        sure = findings.unchecked or findings.confirmed
+        sure = findings.unchecked or findings.by_solvers or findings.confirmed
         sure.append("status: OPTIMAL, no placement has a lower pressure")
-
-
-def _check_search(
-    plan: Plan, certificate: Certificate, findings: Findings, reprove: float | None
-) -> None:
-    nodes = f" of {certificate.nodes} nodes" if certificate.nodes else ""
-    stated = f"bound: {certificate.bound:.15g}, by a search{nodes}"
-    if certificate.bound == 0.0:
-        findings.confirmed.append("bound: 0, which always holds")
-        return
-    if reprove is None:
-        findings.unchecked.append(f"{stated} (--reprove repeats it)")
-        return
-    outcome, placement = _searched(plan, certificate.bound, reprove)
-    if outcome is Outcome.NONE:
-        findings.confirmed.append(f"{stated}, repeated by CP-SAT")
-    elif outcome is Outcome.FOUND:
-        verdict = verify(plan.problem, placement)
-        if verdict.valid and verdict.pressure < certificate.bound:
-            findings.faults.append(f"{stated}: CP-SAT found a placement below it")
-        else:
-            findings.unchecked.append(f"{stated}: too close for the whole numbers of CP-SAT")
-    else:
-        findings.faults.append(f"{stated}: CP-SAT came to no end in {reprove:g} s")
-
-
-def _searched(
-    plan: Plan, bound: float, seconds: float
-) -> tuple[Outcome, Mapping[str, Sequence[str]]]:
-    """Search for a placement below a bound, with the same models asleep."""
-    awake = plan.problem.awake(plan.asleep) if plan.problem.sleepers else plan.problem
-    assert awake is not None
-    asleep = dict.fromkeys(plan.asleep, ())
-    if awake.elastic:
-        answer = search_choices(awake, bound, seconds)
-        return answer.outcome, {**answer.placement, **asleep}
-    parts = parts_of(awake)
-    outcome, gpu_of = search_by_constraints(
-        parts.problem.instance, bound, seconds, 2, parts.squads, nodes_of(parts)
-    )
-    found = outcome is Outcome.FOUND
-    return outcome, {**parts.placement(gpu_of), **asleep} if found else {}
 
 
 def _check_lost(plan: Plan, findings: Findings, reprove: float | None) -> None:
@@ -183,7 +248,7 @@ def _check_lost(plan: Plan, findings: Findings, reprove: float | None) -> None:
             f"{plan.lost:.15g}, which the plan itself loses"
         )
         return
-    if not plan.problem.sleepers or not plan.placement:
+    if not plan.problem.sleepers:
         return
     stated = f"lost: {plan.lost:.6g} by {len(plan.asleep)} asleep"
     claim = f"{stated}, at least {plan.lost_bound:.6g} for any choice"
@@ -191,16 +256,16 @@ def _check_lost(plan: Plan, findings: Findings, reprove: float | None) -> None:
         findings.confirmed.append("lost: nothing")
     elif plan.lost_bound == 0.0:
         findings.confirmed.append(f"{stated}, not proven to be the least")
-    elif plan.lost_bound <= least_lost(plan.problem) * (1 + SAME):
+    elif Fraction(plan.lost_bound) <= least_lost(plan.problem):
         findings.confirmed.append(f"{claim}, by volume")
     elif reprove is None:
-        findings.unchecked.append(f"{claim} (--reprove repeats it)")
+        findings.by_solvers.append(f"{claim}, by two solvers, not checkable (--reprove repeats it)")
     else:
-        answer = search_choices(plan.problem, highest_pressure(plan.problem), reprove)
+        answer = _searched(plan.problem, highest_pressure(plan.problem), reprove)
         if answer.cost_bound + plan.rounding_of_costs >= plan.lost_bound:
-            findings.confirmed.append(f"{claim}, repeated by CP-SAT")
+            findings.confirmed.append(f"{claim}, repeated by two solvers")
         else:
-            findings.faults.append(f"{claim}: CP-SAT proves only {answer.cost_bound:.6g}")
+            findings.faults.append(f"{claim}: the solvers prove only {answer.cost_bound:.6g}")
 
 
 def _same(stated: float | None, found: float) -> bool:

@@ -135,26 +135,32 @@ class Plan:
     @property
     def digest(self) -> str:
         """A hash of the plan and its problem, which tells whether either was altered."""
-        text = json.dumps([self.problem.digest, self._stated()], sort_keys=True)
+        proof = self.certificate.fingerprint if self.certificate else None
+        stated = {**self._stated(), "certificate": proof}
+        text = json.dumps([self.problem.digest, stated], sort_keys=True)
         return sha256(text.encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan as plain data for JSON; what is infinite is the text Infinity."""
-        return {**self._stated(), "digest": self.digest}
+        proof = self.certificate.as_dict() if self.certificate else None
+        return {**self._stated(), "certificate": proof, "digest": self.digest}
 
     def _stated(self) -> dict[str, Any]:
+        """Return all fields, with a gap for the certificate, which is put down in two ways."""
+        alarms = [{**alarm._asdict(), "bound": _number(alarm.bound)} for alarm in self.alarms]
         return {
             "schema": SCHEMA,
             "status": self.status.value,
             "pressure": _number(self.pressure) if self.placement else None,
-            "bound": self.bound,
+            "bound": _number(self.bound),
             "gap": _number(self.gap) if self.placement else None,
             "pressures": {gpu: _number(value) for gpu, value in self.pressures.items()},
             "placement": {model: list(gpus) for model, gpus in self.placement.items()},
-            "certificate": self.certificate.as_dict() if self.certificate else None,
+            "certificate": None,
             "asleep": list(self.asleep),
             "lost": self.lost,
             "lost_bound": self.lost_bound,
+            **({"alarms": alarms} if alarms else {}),
             "history": [
                 {name: _number(v) if name != "block" else v for name, v in step._asdict().items()}
                 for step in self.history
@@ -180,22 +186,15 @@ class Plan:
                 Status(data["status"]),
                 Placement({str(m): [str(g) for g in on] for m, on in data["placement"].items()}),
                 {str(gpu): _float(value) for gpu, value in data["pressures"].items()},
-                str(data["reason"]),
-                Certificate.from_dict(certificate) if certificate is not None else None,
-                tuple(
-                    Improvement(
-                        float(step["seconds"]),
-                        _float(step["value"]),
-                        float(step["bound"]),
-                        str(step["block"]),
-                    )
-                    for step in data["history"]
-                ),
-                float(data["lost_bound"]),
-                str(data["strategy"]),
-                int(data["seed"]),
-                float(data["seconds"]),
-                str(data["version"]),
+                reason=str(data["reason"]),
+                certificate=Certificate.from_dict(certificate) if certificate is not None else None,
+                history=tuple([_improvement(step) for step in data["history"]]),
+                lost_bound=float(data["lost_bound"]),
+                alarms=tuple([_alarm(alarm) for alarm in data.get("alarms", ())]),
+                strategy=str(data["strategy"]),
+                seed=int(data["seed"]),
+                seconds=float(data["seconds"]),
+                version=str(data["version"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"cannot be read as a plan, {error!r}") from None
@@ -213,6 +212,16 @@ class Plan:
         if self.asleep:
             summary += f"; asleep: {', '.join(self.asleep)}"
         return "\n".join([*lines, summary])
+
+
+def _improvement(step: Mapping[str, Any]) -> Improvement:
+    return Improvement(
+        float(step["seconds"]), _float(step["value"]), _float(step["bound"]), str(step["block"])
+    )
+
+
+def _alarm(alarm: Mapping[str, Any]) -> Alarm:
+    return Alarm(str(alarm["proof"]), _float(alarm["bound"]), float(alarm["value"]))
 
 
 def _number(value: float) -> float | str:

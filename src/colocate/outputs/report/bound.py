@@ -1,10 +1,12 @@
 """What is proven about the optimum, and what the proof is made of."""
 
+from math import isinf
+
 from colocate.outputs.bound_words import proof_text
 from colocate.outputs.plan_words import shown_pressure
 from colocate.outputs.wording import listed, quoted
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.parts import problem_of_bounds
+from colocate.problem.checker.items import kin_of, names_of
 from colocate.solver.explain.bound import bound_of
 from colocate.solver.plan import Plan
 
@@ -15,7 +17,11 @@ MEANING = {
     Proof.MODEL: "It is that pressed on its own, wherever the others are.",
     Proof.WEIGHTS: "Every model has a weight, chosen so that below the bound no GPU can hold as "
     "much as it would have to: the models together weigh more than all GPUs can take.",
+    Proof.TREE: "All ways to stay below it were searched; there is none. What was tried is kept in "
+    "the plan, so that anybody can see that nothing was left out.",
     Proof.SEARCH: "All ways to stay below it were searched; there is none.",
+    Proof.SOLVERS: "CP-SAT and a second solver looked for a way to stay below it; both say that "
+    "there is none.",
 }
 
 
@@ -28,16 +34,19 @@ def bound_sentences(plan: Plan) -> list[str]:
     bound = shown_pressure(found.bound)
     if found.fault is not None:
         return [f"The plan states a bound of {bound}, but that is not proven: {found.fault}."]
+    lowest = f"No placement has a lower peak than {bound}"
+    if isinf(found.bound):
+        lowest = "No placement has a finite peak"
     return [
-        f"No placement has a lower peak than {bound}, {proof_text(found)}.",
+        f"{lowest}, {proof_text(found)}.",
         " ".join(filter(None, (MEANING[found.proof], _heaviest(plan, certificate)))),
     ]
 
 
 def _heaviest(plan: Plan, certificate: Certificate) -> str:
     """Name the models with the most weight; nothing where a proof has no weights of models."""
-    bounded = problem_of_bounds(plan.problem, plan.asleep)
-    names = [model.name for model in bounded.models] if bounded else []
+    awake = plan.problem.awake(plan.asleep)
+    names = names_of(kin_of(awake)) if awake and not awake.elastic else []
     total = sum(certificate.weights)
     if total == 0 or len(names) != len(certificate.weights):
         return ""

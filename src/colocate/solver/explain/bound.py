@@ -2,18 +2,13 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.parts import problem_of_bounds
+from colocate.problem.checker.items import Kin, kin_of
+from colocate.problem.checker.weights import weighed
 from colocate.problem.problem import Problem
 from colocate.problem.verify_bound import refuted
 from colocate.solver.plan import Plan
 from colocate.solver.progress import gap_between
-from colocate.solver.prove.knapsack import grid_of, most_weight
-
-STEPS = 2**15
-"""Fineness of the grid on which it is counted what GPUs can hold."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +41,15 @@ class BoundFacts:
     gap
         How much of the pressure could still be gained at most, as a share of the bound.
     fault
-        Why the proof does not hold; None if it does, or is a search, which is not repeated here.
+        Why the proof does not hold; None if it does, or is one that cannot be checked.
     model
         The model, or part of it, that a proof by one model looks at.
     load, size_gb, memory_gb
         Volume: of all models and GPUs. Model: of it, and of the largest GPU that it may be on.
     weighing
-        For a proof by weights; None where the number of copies is open, or a coarse count does
-        not show it.
+        For a proof by weights; None where the number of copies is open.
     nodes
-        How many nodes a search took; 0 if it was CP-SAT's.
+        How many nodes a search took.
     """
 
     proof: Proof
@@ -82,7 +76,7 @@ def bound_of(plan: Plan, peak: float) -> BoundFacts | None:
     """
     certificate = plan.certificate
     asleep = {name for name, gpus in plan.placement.items() if not gpus}
-    problem = problem_of_bounds(plan.problem, asleep)
+    problem = plan.problem.awake(asleep)
     if certificate is None or problem is None:
         return None
     gap = gap_between(peak, certificate.bound)
@@ -110,20 +104,23 @@ def _volume(facts: BoundFacts, problem: Problem, certificate: Certificate) -> Bo
 
 
 def _model(facts: BoundFacts, problem: Problem, certificate: Certificate) -> BoundFacts:
-    model = next(model for model in problem.models if model.name == certificate.model)
-    part = model.part(model.most_replicas)
-    load = max(part.load)
+    named = certificate.model
+    kin = next(k for k in kin_of(problem) if any(m.name == named for m in k.members))
+    load = max(_load(kin, window) for window in range(problem.windows))
+    size = sum(model.size_gb for model in kin.members) / kin.shards
     free = load / facts.bound if facts.bound > 0.0 else 0.0
-    memory = part.size_gb + free
-    return replace(facts, model=model.name, load=load, size_gb=part.size_gb, memory_gb=memory)
+    return replace(facts, model=kin.name, load=load, size_gb=size, memory_gb=size + free)
+
+
+def _load(kin: Kin, window: int) -> float:
+    """Return the load of one item with as many copies as there may be."""
+    loads = [model.load[min(window, len(model.load) - 1)] for model in kin.members]
+    return sum(loads) / (max(model.most_replicas for model in kin.members) * kin.shards)
 
 
 def _weights(facts: BoundFacts, problem: Problem, certificate: Certificate) -> BoundFacts:
-    if problem.elastic:
+    found = None if problem.elastic else weighed(problem, certificate)
+    if found is None or isinstance(found, str):
         return facts
-    grid = grid_of(problem.instance, certificate.bound, certificate.window, STEPS)
-    weights = np.array(certificate.weights, dtype=float)
-    most = most_weight(grid.size, weights[grid.models], int(grid.room[0]))
-    held = int((most[grid.room] * grid.gpus).sum())
-    weighing = Weighing(int(np.count_nonzero(weights)), int(weights.sum()), held)
-    return replace(facts, weighing=weighing if held < weighing.weight else None)
+    weighted = sum(weight > 0 for weight in certificate.weights)
+    return replace(facts, weighing=Weighing(weighted, found.weight, found.held))

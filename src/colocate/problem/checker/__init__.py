@@ -1,0 +1,1 @@
+"""The independent checker of bounds: exact arithmetic, no code of the solver."""

@@ -1,0 +1,71 @@
+"""A second opinion on what is lost at least by models that sleep: by volume, in one window.
+
+At the highest pressure P that is allowed, all that is awake has to fit in all GPUs together: a
+model takes its size, for the fewest copies that it may have, and its load over P. Whoever sleeps
+costs what is stated. For every price y of memory, what is lost is at least
+
+    all costs - y * free memory - sum of max(0, cost - y * need) over those who may sleep.
+
+The price that proves most is that of the first model which finds no room, dearest first.
+"""
+
+from fractions import Fraction
+from math import inf, isinf, nextafter
+
+from colocate.problem.checker.sums import ROUNDING, load_in
+from colocate.problem.model import Model
+from colocate.problem.problem import Problem
+
+SLACK = 1e-9
+"""Share by which a pressure may be above the highest that is stated."""
+
+
+def least_lost(problem: Problem) -> Fraction:
+    """Return a value below which no choice of models that sleep can lose, exactly."""
+    needs = _needs(problem)
+    free = sum((Fraction(gpu.memory_gb) for gpu in problem.gpus), Fraction()) * (1 + ROUNDING)
+    free -= sum((needs[m.name] for m in problem.models if m.sleep_cost is None), Fraction())
+    sleepers = [(m.sleep_cost, needs[m.name]) for m in problem.models if m.sleep_cost is not None]
+    costs = [(Fraction(cost), need) for cost, need in sleepers]
+    everything = sum((cost for cost, _ in costs), Fraction())
+    if free < 0:
+        return everything
+    price = _price(costs, free)
+    kept = sum((cost - price * need for cost, need in costs if cost > price * need), Fraction())
+    return max(everything - price * free - kept, Fraction())
+
+
+def _price(costs: list[tuple[Fraction, Fraction]], free: Fraction) -> Fraction:
+    """Return the worth of memory: what the first model that finds no room costs for its need."""
+    dear = sorted(
+        [(cost / need, need) for cost, need in costs if need > 0], key=lambda pair: -pair[0]
+    )
+    for density, need in dear:
+        free -= need
+        if free < 0:
+            return density
+    return Fraction()
+
+
+def _needs(problem: Problem) -> dict[str, Fraction]:
+    """Return what every model takes of all memory at least, in the window with the most load."""
+    pressure = _highest(problem)
+    window = max(range(problem.windows), key=lambda t: sum(load_in(m, t) for m in problem.models))
+    return {model.name: _need(model, window, pressure) for model in problem.models}
+
+
+def _need(model: Model, window: int, pressure: Fraction | None) -> Fraction:
+    size = Fraction(model.size_gb) * model.replicas
+    return size if pressure is None else size + Fraction(load_in(model, window)) / pressure
+
+
+def _highest(problem: Problem) -> Fraction | None:
+    """Return what no pressure that is let pass exceeds, None if there is no limit.
+
+    The pressure of a placement is rounded to the next float, so it may be above the limit by less
+    than one step between floats.
+    """
+    if problem.most_pressure is None:
+        return None
+    highest = nextafter(problem.most_pressure * (1 + SLACK), inf)
+    return None if isinf(highest) else Fraction(highest)

@@ -1,0 +1,185 @@
+"""A second opinion on a proof by exhaustive search: the tree that the search left is walked.
+
+Needs are rounded down and rooms up to whole numbers of 64 bits. Every placement is one of the
+rounded problem too, so what refutes that refutes the true one.
+"""
+
+from collections.abc import Sequence
+from math import isinf
+
+import numpy as np
+
+from colocate.problem.certificate import Certificate
+from colocate.problem.checker.items import Kin, kin_of
+from colocate.problem.checker.packing import ONE, Rounding, packing_of
+from colocate.problem.checker.walk import (
+    AFTER_CLOSE,
+    ALL_PLACED,
+    CUT_OFF,
+    GPU_LEFT_OUT,
+    HOLDS,
+    ITEM_LEFT_OUT,
+    NOT_CLOSED,
+    OPENED_TWICE,
+    OUT_OF_RANGE,
+    PLACED_TWICE,
+    TOO_DEEP,
+    TOO_LARGE,
+    TRAILING,
+    walk,
+)
+from colocate.problem.exact import whole_numbers
+from colocate.problem.problem import Problem
+
+BUDGET = 10**10
+"""Looks at a kind of item or GPU that a walk may take, by default: some ten seconds."""
+MOST_PILE = 2**25
+"""Kinds of items that a walk may remember."""
+MOST_CELLS = 5 * 10**7
+"""Numbers that a problem may come to for a tree of it to be checked."""
+LARGEST_SYMBOL = 2**16 - 1
+BITS = 60
+"""All rooms together are less than two to this power."""
+TOO_LARGE_TO_CHECK = "the tree is too large to check"
+
+FAULTS = {
+    CUT_OFF: "ends too early",
+    TRAILING: "goes on after its end",
+    OUT_OF_RANGE: "names a GPU or an item that does not exist",
+    OPENED_TWICE: "fills a GPU twice",
+    PLACED_TWICE: "places an item twice",
+    AFTER_CLOSE: "goes on with a GPU that it closed",
+    GPU_LEFT_OUT: "leaves out a GPU that the next item fits on",
+    ITEM_LEFT_OUT: "leaves out an item that may be added to a GPU",
+    NOT_CLOSED: "leaves out to close a GPU, which may be as it is",
+    ALL_PLACED: "places every item",
+    TOO_DEEP: "goes deeper than there are items",
+}
+
+
+def refuted_tree(problem: Problem, certificate: Certificate, budget: int = BUDGET) -> str | None:
+    """Return why a tree does not prove its bound, or None if it does.
+
+    Parameters
+    ----------
+    problem
+        The whole problem, with nobody asleep.
+    certificate
+        The proof; its items are those of `items.kin_of`.
+    budget
+        Looks at a kind of item or GPU that the walk may take before the tree counts as too large.
+    """
+    if fault := _not_about(problem, certificate):
+        return fault
+    kin = kin_of(problem)
+    items = sum([each.parts for each in kin])
+    width = 1 if max(items + 2, len(problem.gpus) + 1) <= 255 else 2
+    if fault := _malformed(problem, certificate, items, width):
+        return fault
+    rounding = _rounded(problem, kin, certificate)
+    waste = _waste(problem, kin, rounding)
+    if min(waste) < 0:
+        return None
+    packing = packing_of(problem, kin, rounding, waste, certificate.order)
+    tree = np.frombuffer(certificate.tree, np.uint8)
+    code, symbols = walk(packing, tree, width, budget, MOST_PILE)
+    if code == TOO_LARGE:
+        return TOO_LARGE_TO_CHECK
+    return None if code == HOLDS else f"the tree {FAULTS[code]} (symbol {symbols})"
+
+
+def _malformed(problem: Problem, certificate: Certificate, items: int, width: int) -> str | None:
+    """Say why the walk cannot begin, if it cannot."""
+    resources = {resource for gpu in problem.gpus for resource, _ in gpu.limits}
+    columns = len({(gpu.kind, gpu.limits) for gpu in problem.gpus}) if resources else 1
+    cells = items * (problem.windows + len(resources)) * columns
+    if max(items, len(problem.gpus)) + 2 > LARGEST_SYMBOL or cells > MOST_CELLS:
+        return TOO_LARGE_TO_CHECK
+    if len(certificate.order) != items or sorted(certificate.order) != list(range(items)):
+        return f"the order of the tree is not one of the {items} items"
+    return "the tree ends within a symbol" if len(certificate.tree) % width else None
+
+
+def _not_about(problem: Problem, certificate: Certificate) -> str | None:
+    """Say why there is no tree for such a problem, if there is none.
+
+    With no regard to pressure, a placement with more copies has one with the fewest in it, unless
+    copies share what they use: then fewer use more each.
+    """
+    elastic = [model for model in problem.models if model.elastic]
+    if elastic and not isinf(certificate.bound):
+        return "there is no tree for a problem whose numbers of copies are open"
+    if any(model.shared_uses for model in elastic):
+        return "there is no tree for a problem in which an open number of copies share a use"
+    return None
+
+
+def _rounded(problem: Problem, kin: Sequence[Kin], certificate: Certificate) -> Rounding:
+    """Return `load + K size` of every item and `K memory` of every GPU in fine whole numbers.
+
+    With an infinite K sizes alone count: those of placements at all, or of finite pressure, where
+    a GPU with load must have more than a part in 10^11 left.
+    """
+    memory = [gpu.memory_gb for gpu in problem.gpus]
+    exact, memory_bits = whole_numbers(memory)
+    target, target_bits = (1, 0) if isinf(certificate.bound) else _ratio(certificate.bound)
+    bits = memory_bits + target_bits
+    total = sum(exact) * target
+    fine = BITS - 2 - total.bit_length() + bits
+    up, down = max(fine - bits, 0), max(bits - fine, 0)
+    less = (ONE - 1 if certificate.finite else ONE + 1) if isinf(certificate.bound) else ONE
+    room, roomy = {}, {}
+    for amount, number in set(zip(memory, exact, strict=True)):
+        whole = number * target << up
+        room[amount] = -(-whole * less // (ONE << down))
+        roomy[amount] = -(-whole * (ONE + 1) // (ONE << down))
+    return Rounding(_needs(problem, kin, certificate.bound, fine), room, roomy)
+
+
+def _ratio(value: float) -> tuple[int, int]:
+    above, below = value.as_integer_ratio()
+    return above, below.bit_length() - 1
+
+
+def _needs(problem: Problem, kin: Sequence[Kin], bound: float, fine: int) -> list[tuple[int, ...]]:
+    """Return `load + K size` of every item and window, times two to the power `fine`, rounded down.
+
+    A part of a model has a shard of its size and a share of its load.
+    """
+    size, size_bits = whole_numbers([model.size_gb for each in kin for model in each.members])
+    if isinf(bound):
+        target, target_bits, windows = 1, 0, 1
+        loads: list[list[int]] = [[0]] * len(size)
+        load_bits = 0
+    else:
+        target, target_bits = _ratio(bound)
+        windows = problem.windows
+        flat, load_bits = whole_numbers([w for each in kin for m in each.members for w in m.load])
+        loads, start = [], 0
+        for each in kin:
+            for model in each.members:
+                end = start + len(model.load)
+                loads.append(flat[start:end] if end > start + 1 else flat[start:end] * windows)
+                start = end
+    below = size_bits + target_bits + load_bits
+    up, down = max(fine - below, 0), max(below - fine, 0)
+    of_size, of_load = load_bits + up, size_bits + target_bits + up
+    needs, place = [], 0
+    for each in kin:
+        end = place + len(each.members)
+        whole = sum(size[place:end]) * target * each.copies << of_size
+        parts = each.copies * each.shards << down
+        by_window = [sum(window) << of_load for window in zip(*loads[place:end], strict=True)]
+        needs.append(tuple([(whole + load) // parts for load in by_window]))
+        place = end
+    return needs
+
+
+def _waste(problem: Problem, kin: Sequence[Kin], rounding: Rounding) -> list[int]:
+    """Return by how much all rooms exceed all needs, by window."""
+    room = sum([rounding.roomy[gpu.memory_gb] for gpu in problem.gpus])
+    counts = [each.parts for each in kin]
+    return [
+        room - sum([count * need for count, need in zip(counts, window, strict=True)])
+        for window in zip(*rounding.need, strict=True)
+    ]

@@ -1,0 +1,485 @@
+"""Walking the tree of an exhaustive search, to see that it leaves out no placement.
+
+The search fills one GPU after the other. An OPEN frame takes the first item that is not placed and
+puts it on some GPU that is still empty. A FILL frame adds one more item to that GPU, or closes it.
+The symbols of a tree say what was tried, in the order of the search:
+
+- in an OPEN frame: `g + 1`, a FILL frame of GPU g follows; 0, that was all;
+- in a FILL frame: `j + 2`, a FILL frame with item j added follows; 1, the GPU is closed and an OPEN
+  frame follows; 0, that was all.
+
+Each frame stands for all placements that keep to what was decided on the way to it, and is to hold
+none. What a frame does not try must be impossible, or lead to placements that earlier frames hold
+as well. Why each step is allowed stands where it is taken. The proof is by induction over the
+frames, in the order in which they end.
+
+Once an item was tried on a GPU, it is barred from that GPU for the rest of the frame, and so are
+items equal to it: exchange the two, and the placement is one with the item that was tried.
+
+All of this stands in one file, and the state in local arrays: the compiler then keeps the sums of
+the GPU that is being filled close by, which a million frames a second need.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+Function = TypeVar("Function", bound=Callable[..., object])
+
+OPEN, FILL, CLOSED = 0, 1, 2
+"""Kinds of frame; a FILL frame whose GPU was closed has nothing more to try."""
+NO_SQUAD = -1
+UNLIMITED = 2**62
+
+(
+    HOLDS,
+    CUT_OFF,
+    TRAILING,
+    OUT_OF_RANGE,
+    OPENED_TWICE,
+    PLACED_TWICE,
+    AFTER_CLOSE,
+    GPU_LEFT_OUT,
+    ITEM_LEFT_OUT,
+    NOT_CLOSED,
+    ALL_PLACED,
+    TOO_DEEP,
+    TOO_LARGE,
+) = range(13)
+"""What was found."""
+
+
+class Packing(NamedTuple):
+    """What the walk needs to know: kinds of items, kinds of GPUs, all in whole numbers.
+
+    Items of one kind are equal, GPUs of one kind are twins: exchanging two of them changes nothing.
+    A demand has a number for every window, then one for every resource, and at the end 1 if there
+    is load.
+    """
+
+    kind_of: Ints
+    """Of every item, in the order of the search."""
+    demand: Ints
+    """By column of uses and kind."""
+    facts: Ints
+    """By kind: its row of `allowed`; its squad, the shards of one copy, which must be on one node;
+    where its part of `colour` begins, and where it ends."""
+    colour: Ints
+    twin_of: Ints
+    """Of every GPU."""
+    room: Ints
+    """What there is room for, by kind of GPU: with load, and without, which is more."""
+    gpu_facts: Ints
+    """By kind of GPU: its column of uses, its column of `allowed`, its node."""
+    allowed: Bytes
+    waste: Ints
+    """By window: what all GPUs may leave unused together."""
+
+
+ROW, SQUAD, FIRST_COLOUR, LAST_COLOUR = range(4)
+COLUMN, PLACE, NODE = range(3)
+
+
+class State(NamedTuple):
+    """What is on the GPUs that were opened, and what is left."""
+
+    twin: Ints
+    """By number of GPUs opened: the kind of the last one."""
+    on: Ints
+    """The same: the sum of all demands on it."""
+    waste: Ints
+    """By number of GPUs closed, and window: what the others may leave unused together."""
+    left: Ints
+    """By kind of item: how many are not placed."""
+    mark: Ints
+    """By colour: the last of the opened GPUs that it is on."""
+    undone: Ints
+    """Marks that were written over."""
+    squads: Ints
+    """By squad: how many of it are placed, and on which node."""
+
+
+def _compiled(function: Function, **options: Any) -> Function:
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    try:
+        return cast(Function, njit(cache=True, **options)(function))
+    except RuntimeError:  # there is no place to write to: it is compiled at every start
+        return cast(Function, njit(**options)(function))
+
+
+def _part(function: Function) -> Function:
+    """Compile what the walk calls; LLVM writes it into the walk."""
+    return _compiled(function, no_cpython_wrapper=True)
+
+
+@_part
+def _fits(q: Packing, s: State, kind: int, level: int) -> bool:
+    """Say whether one more item fits on the GPU, as far as that depends on what is on it."""
+    twin = s.twin[level]
+    demand, on = q.demand[q.gpu_facts[twin, COLUMN], kind], s.on[level]
+    room = q.room[0 if on[-1] + demand[-1] > 0 else 1, twin]
+    for d in range(room.size):
+        if on[d] + demand[d] > room[d]:
+            return False
+    for at in range(q.facts[kind, FIRST_COLOUR], q.facts[kind, LAST_COLOUR]):
+        if s.mark[q.colour[at]] == level:
+            return False
+    return True
+
+
+@_part
+def _may_be(q: Packing, s: State, kind: int, twin: int) -> bool:
+    """Say whether pins and squad let an item be on a GPU; what is on that does not matter."""
+    if q.allowed[q.facts[kind, ROW], q.gpu_facts[twin, PLACE]] == 0:
+        return False
+    squad = q.facts[kind, SQUAD]
+    if squad == NO_SQUAD or s.squads[squad, 0] == 0:
+        return True
+    return bool(s.squads[squad, 1] == q.gpu_facts[twin, NODE])
+
+
+@_part
+def _fits_empty(q: Packing, s: State, kind: int, twin: int) -> bool:
+    """Say whether an item fits on a GPU that is empty."""
+    demand = q.demand[q.gpu_facts[twin, COLUMN], kind]
+    room = q.room[0 if demand[-1] > 0 else 1, twin]
+    for d in range(room.size):
+        if demand[d] > room[d]:
+            return False
+    return _may_be(q, s, kind, twin)
+
+
+@_part
+def _add(q: Packing, s: State, kind: int, level: int, undone: int) -> int:
+    """Put an item on the GPU; return how many marks were written over till now."""
+    demand, on = q.demand[q.gpu_facts[s.twin[level], COLUMN], kind], s.on[level]
+    for d in range(on.size):
+        on[d] += demand[d]
+    for at in range(q.facts[kind, FIRST_COLOUR], q.facts[kind, LAST_COLOUR]):
+        s.undone[undone] = s.mark[q.colour[at]]
+        s.mark[q.colour[at]] = level
+        undone += 1
+    return undone
+
+
+@_part
+def _remove(q: Packing, s: State, kind: int, level: int, undone: int) -> int:
+    """Take back what was added last."""
+    demand, on = q.demand[q.gpu_facts[s.twin[level], COLUMN], kind], s.on[level]
+    for d in range(on.size):
+        on[d] -= demand[d]
+    for at in range(q.facts[kind, LAST_COLOUR] - 1, q.facts[kind, FIRST_COLOUR] - 1, -1):
+        undone -= 1
+        s.mark[q.colour[at]] = s.undone[undone]
+    return undone
+
+
+@_part
+def _wasteful(q: Packing, s: State, level: int) -> bool:
+    """Say whether the GPU as it is leaves more than all GPUs that are not closed may leave.
+
+    In a placement, what GPUs leave adds up to what all rooms exceed all needs by, and none leaves
+    less than nothing.
+    """
+    for t in range(q.waste.size):
+        if q.room[1, s.twin[level], t] - s.on[level, t] > s.waste[level - 1, t]:
+            return True
+    return False
+
+
+@_part
+def _last(
+    q: Packing, s: State, kind: int, level: int, others: Ints, least: Ints, undone: int
+) -> bool:
+    """Say whether an item on the GPU would be its last one, and the GPU then leave too much."""
+    _add(q, s, kind, level, undone)
+    last = _wasteful(q, s, level)
+    full = False
+    for t in range(q.waste.size):
+        full = full or s.on[level, t] + least[t] > q.room[1, s.twin[level], t]
+    if last and not full:
+        for other in others:
+            more = s.left[other] > 1 if other == kind else True
+            if more and _fits(q, s, other, level):
+                last = False
+                break
+    _remove(q, s, kind, level, undone)
+    return last
+
+
+@_part
+def _movable(q: Packing, s: State, kind: int) -> bool:
+    """Say whether an item could be moved to a GPU on which it fits, whoever it belongs to.
+
+    If a sibling is placed already, an item fits in its node only; if none is, moving it would
+    part it from its siblings.
+    """
+    squad = q.facts[kind, SQUAD]
+    return bool(squad == NO_SQUAD or s.squads[squad, 0] > 0)
+
+
+@_part
+def _symbol(tree: Bytes, at: int, width: int) -> int:
+    """Return a symbol of one byte, or of two of which the lower comes first."""
+    if width == 1:
+        return int(tree[at])
+    return int(tree[2 * at]) + 256 * int(tree[2 * at + 1])
+
+
+@_part
+def _skipped(
+    tree: Bytes, width: int, at: int, items: int, gpus: int, kinds: Bytes, most: int
+) -> int:
+    """Return where a FILL frame ends that holds no placement, whatever was tried in it.
+
+    Less than 0 if it does not end.
+    """
+    depth = 0
+    kinds[0] = FILL
+    while depth >= 0:
+        if at >= tree.size // width:
+            return -CUT_OFF
+        symbol = _symbol(tree, at, width)
+        at += 1
+        if symbol == 0:
+            depth -= 1
+            continue
+        if symbol > (gpus if kinds[depth] == OPEN else items + 1):
+            return -OUT_OF_RANGE
+        closes = kinds[depth] == FILL and symbol == 1
+        depth += 1
+        if depth >= most:
+            return -TOO_DEEP
+        kinds[depth] = OPEN if closes else FILL
+    return at
+
+
+@_compiled
+def walk(  # noqa: PLR0911, PLR0915
+    q: Packing, tree: Bytes, width: int, budget: int, most_pile: int
+) -> tuple[int, int]:
+    """Walk a tree.
+
+    Parameters
+    ----------
+    q
+        What is to be packed; no two sums may be too large for 64 bits.
+    tree, width
+        The symbols, and how many bytes each has.
+    budget
+        How many looks at a kind of item or GPU are allowed.
+    most_pile
+        How many kinds of items may be remembered at a time.
+
+    Returns
+    -------
+    tuple[int, int]
+        `HOLDS`, or what is wrong, and after how many symbols.
+    """
+    items, gpus, symbols = q.kind_of.size, q.twin_of.size, tree.size // width
+    _, kinds, numbers = q.demand.shape
+    twins, windows = q.gpu_facts.shape[0], q.waste.size
+    levels = min(items, gpus) + 1
+    colours, squads, marks, widest = 0, 0, 0, 0
+    for at in range(q.colour.size):
+        colours = max(colours, q.colour[at] + 1)
+    for item in range(items):
+        facts = q.facts[q.kind_of[item]]
+        squads = max(squads, facts[SQUAD] + 1)
+        marks += facts[LAST_COLOUR] - facts[FIRST_COLOUR]
+        widest = max(widest, facts[LAST_COLOUR] - facts[FIRST_COLOUR])
+    s = State(
+        np.zeros(levels, np.int64),
+        np.zeros((levels, numbers), np.int64),
+        np.zeros((levels, windows), np.int64),
+        np.zeros(kinds, np.int64),
+        np.zeros(colours, np.int64),
+        np.zeros(marks + widest, np.int64),
+        np.zeros((squads, 2), np.int64),
+    )
+    for t in range(windows):
+        s.waste[0, t] = q.waste[t]
+    for item in range(items):
+        s.left[q.kind_of[item]] += 1
+    placed, opened = np.zeros(items, np.uint8), np.zeros(gpus, np.uint8)
+    unopened, seen = np.zeros(twins, np.int64), np.zeros(twins, np.int64)
+    for gpu in range(gpus):
+        unopened[q.twin_of[gpu]] += 1
+    most_deep = 2 * items + 3
+    frame, skipped = np.zeros(most_deep, np.uint8), np.zeros(most_deep, np.uint8)
+    # Of an OPEN frame: its item, and from `first` on the kinds of GPU that it tried. Of a FILL
+    # frame: the item that was added; from `first` on the kinds that are barred by this frame but
+    # fitted when it began, from `live` on those that are not; where it stood in the frame above.
+    item_of, first = np.zeros(most_deep, np.int64), np.zeros(most_deep, np.int64)
+    live, index = np.zeros(most_deep, np.int64), np.zeros(most_deep, np.int64)
+    gpu_at, base = np.zeros(levels, np.int64), np.zeros(levels, np.int64)
+    least = np.zeros(windows, np.int64)
+    pile = np.empty(min(most_pile, (kinds + twins + 1) * (items + 2)), np.int64)
+    depth, level, top, at, undone, work, serial = 0, 0, 0, 0, 0, 0, 0
+    while True:
+        if at >= symbols:
+            return CUT_OFF, at
+        if work > budget:
+            return TOO_LARGE, at
+        symbol = _symbol(tree, at, width)
+        at += 1
+        enter, entered_gpu = -1, -1
+        if frame[depth] == OPEN:
+            item = item_of[depth]
+            kind = q.kind_of[item]
+            if symbol == 0:
+                # The item is on some GPU that is still empty: one where it was tried, one where it
+                # does not fit, or a twin of one where it was tried, which is as good.
+                lacking = False
+                for t in range(windows):
+                    lacking = lacking or s.waste[level, t] < 0
+                serial += 1
+                for number in range(first[depth], top):
+                    seen[pile[number]] = serial
+                work += twins
+                for twin in range(twins):
+                    untried = unopened[twin] > 0 and seen[twin] != serial
+                    if untried and not lacking and _fits_empty(q, s, kind, twin):
+                        return GPU_LEFT_OUT, at
+                top = first[depth]
+                depth -= 1
+                if depth < 0:
+                    return (HOLDS if at == symbols else TRAILING), at
+                continue
+            if symbol > gpus:
+                return OUT_OF_RANGE, at
+            gpu = symbol - 1
+            if opened[gpu] > 0:
+                return OPENED_TWICE, at
+            twin = q.twin_of[gpu]
+            if _fits_empty(q, s, kind, twin):
+                known = False
+                for number in range(first[depth], top):
+                    known = known or pile[number] == twin
+                if not known:
+                    if top >= pile.size:
+                        return TOO_LARGE, at
+                    pile[top] = twin
+                    top += 1
+                enter, entered_gpu = item, gpu
+        elif frame[depth] == CLOSED:
+            if symbol != 0:
+                return AFTER_CLOSE, at
+        elif symbol < 2:
+            # What is left to try fits. It must be the last on this GPU, and leave too much.
+            barred = top - live[depth]
+            for t in range(windows):
+                least[t] = UNLIMITED // 2
+                for number in range(live[depth], top):
+                    least[t] = min(
+                        least[t], q.demand[q.gpu_facts[s.twin[level], COLUMN], pile[number], t]
+                    )
+            refuted = False
+            for number in range(live[depth], top):
+                kind = pile[number]
+                work += barred
+                if not _last(q, s, kind, level, pile[live[depth] : top], least, undone):
+                    return ITEM_LEFT_OUT, at
+                refuted = refuted or _movable(q, s, kind)
+            if symbol == 1:
+                top = first[depth]
+                live[depth] = top
+                frame[depth] = CLOSED
+                for t in range(windows):
+                    rest = q.room[1, s.twin[level], t] - s.on[level, t]
+                    s.waste[level, t] = s.waste[level - 1, t] - rest
+                item = item_of[base[level]] + 1
+                while item < items and placed[item] > 0:
+                    item += 1
+                if item >= items:
+                    return ALL_PLACED, at
+                depth += 1
+                frame[depth], item_of[depth], first[depth] = OPEN, item, top
+                continue
+            # The GPU as it is must leave too much, or have room for an item that is barred: moved
+            # here from its GPU, where nobody minds, it makes a placement that was tried earlier.
+            refuted = refuted or _wasteful(q, s, level)
+            for above in range(base[level], depth + 1):
+                if refuted:
+                    break
+                work += live[above] - first[above]
+                for number in range(first[above], live[above]):
+                    kind = pile[number]
+                    fitting = s.left[kind] > 0 and _movable(q, s, kind)
+                    if fitting and _fits(q, s, kind, level):
+                        refuted = True
+                        break
+            if not refuted:
+                return NOT_CLOSED, at
+        else:
+            if symbol > items + 1:
+                return OUT_OF_RANGE, at
+            if placed[symbol - 2] > 0:
+                return PLACED_TWICE, at
+            kind = q.kind_of[symbol - 2]
+            work += top - live[depth]
+            for number in range(live[depth], top):
+                if pile[number] == kind:
+                    enter, index[depth + 1] = symbol - 2, number
+                    break
+        if enter < 0 and symbol > 0 and frame[depth] != CLOSED:
+            # It does not fit, or is barred: no placement has it here.
+            at = _skipped(tree, width, at, items, gpus, skipped, most_deep)
+            if at < 0:
+                return -at, symbols
+            continue
+        if enter >= 0:
+            kind = q.kind_of[enter]
+            begin, end = 0, kinds
+            if entered_gpu >= 0:
+                level += 1
+                opened[entered_gpu] = 1
+                twin = q.twin_of[entered_gpu]
+                unopened[twin] -= 1
+                s.twin[level], gpu_at[level], base[level] = twin, entered_gpu, depth + 1
+            else:
+                begin, end = live[depth], top
+            undone = _add(q, s, kind, level, undone)
+            placed[enter] = 1
+            s.left[kind] -= 1
+            squad = q.facts[kind, SQUAD]
+            if squad != NO_SQUAD:
+                s.squads[squad, 0] += 1
+                s.squads[squad, 1] = q.gpu_facts[s.twin[level], NODE]
+            depth += 1
+            frame[depth], item_of[depth], first[depth], live[depth] = FILL, enter, top, top
+            work += end - begin
+            if top + end - begin > pile.size:
+                return TOO_LARGE, at
+            for number in range(begin, end):
+                kind = number if entered_gpu >= 0 else pile[number]
+                if s.left[kind] == 0 or not _fits(q, s, kind, level):
+                    continue
+                if entered_gpu < 0 or _may_be(q, s, kind, s.twin[level]):
+                    pile[top] = kind
+                    top += 1
+            continue
+        # A FILL frame ends: what it added is barred from the GPU from now on, in the frame above.
+        item = item_of[depth]
+        kind = q.kind_of[item]
+        undone = _remove(q, s, kind, level, undone)
+        placed[item] = 0
+        s.left[kind] += 1
+        if q.facts[kind, SQUAD] != NO_SQUAD:
+            s.squads[q.facts[kind, SQUAD], 0] -= 1
+        top = first[depth]
+        if base[level] == depth:
+            opened[gpu_at[level]] = 0
+            unopened[s.twin[level]] += 1
+            level -= 1
+        else:
+            number = index[depth]
+            pile[number] = pile[live[depth - 1]]
+            pile[live[depth - 1]] = kind
+            live[depth - 1] += 1
+        depth -= 1
