@@ -66,8 +66,16 @@ class Parts:
         return canonical(self.instance)
 
     @cached_property
+    def sorts(self) -> list[int]:
+        """The first GPU of every sort that nothing tells apart, those with most memory first."""
+        _, first = np.unique(self.instance.rules.alike, return_index=True)
+        return sorted(first.tolist(), key=lambda gpu: -self.whole.gpus[gpu].memory_gb)
+
+    @cached_property
     def squads(self) -> tuple[tuple[int, ...], ...]:
         """Items that must be on one node."""
+        if self.whole.plain:
+            return ()
         squads: dict[int, list[int]] = {}
         for number, item in enumerate(self.items):
             if item.squad >= 0:

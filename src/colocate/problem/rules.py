@@ -20,8 +20,8 @@ the node that it is confined to; its squad, whose items are on one node; where i
 There is a row more than items, in which the colours of the last one end. -1 is none."""
 NODE, ALIKE, BY_NODE, FIRST = 0, 1, 2, 3
 """Columns of `gpu`: the node of a GPU; a number that GPUs share which nothing tells apart; all GPUs
-node by node; where the GPUs of a node begin there, in the row of that node. There is a row more than
-GPUs, which has the number of nodes as its node."""
+node by node; where the GPUs of a node begin there, in the row of that node. There is a row more
+than GPUs, which has the number of nodes as its node."""
 
 
 class Rules(NamedTuple):

@@ -1,6 +1,6 @@
 """Sharing time between activities: whoever is furthest behind its share goes next."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from time import perf_counter, sleep
@@ -45,11 +45,13 @@ class _Table:
             return not self._busy and all(activity.exhausted for activity in self._spent)
 
 
-def run(activities: Sequence[Activity], progress: Progress, workers: int) -> None:
-    """Let the activities go on until the run is finished."""
-    _begin(activities[0], progress)
+def run(
+    first: Activity, others: Callable[[], Sequence[Activity]], progress: Progress, workers: int
+) -> None:
+    """Let activities go on until the run is finished; those after the first are made if needed."""
+    _begin(first, progress)
     if not progress.finished:
-        _go_on_together(activities, progress, workers)
+        _go_on_together([first, *others()], progress, workers)
 
 
 def _begin(activity: Activity, progress: Progress) -> None:

@@ -13,6 +13,7 @@ from colocate.problem.instance import Ints
 from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.parts import Parts
 from colocate.problem.pressure import lower
+from colocate.problem.problem import Problem
 from colocate.solver.deadline import Deadline
 
 PROVEN = 2e-9
@@ -122,6 +123,11 @@ class Progress:
         self._layout = empty_layout(parts.instance)
         self._checking = 0.0
         self._lock = RLock()
+
+    @property
+    def problem(self) -> Problem:
+        """What is placed, as it was asked for."""
+        return self.parts.whole
 
     @property
     def best(self) -> tuple[Ints, float]:

@@ -126,23 +126,37 @@ def _solved(progress: Progress, run: Run, start: Placement | None = None) -> Pla
             return _without_placement(parts, none.proof, reason)
     progress.prove(prove_by_volume(parts.instance))
     progress.prove(prove_by_model(parts))
-    activities = _activities(parts, progress.deadline, run.seed, run.workers)
-    go_on(activities, progress, run.workers)
+    go_on(_first(progress, run), partial(_others, progress, run), progress, run.workers)
     _smooth(progress, run.deadline)
     return _concluded(progress)
 
 
-def _activities(parts: Parts, deadline: Deadline, seed: int, workers: int) -> list[Activity]:
-    searches = [Regrouping(parts, deadline, seed + number) for number in range(max(workers - 1, 1))]
-    activities: list[Activity] = [*searches, Raising(parts.instance)]
-    if len(parts.items) > FEW and parts.whole.windows == 1:
-        activities.insert(0, Tightening(parts, deadline, seed))
-    if len(parts.items) <= FEW or len(parts.whole.gpus) == 1:
-        activities = [Exhaustion(parts, deadline), *activities]
-        bounds_see_all = parts.whole.plain and parts.whole.windows == 1 and not parts.resources
-        if not bounds_see_all and small_enough(parts.whole):
-            activities.append(TwoSolvers(parts))
-    return activities
+def _searchable(parts: Parts) -> bool:
+    """Say whether the whole problem can be searched exhaustively."""
+    return len(parts.items) <= FEW or len(parts.whole.gpus) == 1
+
+
+def _first(progress: Progress, run: Run) -> Activity:
+    """Return what small problems need alone, or what large ones gain most by."""
+    parts, deadline = progress.parts, progress.deadline
+    if _searchable(parts):
+        return Exhaustion(parts, deadline)
+    if parts.whole.windows == 1:
+        return Tightening(parts, deadline, run.seed)
+    return Regrouping(parts, deadline, run.seed)
+
+
+def _others(progress: Progress, run: Run) -> list[Activity]:
+    """Return what else there is to do."""
+    parts, deadline = progress.parts, progress.deadline
+    searches = [
+        Regrouping(parts, deadline, run.seed + 1 + number)
+        for number in range(max(run.workers - 1, 1))
+    ]
+    bounds_see_all = parts.whole.plain and parts.whole.windows == 1 and not parts.resources
+    if _searchable(parts) and not bounds_see_all and small_enough(parts.whole):
+        return [*searches, Raising(parts.instance), TwoSolvers(parts)]
+    return [*searches, Raising(parts.instance)]
 
 
 def _smooth(progress: Progress, deadline: Deadline) -> None:
@@ -151,7 +165,9 @@ def _smooth(progress: Progress, deadline: Deadline) -> None:
     if len(parts.items) > FEW or not isfinite(progress.value) or deadline.over:
         return
     best = progress.best[0]
-    instance = confined(parts.canonical, settled_homes(parts.canonical, best))
+    instance = parts.canonical
+    if parts.squads:
+        instance = confined(instance, settled_homes(instance, best))
     layout = empty_layout(instance, deadline.go)
     arrange(instance, layout, best)
     Smoothing().improve(instance, layout, np.random.default_rng(0))

@@ -131,9 +131,7 @@ def _placed(
         homes = homes.copy()
         homes[unit] = node
         bound = confined(instance, homes)
-        missing = [
-            item for item in unit if not squeeze_in(bound, layout, item, target, rng, TRIES)
-        ]
+        missing = [item for item in unit if not squeeze_in(bound, layout, item, target, rng, TRIES)]
         if not missing:
             return True
         for item in set(unit).difference(missing):

@@ -6,8 +6,6 @@ largest. A squad goes to the node whose GPUs keep the most. Where load has windo
 resources are limited, a few GPUs drawn at random compete with the one that has the most left.
 """
 
-from typing import cast
-
 import numpy as np
 
 from colocate.problem.instance import Floats, Instance, Ints
@@ -19,7 +17,7 @@ from colocate.solver.tournament import replay, tournament
 
 RIVALS = 24
 """GPUs drawn at random that an item looks at."""
-WORST = cast(float, -np.inf)
+WORST = -np.inf
 
 
 def filling_order(instance: Instance, target: float) -> Ints:

@@ -64,8 +64,8 @@ def _order(instance: Instance, target: float) -> Ints:
 @kernel_section
 def first_from(tree: Floats, start: int, least: float) -> int:
     """Return the first place from a start on that has at least so much, or the end of the row."""
-    half = tree.shape[0] // 2
-    node = start + half
+    half = int(tree.shape[0] // 2)
+    node = int(start + half)
     while tree[node] < least:
         while node & 1:
             node >>= 1

@@ -130,7 +130,10 @@ def alike(instance: Instance, one: int, other: int) -> bool:
             if instance.use[kind, one, resource] != instance.use[kind, other, resource]:
                 return False
     rules = instance.rules
-    if rules.item[one, PIN] != rules.item[other, PIN] or rules.item[one, HOME] != rules.item[other, HOME]:
+    if (
+        rules.item[one, PIN] != rules.item[other, PIN]
+        or rules.item[one, HOME] != rules.item[other, HOME]
+    ):
         return False
     first, second = rules.item[one, COLOURS], rules.item[other, COLOURS]
     count = rules.item[one + 1, COLOURS] - first
@@ -171,9 +174,7 @@ def colours_of(instance: Instance, models: Ints) -> Ints:
     found.sort()
     shared = 0
     for place in range(1, count):
-        if found[place] == found[place - 1] and (
-            shared == 0 or found[shared - 1] != found[place]
-        ):
+        if found[place] == found[place - 1] and (shared == 0 or found[shared - 1] != found[place]):
             found[shared] = found[place]
             shared += 1
     words = np.zeros((models.shape[0], (shared + BITS - 1) // BITS), np.int64)

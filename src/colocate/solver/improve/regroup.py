@@ -155,7 +155,9 @@ def step(
     else:
         around, target = winners[1], peak - (peak - bound) * figures[SHARE]
     group, models = draw_group(instance, layout, around, figures[REACH], rng)
-    outcome, order, homes, visited, _ = complete(instance, models, group, target, NODES, layout.go, tape)
+    outcome, order, homes, visited, _ = complete(
+        instance, models, group, target, NODES, layout.go, tape
+    )
     solved = False
     if outcome == Outcome.FOUND:
         old_homes = layout.gpu_of[order]

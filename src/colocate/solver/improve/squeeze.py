@@ -42,7 +42,11 @@ def home_gpu(instance: Instance, layout: Layout, item: int, rng: np.random.Gener
     rules = instance.rules
     if rules.item[item, HOME] != NOWHERE:
         return roomy_gpu(
-            instance, layout, item, rules.gpu[rules.gpu[rules.item[item, HOME], FIRST], BY_NODE], rng
+            instance,
+            layout,
+            item,
+            rules.gpu[rules.gpu[rules.item[item, HOME], FIRST], BY_NODE],
+            rng,
         )
     gpu = roomy_gpu(instance, layout, item, NOWHERE, rng)
     if gpu != NOWHERE:
@@ -51,7 +55,7 @@ def home_gpu(instance: Instance, layout: Layout, item: int, rng: np.random.Gener
     start = int(rng.random() * gpus)
     for number in range(gpus):
         if rules.open[rules.item[item, PIN], (start + number) % gpus]:
-            return (start + number) % gpus
+            return int((start + number) % gpus)
     return NOWHERE
 
 
