@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from colocate.problem.checker.items import Kin, use_on
 from colocate.problem.checker.walk import NO_SQUAD, UNLIMITED, Packing
 from colocate.problem.exact import whole_numbers
-from colocate.problem.gpu import Gpu
 from colocate.problem.problem import Problem
 
 ONE = 10**11
@@ -52,12 +51,12 @@ def packing_of(
     order: Sequence[int],
 ) -> Packing:
     """Return what a walk needs to know, items in the order of the search."""
-    columns, column_of = _numbered([_column(gpu) for gpu in problem.gpus])
+    columns, column_of = _columns(problem)
     uses, limits = _uses_and_limits(problem, kin, columns, column_of)
-    rows, row_of = _numbered([(each.homeless, *each.pins) for each in kin])
-    allowed, row_of, view_of = _told_apart(*_allowed(problem, rows), row_of)
-    together = any(each.shards > 1 for each in kin)
-    _, node_of = _numbered([gpu.node if together else "" for gpu in problem.gpus])
+    allowed, row_of, view_of = _pins(problem, kin)
+    node_of = [0] * len(problem.gpus)
+    if any(each.shards > 1 for each in kin):
+        _, node_of = _numbered([gpu.node for gpu in problem.gpus])
     memory = [gpu.memory_gb for gpu in problem.gpus]
     twins, twin_of = _numbered(list(zip(memory, column_of, view_of, node_of, limits, strict=True)))
     kinds, kind_of = _kinds(kin, rounding, uses, row_of)
@@ -96,17 +95,30 @@ def _numbered(keys: Sequence[Key]) -> tuple[list[Key], list[int]]:
     return list(place), which
 
 
-def _column(gpu: Gpu) -> Column:
-    return Column(gpu.kind, tuple([name for name, limit in gpu.limits if limit == 0.0]))
+def _columns(problem: Problem) -> tuple[list[Column], list[int]]:
+    """Return on which GPUs items use different amounts, and the column of every GPU."""
+    if not any(gpu.limits for gpu in problem.gpus):
+        return [Column("", ())], [0] * len(problem.gpus)
+    return _numbered(
+        [
+            Column(gpu.kind, tuple([name for name, limit in gpu.limits if limit == 0.0]))
+            for gpu in problem.gpus
+        ]
+    )
+
+
+def _pins(problem: Problem, kin: Sequence[Kin]) -> tuple[NDArray[np.uint8], list[int], list[int]]:
+    """Return which items may be where, the row of every kin, and the column of every GPU."""
+    pinned = any(model.only or model.never for model in problem.models)
+    if not pinned and not any(each.homeless for each in kin):
+        return np.ones((1, 1), np.uint8), [0] * len(kin), [0] * len(problem.gpus)
+    rows, row_of = _numbered([(each.homeless, *each.pins) for each in kin])
+    return _told_apart(*_allowed(problem, rows), row_of)
 
 
 def _allowed(problem: Problem, rows: Sequence[Row]) -> tuple[NDArray[np.uint8], list[int]]:
     """Return which pins let items be where, and where every GPU is: those alike share a column."""
     named = {name for _, *pins in rows for only, never in pins for name in only | never}
-    if not named:
-        return np.array([[not homeless] for homeless, *_ in rows], np.uint8), [0] * len(
-            problem.gpus
-        )
     views, view_of = _numbered(
         [frozenset((gpu.name, gpu.node, gpu.kind)) & named for gpu in problem.gpus]
     )
@@ -149,11 +161,14 @@ def _kinds(
     row_of: Sequence[int],
 ) -> tuple[list[tuple[Any, ...]], list[int]]:
     """Return kinds of items, and the kind of every item: shards of one copy are a kind."""
-    keys = []
+    keys: list[tuple[Any, ...]] = []
     squads = 0
     for each, need, used, row in zip(kin, rounding.need, uses, row_of, strict=True):
-        loaded = any(any(model.load) for model in each.members)
-        colours = tuple(sorted(each.colours))
+        loaded = 1 if [model for model in each.members if any(model.load)] else 0
+        colours = tuple(sorted(each.colours)) if each.colours else ()
+        if each.copies == each.shards == 1:
+            keys.append((need, used, loaded, row, NO_SQUAD, colours))
+            continue
         for _ in range(each.copies):
             squad = squads if each.shards > 1 else NO_SQUAD
             squads += each.shards > 1

@@ -4,7 +4,9 @@ Needs are rounded down and rooms up to whole numbers of 64 bits. Every placement
 rounded problem too, so what refutes that refutes the true one.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from math import isinf
 
 import numpy as np
@@ -120,16 +122,18 @@ def _rounded(problem: Problem, kin: Sequence[Kin], certificate: Certificate) -> 
     With an infinite K sizes alone count: those of placements at all, or of finite pressure, where
     a GPU with load must have more than a part in 10^11 left.
     """
-    memory = [gpu.memory_gb for gpu in problem.gpus]
-    exact, memory_bits = whole_numbers(memory)
+    count = Counter([gpu.memory_gb for gpu in problem.gpus])
+    exact, memory_bits = whole_numbers(list(count))
     target, target_bits = (1, 0) if isinf(certificate.bound) else _ratio(certificate.bound)
     bits = memory_bits + target_bits
-    total = sum(exact) * target
+    total = target * sum(
+        [number * gpus for number, gpus in zip(exact, count.values(), strict=True)]
+    )
     fine = BITS - 2 - total.bit_length() + bits
     up, down = max(fine - bits, 0), max(bits - fine, 0)
     less = (ONE - 1 if certificate.finite else ONE + 1) if isinf(certificate.bound) else ONE
     room, roomy = {}, {}
-    for amount, number in set(zip(memory, exact, strict=True)):
+    for amount, number in zip(count, exact, strict=True):
         whole = number * target << up
         room[amount] = -(-whole * less // (ONE << down))
         roomy[amount] = -(-whole * (ONE + 1) // (ONE << down))
@@ -146,33 +150,45 @@ def _needs(problem: Problem, kin: Sequence[Kin], bound: float, fine: int) -> lis
 
     A part of a model has a shard of its size and a share of its load.
     """
-    size, size_bits = whole_numbers([model.size_gb for each in kin for model in each.members])
+    models = [model for each in kin for model in each.members]
+    sizes, size_bits = whole_numbers([model.size_gb for model in models])
     if isinf(bound):
-        target, target_bits, windows = 1, 0, 1
-        loads: list[list[int]] = [[0]] * len(size)
-        load_bits = 0
+        target, target_bits, windows, load_bits = 1, 0, 1, 0
+        loads = [0] * len(models)
     else:
         target, target_bits = _ratio(bound)
         windows = problem.windows
-        flat, load_bits = whole_numbers([w for each in kin for m in each.members for w in m.load])
-        loads, start = [], 0
-        for each in kin:
-            for model in each.members:
-                end = start + len(model.load)
-                loads.append(flat[start:end] if end > start + 1 else flat[start:end] * windows)
-                start = end
+        loads, load_bits = whole_numbers(
+            [
+                model.load[t if len(model.load) > 1 else 0]
+                for t in range(windows)
+                for model in models
+            ]
+        )
     below = size_bits + target_bits + load_bits
     up, down = max(fine - below, 0), max(below - fine, 0)
     of_size, of_load = load_bits + up, size_bits + target_bits + up
-    needs, place = [], 0
-    for each in kin:
-        end = place + len(each.members)
-        whole = sum(size[place:end]) * target * each.copies << of_size
-        parts = each.copies * each.shards << down
-        by_window = [sum(window) << of_load for window in zip(*loads[place:end], strict=True)]
-        needs.append(tuple([(whole + load) // parts for load in by_window]))
-        place = end
-    return needs
+    wholes = [
+        size * target * each.copies << of_size
+        for size, each in zip(_by_kin(sizes, kin), kin, strict=True)
+    ]
+    parts = [each.copies * each.shards << down for each in kin]
+    by_window = [
+        [
+            (whole + (load << of_load)) // part
+            for whole, load, part in zip(wholes, _by_kin(window, kin), parts, strict=True)
+        ]
+        for window in [loads[at : at + len(models)] for at in range(0, len(loads), len(models))]
+    ]
+    return list(zip(*by_window, strict=True))
+
+
+def _by_kin(amounts: Sequence[int], kin: Sequence[Kin]) -> Sequence[int]:
+    """Add up what the members of every item have."""
+    if len(amounts) == len(kin):
+        return amounts
+    ends = list(accumulate([len(each.members) for each in kin]))
+    return [sum(amounts[start:end]) for start, end in pairwise([0, *ends])]
 
 
 def _waste(problem: Problem, kin: Sequence[Kin], rounding: Rounding) -> list[int]:

@@ -113,18 +113,19 @@ def _compiled(function: Function, **options: Any) -> Function:
 
 
 def _part(function: Function) -> Function:
-    """Compile what the walk calls; LLVM writes it into the walk."""
-    return _compiled(function, no_cpython_wrapper=True)
+    """Write what the walk calls into the walk, which makes it twice as fast."""
+    return _compiled(function, inline="always")
 
 
 @_part
 def _fits(q: Packing, s: State, kind: int, level: int) -> bool:
     """Say whether one more item fits on the GPU, as far as that depends on what is on it."""
     twin = s.twin[level]
-    demand, on = q.demand[q.gpu_facts[twin, COLUMN], kind], s.on[level]
-    room = q.room[0 if on[-1] + demand[-1] > 0 else 1, twin]
-    for d in range(room.size):
-        if on[d] + demand[d] > room[d]:
+    column = q.gpu_facts[twin, COLUMN]
+    last = s.on.shape[1] - 1
+    calm = 0 if s.on[level, last] + q.demand[column, kind, last] > 0 else 1
+    for d in range(last):
+        if s.on[level, d] + q.demand[column, kind, d] > q.room[calm, twin, d]:
             return False
     for at in range(q.facts[kind, FIRST_COLOUR], q.facts[kind, LAST_COLOUR]):
         if s.mark[q.colour[at]] == level:
@@ -146,10 +147,11 @@ def _may_be(q: Packing, s: State, kind: int, twin: int) -> bool:
 @_part
 def _fits_empty(q: Packing, s: State, kind: int, twin: int) -> bool:
     """Say whether an item fits on a GPU that is empty."""
-    demand = q.demand[q.gpu_facts[twin, COLUMN], kind]
-    room = q.room[0 if demand[-1] > 0 else 1, twin]
-    for d in range(room.size):
-        if demand[d] > room[d]:
+    column = q.gpu_facts[twin, COLUMN]
+    last = s.on.shape[1] - 1
+    calm = 0 if q.demand[column, kind, last] > 0 else 1
+    for d in range(last):
+        if q.demand[column, kind, d] > q.room[calm, twin, d]:
             return False
     return _may_be(q, s, kind, twin)
 
@@ -157,9 +159,9 @@ def _fits_empty(q: Packing, s: State, kind: int, twin: int) -> bool:
 @_part
 def _add(q: Packing, s: State, kind: int, level: int, undone: int) -> int:
     """Put an item on the GPU; return how many marks were written over till now."""
-    demand, on = q.demand[q.gpu_facts[s.twin[level], COLUMN], kind], s.on[level]
-    for d in range(on.size):
-        on[d] += demand[d]
+    column = q.gpu_facts[s.twin[level], COLUMN]
+    for d in range(s.on.shape[1]):
+        s.on[level, d] += q.demand[column, kind, d]
     for at in range(q.facts[kind, FIRST_COLOUR], q.facts[kind, LAST_COLOUR]):
         s.undone[undone] = s.mark[q.colour[at]]
         s.mark[q.colour[at]] = level
@@ -170,9 +172,9 @@ def _add(q: Packing, s: State, kind: int, level: int, undone: int) -> int:
 @_part
 def _remove(q: Packing, s: State, kind: int, level: int, undone: int) -> int:
     """Take back what was added last."""
-    demand, on = q.demand[q.gpu_facts[s.twin[level], COLUMN], kind], s.on[level]
-    for d in range(on.size):
-        on[d] -= demand[d]
+    column = q.gpu_facts[s.twin[level], COLUMN]
+    for d in range(s.on.shape[1]):
+        s.on[level, d] -= q.demand[column, kind, d]
     for at in range(q.facts[kind, LAST_COLOUR] - 1, q.facts[kind, FIRST_COLOUR] - 1, -1):
         undone -= 1
         s.mark[q.colour[at]] = s.undone[undone]
@@ -194,7 +196,15 @@ def _wasteful(q: Packing, s: State, level: int) -> bool:
 
 @_part
 def _last(
-    q: Packing, s: State, kind: int, level: int, others: Ints, least: Ints, undone: int
+    q: Packing,
+    s: State,
+    kind: int,
+    level: int,
+    pile: Ints,
+    live: int,
+    top: int,
+    least: Ints,
+    undone: int,
 ) -> bool:
     """Say whether an item on the GPU would be its last one, and the GPU then leave too much."""
     _add(q, s, kind, level, undone)
@@ -203,7 +213,8 @@ def _last(
     for t in range(q.waste.size):
         full = full or s.on[level, t] + least[t] > q.room[1, s.twin[level], t]
     if last and not full:
-        for other in others:
+        for number in range(live, top):
+            other = pile[number]
             more = s.left[other] > 1 if other == kind else True
             if more and _fits(q, s, other, level):
                 last = False
@@ -289,10 +300,11 @@ def walk(  # noqa: PLR0911, PLR0915
     for at in range(q.colour.size):
         colours = max(colours, q.colour[at] + 1)
     for item in range(items):
-        facts = q.facts[q.kind_of[item]]
-        squads = max(squads, facts[SQUAD] + 1)
-        marks += facts[LAST_COLOUR] - facts[FIRST_COLOUR]
-        widest = max(widest, facts[LAST_COLOUR] - facts[FIRST_COLOUR])
+        kind = q.kind_of[item]
+        squads = max(squads, q.facts[kind, SQUAD] + 1)
+        width_of_marks = q.facts[kind, LAST_COLOUR] - q.facts[kind, FIRST_COLOUR]
+        marks += width_of_marks
+        widest = max(widest, width_of_marks)
     s = State(
         np.zeros(levels, np.int64),
         np.zeros((levels, numbers), np.int64),
@@ -383,7 +395,7 @@ def walk(  # noqa: PLR0911, PLR0915
             for number in range(live[depth], top):
                 kind = pile[number]
                 work += barred
-                if not _last(q, s, kind, level, pile[live[depth] : top], least, undone):
+                if not _last(q, s, kind, level, pile, live[depth], top, least, undone):
                     return ITEM_LEFT_OUT, at
                 refuted = refuted or _movable(q, s, kind)
             if symbol == 1:
