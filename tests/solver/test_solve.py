@@ -22,8 +22,10 @@ from colocate import (
     verify,
 )
 from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.parts import parts_of
 from colocate.solver.check import check_plan
-from colocate.solver.progress import Progress
+from colocate.solver.deadline import Deadline
+from colocate.solver.progress import Alarm, Progress, Wish
 from colocate.solver.prove.columns import prove_by_columns
 from tests.problems import in_units, optimum, problems
 
@@ -101,12 +103,32 @@ def test_the_time_limit_ends_it():
 
 
 def test_when_a_run_stops_no_search_goes_on():
-    progress = Progress(load_suite("adrs").cases[0].problem, 1.0, 0.0, None)
-    before = progress.allow(1000)
-    assert before[0] == 1000
-    progress.stop()
-    assert before[0] == 0
-    assert progress.allow(1000)[0] == 0
+    whole = Deadline(60.0)
+    before = whole.part(1.0)
+    assert before.go[0]
+    assert not before.over
+    whole.stop()
+    assert not before.go[0]
+    assert whole.part(1.0).over
+
+
+def test_kernels_are_told_when_the_time_is_over():
+    deadline = Deadline(0.05)
+    with deadline.watched():
+        assert deadline.go[0]
+        time.sleep(0.2)
+        assert not deadline.go[0]
+
+
+def test_a_bound_above_a_known_placement_raises_an_alarm_and_is_not_used():
+    parts = parts_of(FIVE)
+    progress = Progress(parts, Deadline(60.0), Wish())
+    value = progress.offer(np.array([0, 1, 2, 3, 3]), "by hand")
+    progress.prove(Certificate(Proof.SOLVERS, value * 1.01))
+    assert progress.bound == 0.0
+    assert progress.alarms == [Alarm("solvers", value * 1.01, value)]
+    progress.prove(Certificate(Proof.SOLVERS, value * 0.9))
+    assert progress.bound == value * 0.9
 
 
 def test_one_worker_gives_the_same_answer_twice_and_in_other_units():

@@ -144,6 +144,15 @@ def arrange(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
         put(instance, layout, model, gpu_of[model])
 
 
+@entry_kernel
+def arrange_some(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
+    """Make the layout say what `gpu_of` says, in which models may be NOWHERE."""
+    clear(layout)
+    for model in range(gpu_of.shape[0]):
+        if gpu_of[model] != NOWHERE:
+            put(instance, layout, model, gpu_of[model])
+
+
 @leaf_kernel
 def move(instance: Instance, layout: Layout, model: int, gpu: int) -> None:
     """Move one model to another GPU."""

@@ -146,4 +146,4 @@ class Exhaustion:
             return sought
         self._multiple *= LADDER
         target = progress.bound * self._multiple
-        return target if 0.0 < target and self._multiple <= TOP else FINITE
+        return target if target > 0.0 and self._multiple <= TOP else FINITE

@@ -35,6 +35,8 @@ FIRST = 6
 """Numbers of copies that are tried before a linear program is asked."""
 PROVING = 0.4
 """The part of the time that is kept for proofs: half by weights, the rest by CP-SAT."""
+POLISHING = 0.5
+"""The part of the time that a larger fleet gets for the best numbers of copies alone."""
 MOST_PLACES = 4000
 """Choices times GPUs up to which CP-SAT has a chance to search them all."""
 CHECKING = 0.05
@@ -44,13 +46,14 @@ MISSES = 40
 TARGETS, GRID, FOLLOWING = 8, 1000, 0.1
 """Pressures that GPUs are filled part by part at, how finely, and the part of the time for one."""
 
+SolveFixed = Callable[[Problem, float, Placement | None], Plan]
+"""Places models with fixed numbers of copies in some seconds, from a start or from none."""
+
 
 class CopySearch:
     """The best numbers of copies so far, those that were tried, and what is proven for all."""
 
-    def __init__(
-        self, problem: Problem, run: Run, solve_fixed: Callable[[Problem, float], Plan]
-    ) -> None:
+    def __init__(self, problem: Problem, run: Run, solve_fixed: SolveFixed) -> None:
         self.problem = problem
         self._run = run
         self._solve_fixed = solve_fixed
@@ -67,12 +70,14 @@ class CopySearch:
         """Return the best plan that was found, with the proof that holds for all numbers."""
         if start is not None:
             self._offer(start, "start")
-        until = self._run.deadline.left * PROVING
+        exact = places(self.problem) <= MOST_PLACES
+        until = self._run.deadline.left * (PROVING if exact else POLISHING)
         self._try_all(islice(by_pressure(self.problem, self.bound), FIRST), until)
         self._follow_program(until)
         self._try_all(by_pressure(self.problem, self.bound), until)
         self._go_on(until)
-        exact = places(self.problem) <= MOST_PLACES
+        if not exact:
+            self._polish(until * PROVING)
         self._raise_bound(until / 2 if exact else 0.0)
         if exact:
             self._search_all()
@@ -171,11 +176,20 @@ class CopySearch:
         self._tried.add(counts)
         names = (model.name for model in self.problem.models)
         fixed = self.problem.with_copies(dict(zip(names, counts, strict=True)))
-        plan = self._solve_fixed(fixed, max(share * self.seconds_left, SHORTEST))
+        plan = self._solve_fixed(fixed, max(share * self.seconds_left, SHORTEST), None)
         if plan.placement:
             self._offer(plan.placement, "copies")
         else:
             self._failure = self._failure or self._failed(counts, plan)
+
+    def _polish(self, until: float) -> None:
+        """Improve the best placement, with the numbers of copies that it has."""
+        if self._best is None or self._finished(until):
+            return
+        names = (model.name for model in self.problem.models)
+        fixed = self.problem.with_copies(dict(zip(names, self._counts, strict=True)))
+        seconds = self.seconds_left - until
+        self._offer(self._solve_fixed(fixed, seconds, self._best.placement).placement, "copies")
 
     def _failed(self, counts: Counts, plan: Plan) -> Plan:
         """Return what it means for all numbers of copies that there is no placement with some.

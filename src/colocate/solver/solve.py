@@ -106,10 +106,10 @@ def _placed(problem: Problem, run: Run, start: Placement | None = None) -> Plan:
     return CopySearch(problem, run, partial(_attempted, run)).solved(start)
 
 
-def _attempted(run: Run, problem: Problem, seconds: float) -> Plan:
-    """Place models with fixed numbers of copies, quickly."""
+def _attempted(run: Run, problem: Problem, seconds: float, start: Placement | None = None) -> Plan:
+    """Place models with fixed numbers of copies, quickly; a start that is given is improved."""
     parts = parts_of(problem)
-    return _solved(run.attempt(parts, seconds), run)
+    return _solved(run.attempt(parts, seconds), run, start)
 
 
 def _solved(progress: Progress, run: Run, start: Placement | None = None) -> Plan:
@@ -141,9 +141,7 @@ def _first(progress: Progress, run: Run) -> Activity:
     parts, deadline = progress.parts, progress.deadline
     if _searchable(parts):
         return Exhaustion(parts, deadline)
-    if parts.whole.windows == 1:
-        return Tightening(parts, deadline, run.seed)
-    return Regrouping(parts, deadline, run.seed)
+    return Tightening(parts, deadline, run.seed)
 
 
 def _others(progress: Progress, run: Run) -> list[Activity]:

@@ -10,10 +10,11 @@ from math import isfinite, sqrt
 import numpy as np
 
 from colocate.problem.instance import Bools, Instance, confined, own_units
-from colocate.problem.layout import NOWHERE, empty, empty_layout
+from colocate.problem.layout import NOWHERE, Layout, empty, empty_layout
 from colocate.problem.parts import Parts
 from colocate.solver.construct.filling import fill, filling_order
 from colocate.solver.construct.tight_fit import fill_tightly
+from colocate.solver.construct.vector_fit import fill_vectors
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import bold_pace, regroup
 from colocate.solver.improve.squad_moves import settled_homes
@@ -101,10 +102,16 @@ class Tightening:
         bound = order[_bound_by_rules(instance)[order]]
         if fill(instance, layout, bound, target, self._rng):
             return False
-        if fill_tightly(instance, layout, self._row, target):
+        if self._fill(instance, layout, target):
             over = order[layout.gpu_of[order] == NOWHERE]
             return fill(instance, layout, over, target, self._rng) == 0
         return True
+
+    def _fill(self, instance: Instance, layout: Layout, target: float) -> int:
+        """Fill one GPU after the other; return how many items are left over."""
+        if instance.load.shape[1] == 1:
+            return fill_tightly(instance, layout, self._row, target)
+        return fill_vectors(instance, layout, self._row, target, self._rng)
 
 
 def _bound_by_rules(instance: Instance) -> Bools:

@@ -14,6 +14,7 @@ from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.filling import filled
 from colocate.solver.construct.first_fit import pack_first
 from colocate.solver.construct.tight_fit import fill_tightly
+from colocate.solver.construct.vector_fit import fill_vectors
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import fresh_pace, regroup
 from colocate.solver.improve.smoothing import Smoothing
@@ -43,6 +44,7 @@ def warm_up() -> None:
     filled(instance, layout, 0)
     regroup(instance, layout, rng, 0.0, fresh_pace(), 10)
     fill_tightly(instance, empty_layout(instance), np.arange(2), 1.0)
+    fill_vectors(instance, empty_layout(instance), np.arange(2), 1.0, rng)
     move_squads(instance, layout, squads_in(instance), rng, 1)
     take(instance, layout, 0)
     squeeze_in(instance, layout, 0, inf, rng, 10)
