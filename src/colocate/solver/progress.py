@@ -43,12 +43,15 @@ class Improvement(NamedTuple):
 
 
 class Alarm(NamedTuple):
-    """A bound that a placement shows to be false: it was not used."""
+    """A bound that does not hold, and was not used.
+
+    A placement is below it, or the checker has refused its proof.
+    """
 
     proof: str
     bound: float
     value: float
-    """The pressure of a placement that is below it."""
+    """The pressure of the best placement then."""
 
 
 def gap_between(value: float, bound: float) -> float:

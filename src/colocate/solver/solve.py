@@ -26,7 +26,7 @@ from colocate.solver.improve.squad_moves import settled_homes
 from colocate.solver.place import feasible_plan
 from colocate.solver.plan import Plan, Status
 from colocate.solver.portfolio import run as go_on
-from colocate.solver.progress import PROVEN, Gap, Improvement, Progress
+from colocate.solver.progress import PROVEN, Alarm, Gap, Improvement, Progress
 from colocate.solver.prove.raising import Raising
 from colocate.solver.prove.two_solvers import small_enough
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
@@ -173,25 +173,21 @@ def _smooth(progress: Progress, deadline: Deadline) -> None:
 
 
 def _without_placement(parts: Parts, proof: Certificate | None, reason: str) -> Plan:
-    """Return the plan that says that there is no placement; the checker confirms a proof."""
-    if proof and (fault := refuted(parts.whole, proof)):
-        raise AssertionError(f"a proof does not hold: {fault}")
-    status = Status.INFEASIBLE if proof else Status.UNKNOWN
-    return Plan(parts.whole, status, reason=reason, certificate=proof)
+    """Return the plan that says that there is no placement; the checker has to confirm a proof."""
+    if proof and refuted(parts.whole, proof) is None:
+        return Plan(parts.whole, Status.INFEASIBLE, reason=reason, certificate=proof)
+    alarms = (Alarm(proof.proof.value, proof.bound, inf),) if proof else ()
+    return Plan(parts.whole, Status.UNKNOWN, reason=NOT_FOUND, alarms=alarms)
 
 
 def _concluded(progress: Progress) -> Plan:
     """Return the plan; the independent checker has the last word on placement and bound."""
-    parts, certificate = progress.parts, progress.certificate
+    parts, proof, alarms = progress.parts, progress.certificate, progress.alarms
     plan = feasible_plan(parts.whole, parts.placement(progress.best[0]))
-    if certificate and (fault := refuted(parts.whole, certificate)):
-        raise AssertionError(f"a proof does not hold: {fault}")
-    plan = replace(
-        plan,
-        certificate=certificate,
-        history=tuple(progress.history),
-        alarms=tuple(progress.alarms),
-    )
+    if proof and refuted(parts.whole, proof) is not None:
+        alarms = [*alarms, Alarm(proof.proof.value, proof.bound, plan.pressure)]
+        proof = None
+    plan = replace(plan, certificate=proof, history=tuple(progress.history), alarms=tuple(alarms))
     return replace(plan, status=Status.OPTIMAL) if plan.gap <= PROVEN else plan
 
 

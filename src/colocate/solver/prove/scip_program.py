@@ -27,7 +27,7 @@ ROOM = 1.0 + 100 * TOLERANCE
 """A GPU, a little too large."""
 NOTHING = TOLERANCE
 """Shares that SCIP would take for 0."""
-COST_MARGIN = 1e-7
+COST_MARGIN = 2e-8
 """Of the sum of all costs: more than what the rounding of SCIP makes of a bound."""
 MANY = 8
 """Models for one GPU of its kind from which slots are GPUs, and nobody leads."""

@@ -31,7 +31,7 @@ FINDING = 0.5
 """The part of the time that CP-SAT may take; the rest is for SCIP."""
 SMALLEST, LARGEST = 1e-100, 1e100
 """Numbers, other than 0, with which floats are surely no matter of luck."""
-SAME_COST = 1e-6
+SAME_COST = 2e-7
 """Of all costs: by less than this, costs do not differ."""
 
 
