@@ -14,7 +14,7 @@ from colocate.solver.construct.task import FINITE
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import fresh_pace, regroup
 from colocate.solver.improve.squad_moves import move_squads, settled_homes, squads_in
-from colocate.solver.progress import CHECK_SYMBOL, Progress
+from colocate.solver.progress import CHECK_SYMBOL, Alarm, Progress
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.prove.two_solvers import search_all
 
@@ -100,6 +100,8 @@ class TwoSolvers:
         answer = search_all(
             self._parts.whole, target, seconds, 1, lambda: progress.finished, progress.value
         )
+        if answer.alarm:
+            progress.alarm(Alarm(answer.alarm.solver, answer.alarm.target, answer.alarm.known))
         if answer.outcome is Outcome.FOUND:
             progress.offer(self._parts.indices(answer.placement), "two solvers")
         if answer.outcome is Outcome.NONE:

@@ -49,6 +49,7 @@ class Alarm(NamedTuple):
     """
 
     proof: str
+    """The kind of proof, or the solver that claimed it."""
     bound: float
     value: float
     """The pressure of the best placement then."""
@@ -206,12 +207,16 @@ class Progress:
             return
         with self._lock:
             if self.found and certificate.bound > self._value:
-                alarm = Alarm(certificate.proof.value, certificate.bound, self._value)
-                self.alarms.append(alarm)
+                self.alarm(Alarm(certificate.proof.value, certificate.bound, self._value))
             elif certificate.bound > self.bound:
                 self.certificate = certificate
                 self._checking = self._checking_time(certificate)
                 self._note(certificate.proof.value)
+
+    def alarm(self, alarm: Alarm) -> None:
+        """Take note of a claim that turned out to be false."""
+        with self._lock:
+            self.alarms.append(alarm)
 
     def _checking_time(self, certificate: Certificate) -> float:
         cells = len(self.parts.items) * max(certificate.weights, default=0)
