@@ -33,6 +33,8 @@ class Activity(Protocol):
 
     share: float
     """How much of the time it should get, against the others."""
+    handicap: float
+    """Seconds of its share that the others have before it begins."""
     exhausted: bool
     """Whether there is nothing left for it to do."""
 
@@ -43,7 +45,7 @@ class Activity(Protocol):
 class Regrouping:
     """Regroup around the bottleneck, on from the best placement known; squads move as a whole."""
 
-    share = 1.0
+    share, handicap = 1.0, 0.0
 
     def __init__(self, parts: Parts, deadline: Deadline, seed: int) -> None:
         self._open = parts.canonical
@@ -82,9 +84,9 @@ class Regrouping:
 
 
 class TwoSolvers:
-    """Ask CP-SAT and HiGHS for anything better, for longer every time."""
+    """Ask CP-SAT and SCIP for anything better, for longer every time."""
 
-    share = 0.2
+    share, handicap = 0.2, 0.1
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -117,7 +119,7 @@ class Exhaustion:
     larger ones, and in the end at any.
     """
 
-    share = 0.2
+    share, handicap = 0.2, 0.0
 
     def __init__(self, parts: Parts, deadline: Deadline) -> None:
         self._instance = parts.instance

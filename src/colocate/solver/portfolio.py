@@ -18,7 +18,7 @@ class _Table:
     """Who is at work, and how long everyone has been."""
 
     def __init__(self, activities: Sequence[Activity]) -> None:
-        self._spent: dict[Activity, float] = dict.fromkeys(activities, 0.0)
+        self._spent = {activity: activity.handicap for activity in activities}
         self._busy: set[Activity] = set()
         self._lock = Lock()
 
@@ -55,11 +55,12 @@ def run(
 
 
 def _begin(activity: Activity, progress: Progress) -> None:
-    """Let the first activity have some steps alone: small problems need no more."""
-    for _ in range(FIRST_STEPS):
-        if progress.finished or activity.exhausted:
-            return
+    """Let the first activity have some steps alone, and more while it finds something better."""
+    patience = FIRST_STEPS
+    while patience > 0 and not (progress.finished or activity.exhausted):
+        before = progress.value
         activity.step(progress)
+        patience -= progress.value == before
 
 
 def _go_on_together(activities: Sequence[Activity], progress: Progress, workers: int) -> None:

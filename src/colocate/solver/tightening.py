@@ -34,6 +34,8 @@ LEAST_SHARE = 0.05
 class Tightening:
     """An activity that looks for placements at targets between the bound and the value."""
 
+    handicap = 0.0
+
     def __init__(self, parts: Parts, deadline: Deadline, seed: int) -> None:
         self._open = parts.canonical
         self._instance = parts.canonical

@@ -120,29 +120,32 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
 @leaf_kernel
 def alike(instance: Instance, one: int, other: int) -> bool:
     """Say whether two models, in one squad or in none, are interchangeable."""
-    if instance.size[one] != instance.size[other]:
-        return False
+    same = instance.size[one] == instance.size[other]
     for window in range(instance.load.shape[1]):
-        if instance.load[one, window] != instance.load[other, window]:
-            return False
-    for resource in range(instance.limit.shape[1]):
-        for kind in range(instance.use.shape[0]):
-            if instance.use[kind, one, resource] != instance.use[kind, other, resource]:
-                return False
+        same = same and instance.load[one, window] == instance.load[other, window]
+    if same:
+        for resource in range(instance.limit.shape[1]):
+            for kind in range(instance.use.shape[0]):
+                mine = instance.use[kind, one, resource]
+                same = same and mine == instance.use[kind, other, resource]
+    return bool(same and under_same_rules(instance, one, other))
+
+
+@leaf_kernel
+def under_same_rules(instance: Instance, one: int, other: int) -> bool:
+    """Say whether two models have the same pin, home and colours."""
     rules = instance.rules
-    if (
-        rules.item[one, PIN] != rules.item[other, PIN]
-        or rules.item[one, HOME] != rules.item[other, HOME]
-    ):
-        return False
     first, second = rules.item[one, COLOURS], rules.item[other, COLOURS]
     count = rules.item[one + 1, COLOURS] - first
-    if count != rules.item[other + 1, COLOURS] - second:
-        return False
-    for place in range(count):
-        if rules.colour[first + place] != rules.colour[second + place]:
-            return False
-    return True
+    same = (
+        rules.item[one, PIN] == rules.item[other, PIN]
+        and rules.item[one, HOME] == rules.item[other, HOME]
+        and count == rules.item[other + 1, COLOURS] - second
+    )
+    if same:
+        for place in range(count):
+            same = same and rules.colour[first + place] == rules.colour[second + place]
+    return bool(same)
 
 
 @kernel_section
@@ -191,7 +194,7 @@ def colours_of(instance: Instance, models: Ints) -> Ints:
 
 @kernel
 def squads_of(instance: Instance, models: Ints) -> tuple[Ints, int]:
-    """Number the squads whose node is not settled."""
+    """Return the numbers of squads whose node is not settled, and how many there are."""
     rules = instance.rules
     squad = np.full(models.shape[0], NOWHERE)
     found = np.empty(models.shape[0], np.int64)

@@ -71,9 +71,12 @@ def fill_one(
                 break
             rest = room - need[candidate]
             other = alive(before, min(last_within(need, rest), candidate - 1))
-            if other >= 0 and rest - need[other] < least:
-                if takes(instance, layout, gpu, order[candidate], target):
-                    best, beside, least = candidate, other, rest - need[other]
+            if (
+                other >= 0
+                and rest - need[other] < least
+                and takes(instance, layout, gpu, order[candidate], target)
+            ):
+                best, beside, least = candidate, other, rest - need[other]
             candidate = alive(before, candidate - 1)
         if least > enough and not empty:
             best, beside = first, -1

@@ -33,7 +33,7 @@ GATHERING = 0.3
 """How often room is gathered instead: any GPUs are filled anew, one after the other, to the
 pressure of the bottleneck, which leaves what room they have on the last one."""
 RIVALS = 64.0
-"""Of up to so many GPUs the least pressed one joins a group, of how many is drawn anew each time."""
+"""Of up to so many GPUs, a number that is drawn each time, the least pressed joins a group."""
 NEAR = 0.5
 """How often a GPU is drawn from the node of the first one, where rules bind items to nodes."""
 SHARE, REACH, MOST = 0, 1, 2

@@ -34,7 +34,7 @@ def squads_in(instance: Instance) -> Squads:
 
 
 def settled_homes(instance: Instance, gpu_of: Ints) -> Ints:
-    """Return the nodes that the items of squads are in, -1 for all others and where they are not."""
+    """Return the nodes that the items of squads are in, -1 for items that are in none."""
     rules = instance.rules
     homes: Ints = np.where((rules.squad >= 0) & (gpu_of >= 0), rules.gpu[gpu_of, NODE], -1)
     return homes
