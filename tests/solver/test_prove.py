@@ -13,9 +13,9 @@ from colocate.problem.parts import parts_of
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.prove.columns import fill_gpus, prove_by_columns
-from colocate.solver.prove.two_solvers import search_all
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.knapsack import certified, grid_of, most_weight
+from colocate.solver.prove.two_solvers import search_all
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
 from tests.problems import in_units, optimum, problems
 

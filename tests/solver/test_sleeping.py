@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
-from math import fsum, inf
+from math import fsum
 
 import pytest
 from hypothesis import given, settings
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, Status, place, solve, verify
 from colocate.errors import InputError
-from colocate.solver.check import check_plan
 from colocate.solver import sleeping
+from colocate.solver.check import check_plan
 from colocate.solver.sleeping import least_lost
 
 GPUS = (Gpu("g0", 80), Gpu("g1", 40))

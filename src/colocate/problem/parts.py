@@ -68,8 +68,10 @@ class Parts:
     @cached_property
     def sorts(self) -> list[int]:
         """The first GPU of every sort that nothing tells apart, those with most memory first."""
-        _, first = np.unique(self.instance.rules.alike, return_index=True)
-        return sorted(first.tolist(), key=lambda gpu: -self.whole.gpus[gpu].memory_gb)
+        first: dict[int, int] = {}
+        for gpu, sort in enumerate(self.instance.rules.alike.tolist()):
+            first.setdefault(sort, gpu)
+        return sorted(first.values(), key=lambda gpu: -self.whole.gpus[gpu].memory_gb)
 
     @cached_property
     def squads(self) -> tuple[tuple[int, ...], ...]:

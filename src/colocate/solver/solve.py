@@ -6,8 +6,6 @@ from functools import partial
 from math import inf, isfinite
 from numbers import Real
 
-import numpy as np
-
 from colocate.errors import InputError
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import confined
@@ -21,7 +19,7 @@ from colocate.solver.activities import Activity, Exhaustion, Regrouping, TwoSolv
 from colocate.solver.copies import CopySearch
 from colocate.solver.deadline import Deadline
 from colocate.solver.feasibility import obvious_obstacle
-from colocate.solver.improve.smoothing import Smoothing
+from colocate.solver.improve.smoothing import PASSES, smooth
 from colocate.solver.improve.squad_moves import settled_homes
 from colocate.solver.place import feasible_plan
 from colocate.solver.plan import Plan, Status
@@ -168,7 +166,7 @@ def _smooth(progress: Progress, deadline: Deadline) -> None:
         instance = confined(instance, settled_homes(instance, best))
     layout = empty_layout(instance, deadline.go)
     arrange(instance, layout, best)
-    Smoothing().improve(instance, layout, np.random.default_rng(0))
+    smooth(instance, layout, PASSES)
     progress.offer_smoother(layout.gpu_of)
 
 

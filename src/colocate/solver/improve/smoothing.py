@@ -17,11 +17,13 @@ from colocate.problem.layout import (
 )
 from colocate.problem.pressure import lower
 
+PASSES = 20
+
 
 class Smoothing(NamedTuple):
     """Move or swap models between two GPUs at a time while that makes them more alike."""
 
-    passes: int = 20
+    passes: int = PASSES
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
         """Smooth the layout in place; its peak never rises."""

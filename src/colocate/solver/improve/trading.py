@@ -89,9 +89,9 @@ def wake(instance: Instance, layout: Layout, order: Ints, wakeable: Wakeable) ->
     """Place models in an order, each where it leaves the least; False if one must be and cannot."""
     clear(layout)
     for first in order:
-        if not put_model(instance, layout, first, wakeable.unit[first]):
-            if np.isinf(wakeable.cost[first]):
-                return False
+        placed = put_model(instance, layout, first, wakeable.unit[first])
+        if not placed and np.isinf(wakeable.cost[first]):
+            return False
     return True
 
 
