@@ -102,7 +102,11 @@ class Problem:
 
         Which ones sleep is decided with it: none of them may.
         """
-        models = [m.changed(sleep_cost=None) for m in self.models if m.name not in asleep]
+        models = [
+            m if m.sleep_cost is None else m.changed(sleep_cost=None)
+            for m in self.models
+            if m.name not in asleep
+        ]
         if not models:
             return None
         apart, together = (

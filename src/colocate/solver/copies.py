@@ -7,13 +7,14 @@ those by which a linear program fills GPUs part by part, and one copy more or le
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from math import inf, isfinite, sqrt
 
 import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.instance import Floats
+from colocate.problem.instance import Floats, Instance
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
@@ -25,6 +26,7 @@ from colocate.solver.plan import Plan, Status
 from colocate.solver.progress import JUST_BELOW, PROVEN, Improvement, gap_between
 from colocate.solver.prove.columns import shares_of_choices
 from colocate.solver.prove.elastic import prove_with_copies, rows_of_choices
+from colocate.solver.prove.knapsack import Choices
 from colocate.solver.prove.raising import Raising
 from colocate.solver.prove.two_solvers import places, search_all
 from colocate.solver.run import Run
@@ -63,7 +65,6 @@ class CopySearch:
         self._failure: Plan | None = None
         self._counts: Counts = ()
         self._proof = prove_with_copies(problem)
-        self._rows = rows_of_choices(problem)
         self._rng = np.random.default_rng(run.seed)
 
     def solved(self, start: Placement | None = None) -> Plan:
@@ -82,6 +83,11 @@ class CopySearch:
         if exact:
             self._search_all()
         return self._concluded()
+
+    @cached_property
+    def _rows(self) -> tuple[Instance, Choices]:
+        """The problem with a row for every choice."""
+        return rows_of_choices(self.problem)
 
     @property
     def value(self) -> float:

@@ -70,11 +70,14 @@ def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placeme
         may = {model.name for model in problem.sleepers}
         by_worth = [name for name in names if name in may]
         seconds = deadline.left * BISECTING / (len(by_worth).bit_length() + 1)
-        found += _awake_by_worth(fewest, by_worth, lambda p: attempted(p, seconds))
-        best = [placement for placement in found if verify(problem, placement).valid]
-        if not best:
-            return None
-        start = min(best, key=lambda placement: _lost(problem, placement))
+        for placement in _awake_by_worth(fewest, by_worth, lambda p: attempted(p, seconds)):
+            found.append(placement)
+            if deadline.over:
+                break
+        found.sort(key=lambda placement: _lost(problem, placement))
+        start = next((each for each in found if verify(problem, each).valid), None)
+        if start is None or deadline.over:
+            return start
         arrange_some(instance, layout, _indices(parts, start))
         _squeeze_and_trade(instance, layout, wakeable, deadline)
     placement = _placement(parts, layout)
@@ -89,8 +92,7 @@ def _awake_by_worth(
     highest = min(highest_pressure(problem), FINITE)
     while fewest < most:
         middle = (fewest + most + 1) // 2
-        asleep = by_worth[middle:]
-        some = problem.awake(asleep)
+        some = problem.awake(frozenset(by_worth[middle:]))
         if some is None:
             return
         plan = attempted(replace(some, most_pressure=None))
