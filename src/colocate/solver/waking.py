@@ -70,10 +70,7 @@ def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placeme
         may = {model.name for model in problem.sleepers}
         by_worth = [name for name in names if name in may]
         seconds = deadline.left * BISECTING / (len(by_worth).bit_length() + 1)
-        for placement in _awake_by_worth(fewest, by_worth, lambda p: attempted(p, seconds)):
-            found.append(placement)
-            if deadline.over:
-                break
+        found += _awake_by_worth(fewest, by_worth, lambda p: attempted(p, seconds), deadline)
         found.sort(key=lambda placement: _lost(problem, placement))
         start = next((each for each in found if verify(problem, each).valid), None)
         if start is None or deadline.over:
@@ -85,12 +82,15 @@ def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placeme
 
 
 def _awake_by_worth(
-    problem: Problem, by_worth: Sequence[str], attempted: Callable[[Problem], Plan]
+    problem: Problem,
+    by_worth: Sequence[str],
+    attempted: Callable[[Problem], Plan],
+    deadline: Deadline,
 ) -> Iterator[Placement]:
     """Place as many models as possible of those that are worth most; yields what fits."""
     fewest, most = 0, len(by_worth)
     highest = min(highest_pressure(problem), FINITE)
-    while fewest < most:
+    while fewest < most and not deadline.over:
         middle = (fewest + most + 1) // 2
         some = problem.awake(frozenset(by_worth[middle:]))
         if some is None:
