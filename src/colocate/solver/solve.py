@@ -79,7 +79,7 @@ def solve(
         the search, not the call: the best so far is returned.
     """
     _check(time_limit, seed, workers, gap, target)
-    warm_up()
+    warm_up(problem)
     deadline = Deadline(time_limit)
     run = Run(deadline, gap, target, seed, workers or 2, on_improvement)
     with stopping_on_interrupt(run.interrupt):
