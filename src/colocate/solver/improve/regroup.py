@@ -14,7 +14,7 @@ from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, fits, node_count, put, take
 from colocate.problem.pressure import TIE
 from colocate.problem.rules import BY_NODE, FIRST, NODE
-from colocate.solver.construct.completion import NO_TAPE, Outcome, Tape, complete
+from colocate.solver.construct.completion import Outcome, Tape, complete
 from colocate.solver.tournament import replay, tournament
 
 NODES = 2000
@@ -194,14 +194,13 @@ def regroup(
     bound: float,
     pace: Pace,
     nodes: int,
-    tape: Tape = NO_TAPE,
 ) -> bool:
     """Take steps until so many nodes were searched; say whether the peak went down.
 
-    Several short runs with one pace are the same as a long one. Nothing is written on the tape,
-    which has no length.
+    Several short runs with one pace are the same as a long one.
     """
     winners = tournament(layout.pressure)
+    tape = np.empty(0, np.uint16)
     before = layout.pressure[winners[1]]
     spent = 0
     while spent < nodes and layout.pressure[winners[1]] > bound * (1.0 + TIE):

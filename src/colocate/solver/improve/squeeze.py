@@ -6,7 +6,7 @@ from colocate.problem.instance import Instance
 from colocate.problem.kernel import entry_kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, put, take
 from colocate.problem.rules import BY_NODE, FIRST, HOME, PIN
-from colocate.solver.construct.completion import NO_TAPE, Outcome, Tape, complete
+from colocate.solver.construct.completion import Outcome, complete
 from colocate.solver.improve.regroup import any_gpu
 
 NODES = 2000
@@ -67,9 +67,9 @@ def squeeze_in(
     target: float,
     rng: np.random.Generator,
     tries: int,
-    tape: Tape = NO_TAPE,
 ) -> bool:
     """Place an item that is nowhere, in so many tries; False if there was no room for it."""
+    tape = np.empty(0, np.uint16)
     group = np.empty(MOST_GPUS, np.int64)
     models = np.empty(MOST_MODELS, np.int64)
     for _ in range(tries):
