@@ -53,6 +53,7 @@ bench: $(READY)  ## Ours beside CP-SAT, HiGHS and the strategies, on two cases o
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/peers.py --cases 2
 	$(BIN)/python benchmarks/gap_over_time.py
+	$(BIN)/python benchmarks/trees.py --seconds 2
 	$(BIN)/python benchmarks/families.py --seconds 1 5
 	$(BIN)/python benchmarks/time_limits.py --limits 0.2 1 --runs 2
 
