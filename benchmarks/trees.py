@@ -3,8 +3,8 @@
 Usage: python benchmarks/trees.py [--seconds S] [--suites NAME ...]
 
 Every case is solved and its plan checked as `colocate check` does it, both in this process. A
-column counts the proofs of optimality by kind. The last ones are the time of all checks as a multiple
-of the time in which the plans were found, the longest check, and the largest plan file.
+column counts the proofs of optimality by kind. The last ones are the time of all checks as a
+multiple of the time in which the plans were found, the longest check, and the largest plan file.
 """
 
 import argparse
