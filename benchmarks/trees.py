@@ -25,9 +25,8 @@ def main() -> None:
     parser.add_argument("--suites", nargs="+", default=SUITES)
     options = parser.parse_args()
     solve(load_suite("adrs").cases[0].problem)
-    print(
-        f"| suite | cases | proven | {' | '.join(KINDS)} | not confirmed | check / solve | longest | KB |"
-    )
+    kinds = " | ".join(KINDS)
+    print(f"| suite | cases | proven | {kinds} | not confirmed | check / solve | longest | KB |")
     print("|---|---|---|" + "---|" * (len(KINDS) + 4))
     for name in options.suites:
         print(_row(name, options.seconds), flush=True)
