@@ -47,18 +47,20 @@ unit: $(READY)
 start-times: $(READY)  ## First and later starts, and all strategies on adrs, in seconds.
 	$(BIN)/python benchmarks/start_times.py
 
-bench: $(READY)  ## Ours beside CP-SAT, HiGHS and the strategies, on two cases of each suite.
+bench: $(READY)  ## Ours beside CP-SAT, HiGHS and the strategies, on two cases of each suite; families; time limits.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python benchmarks/adrs_race.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/peers.py --cases 2
 	$(BIN)/python benchmarks/gap_over_time.py
+	$(BIN)/python benchmarks/families.py --seconds 1 5
+	$(BIN)/python benchmarks/time_limits.py --limits 0.2 1 --runs 2
 
 scores: $(READY)  ## Measure the scores that `colocate strategies` shows.
 	$(BIN)/python benchmarks/record_scores.py
 
 best-known: $(READY)  ## Look for better best known values (takes long).
-	$(BIN)/python benchmarks/record_best_known.py 60 adrs idle tight mixed longtail scale chatlmsys prism24 adrs-hidden idle-hidden tight-hidden longtail-hidden scale-hidden
+	$(BIN)/python benchmarks/record_best_known.py 60 adrs idle tight mixed longtail scale chatlmsys prism24 families adrs-hidden idle-hidden tight-hidden longtail-hidden scale-hidden
 
 commands: $(READY)  ## Write docs/commands.md from the commands themselves.
 	$(BIN)/python docs/write_commands.py

@@ -1,4 +1,4 @@
-"""Whether CP-SAT with ten times the time is ever better than ours, on every case of every suite.
+"""Whether CP-SAT with ten times the time is ever better than ours, on the cases of the suites.
 
 Usage: python benchmarks/never_worse.py [--seconds S]
 
@@ -14,6 +14,9 @@ import cpsat_peer
 from colocate import Status, load_suite, solve, verify
 from colocate.arena.suites import SUITES
 
+FOR_CPSAT = [name for name in SUITES if name != "families"]
+"""The program of the peer knows no copies, sleep, pins or groups."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -24,7 +27,7 @@ def main() -> None:
         "| suite | cases | proven by ours | asked CP-SAT | its value / ours: best | mean | none |"
     )
     print("|---|---|---|---|---|---|---|")
-    for name in SUITES:
+    for name in FOR_CPSAT:
         print(_row(name, seconds), flush=True)
 
 

@@ -23,8 +23,8 @@ from colocate import Problem, Status, load_suite, place, solve, verify
 from colocate.arena.suites import SUITES, Case
 
 OURS = "ours"
-WITHOUT_SHARDS = [name for name in SUITES if name != "chatlmsys"]
-"""The suites that all can take: the others know no shards, which must be on one node."""
+FOR_ALL = [name for name in SUITES if name not in ("chatlmsys", "families")]
+"""The suites that all can take: the others know no shards, copies, sleep, pins or groups."""
 STRATEGIES = ("initial_program", "five_recommendations", "steepest_descent_variance_ils")
 MIDDLE = 64
 """Above so many GPUs, only what can still answer takes part."""
@@ -76,7 +76,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--suites", nargs="+", choices=WITHOUT_SHARDS, default=WITHOUT_SHARDS)
+    parser.add_argument("--suites", nargs="+", choices=FOR_ALL, default=FOR_ALL)
     parser.add_argument("--cases", type=int, help="only the first so many cases of each suite")
     parser.add_argument("--seconds", type=float, default=1.0, help="time for ours")
     parser.add_argument("--output", help="write all results to this file, as JSON")

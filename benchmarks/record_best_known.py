@@ -6,6 +6,7 @@ A name that ends in -hidden stands for the hidden cases of a suite.
 """
 
 import sys
+from math import isinf
 
 from colocate.arena.best_known import Record, read_best_known, write_best_known
 from colocate.arena.contest import HIDDEN, hidden_suite
@@ -24,16 +25,37 @@ def main() -> None:
         known = read_best_known(suite)
         for case in suite.cases:
             record = _improved(case, known.get(case.name), seconds)
+            if record is None:
+                print(f"{case.name}  nothing known")
+                continue
             write_best_known(suite, {case.name: record})
-            print(f"{case.name}  value {record.value:.9f}  bound {record.bound:.9f}  {record.who}")
+            figures = f"value {record.value:.9f}  bound {record.bound:.9f}  {record.who}"
+            lost = f"  lost {record.lost:.6f}  bound {record.lost_bound:.6f}" if record.lost else ""
+            print(f"{case.name}  {figures}{lost}", flush=True)
 
 
-def _improved(case: Case, record: Record | None, seconds: float) -> Record:
-    if record and record.value * BELOW * BELOW <= record.bound:
+def _improved(case: Case, record: Record | None, seconds: float) -> Record | None:
+    """Return what is known after another search; None if that is nothing, or nothing finite."""
+    if record and _proven(record):
         return record
     plan = solve(case.problem, time_limit=seconds)
-    found = Record(case.name, case.problem.digest, plan.pressure, plan.bound * BELOW, "solve")
-    return (record or found).improved(found.value, found.bound, found.who)
+    if not plan.placement or isinf(plan.pressure):
+        return record
+    found = Record(
+        case.name,
+        case.problem.digest,
+        plan.pressure,
+        plan.bound * BELOW,
+        "solve",
+        plan.lost,
+        plan.lost_bound * BELOW,
+    )
+    return (record or found).improved(found)
+
+
+def _proven(record: Record) -> bool:
+    least = record.lost * BELOW * BELOW <= record.lost_bound
+    return least and record.value * BELOW * BELOW <= record.bound
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Two hundred fleet files with random constraints: all plans are right, and CP-SAT agrees."""
+"""Two hundred fleet files with random constraints: all plans are right, and two solvers agree."""
 
 import json
 import random
@@ -10,7 +10,7 @@ from colocate import Status, solve
 from colocate.inputs.fleet import fleet_of, parse_fleet
 from colocate.solver.check import check_plan
 from colocate.solver.construct.completion import Outcome
-from colocate.solver.prove.choice_program import search_choices, small_enough
+from colocate.solver.prove.two_solvers import search_all, small_enough
 
 FLEETS = 200
 KINDS = ("T4", "L4", "L40S", "A100-80GB", "H100-80GB", "H200")
@@ -63,7 +63,7 @@ def random_model(draw, number, places):
 
 
 @pytest.mark.parametrize("seed", range(FLEETS))
-def test_plans_pass_the_checker_and_cp_sat_agrees_on_what_fits(seed):
+def test_plans_pass_the_checker_and_two_solvers_agree_on_what_fits(seed):
     fleet = parse_fleet(json.dumps(random_fleet(seed)))
     plan = solve(fleet.problem, time_limit=1.0, gap=0.05)
     if plan.placement:
@@ -71,7 +71,7 @@ def test_plans_pass_the_checker_and_cp_sat_agrees_on_what_fits(seed):
     assert fleet_of(fleet.as_dict()).problem.digest == fleet.problem.digest
     if small_enough(fleet.problem):
         most = fleet.problem.most_pressure
-        answer = search_choices(fleet.problem, inf if most is None else most, 20.0)
+        answer = search_all(fleet.problem, inf if most is None else most, 20.0)
         assert answer.outcome is not Outcome.UNDECIDED
         expected = bool(plan.placement), plan.status is Status.INFEASIBLE
         assert expected == (answer.outcome is Outcome.FOUND, answer.outcome is Outcome.NONE)

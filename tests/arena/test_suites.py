@@ -13,7 +13,7 @@ DIGESTS = {
     "scale": "6f64b0a272381728",
     "chatlmsys": "e35e242290e43dbb",
     "prism24": "c6c03b0380a33ab8",
-    "families": "642b04298c6bdc23",
+    "families": "11ef3b8177604bb6",
 }
 
 

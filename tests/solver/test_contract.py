@@ -19,9 +19,11 @@ each_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 @settings(max_examples=25)
 @given(problem=problems(max_windows=2), seed=st.integers(0, 3))
 def test_every_model_is_placed_or_the_status_says_why_not(strategy, problem, seed):
-    before = [array.copy() for array in problem.instance]
+    before = problem.instance
+    arrays = [array.copy() for array in (*before[:-1], *before.rules)]
     plan = place(problem, strategy, seed)
-    assert all((a == b).all() for a, b in zip(before, problem.instance, strict=True))
+    after = (*problem.instance[:-1], *problem.instance.rules)
+    assert all((a == b).all() for a, b in zip(arrays, after, strict=True))
     assert place(problem, strategy, seed).placement == plan.placement
     if plan.status is Status.FEASIBLE:
         verdict = verify(problem, plan.placement)

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from colocate import Gpu, InputError, Model, Problem, load_suite
 from colocate.arena.best_known import read_best_known
 from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.parts import parts_of
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.prove.columns import fill_gpus, prove_by_columns
-from colocate.solver.prove.constraint_program import search_by_constraints
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.knapsack import certified, grid_of, most_weight
+from colocate.solver.prove.two_solvers import search_all
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
 from tests.problems import in_units, optimum, problems
 
@@ -44,7 +45,7 @@ def test_no_bound_exceeds_what_is_possible(problem, size_unit, load_unit, share,
     best = optimum(problem)
     if best is None or best in (0, inf):
         return
-    for certificate in (prove_by_volume(problem), prove_by_model(problem)):
+    for certificate in (prove_by_volume(problem.instance), prove_by_model(parts_of(problem))):
         assert certificate.bound <= best
         assert refuted(problem, certificate) is None
     for certificate in bounds_at(problem, float(best) * share, problem.windows - 1, steps, whole):
@@ -58,8 +59,8 @@ FIVE = Problem([Gpu(f"g{n}", 80) for n in range(4)], [Model(f"m{n}", 30, load=1)
 
 
 def test_the_volume_and_model_bounds_by_hand():
-    assert prove_by_volume(FIVE).bound == pytest.approx(5 / (320 - 150), rel=1e-9)
-    assert prove_by_model(FIVE).bound == pytest.approx(1 / 50, rel=1e-9)
+    assert prove_by_volume(FIVE.instance).bound == pytest.approx(5 / (320 - 150), rel=1e-9)
+    assert prove_by_model(parts_of(FIVE)).bound == pytest.approx(1 / 50, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -152,14 +153,12 @@ def test_what_is_no_certificate_is_refused(change):
 
 @settings(max_examples=30)
 @given(problem=problems(max_gpus=3, max_models=5, max_windows=2, limited=True))
-def test_the_constraint_program_agrees_with_brute_force(problem):
+def test_two_solvers_agree_with_brute_force(problem):
     best = optimum(problem)
     if best is None or best in (0, inf):
         return
-    below, _ = search_by_constraints(problem.instance, float(best) * 0.999, 10.0, 1)
-    above, _ = search_by_constraints(problem.instance, float(best) * 1.001, 10.0, 1)
-    assert below is Outcome.NONE
-    assert above is Outcome.FOUND
+    assert search_all(problem, float(best) * 0.999, 10.0, 1).outcome is Outcome.NONE
+    assert search_all(problem, float(best) * 1.001, 10.0, 1).outcome is Outcome.FOUND
 
 
 def test_unequal_gpus_have_classes():
@@ -180,13 +179,13 @@ def test_a_search_that_is_stopped_comes_to_no_end():
     rng = np.random.default_rng(3)
     models = [Model(f"m{n}", float(rng.uniform(20, 30)), load=1) for n in range(90)]
     memory = sum(model.size_gb for model in models) / 30 * 1.0005
-    instance = Problem([Gpu(f"g{n}", memory) for n in range(30)], models).instance
+    problem = Problem([Gpu(f"g{n}", memory) for n in range(30)], models)
     looks = []
 
     def stopped():
         looks.append(True)
         return True
 
-    outcome, _ = search_by_constraints(instance, inf, 60.0, 1, stopped=stopped)
+    answer = search_all(problem, inf, 60.0, 1, stopped)
     assert looks
-    assert outcome is Outcome.UNDECIDED
+    assert answer.outcome is Outcome.UNDECIDED

@@ -5,7 +5,7 @@ from colocate import Gpu, Model, Problem, load_suite, verify
 from colocate.problem.instance import canonical
 from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.placement import Placement
-from colocate.solver.construct.even import EvenFilling
+from colocate.solver.construct.filling import filled
 from colocate.solver.improve.regroup import fresh_pace, regroup
 from colocate.solver.improve.smoothing import Smoothing
 from colocate.solver.prove.volume import volume_bound
@@ -15,7 +15,7 @@ from colocate.solver.tournament import replay, tournament
 def evenly_filled(problem):
     instance = canonical(problem.instance)
     layout = empty_layout(instance)
-    assert EvenFilling().construct(instance, layout)
+    assert filled(instance, layout, 0) == 0
     return instance, layout
 
 
@@ -44,7 +44,7 @@ def test_even_filling_by_hand():
 def test_even_filling_says_when_a_model_found_no_room():
     problem = Problem([Gpu("a", 10)], [Model("m", 6, load=1), Model("n", 6, load=1)])
     instance = canonical(problem.instance)
-    assert not EvenFilling().construct(instance, empty_layout(instance))
+    assert filled(instance, empty_layout(instance), 0) == 1
 
 
 @pytest.mark.parametrize("number", [4, 5, 7])

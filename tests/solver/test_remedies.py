@@ -11,7 +11,8 @@ from colocate import Gpu, Model, Problem, Status, solve, verify
 from colocate.problem.change import Change, ChangeKind, Combination, Options
 from colocate.solver.conflict import Lack, find_conflict
 from colocate.solver.construct.completion import Outcome
-from colocate.solver.fitting import Stopwatch, any_placement
+from colocate.solver.deadline import Deadline
+from colocate.solver.fitting import any_placement
 from colocate.solver.relaxations import relaxations, unconstrained
 from colocate.solver.remedies import diagnose
 from tests.solver.test_constraints import fleet
@@ -75,7 +76,7 @@ def crowded(draw):
 @settings(max_examples=100)
 @given(crowded())
 def test_whether_it_fits_is_what_brute_force_says(problem):
-    outcome, placement = any_placement(problem, 5.0)
+    outcome, placement = any_placement(problem, Deadline(5.0))
     assert outcome is (Outcome.FOUND if fits(problem) else Outcome.NONE)
     if outcome is Outcome.FOUND:
         assert verify(problem, placement).valid
@@ -84,7 +85,7 @@ def test_whether_it_fits_is_what_brute_force_says(problem):
 @settings(max_examples=150)
 @given(crowded())
 def test_conflicts_are_real_and_minimal(problem):
-    conflict = find_conflict(problem, Stopwatch(30.0))
+    conflict = find_conflict(problem, Deadline(30.0))
     if conflict is None:
         assert fits(problem)
         return
@@ -121,7 +122,7 @@ def test_what_fits_after_all_is_said_to_fit():
 def test_missing_memory_is_what_brute_force_says(sizes, memories):
     gpus = [Gpu(f"g{n}", memory) for n, memory in enumerate(memories)]
     problem = Problem(gpus, [Model(f"m{n}", size, load=1) for n, size in enumerate(sizes)])
-    conflict = find_conflict(problem, Stopwatch(30.0))
+    conflict = find_conflict(problem, Deadline(30.0))
     assume(conflict is not None)
     held = [m.size_gb for m in problem.models if m.name in conflict.models]
     least = min(
@@ -140,7 +141,7 @@ def test_one_model_too_large_is_a_conflict_by_itself():
     problem = Problem(
         [Gpu("a", 80), Gpu("b", 48)], [Model("m", 99, load=1), Model("n", 60, load=1)]
     )
-    conflict = find_conflict(problem, Stopwatch(10.0))
+    conflict = find_conflict(problem, Deadline(10.0))
     assert conflict.models == ("m",)
     assert (conflict.lack, conflict.lacking_gb) == (Lack.MEMORY, pytest.approx(19, abs=0.01))
     assert (conflict.gpus, conflict.memory_gb, conflict.largest_gb) == (2, 128, 80)
@@ -149,18 +150,18 @@ def test_one_model_too_large_is_a_conflict_by_itself():
 def test_constraints_without_memory_and_pressure_are_told_apart():
     models = [Model(f"m{n}", 1, load=1) for n in range(3)]
     gpus = [Gpu("a", 80), Gpu("b", 80)]
-    conflict = find_conflict(Problem(gpus, models, most_models=1), Stopwatch(10.0))
+    conflict = find_conflict(Problem(gpus, models, most_models=1), Deadline(10.0))
     assert conflict.lack is Lack.CONSTRAINTS
-    conflict = find_conflict(Problem(gpus, models, most_pressure=0.02), Stopwatch(10.0))
+    conflict = find_conflict(Problem(gpus, models, most_pressure=0.02), Deadline(10.0))
     assert conflict.lack is Lack.PRESSURE
     sharded = Problem(gpus, [Model("t", 10, load=1, shards=4)])
-    conflict = find_conflict(sharded, Stopwatch(10.0))
+    conflict = find_conflict(sharded, Deadline(10.0))
     assert (conflict.shards, conflict.largest_node, conflict.lack) == (4, 2, Lack.CONSTRAINTS)
 
 
 def test_nobody_in_the_conflict_may_sleep():
     models = [Model("m", 60, load=1), Model("n", 60, load=1), Model("s", 10, load=1, sleep_cost=0)]
-    conflict = find_conflict(Problem([Gpu("a", 80)], models), Stopwatch(10.0))
+    conflict = find_conflict(Problem([Gpu("a", 80)], models), Deadline(10.0))
     assert conflict.models == ("m", "n")
 
 
@@ -243,4 +244,4 @@ def test_the_reason_knows_where_a_model_may_be(models, sentence):
 def test_exact_fractions_are_no_conflict():
     models = [Model(f"m{n}", size, load=0) for n, size in enumerate((0.1, 0.2))]
     assert sum(Fraction(model.size_gb) for model in models) > Fraction(0.3)
-    assert find_conflict(Problem([Gpu("g", 0.3)], models), Stopwatch(10.0)) is None
+    assert find_conflict(Problem([Gpu("g", 0.3)], models), Deadline(10.0)) is None

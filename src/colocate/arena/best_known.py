@@ -10,6 +10,10 @@ from colocate.arena.suites import Suite
 from colocate.errors import InputError
 
 FIELDS = ("case", "digest", "value", "bound", "who")
+LOSSES = ("lost", "lost_bound")
+"""Further columns where models may sleep."""
+ROUNDING = 1e-12
+"""What is better by a smaller part than this is not better."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +28,31 @@ class Record:
     """The highest proven lower bound."""
     who: str
     """What found the value."""
+    lost: float = 0.0
+    """What that placement loses by leaving models asleep: the least that is known."""
+    lost_bound: float = 0.0
+    """The highest proven lower bound on what is lost."""
 
-    def improved(self, value: float, bound: float, who: str) -> "Record":
+    def improved(self, new: "Record") -> "Record":
         """Return the better of this record and new findings, each figure by itself.
 
-        A value that beats the old one by less than rounding changes nothing.
+        A value that beats the old one by less than rounding changes nothing. Who loses less is
+        better at any pressure. Where something is lost, a bound on the pressure holds for the
+        models that are awake: it stays with the value that it was found with.
         """
-        better = replace(self, bound=max(self.bound, bound))
-        if value < self.value * (1 - 1e-12):
-            better = replace(better, value=value, who=who)
-        return better
+        better = replace(self, lost_bound=max(self.lost_bound, new.lost_bound))
+        if _less(new.lost, self.lost):
+            return replace(new, lost_bound=better.lost_bound)
+        if _less(self.lost, new.lost):
+            return better
+        bound = new.bound if new.lost else max(self.bound, new.bound)
+        if _less(new.value, self.value):
+            return replace(better, value=new.value, who=new.who, bound=bound)
+        return better if new.lost else replace(better, bound=bound)
+
+
+def _less(new: float, old: float) -> bool:
+    return new < old * (1 - ROUNDING)
 
 
 def best_known_path(suite: str) -> Path:
@@ -48,7 +67,14 @@ def read_best_known(suite: Suite, path: Path | None = None) -> dict[str, Record]
         return {}
     with path.open(newline="", encoding="utf-8") as file:
         rows = [
-            Record(row["case"], row["digest"], float(row["value"]), float(row["bound"]), row["who"])
+            Record(
+                row["case"],
+                row["digest"],
+                float(row["value"]),
+                float(row["bound"]),
+                row["who"],
+                *(float(row[field]) for field in LOSSES if field in row),
+            )
             for row in csv.DictReader(file)
         ]
     digests = {case.name: case.problem.digest for case in suite.cases}
@@ -67,15 +93,17 @@ def write_best_known(suite: Suite, records: dict[str, Record], path: Path | None
     path = path or best_known_path(suite.name)
     kept = read_best_known(suite, path)
     for name, new in records.items():
-        old = kept.get(name, new)
-        kept[name] = old.improved(new.value, new.bound, new.who)
+        kept[name] = kept.get(name, new).improved(new)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".tmp")
     with unfinished.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(FIELDS)
+        losses = LOSSES if any(case.problem.sleepers for case in suite.cases) else ()
+        writer.writerow(FIELDS + losses)
         for case in suite.cases:
             if case.name in kept:
                 row = kept[case.name]
-                writer.writerow([row.case, row.digest, repr(row.value), repr(row.bound), row.who])
+                numbers = [repr(getattr(row, field)) for field in losses]
+                plain = [row.case, row.digest, repr(row.value), repr(row.bound), row.who]
+                writer.writerow(plain + numbers)
     os.replace(unfinished, path)

@@ -6,6 +6,7 @@ are rounded, so that they are the same on every machine.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,17 +21,17 @@ from colocate.problem.problem import Problem
 
 MEMORY_GB = 80.0
 GPUS_OF_NODE = 8
-HALF_FULL, NEARLY_FULL = (0.45, 0.65), (0.92, 0.97)
+HALF_FULL, NEARLY_FULL, FULL = (0.5, 0.7), (0.92, 0.97), (0.95, 1.0)
 """How much of the memory of a GPU is taken, from and to."""
-MODELS_OF_GPU = (3, 6)
-"""From and below."""
-EVEN, SPIKY = 2.0, 0.5
+FEW, SOME = (2, 6), (3, 6)
+"""Models of a GPU, from and below."""
+EVEN, SPIKY = 4.0, 0.3
 """Shapes of the gamma distribution of loads; spiky ones have few hot models."""
 NOWHERE = -1
 
 SHARDED, SHARDS = 0.3, (2, 4, 8)
 """The part of the models that have shards, and how many."""
-SHARDED_FULL = 0.6
+SHARDED_FULL = 0.59
 """How much of all memory is taken where models have shards."""
 PART_GB = 9.0
 """The median size of what a model has on each of its GPUs."""
@@ -39,10 +40,13 @@ AUTO, MOST_COPIES = 0.2, 8
 """The part of the models, the hottest, whose copies are open, and how many there may be."""
 
 KINDS_GB = {"rtx-4090": 24.0, "a100-40": 40.0, "l40s": 48.0, "h100": 80.0, "h200": 141.0}
+KINDS_FULL, SMALLEST_GB, LARGEST_GB = 0.6, 0.5, 100.0
+"""How much of all memory is taken where GPUs are of five kinds, and what sizes there are."""
 
 HOURS, PEAK_HOUR, NIGHT = 24, 14, 0.15
 """The load of a night is this part of that of a day."""
-TIME_ZONES = (0, 6, 9, 16)
+TIME_ZONES, POPULATION = (0, 1, 6, 15), (0.5, 0.2, 0.2, 0.1)
+"""Hours apart, and the part of the models that each has."""
 
 DEMAND = 2.0
 """The sizes of all models as a part of all memory, where models may sleep."""
@@ -88,7 +92,7 @@ def _sharded(draw: RandomState, count: int) -> Planted:
     free = np.full((count // GPUS_OF_NODE, GPUS_OF_NODE), MEMORY_GB)
     while free.mean() > MEMORY_GB * (1 - SHARDED_FULL):
         shards = int(draw.choice(SHARDS)) if draw.uniform() < SHARDED else 1
-        part = max(round(draw.lognormal(np.log(PART_GB), 0.6), 1), 0.1)
+        part = max(round(draw.lognormal(np.log(PART_GB), 0.5), 1), 0.1)
         load = round(float(_loads(draw, shards).sum()), 3)
         roomiest = np.argsort(-free, axis=1, kind="stable")[:, :shards]
         node = int(np.take_along_axis(free, roomiest, axis=1)[:, -1].argmax())
@@ -102,30 +106,37 @@ def _sharded(draw: RandomState, count: int) -> Planted:
 
 
 def _copies(draw: RandomState, count: int) -> Planted:
-    """Use published sizes, and as many copies of hot models as pay."""
-    size = np.sort(_published(draw, count, sum(HALF_FULL) / 2))[::-1]
-    load = _loads(draw, len(size), SPIKY)
+    """Few models are hot; they may have as many copies as pay."""
+    cut = _cut(draw, count, HALF_FULL, SOME)
+    load = _loads(draw, len(cut.size), SPIKY)
     hot = load >= np.quantile(load, 1 - AUTO)
     models = [
-        Model(f"model-{n}", size[n], load=load[n], most_replicas=MOST_COPIES if hot[n] else 1)
-        for n in range(len(size))
+        Model(f"model-{n}", size, load=load[n], most_replicas=MOST_COPIES if hot[n] else 1)
+        for n, size in enumerate(cut.size)
     ]
-    return _planted(_nodes(count), models, _one_each(_spread(size, count, MEMORY_GB)))
+    return _planted(_nodes(count), models, _one_each(cut.gpu_of))
 
 
 def _kinds(draw: RandomState, count: int) -> Planted:
-    """GPUs of five kinds, as many of each."""
+    """GPUs of five kinds, as many of each; the large models fit on few of them."""
     kinds = draw.permutation(np.resize(list(KINDS_GB), count)).tolist()
     gpus = tuple(Gpu(f"gpu-{n}", KINDS_GB[kind], kind) for n, kind in enumerate(kinds))
-    cut = _cut(draw, [gpu.memory_gb for gpu in gpus], HALF_FULL)
-    return _plain(gpus, cut, _loads(draw, len(cut.size)))
+    memory = np.array([gpu.memory_gb for gpu in gpus])
+    size = np.clip(
+        np.round(draw.lognormal(np.log(PART_GB), 0.9, 8 * count), 1), SMALLEST_GB, LARGEST_GB
+    )
+    size = size[: np.searchsorted(np.cumsum(size), KINDS_FULL * memory.sum())]
+    order = np.argsort(-size, kind="stable")
+    gpu_of = np.empty(len(size), int)
+    gpu_of[order] = _spread(size[order], memory)
+    return _plain(gpus, Cut(size, gpu_of), _loads(draw, len(size)))
 
 
 def _windows(draw: RandomState, count: int) -> Planted:
     """Day and night in some time zones."""
-    cut = _cut(draw, [MEMORY_GB] * count, HALF_FULL)
+    cut = _cut(draw, count, HALF_FULL, SOME)
     models = len(cut.size)
-    peak = PEAK_HOUR + draw.choice(TIME_ZONES, models) + draw.normal(0.0, 1.5, models)
+    peak = PEAK_HOUR + draw.choice(TIME_ZONES, models, p=POPULATION)
     angle = 2 * np.pi * (np.arange(HOURS) - peak[:, None]) / HOURS
     day = NIGHT + (1 - NIGHT) * (1 + np.cos(angle)) / 2
     noise = draw.uniform(0.9, 1.1, day.shape)
@@ -135,24 +146,25 @@ def _windows(draw: RandomState, count: int) -> Planted:
 
 def _full(draw: RandomState, count: int) -> Planted:
     """Hardly any memory to spare."""
-    cut = _cut(draw, [MEMORY_GB] * count, NEARLY_FULL)
+    cut = _cut(draw, count, NEARLY_FULL, FEW)
     return _plain(_nodes(count), cut, _loads(draw, len(cut.size)))
 
 
-def _sleepers(draw: RandomState, count: int, most_pressure: float | None = None) -> Planted:
+def _sleepers(
+    draw: RandomState, count: int, published: bool = False, most_pressure: float | None = None
+) -> Planted:
     """Not all models can be awake; what is lost is the load that is not served."""
-    size = _published(draw, count, DEMAND)
+    if published:
+        size = draw_sizes(draw, int(MEMORY_GB * count))
+        size = size[: np.searchsorted(np.cumsum(size), DEMAND * MEMORY_GB * count)]
+    else:
+        size = _cut(draw, int(DEMAND * count), FULL, SOME).size
     load = _loads(draw, len(size))
     need = size + load / most_pressure if most_pressure else size / NEARLY_FULL[1]
-    models = [
-        Model(f"model-{n}", size[n], load=load[n], sleep_cost=load[n]) for n in range(len(size))
-    ]
-    places = _one_each(_spread(need, count, MEMORY_GB))
+    pairs = enumerate(zip(size.tolist(), load.tolist(), strict=True))
+    models = [Model(f"model-{n}", gb, load=lost, sleep_cost=lost) for n, (gb, lost) in pairs]
+    places = _one_each(_spread(need, np.full(count, MEMORY_GB)))
     return _planted(_nodes(count), models, places, most_pressure=most_pressure)
-
-
-def _limited_sleepers(draw: RandomState, count: int) -> Planted:
-    return _sleepers(draw, count, MOST_PRESSURE)
 
 
 def _constrained(draw: RandomState, count: int) -> Planted:
@@ -163,7 +175,7 @@ def _constrained(draw: RandomState, count: int) -> Planted:
         for n in range(count)
         for node in (n // GPUS_OF_NODE,)
     )
-    cut = _cut(draw, [MEMORY_GB] * count, HALF_FULL)
+    cut = _cut(draw, count, HALF_FULL, SOME)
     load = _loads(draw, len(cut.size))
     speed = np.array([SPEEDS[gpu.kind] for gpu in gpus])
     taken = MOST_BUSY * speed * draw.uniform(*BUSY, count)
@@ -198,13 +210,11 @@ def _nodes(count: int) -> tuple[Gpu, ...]:
     return tuple(Gpu(f"gpu-{n}", MEMORY_GB, node=f"node-{n // GPUS_OF_NODE}") for n in range(count))
 
 
-def _cut(draw: RandomState, memories: Sequence[float], full: tuple[float, float]) -> Cut:
+def _cut(draw: RandomState, count: int, full: tuple[float, float], models: tuple[int, int]) -> Cut:
     """Cut a part of the memory of every GPU into log-normal sizes, and mix them up."""
-    memory = np.array(memories)
-    models = draw.randint(*MODELS_OF_GPU, len(memory))
-    gpu_of = np.repeat(np.arange(len(memory)), models)
-    used = memory * draw.uniform(*full, len(memory))
-    share = _shares(draw.lognormal(0.0, 0.8, len(gpu_of)), gpu_of)
+    gpu_of = np.repeat(np.arange(count), draw.randint(*models, count))
+    used = MEMORY_GB * draw.uniform(*full, count)
+    share = _shares(draw.lognormal(0.0, 0.7, len(gpu_of)), gpu_of)
     size = np.maximum(np.floor(10 * share * used[gpu_of]), 1) / 10
     order = draw.permutation(len(size))
     return Cut(size[order], gpu_of[order])
@@ -216,16 +226,9 @@ def _shares(weight: Floats, gpu_of: Ints) -> Floats:
     return shares
 
 
-def _published(draw: RandomState, count: int, full: float) -> Floats:
-    """Draw published sizes that take a part of the memory of so many GPUs."""
-    most = full * MEMORY_GB * count
-    sizes = draw_sizes(draw, int(most))
-    return sizes[: int(np.searchsorted(np.cumsum(sizes), most))]
-
-
-def _spread(need: Floats, count: int, room: float) -> Ints:
+def _spread(need: Floats, room: Floats) -> Ints:
     """Put each model in turn on the roomiest GPU, or nowhere if it does not fit."""
-    free = np.full(count, room)
+    free = room.copy()
     gpu_of = np.full(len(need), NOWHERE)
     for model, amount in enumerate(need):
         roomiest = int(free.argmax())
@@ -272,7 +275,8 @@ CASES: dict[str, tuple[Callable[[RandomState, int], Planted], int]] = {
     "full-1024": (_full, 1024),
     "full-4096": (_full, 4096),
     "sleepers-128": (_sleepers, 128),
-    "sleepers-limited-128": (_limited_sleepers, 128),
+    "sleepers-published-128": (partial(_sleepers, published=True), 128),
+    "sleepers-limited-128": (partial(_sleepers, most_pressure=MOST_PRESSURE), 128),
     "constrained-1024": (_constrained, 1024),
     "constrained-4096": (_constrained, 4096),
 }

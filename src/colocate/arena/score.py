@@ -5,11 +5,11 @@ import pickle
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from math import inf
+from math import fsum, inf
 from statistics import fmean
 from typing import Any
 
-from colocate.arena.best_known import read_best_known
+from colocate.arena.best_known import Record, read_best_known
 from colocate.arena.suites import Suite
 from colocate.errors import InputError
 from colocate.problem.problem import Problem
@@ -35,6 +35,8 @@ class CaseResult:
     best_known: float | None
     seconds: float
     reason: str
+    served: float | None = None
+    """What is not lost, as a part of the most that is known; None where no model may sleep."""
 
     @property
     def valid(self) -> bool:
@@ -43,11 +45,16 @@ class CaseResult:
 
     @property
     def ratio(self) -> float | None:
-        """Best known over this pressure: 1 is as good as known, 0 is failed."""
+        """Best known over this pressure: 1 is as good as known, 0 is failed.
+
+        Where models may sleep, what is lost comes first: it is what is served over the most known.
+        """
         if self.best_known is None:
             return None
         if not self.valid:
             return 0.0
+        if self.served is not None:
+            return self.served
         return 1.0 if self.pressure == self.best_known else self.best_known / self.pressure
 
 
@@ -142,7 +149,7 @@ def score_strategy(
     for case in suite.cases:
         plan = _planned(case.problem, strategy, seed)
         record = known.get(case.name)
-        result = _judged(case.name, plan, record.value if record else None)
+        result = _judged(case.name, plan, record)
         results.append(result)
         if on_case:
             on_case(result)
@@ -198,14 +205,24 @@ def _score_copy(suite: bytes, strategy: str | Strategy, seed: int) -> Score:
     return score_strategy(pickle.loads(suite), strategy, seed)
 
 
-def _judged(case: str, plan: Plan, best_known: float | None) -> CaseResult:
+def _judged(case: str, plan: Plan, record: Record | None) -> CaseResult:
     pressure, status, reason = inf, plan.status, plan.reason
     if plan.placement:
         verdict = verify(plan.problem, plan.placement)
         pressure = verdict.pressure
         if not verdict.valid:
             status, reason = Status.UNKNOWN, "; ".join(verdict.faults)
-    return CaseResult(case, status, pressure, best_known, plan.seconds, reason)
+    best = record.value if record else None
+    return CaseResult(case, status, pressure, best, plan.seconds, reason, _served(plan, record))
+
+
+def _served(plan: Plan, record: Record | None) -> float | None:
+    """Return what the models are worth that are awake, as a part of the most known."""
+    if record is None or not plan.problem.sleepers:
+        return None
+    total = fsum(model.sleep_cost or 0.0 for model in plan.problem.sleepers)
+    most = total - record.lost
+    return (total - plan.lost) / most if most > 0.0 else 1.0
 
 
 def _finite(value: float) -> float | None:

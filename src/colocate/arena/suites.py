@@ -181,5 +181,7 @@ SUITES = {
     "scale": Recipe("2, 3, 4 and 8 models a GPU on 8 to 4,096 GPUs", 1005, _scale),
     "chatlmsys": Recipe("MuxServe: 16 LLaMA models, some in shards, on 32 GPUs", None, chatlmsys),
     "prism24": Recipe("Prism: 24 measured models on 4 and 8 GPUs, by Zipf's law", 1006, prism24),
-    "families": Recipe("what makes large fleets hard", 2000, families, tuple(FAMILIES)),
+    "families": Recipe(
+        "what makes large fleets hard, one thing each", 2006, families, tuple(FAMILIES)
+    ),
 }

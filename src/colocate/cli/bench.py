@@ -12,7 +12,8 @@ def bench(
     suite: Annotated[
         str,
         typer.Argument(
-            help="adrs, idle, tight, mixed, longtail, chatlmsys, prism24, or scale (minutes)."
+            help="adrs, idle, tight, mixed, longtail, chatlmsys, prism24, "
+            "or scale and families (minutes)."
         ),
     ],
     strategy: Annotated[

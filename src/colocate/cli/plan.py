@@ -60,6 +60,7 @@ def plan(
     from colocate.outputs.console import notes, results, show
     from colocate.outputs.plan_json import plan_json
     from colocate.outputs.plan_table import plan_table
+    from colocate.outputs.plan_words import alarm_lines
     from colocate.outputs.text_output import write_text
     from colocate.solver.place import place
     from colocate.solver.plan import Status
@@ -83,6 +84,8 @@ def plan(
         typer.echo(plan_json(answer, stated))
     elif answer.placement:
         show(plan_table(answer, results().width))
+    for line in alarm_lines(answer):
+        notes().print(line, markup=False)
     if answer.placement and not chosen and answer.gap > max(gap or 0.0, GOOD):
         notes().print("note: a longer --time-limit may bring a better plan, or a better proof")
     if not answer.placement:

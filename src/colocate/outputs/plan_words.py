@@ -42,6 +42,15 @@ def proof_line(plan: Plan) -> str:
     return f"proven {proven}, by {PROOFS[plan.certificate.proof]}"
 
 
+def alarm_lines(plan: Plan) -> list[str]:
+    """Say which claims turned out to be false, one line each."""
+    return [
+        f"alarm: a bound of {shown_pressure(alarm.bound)} by {alarm.proof} is false and was not "
+        f"used; please report it with this fleet"
+        for alarm in plan.alarms
+    ]
+
+
 def sleep_line(plan: Plan) -> str:
     """Say what is left asleep, and what that loses; nothing if all models are awake."""
     if not plan.asleep:

@@ -138,7 +138,7 @@ def _rounded(values: Floats) -> Floats:
 
 def confined(instance: Instance, homes: Ints) -> Instance:
     """Return the instance with items confined to nodes, -1 for those that are not."""
-    return frozen(instance._replace(rules=instance.rules._replace(home=homes)))
+    return frozen(instance._replace(rules=instance.rules.confined(homes)))
 
 
 def frozen(instance: Instance) -> Instance:

@@ -9,8 +9,9 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from colocate.problem.instance import Floats, Instance, Ints
-from colocate.problem.kernel import entry_kernel, kernel
+from colocate.problem.kernel import entry_kernel, kernel, leaf_kernel
 from colocate.problem.pressure import pressure, within
+from colocate.problem.rules import COLOURS, HOME, NODE, PIN
 
 NOWHERE = cast(int, np.int64(-1))
 """No GPU, no model. Not a plain int: kernels would be compiled once more for the literal."""
@@ -56,7 +57,7 @@ def empty_layout(instance: Instance, go: Ints = ALWAYS) -> Layout:
     )
 
 
-@kernel
+@leaf_kernel
 def clear(layout: Layout) -> None:
     """Take every model off its GPU."""
     layout.gpu_of.fill(NOWHERE)
@@ -68,7 +69,13 @@ def clear(layout: Layout) -> None:
     layout.pressure.fill(0.0)
 
 
-@kernel
+@entry_kernel
+def empty(layout: Layout) -> None:
+    """Take every model off its GPU, for Python."""
+    clear(layout)
+
+
+@leaf_kernel
 def add_up(instance: Instance, layout: Layout, gpu: int) -> None:
     """Recompute the sums and the pressure of one GPU from its models."""
     used = 0.0
@@ -96,7 +103,7 @@ def add_up(instance: Instance, layout: Layout, gpu: int) -> None:
     layout.pressure[gpu] = pressure(highest, used, instance.capacity[gpu])
 
 
-@kernel
+@leaf_kernel
 def put(instance: Instance, layout: Layout, model: int, gpu: int) -> None:
     """Place a model that is nowhere on a GPU."""
     layout.gpu_of[model] = gpu
@@ -113,7 +120,7 @@ def put(instance: Instance, layout: Layout, model: int, gpu: int) -> None:
     add_up(instance, layout, gpu)
 
 
-@kernel
+@leaf_kernel
 def take(instance: Instance, layout: Layout, model: int) -> None:
     """Take a placed model off its GPU."""
     gpu = layout.gpu_of[model]
@@ -137,14 +144,23 @@ def arrange(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
         put(instance, layout, model, gpu_of[model])
 
 
-@kernel
+@entry_kernel
+def arrange_some(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
+    """Make the layout say what `gpu_of` says, in which models may be NOWHERE."""
+    clear(layout)
+    for model in range(gpu_of.shape[0]):
+        if gpu_of[model] != NOWHERE:
+            put(instance, layout, model, gpu_of[model])
+
+
+@leaf_kernel
 def move(instance: Instance, layout: Layout, model: int, gpu: int) -> None:
     """Move one model to another GPU."""
     take(instance, layout, model)
     put(instance, layout, model, gpu)
 
 
-@kernel
+@leaf_kernel
 def swap(instance: Instance, layout: Layout, one: int, other: int) -> None:
     """Let two models on different GPUs change places."""
     home = layout.gpu_of[one]
@@ -168,15 +184,15 @@ def models_on(layout: Layout, gpu: int) -> Ints:
     return models
 
 
-@kernel
+@leaf_kernel
 def admits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> bool:
     """Say whether the rules let a model onto a GPU with its models less `gone`."""
     rules = instance.rules
-    if not rules.open[rules.pin[come], gpu]:
+    if not rules.open[rules.item[come, PIN], gpu]:
         return False
-    if rules.home[come] != NOWHERE and rules.home[come] != rules.node[gpu]:
+    if rules.item[come, HOME] != NOWHERE and rules.item[come, HOME] != rules.gpu[gpu, NODE]:
         return False
-    if rules.first_colour[come] == rules.first_colour[come + 1]:
+    if rules.item[come, COLOURS] == rules.item[come + 1, COLOURS]:
         return True
     other = layout.first[gpu]
     while other != NOWHERE:
@@ -186,18 +202,25 @@ def admits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -
     return True
 
 
-@kernel
+@leaf_kernel
+def node_count(instance: Instance) -> int:
+    """Return how many nodes there are."""
+    gpu = instance.rules.gpu
+    return int(gpu[gpu.shape[0] - 1, NODE])
+
+
+@leaf_kernel
 def share_a_colour(instance: Instance, one: int, other: int) -> bool:
     """Say whether two models must be on different GPUs."""
     rules = instance.rules
-    for mine in range(rules.first_colour[one], rules.first_colour[one + 1]):
-        for theirs in range(rules.first_colour[other], rules.first_colour[other + 1]):
+    for mine in range(rules.item[one, COLOURS], rules.item[one + 1, COLOURS]):
+        for theirs in range(rules.item[other, COLOURS], rules.item[other + 1, COLOURS]):
             if rules.colour[mine] == rules.colour[theirs]:
                 return True
     return False
 
 
-@kernel
+@leaf_kernel
 def fits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> bool:
     """Say whether GPU `gpu` holds its models less `gone` plus `come` (either may be NOWHERE)."""
     if come != NOWHERE and not admits(instance, layout, gpu, gone, come):
@@ -221,7 +244,7 @@ def fits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> 
     return True
 
 
-@kernel
+@leaf_kernel
 def pressure_after(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> float:
     """Return the pressure of `gpu` with its models less `gone` plus `come`."""
     used = layout.used[gpu]

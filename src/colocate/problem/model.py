@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,6 +124,14 @@ class Model:
             return self
         load = tuple(amount / parts for amount in self.load)
         return Model(self.name, self.size_gb / self.shards, load=load, uses=self._uses_of(parts))
+
+    def awake(self) -> "Model":
+        """Return the model as one that must not be asleep."""
+        if self.sleep_cost is None:
+            return self
+        model = copy(self)
+        object.__setattr__(model, "sleep_cost", None)
+        return model
 
     def changed(self, **fields: Any) -> "Model":
         """Return the model with some of its fields changed."""

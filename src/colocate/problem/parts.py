@@ -18,7 +18,7 @@ from colocate.problem.instance import Instance, Ints, canonical, frozen, instanc
 from colocate.problem.model import ANY_KIND, Model, Uses
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
-from colocate.problem.rules import Bools, Rules, numbered
+from colocate.problem.rules import COLOURS, PIN, SQUAD, Bools, Rules, gpu_rules, numbered
 
 Pins = tuple[tuple[str, ...], tuple[str, ...]]
 """The names of where a model must be, and must not be."""
@@ -66,8 +66,18 @@ class Parts:
         return canonical(self.instance)
 
     @cached_property
+    def sorts(self) -> list[int]:
+        """The first GPU of every sort that nothing tells apart, those with most memory first."""
+        first: dict[int, int] = {}
+        for gpu, sort in enumerate(self.instance.rules.alike.tolist()):
+            first.setdefault(sort, gpu)
+        return sorted(first.values(), key=lambda gpu: -self.whole.gpus[gpu].memory_gb)
+
+    @cached_property
     def squads(self) -> tuple[tuple[int, ...], ...]:
         """Items that must be on one node."""
+        if self.whole.plain:
+            return ()
         squads: dict[int, list[int]] = {}
         for number, item in enumerate(self.items):
             if item.squad >= 0:
@@ -236,11 +246,8 @@ def _with_count(instance: Instance, items: Sequence[Item], most_models: int) -> 
 
 def _rules(problem: Problem, items: Sequence[Item]) -> Rules:
     pin, rows = _pins(problem, items)
-    counts = np.array([len(item.colours) for item in items])
-    node = numbered(gpu.node for gpu in problem.gpus)
     sharded = any(item.squad >= 0 for item in items)
-    columns = rows.T.tobytes()
-    width = len(rows)
+    columns, width = rows.T.tobytes(), len(rows)
     alike = numbered(
         (
             gpu.memory_gb,
@@ -251,18 +258,14 @@ def _rules(problem: Problem, items: Sequence[Item]) -> Rules:
         )
         for number, gpu in enumerate(problem.gpus)
     )
-    return Rules(
-        pin=pin,
-        open=rows,
-        first_colour=np.concatenate([[0], counts.cumsum()]).astype(np.int64),
-        colour=np.array([c for item in items for c in item.colours], np.int64),
-        node=node,
-        squad=np.array([item.squad for item in items], np.int64),
-        home=np.full(len(items), -1),
-        alike=alike,
-        by_node=np.argsort(node, kind="stable"),
-        first_of_node=np.concatenate([[0], np.bincount(node).cumsum()]).astype(np.int64),
-    )
+    item = np.full((len(items) + 1, 4), -1)
+    item[:-1, PIN] = pin
+    item[:-1, SQUAD] = [item.squad for item in items]
+    item[0, COLOURS] = 0
+    item[1:, COLOURS] = np.cumsum([len(item.colours) for item in items])
+    colour = np.array([c for item in items for c in item.colours], np.int64)
+    node = numbered(gpu.node for gpu in problem.gpus)
+    return Rules(item, gpu_rules(node, alike), rows, colour)
 
 
 def _pins(problem: Problem, items: Sequence[Item]) -> tuple[Ints, Bools]:

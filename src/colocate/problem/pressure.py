@@ -9,25 +9,25 @@
 import numpy as np
 
 from colocate.problem.instance import FIT, Floats
-from colocate.problem.kernel import kernel
+from colocate.problem.kernel import leaf_kernel
 
 TIE = 1e-9
 """Share by which pressures may differ through rounding alone."""
 
 
-@kernel
+@leaf_kernel
 def lower(value: float, other: float) -> bool:
     """Say whether a pressure is lower than another by more than rounding."""
     return value < other * (1.0 - TIE)
 
 
-@kernel
+@leaf_kernel
 def within(amount: float, limit: float) -> bool:
     """Say whether an amount respects a limit, up to rounding."""
     return amount <= limit + limit * FIT
 
 
-@kernel
+@leaf_kernel
 def peak_load(load: Floats, row: int) -> float:
     """Return the highest load over the windows of one model or GPU."""
     highest = 0.0
@@ -36,7 +36,7 @@ def peak_load(load: Floats, row: int) -> float:
     return highest
 
 
-@kernel
+@leaf_kernel
 def pressure(load: float, used: float, capacity: float) -> float:
     """Return the pressure of a GPU: 0 without load, infinite with load and no free memory."""
     if load <= 0.0:

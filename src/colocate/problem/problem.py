@@ -102,7 +102,7 @@ class Problem:
 
         Which ones sleep is decided with it: none of them may.
         """
-        models = [m.changed(sleep_cost=None) for m in self.models if m.name not in asleep]
+        models = [model.awake() for model in self.models if model.name not in asleep]
         if not models:
             return None
         apart, together = (

@@ -1,7 +1,8 @@
 """Where items may be, and with whom, as arrays that kernels see.
 
 What is seldom is kept sparse: items that may be on the same GPUs share a row of `open`, and items
-that must be on different GPUs share a colour.
+that must be on different GPUs share a colour. There are few arrays, because every call of a kernel
+passes all of them.
 """
 
 from collections.abc import Hashable, Iterable
@@ -13,48 +14,81 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+PIN, HOME, SQUAD, COLOURS = 0, 1, 2, 3
+"""Columns of `item`: which row of `open` an item has, 0 being that of items that may be anywhere;
+the node that it is confined to; its squad, whose items are on one node; where its colours begin.
+There is a row more than items, in which the colours of the last one end. -1 is none."""
+NODE, ALIKE, BY_NODE, FIRST = 0, 1, 2, 3
+"""Columns of `gpu`: the node of a GPU; a number that GPUs share which nothing tells apart; all GPUs
+node by node; where the GPUs of a node begin there, in the row of that node. There is a row more
+than GPUs, which has the number of nodes as its node."""
+
 
 class Rules(NamedTuple):
     """The constraints of a problem with n items on g GPUs."""
 
-    pin: Ints
-    """pin[n]: which row of `open` an item has; 0 is that of items that may be anywhere."""
+    item: Ints
+    """item[n + 1, 4]: see `PIN` and the others."""
+    gpu: Ints
+    """gpu[g + 1, 4]: see `NODE` and the others."""
     open: Bools
     """open[p, g]: whether items with a pin may be on a GPU."""
-    first_colour: Ints
-    """first_colour[n + 1]: where the colours of an item begin, and those of the one before end."""
     colour: Ints
     """colour[c]: the colours of all items; no two items of a GPU share one."""
-    node: Ints
-    """node[g]: the node of a GPU."""
-    squad: Ints
-    """squad[n]: the squad of an item, whose items are on one node; -1 if it is in none."""
-    home: Ints
-    """home[n]: the node that an item is confined to, -1 if to none."""
-    alike: Ints
-    """alike[g]: a number that GPUs share which nothing tells apart."""
-    by_node: Ints
-    """by_node[g]: all GPUs, node by node."""
-    first_of_node: Ints
-    """first_of_node[v + 1]: where the GPUs of a node begin in `by_node`, and those before end."""
+
+    @property
+    def pin(self) -> Ints:
+        """Which row of `open` an item has."""
+        return self.item[:-1, PIN]
+
+    @property
+    def squad(self) -> Ints:
+        """The squad of an item, -1 if it is in none."""
+        return self.item[:-1, SQUAD]
+
+    @property
+    def coloured(self) -> Bools:
+        """Whether an item has colours."""
+        starts = self.item[:, COLOURS]
+        return starts[1:] > starts[:-1]
+
+    @property
+    def node(self) -> Ints:
+        """The node of a GPU."""
+        return self.gpu[:-1, NODE]
+
+    @property
+    def alike(self) -> Ints:
+        """A number that GPUs share which nothing tells apart."""
+        return self.gpu[:-1, ALIKE]
+
+    def confined(self, homes: Ints) -> "Rules":
+        """Return the rules with items confined to nodes, -1 for those that are not."""
+        item = self.item.copy()
+        item[:-1, HOME] = homes
+        return self._replace(item=item)
 
 
 def free_rules(items: int, alike: Ints) -> Rules:
     """Return the rules of items that may be anywhere, with any other."""
-    nowhere = np.full(items, -1)
-    gpus = len(alike)
-    return Rules(
-        pin=np.zeros(items, np.int64),
-        open=np.ones((1, gpus), np.bool_),
-        first_colour=np.zeros(items + 1, np.int64),
-        colour=np.zeros(0, np.int64),
-        node=np.zeros(gpus, np.int64),
-        squad=nowhere,
-        home=nowhere,
-        alike=alike,
-        by_node=np.arange(gpus),
-        first_of_node=np.array([0, gpus]),
-    )
+    item = np.zeros((items + 1, 4), np.int64)
+    item[:, (HOME, SQUAD)] = -1
+    node = np.zeros(len(alike), np.int64)
+    everywhere = np.ones((1, len(alike)), np.bool_)
+    return Rules(item, gpu_rules(node, alike), everywhere, np.zeros(0, np.int64))
+
+
+def gpu_rules(node: Ints, alike: Ints) -> Ints:
+    """Return what rules have to say about GPUs."""
+    gpus = len(node)
+    gpu = np.zeros((gpus + 1, 4), np.int64)
+    gpu[:-1, NODE] = node
+    gpu[:-1, ALIKE] = alike
+    gpu[:-1, BY_NODE] = np.argsort(node, kind="stable")
+    counts = np.bincount(node)
+    gpu[-1, NODE] = len(counts)
+    gpu[1 : len(counts) + 1, FIRST] = counts.cumsum()
+    return gpu
 
 
 def numbered(keys: Iterable[Hashable]) -> Ints:

@@ -14,7 +14,7 @@ from colocate.solver.construct.task import FINITE
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import fresh_pace, regroup
 from colocate.solver.improve.squad_moves import move_squads, settled_homes, squads_in
-from colocate.solver.progress import CHECK_SYMBOL, Progress
+from colocate.solver.progress import CHECK_SYMBOL, Alarm, Progress
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.prove.two_solvers import search_all
 
@@ -33,6 +33,8 @@ class Activity(Protocol):
 
     share: float
     """How much of the time it should get, against the others."""
+    handicap: float
+    """Seconds of its share that the others have before it begins."""
     exhausted: bool
     """Whether there is nothing left for it to do."""
 
@@ -43,7 +45,7 @@ class Activity(Protocol):
 class Regrouping:
     """Regroup around the bottleneck, on from the best placement known; squads move as a whole."""
 
-    share = 1.0
+    share, handicap = 1.0, 0.0
 
     def __init__(self, parts: Parts, deadline: Deadline, seed: int) -> None:
         self._open = parts.canonical
@@ -82,9 +84,9 @@ class Regrouping:
 
 
 class TwoSolvers:
-    """Ask CP-SAT and HiGHS for anything better, for longer every time."""
+    """Ask CP-SAT and SCIP for anything better, for longer every time."""
 
-    share = 0.2
+    share, handicap = 0.2, 0.1
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -100,6 +102,8 @@ class TwoSolvers:
         answer = search_all(
             self._parts.whole, target, seconds, 1, lambda: progress.finished, progress.value
         )
+        if answer.alarm:
+            progress.alarm(Alarm(answer.alarm.solver, answer.alarm.target, answer.alarm.known))
         if answer.outcome is Outcome.FOUND:
             progress.offer(self._parts.indices(answer.placement), "two solvers")
         if answer.outcome is Outcome.NONE:
@@ -115,7 +119,7 @@ class Exhaustion:
     larger ones, and in the end at any.
     """
 
-    share = 0.2
+    share, handicap = 0.2, 0.0
 
     def __init__(self, parts: Parts, deadline: Deadline) -> None:
         self._instance = parts.instance
@@ -146,4 +150,4 @@ class Exhaustion:
             return sought
         self._multiple *= LADDER
         target = progress.bound * self._multiple
-        return target if 0.0 < target and self._multiple <= TOP else FINITE
+        return target if target > 0.0 and self._multiple <= TOP else FINITE

@@ -2,26 +2,26 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib import import_module
 from math import ceil, floor
 from typing import Any
 
+from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Floats
 from colocate.problem.parts import Parts, parts_of
 from colocate.problem.problem import Problem
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
 from colocate.solver.fitting import any_placement
+from colocate.solver.prove.cpsat import LARGEST, configured_solver
 from colocate.solver.prove.two_solvers import small_enough
 
 ONE_SEARCH = 0.5
 """Seconds for one question whether some models fit."""
 MEGABYTES = 1000.0
 """Of a GB: missing memory is counted in whole ones."""
-FINE = 10**9
-"""Uses of a resource are rounded down to so many parts of its limit."""
 
 
 class Lack(StrEnum):
@@ -154,21 +154,31 @@ def _lacking(problem: Problem, watch: Deadline) -> tuple[Lack, float]:
     parts = parts_of(fewest)
     if not small_enough(fewest):
         return Lack.UNKNOWN, 0.0
+    if _whatever_the_memory(fewest, watch):
+        return Lack.CONSTRAINTS, 0.0
     cp_model = import_module("ortools.sat.python.cp_model")  # slow, and not always needed
     program = cp_model.CpModel()
     beyond = _program(program, parts)
     program.minimize(sum(beyond))
-    solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = max(min(2 * ONE_SEARCH, watch.left), 0.1)
-    solver.parameters.num_workers = 2
-    solver.parameters.catch_sigint_signal = False
+    solver = configured_solver(max(min(2 * ONE_SEARCH, watch.left), 0.1), 2)
     status: Any = solver.solve(program)
     if status == cp_model.INFEASIBLE:
-        return Lack.CONSTRAINTS, 0.0
+        return Lack.UNKNOWN, 0.0
     if status == cp_model.OPTIMAL and solver.objective_value == 0.0:
         return (Lack.UNKNOWN if problem.most_pressure is None else Lack.PRESSURE), 0.0
     proven = float(solver.best_objective_bound) / MEGABYTES
     return (Lack.MEMORY, proven) if proven > 0.0 else (Lack.UNKNOWN, 0.0)
+
+
+def _whatever_the_memory(problem: Problem, watch: Deadline) -> bool:
+    """Say whether it is proven that models have no placement even if GPUs had memory for all."""
+    memory = sum(model.replicas * model.size_gb for model in problem.models) + 1.0
+    gpus = [
+        Gpu(gpu.name, gpu.memory_gb + memory, gpu.kind, gpu.limits, gpu.node)
+        for gpu in problem.gpus
+    ]
+    roomy = replace(problem, gpus=tuple(gpus), most_pressure=None)
+    return any_placement(roomy, watch.part(ONE_SEARCH))[0] is Outcome.NONE
 
 
 def _program(program: Any, parts: Parts) -> list[Any]:
@@ -190,7 +200,7 @@ def _program(program: Any, parts: Parts) -> list[Any]:
             use = instance.use[instance.kind[gpu], :, resource]
             if use.sum() > limit:
                 shares = zip(_shares(use, limit), here, strict=True)
-                program.add(sum(share * row[gpu] for share, row in shares) <= FINE)
+                program.add(sum(share * row[gpu] for share, row in shares) <= LARGEST)
     _keep_rules(program, parts, here)
     for squad in parts.squads:
         home = {node: program.new_bool_var("") for node in dict.fromkeys(node_of)}
@@ -218,5 +228,5 @@ def _keep_rules(program: Any, parts: Parts, here: list[list[Any]]) -> None:
 def _shares(use: Floats, limit: float) -> list[int]:
     """Return uses as parts of a limit; what is more than twice the limit is that."""
     if limit <= 0.0:
-        return [2 * FINE if amount > 0.0 else 0 for amount in use]
-    return [floor(min(amount / limit, 2.0) * FINE) for amount in use]
+        return [2 * LARGEST if amount > 0.0 else 0 for amount in use]
+    return [floor(min(amount / limit, 2.0) * LARGEST) for amount in use]

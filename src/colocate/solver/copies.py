@@ -7,13 +7,14 @@ those by which a linear program fills GPUs part by part, and one copy more or le
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from math import inf, isfinite, sqrt
 
 import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.instance import Floats
+from colocate.problem.instance import Floats, Instance
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
@@ -23,10 +24,11 @@ from colocate.solver.copy_counts import Counts, by_pressure, by_shares, least_pr
 from colocate.solver.place import feasible_plan
 from colocate.solver.plan import Plan, Status
 from colocate.solver.progress import JUST_BELOW, PROVEN, Improvement, gap_between
-from colocate.solver.prove.two_solvers import places, search_all
 from colocate.solver.prove.columns import shares_of_choices
 from colocate.solver.prove.elastic import prove_with_copies, rows_of_choices
+from colocate.solver.prove.knapsack import Choices
 from colocate.solver.prove.raising import Raising
+from colocate.solver.prove.two_solvers import places, search_all
 from colocate.solver.run import Run
 
 PATIENCE, SHORTEST = 0.01, 0.01
@@ -35,6 +37,8 @@ FIRST = 6
 """Numbers of copies that are tried before a linear program is asked."""
 PROVING = 0.4
 """The part of the time that is kept for proofs: half by weights, the rest by CP-SAT."""
+POLISHING = 0.5
+"""The part of the time that a larger fleet gets for the best numbers of copies alone."""
 MOST_PLACES = 4000
 """Choices times GPUs up to which CP-SAT has a chance to search them all."""
 CHECKING = 0.05
@@ -44,13 +48,14 @@ MISSES = 40
 TARGETS, GRID, FOLLOWING = 8, 1000, 0.1
 """Pressures that GPUs are filled part by part at, how finely, and the part of the time for one."""
 
+SolveFixed = Callable[[Problem, float, Placement | None], Plan]
+"""Places models with fixed numbers of copies in some seconds, from a start or from none."""
+
 
 class CopySearch:
     """The best numbers of copies so far, those that were tried, and what is proven for all."""
 
-    def __init__(
-        self, problem: Problem, run: Run, solve_fixed: Callable[[Problem, float], Plan]
-    ) -> None:
+    def __init__(self, problem: Problem, run: Run, solve_fixed: SolveFixed) -> None:
         self.problem = problem
         self._run = run
         self._solve_fixed = solve_fixed
@@ -60,23 +65,29 @@ class CopySearch:
         self._failure: Plan | None = None
         self._counts: Counts = ()
         self._proof = prove_with_copies(problem)
-        self._rows = rows_of_choices(problem)
         self._rng = np.random.default_rng(run.seed)
 
     def solved(self, start: Placement | None = None) -> Plan:
         """Return the best plan that was found, with the proof that holds for all numbers."""
         if start is not None:
             self._offer(start, "start")
-        until = self._run.deadline.left * PROVING
+        exact = places(self.problem) <= MOST_PLACES
+        until = self._run.deadline.left * (PROVING if exact else POLISHING)
         self._try_all(islice(by_pressure(self.problem, self.bound), FIRST), until)
         self._follow_program(until)
         self._try_all(by_pressure(self.problem, self.bound), until)
         self._go_on(until)
-        exact = places(self.problem) <= MOST_PLACES
+        if not exact:
+            self._polish(until * PROVING)
         self._raise_bound(until / 2 if exact else 0.0)
         if exact:
             self._search_all()
         return self._concluded()
+
+    @cached_property
+    def _rows(self) -> tuple[Instance, Choices]:
+        """The problem with a row for every choice."""
+        return rows_of_choices(self.problem)
 
     @property
     def value(self) -> float:
@@ -171,11 +182,20 @@ class CopySearch:
         self._tried.add(counts)
         names = (model.name for model in self.problem.models)
         fixed = self.problem.with_copies(dict(zip(names, counts, strict=True)))
-        plan = self._solve_fixed(fixed, max(share * self.seconds_left, SHORTEST))
+        plan = self._solve_fixed(fixed, max(share * self.seconds_left, SHORTEST), None)
         if plan.placement:
             self._offer(plan.placement, "copies")
         else:
             self._failure = self._failure or self._failed(counts, plan)
+
+    def _polish(self, until: float) -> None:
+        """Improve the best placement, with the numbers of copies that it has."""
+        if self._best is None or self._finished(until):
+            return
+        names = (model.name for model in self.problem.models)
+        fixed = self.problem.with_copies(dict(zip(names, self._counts, strict=True)))
+        seconds = self.seconds_left - until
+        self._offer(self._solve_fixed(fixed, seconds, self._best.placement).placement, "copies")
 
     def _failed(self, counts: Counts, plan: Plan) -> Plan:
         """Return what it means for all numbers of copies that there is no placement with some.

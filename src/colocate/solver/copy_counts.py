@@ -9,6 +9,7 @@ import numpy as np
 from colocate.problem.instance import Floats
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
+from colocate.solver.prove.elastic import largest_rooms
 
 STEPS = (1.0, 1.05, 1.15, 1.3, 1.6, 2.0, 3.0)
 """Pressures that copies are first made for, as multiples of the bound."""
@@ -24,9 +25,13 @@ Counts = tuple[int, ...]
 def by_pressure(problem: Problem, bound: float) -> Iterator[Counts]:
     """Yield as few copies as allowed, then what pressures at and above a bound ask for."""
     yield tuple(model.replicas for model in problem.models)
+    rooms = largest_rooms(problem)
     for step, share in product(STEPS, SHARES):
         target = bound * step * share
-        yield tuple(_copies_for(problem, model, target) for model in problem.models)
+        yield tuple(
+            _copies_for(model, room, target) if model.elastic else model.replicas
+            for model, room in zip(problem.models, rooms, strict=True)
+        )
 
 
 def by_shares(problem: Problem, shares: Floats, rng: np.random.Generator) -> Iterator[Counts]:
@@ -63,10 +68,9 @@ def least_pressure(problem: Problem, counts: Counts) -> float:
     return load / free if free > 0.0 else inf
 
 
-def _copies_for(problem: Problem, model: Model, target: float) -> int:
+def _copies_for(model: Model, room: float, target: float) -> int:
     """Return the fewest copies of which one fits alone on a GPU at a pressure."""
-    rooms = [gpu.memory_gb for gpu in problem.gpus if model.may_be_on(gpu)]
-    free = (max(rooms, default=0.0) - model.size_gb / model.shards) * target
+    free = (room - model.size_gb / model.shards) * target
     load = max(model.load) / model.shards
     needed = ceil(load / free * (1.0 - 1e-9)) if free > 0.0 else model.most_replicas
     return min(max(needed, model.replicas), model.most_replicas)

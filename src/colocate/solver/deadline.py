@@ -28,7 +28,7 @@ class Deadline:
 
     def __init__(self, seconds: float = inf, whole: "Deadline | None" = None) -> None:
         now = perf_counter()
-        self.started = now if whole is None else whole.started
+        self.started: float = now if whole is None else whole.started
         self.go: Ints = np.ones(1, np.int64)
         self._end = now + seconds
         self._parts: list[Deadline] = []

@@ -8,7 +8,7 @@ import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
-from colocate.problem.instance import Bools, Instance
+from colocate.problem.instance import Bools
 from colocate.problem.parts import COUNT, Parts
 from colocate.solver.construct.task import GENEROUS
 
@@ -23,7 +23,7 @@ class Obstacle(NamedTuple):
 def obvious_obstacle(parts: Parts) -> Obstacle | None:
     """Return why no placement can exist, if one look at the sums shows it."""
     instance = parts.instance
-    homeless = _homeless(instance)
+    homeless = _homeless(parts)
     if homeless is not None:
         proof = Certificate(Proof.MODEL, inf, model=parts.items[homeless].models[0].name)
         return Obstacle(_too_large(parts, homeless), proof)
@@ -37,12 +37,11 @@ def obvious_obstacle(parts: Parts) -> Obstacle | None:
     return None
 
 
-def _homeless(instance: Instance) -> int | None:
+def _homeless(parts: Parts) -> int | None:
     """Return the first item that no GPU could take even if it were empty."""
-    rules = instance.rules
+    instance, rules = parts.instance, parts.instance.rules
     homeless = np.ones(len(instance.size), dtype=bool)
-    _, first_of_class = np.unique(rules.alike, return_index=True)
-    for gpu in sorted(first_of_class, key=lambda gpu: -instance.capacity[gpu]):
+    for gpu in parts.sorts:
         roomy = instance.size <= instance.capacity[gpu] * GENEROUS
         within = (instance.use[instance.kind[gpu]] <= instance.limit[gpu] * GENEROUS).all(axis=1)
         homeless &= ~(roomy & within & rules.open[rules.pin, gpu])

@@ -65,9 +65,14 @@ def _decided(parts: Parts, deadline: Deadline) -> tuple[Outcome, Placement]:
     if target == 0.0:
         return Outcome.UNDECIDED, Placement()
     layout = empty_layout(parts.canonical, deadline.go)
-    for _ in quick_ways(parts, parts.canonical, layout, deadline):
+    for _ in quick_ways(parts, layout, deadline):
         if verify(parts.whole, placement := parts.placement(layout.gpu_of)).valid:
             return Outcome.FOUND, placement
+    return _searched(parts, target, deadline)
+
+
+def _searched(parts: Parts, target: float, deadline: Deadline) -> tuple[Outcome, Placement]:
+    """Search everything, by ourselves and then by two solvers."""
     with deadline.watched():
         layout = empty_layout(parts.instance, deadline.go)
         searched, proof = search_with_proof(parts.instance, layout, target, NODES)

@@ -100,10 +100,10 @@ class Looks:
     _interrupted: bool = False
 
     def __post_init__(self) -> None:
-        warm_up()
+        problem, kind_of = self.market.sample()
+        warm_up(problem)
         self._started = perf_counter()
         self._limit = self.target * (1.0 + SLACK)
-        problem, kind_of = self.market.sample()
         self.needs: list[Need] = needs_of(problem, kind_of, self._limit)
         self.settled: set[Mix] = set()
         """Mixes that stay open however long they are looked at."""

@@ -1,6 +1,6 @@
 """Sharing time between activities: whoever is furthest behind its share goes next."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from time import perf_counter, sleep
@@ -18,7 +18,7 @@ class _Table:
     """Who is at work, and how long everyone has been."""
 
     def __init__(self, activities: Sequence[Activity]) -> None:
-        self._spent: dict[Activity, float] = dict.fromkeys(activities, 0.0)
+        self._spent = {activity: activity.handicap for activity in activities}
         self._busy: set[Activity] = set()
         self._lock = Lock()
 
@@ -45,19 +45,22 @@ class _Table:
             return not self._busy and all(activity.exhausted for activity in self._spent)
 
 
-def run(activities: Sequence[Activity], progress: Progress, workers: int) -> None:
-    """Let the activities go on until the run is finished."""
-    _begin(activities[0], progress)
+def run(
+    first: Activity, others: Callable[[], Sequence[Activity]], progress: Progress, workers: int
+) -> None:
+    """Let activities go on until the run is finished; those after the first are made if needed."""
+    _begin(first, progress)
     if not progress.finished:
-        _go_on_together(activities, progress, workers)
+        _go_on_together([first, *others()], progress, workers)
 
 
 def _begin(activity: Activity, progress: Progress) -> None:
-    """Let the first activity have some steps alone: small problems need no more."""
-    for _ in range(FIRST_STEPS):
-        if progress.finished or activity.exhausted:
-            return
+    """Let the first activity have some steps alone, and more while it finds something better."""
+    patience = FIRST_STEPS
+    while patience > 0 and not (progress.finished or activity.exhausted):
+        before = progress.value
         activity.step(progress)
+        patience -= progress.value == before
 
 
 def _go_on_together(activities: Sequence[Activity], progress: Progress, workers: int) -> None:

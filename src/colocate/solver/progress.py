@@ -13,6 +13,7 @@ from colocate.problem.instance import Ints
 from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.parts import Parts
 from colocate.problem.pressure import lower
+from colocate.problem.problem import Problem
 from colocate.solver.deadline import Deadline
 
 PROVEN = 2e-9
@@ -42,12 +43,16 @@ class Improvement(NamedTuple):
 
 
 class Alarm(NamedTuple):
-    """A bound that a placement shows to be false: it was not used."""
+    """A bound that does not hold, and was not used.
+
+    A placement is below it, or the checker has refused its proof.
+    """
 
     proof: str
+    """The kind of proof, or the solver that claimed it."""
     bound: float
     value: float
-    """The pressure of a placement that is below it."""
+    """The pressure of the best placement then."""
 
 
 def gap_between(value: float, bound: float) -> float:
@@ -124,6 +129,11 @@ class Progress:
         self._lock = RLock()
 
     @property
+    def problem(self) -> Problem:
+        """What is placed, as it was asked for."""
+        return self.parts.whole
+
+    @property
     def best(self) -> tuple[Ints, float]:
         """The best placement so far and its peak pressure."""
         with self._lock:
@@ -197,12 +207,16 @@ class Progress:
             return
         with self._lock:
             if self.found and certificate.bound > self._value:
-                alarm = Alarm(certificate.proof.value, certificate.bound, self._value)
-                self.alarms.append(alarm)
+                self.alarm(Alarm(certificate.proof.value, certificate.bound, self._value))
             elif certificate.bound > self.bound:
                 self.certificate = certificate
                 self._checking = self._checking_time(certificate)
                 self._note(certificate.proof.value)
+
+    def alarm(self, alarm: Alarm) -> None:
+        """Take note of a claim that turned out to be false."""
+        with self._lock:
+            self.alarms.append(alarm)
 
     def _checking_time(self, certificate: Certificate) -> float:
         cells = len(self.parts.items) * max(certificate.weights, default=0)

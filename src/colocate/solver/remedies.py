@@ -102,7 +102,9 @@ def diagnose(
         remedies: list[Remedy] = []
         options = options_for(names or tuple(model.name for model in problem.models))
         for number, sort in enumerate(options):
-            remedies += Trial(names, watch.part(watch.left / (len(options) - number))).of_options(sort)
+            remedies += Trial(names, watch.part(watch.left / (len(options) - number))).of_options(
+                sort
+            )
     return Diagnosis(
         conflict=conflict,
         constraints=_confirmed(constraints),

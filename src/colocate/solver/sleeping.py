@@ -19,7 +19,7 @@ from colocate.solver.construct.completion import Outcome
 from colocate.solver.plan import Plan, Status
 from colocate.solver.prove.two_solvers import search_all, small_enough
 from colocate.solver.run import Run
-from colocate.solver.waking import woken
+from colocate.solver.waking import Attempted, woken
 
 CHOOSING = 0.6
 """The part of the time that choosing may take."""
@@ -30,8 +30,6 @@ TINY = 1e-300
 
 Placed = Callable[[Problem, Run, Placement | None], Plan]
 """Places models as well as the time allows, from a start or from none."""
-Attempted = Callable[[Problem, float], Plan]
-"""Places models with fixed numbers of copies in some seconds."""
 
 
 def within_limit(
@@ -122,7 +120,7 @@ def _chosen(problem: Problem, run: Run, attempted: Attempted) -> _Choice:
         if answer.outcome is Outcome.FOUND and verify(problem, answer.placement).valid:
             asleep = frozenset(name for name, on in answer.placement.items() if not on)
             return _Choice(asleep, bound, Placement(answer.placement))
-    start = woken(problem, run.deadline.part(run.deadline.left * CHOOSING))
+    start = woken(problem, run.deadline.part(run.deadline.left * CHOOSING), attempted)
     if start is None:
         return _Choice(frozenset(model.name for model in problem.sleepers), bound, None)
     asleep = frozenset(name for name, on in start.items() if not on)

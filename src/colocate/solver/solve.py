@@ -6,8 +6,6 @@ from functools import partial
 from math import inf, isfinite
 from numbers import Real
 
-import numpy as np
-
 from colocate.errors import InputError
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import confined
@@ -21,12 +19,12 @@ from colocate.solver.activities import Activity, Exhaustion, Regrouping, TwoSolv
 from colocate.solver.copies import CopySearch
 from colocate.solver.deadline import Deadline
 from colocate.solver.feasibility import obvious_obstacle
-from colocate.solver.improve.smoothing import Smoothing
+from colocate.solver.improve.smoothing import PASSES, smooth
 from colocate.solver.improve.squad_moves import settled_homes
 from colocate.solver.place import feasible_plan
 from colocate.solver.plan import Plan, Status
 from colocate.solver.portfolio import run as go_on
-from colocate.solver.progress import PROVEN, Gap, Improvement, Progress
+from colocate.solver.progress import PROVEN, Alarm, Gap, Improvement, Progress
 from colocate.solver.prove.raising import Raising
 from colocate.solver.prove.two_solvers import small_enough
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
@@ -34,6 +32,7 @@ from colocate.solver.run import Run
 from colocate.solver.sleeping import solve_with_sleepers, within_limit
 from colocate.solver.start import FEW, NoPlacement, first_placement
 from colocate.solver.stop import stopping_on_interrupt
+from colocate.solver.tightening import Tightening
 from colocate.solver.warm_up import warm_up
 
 INTERRUPTED = "interrupted"
@@ -80,7 +79,7 @@ def solve(
         the search, not the call: the best so far is returned.
     """
     _check(time_limit, seed, workers, gap, target)
-    warm_up()
+    warm_up(problem)
     deadline = Deadline(time_limit)
     run = Run(deadline, gap, target, seed, workers or 2, on_improvement)
     with stopping_on_interrupt(run.interrupt):
@@ -105,10 +104,10 @@ def _placed(problem: Problem, run: Run, start: Placement | None = None) -> Plan:
     return CopySearch(problem, run, partial(_attempted, run)).solved(start)
 
 
-def _attempted(run: Run, problem: Problem, seconds: float) -> Plan:
-    """Place models with fixed numbers of copies, quickly."""
+def _attempted(run: Run, problem: Problem, seconds: float, start: Placement | None = None) -> Plan:
+    """Place models with fixed numbers of copies, quickly; a start that is given is improved."""
     parts = parts_of(problem)
-    return _solved(run.attempt(parts, seconds), run)
+    return _solved(run.attempt(parts, seconds), run, start)
 
 
 def _solved(progress: Progress, run: Run, start: Placement | None = None) -> Plan:
@@ -125,21 +124,35 @@ def _solved(progress: Progress, run: Run, start: Placement | None = None) -> Pla
             return _without_placement(parts, none.proof, reason)
     progress.prove(prove_by_volume(parts.instance))
     progress.prove(prove_by_model(parts))
-    activities = _activities(parts, progress.deadline, run.seed, run.workers)
-    go_on(activities, progress, run.workers)
+    go_on(_first(progress, run), partial(_others, progress, run), progress, run.workers)
     _smooth(progress, run.deadline)
     return _concluded(progress)
 
 
-def _activities(parts: Parts, deadline: Deadline, seed: int, workers: int) -> list[Activity]:
-    searches = [Regrouping(parts, deadline, seed + number) for number in range(max(workers - 1, 1))]
-    activities: list[Activity] = [*searches, Raising(parts.instance)]
-    if len(parts.items) <= FEW or len(parts.whole.gpus) == 1:
-        activities = [Exhaustion(parts, deadline), *activities]
-        bounds_see_all = parts.whole.plain and parts.whole.windows == 1 and not parts.resources
-        if not bounds_see_all and small_enough(parts.whole):
-            activities.append(TwoSolvers(parts))
-    return activities
+def _searchable(parts: Parts) -> bool:
+    """Say whether the whole problem can be searched exhaustively."""
+    return len(parts.items) <= FEW or len(parts.whole.gpus) == 1
+
+
+def _first(progress: Progress, run: Run) -> Activity:
+    """Return what small problems need alone, or what large ones gain most by."""
+    parts, deadline = progress.parts, progress.deadline
+    if _searchable(parts):
+        return Exhaustion(parts, deadline)
+    return Tightening(parts, deadline, run.seed)
+
+
+def _others(progress: Progress, run: Run) -> list[Activity]:
+    """Return what else there is to do."""
+    parts, deadline = progress.parts, progress.deadline
+    searches = [
+        Regrouping(parts, deadline, run.seed + 1 + number)
+        for number in range(max(run.workers - 1, 1))
+    ]
+    bounds_see_all = parts.whole.plain and parts.whole.windows == 1 and not parts.resources
+    if _searchable(parts) and not bounds_see_all and small_enough(parts.whole):
+        return [*searches, Raising(parts.instance), TwoSolvers(parts)]
+    return [*searches, Raising(parts.instance)]
 
 
 def _smooth(progress: Progress, deadline: Deadline) -> None:
@@ -148,33 +161,31 @@ def _smooth(progress: Progress, deadline: Deadline) -> None:
     if len(parts.items) > FEW or not isfinite(progress.value) or deadline.over:
         return
     best = progress.best[0]
-    instance = confined(parts.canonical, settled_homes(parts.canonical, best))
+    instance = parts.canonical
+    if parts.squads:
+        instance = confined(instance, settled_homes(instance, best))
     layout = empty_layout(instance, deadline.go)
     arrange(instance, layout, best)
-    Smoothing().improve(instance, layout, np.random.default_rng(0))
+    smooth(instance, layout, PASSES)
     progress.offer_smoother(layout.gpu_of)
 
 
 def _without_placement(parts: Parts, proof: Certificate | None, reason: str) -> Plan:
-    """Return the plan that says that there is no placement; the checker confirms a proof."""
-    if proof and (fault := refuted(parts.whole, proof)):
-        raise AssertionError(f"a proof does not hold: {fault}")
-    status = Status.INFEASIBLE if proof else Status.UNKNOWN
-    return Plan(parts.whole, status, reason=reason, certificate=proof)
+    """Return the plan that says that there is no placement; the checker has to confirm a proof."""
+    if proof and refuted(parts.whole, proof) is None:
+        return Plan(parts.whole, Status.INFEASIBLE, reason=reason, certificate=proof)
+    alarms = (Alarm(proof.proof.value, proof.bound, inf),) if proof else ()
+    return Plan(parts.whole, Status.UNKNOWN, reason=NOT_FOUND, alarms=alarms)
 
 
 def _concluded(progress: Progress) -> Plan:
     """Return the plan; the independent checker has the last word on placement and bound."""
-    parts, certificate = progress.parts, progress.certificate
+    parts, proof, alarms = progress.parts, progress.certificate, progress.alarms
     plan = feasible_plan(parts.whole, parts.placement(progress.best[0]))
-    if certificate and (fault := refuted(parts.whole, certificate)):
-        raise AssertionError(f"a proof does not hold: {fault}")
-    plan = replace(
-        plan,
-        certificate=certificate,
-        history=tuple(progress.history),
-        alarms=tuple(progress.alarms),
-    )
+    if proof and refuted(parts.whole, proof) is not None:
+        alarms = [*alarms, Alarm(proof.proof.value, proof.bound, plan.pressure)]
+        proof = None
+    plan = replace(plan, certificate=proof, history=tuple(progress.history), alarms=tuple(alarms))
     return replace(plan, status=Status.OPTIMAL) if plan.gap <= PROVEN else plan
 
 

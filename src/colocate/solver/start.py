@@ -12,8 +12,9 @@ from colocate.problem.parts import Parts
 from colocate.solver.construct.bisection import Bisection
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.filling import filled
+from colocate.solver.construct.first_fit import pack_first
 from colocate.solver.construct.orders import Order
-from colocate.solver.construct.packing import Fit, Packing, pack_at
+from colocate.solver.construct.packing import Fit, Packing
 from colocate.solver.construct.task import FINITE
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.squad_moves import settled_homes
@@ -28,9 +29,6 @@ ROUGH = Bisection((Packing(Fit.BEST, Order.VIRTUAL),), halvings=10)
 THOROUGH = Bisection(
     tuple(Packing(fit, order) for order in (Order.VIRTUAL, Order.SIZE) for fit in Fit)
 )
-PACKINGS = (Packing(Fit.BEST, Order.VIRTUAL), Packing(Fit.FIRST, Order.SIZE))
-TARGETS = (1.02, 1.1, 1.3, 2.0, 4.0, 16.0, 256.0)
-"""Pressures at which many items are packed, as multiples of what the sums allow."""
 TRIES = 60
 """How often an item is squeezed in at each target."""
 NODES_TRIED = 8
@@ -54,53 +52,53 @@ class NoPlacement(Exception):  # noqa: N818, no fault
 
 def first_placement(parts: Parts, deadline: Deadline, found: Found) -> None:
     """Find a first placement, finite if that is quick; raises NoPlacement if there is none."""
-    instance = parts.canonical
-    layout = empty_layout(instance, deadline.go)
+    layout = empty_layout(parts.canonical, deadline.go)
     any_found = False
-    for block in quick_ways(parts, instance, layout, deadline):
+    for block in quick_ways(parts, layout, deadline):
         any_found = True
         found(layout.gpu_of, block)
-        if isfinite(layout.pressure.max()):
-            return
     if not any_found:
         _search(parts, deadline, found)
 
 
-def quick_ways(
-    parts: Parts, instance: Instance, layout: Layout, deadline: Deadline
-) -> Iterator[str]:
-    """Fill the layout in one way after the other; yields the name of each that succeeds."""
+def quick_ways(parts: Parts, layout: Layout, deadline: Deadline) -> Iterator[str]:
+    """Fill the layout in one way after the other; yields the name of each that succeeds.
+
+    It ends with a finite pressure, or when there is no other way.
+    """
+    instance = parts.canonical
     few = len(parts.items) <= FEW and not parts.squads
     if few and ROUGH.construct(instance, layout):
         yield "bisection"
+        if isfinite(layout.pressure.max()):
+            return
     with deadline.watched():
-        left_out = filled(instance, layout, 0)
-        if left_out == 0:
-            yield "filling"
-        if few and THOROUGH.construct(instance, layout):
-            yield "bisection"
-        if not parts.squads and _packed(instance, layout, deadline):
-            yield "packing"
-        if left_out and not deadline.over:
-            filled(instance, layout, 0)
-            if _squeezed(parts, instance, layout, deadline):
-                yield "squeezing"
+        yield from _ways_for_many(parts, instance, layout, deadline)
 
 
-def _packed(instance: Instance, layout: Layout, deadline: Deadline) -> bool:
-    """Pack at ever higher targets."""
-    lowest = volume_bound(instance)
-    targets = [factor * lowest for factor in TARGETS] if 0.0 < lowest < inf else []
-    for target in (*targets, inf):
-        for packing in PACKINGS:
-            if deadline.over:
-                return False
-            if pack_at(instance, layout, int(packing.fit), int(packing.order), target):
-                return True
-    return False
+def _ways_for_many(
+    parts: Parts, instance: Instance, layout: Layout, deadline: Deadline
+) -> Iterator[str]:
+    finite = False
+    if not parts.squads and pack_first(instance, layout, deadline):
+        finite = isfinite(layout.pressure.max())
+        yield "first fit"
+        if finite and parts.whole.plain and instance.load.shape[1] + len(parts.resources) == 1:
+            return
+    left_out = filled(instance, layout, 0)
+    finite |= left_out == 0 and isfinite(layout.pressure.max())
+    if left_out == 0:
+        yield "filling"
+    if not finite and not parts.squads and THOROUGH.construct(instance, layout):
+        finite |= isfinite(layout.pressure.max())
+        yield "bisection"
+    if left_out and not finite and not deadline.over:
+        filled(instance, layout, 0)
+        if _squeezed(parts, instance, layout):
+            yield "squeezing"
 
 
-def _squeezed(parts: Parts, instance: Instance, layout: Layout, deadline: Deadline) -> bool:
+def _squeezed(parts: Parts, instance: Instance, layout: Layout) -> bool:
     """Squeeze in what found no room; True if all of it is placed then."""
     rng = np.random.default_rng(0)
     lowest = volume_bound(instance)
@@ -133,9 +131,7 @@ def _placed(
         homes = homes.copy()
         homes[unit] = node
         bound = confined(instance, homes)
-        missing = [
-            item for item in unit if not squeeze_in(bound, layout, item, target, rng, TRIES)
-        ]
+        missing = [item for item in unit if not squeeze_in(bound, layout, item, target, rng, TRIES)]
         if not missing:
             return True
         for item in set(unit).difference(missing):

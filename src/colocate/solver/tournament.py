@@ -3,11 +3,11 @@
 import numpy as np
 
 from colocate.problem.instance import Floats, Ints
-from colocate.problem.kernel import kernel
+from colocate.problem.kernel import kernel, leaf_kernel
 from colocate.problem.layout import NOWHERE
 
 
-@kernel
+@leaf_kernel
 def better(values: Floats, one: int, other: int) -> int:
     """Return which of two competitors wins; NOWHERE is nobody, and the first wins a draw."""
     if other == NOWHERE or (one != NOWHERE and values[one] >= values[other]):
@@ -29,7 +29,7 @@ def tournament(values: Floats) -> Ints:
     return winners
 
 
-@kernel
+@leaf_kernel
 def replay(winners: Ints, values: Floats, competitor: int) -> None:
     """Play the matches of one competitor again, whose value has changed."""
     match = (winners.shape[0] // 2 + competitor) // 2

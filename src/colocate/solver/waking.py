@@ -1,69 +1,138 @@
 """Who can be awake in a large fleet: a packing of many knapsacks, by what a model is worth.
 
 The models that must be awake are placed first, then those that are worth most for the memory that
-they take, each where it leaves the least. Then models asleep take the places of models that are
-worth less, and others are squeezed in, as long as there is time.
+they take, each where it leaves the least; or as many of these as the solver finds room for. Then
+models asleep take the places of models that are worth less, and others are squeezed in, as long as
+there is time.
 """
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 
 from colocate.problem.instance import Instance, Ints, confined, frozen, own_units
-from colocate.problem.layout import NOWHERE, Layout, empty_layout
+from colocate.problem.layout import NOWHERE, Layout, arrange_some, empty_layout
 from colocate.problem.parts import Parts, parts_of
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
-from colocate.problem.verify import verify
+from colocate.problem.verify import highest_pressure, verify
 from colocate.solver.construct.filling import filling_order
+from colocate.solver.construct.task import FINITE
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.squad_moves import settled_homes
 from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.improve.trading import Wakeable, trade, wake
+from colocate.solver.plan import Plan
 
+Attempted = Callable[[Problem, float], Plan]
+"""Places models with fixed numbers of copies in some seconds."""
+
+BISECTING = 0.6
+"""The part of the time in which it is found out how many of the most worthy can be awake."""
 KEPT_FREE = 1e-6
 """The part of a GPU's memory that is left free, so that its pressure is finite."""
-TRIES = 4
-"""How often a model that is asleep is squeezed in."""
+TRIES, MOST_TRIES = 4, 4096
+"""How often a model that is asleep is squeezed in, at first and at most."""
 PASSES = 20
 """How often all models that are asleep are offered the places of others."""
 
 
-def woken(problem: Problem, deadline: Deadline) -> Placement | None:
+def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placement | None:
     """Return a placement in which little is lost by the models that have no place.
 
     None if it finds no room for all models that must be awake.
+
+    Parameters
+    ----------
+    problem
+        What is placed.
+    deadline
+        When it ends.
+    attempted
+        Places models with fixed numbers of copies in some seconds.
     """
     awake = problem.awake(())
     assert awake is not None
-    parts = parts_of(awake.with_copies({model.name: model.replicas for model in awake.models}))
+    fewest = awake.with_copies({model.name: model.replicas for model in awake.models})
+    parts = parts_of(fewest)
     instance = _limited(parts, problem.most_pressure)
-    layout = empty_layout(instance, deadline.go)
     wakeable = _wakeable(problem, parts)
+    order = _order(parts, instance, wakeable)
+    layout = empty_layout(instance, deadline.go)
     with deadline.watched():
-        if not wake(instance, layout, _order(parts, instance, wakeable), wakeable):
-            return None
+        found = []
+        if wake(instance, layout, order, wakeable):
+            trade(instance, layout, wakeable, PASSES)
+            found.append(_placement(parts, layout))
+        names = [parts.items[first].models[0].name for first in order]
+        may = {model.name for model in problem.sleepers}
+        by_worth = [name for name in names if name in may]
+        seconds = deadline.left * BISECTING / (len(by_worth).bit_length() + 1)
+        found += _awake_by_worth(fewest, by_worth, lambda p: attempted(p, seconds), deadline)
+        found.sort(key=lambda placement: _lost(problem, placement))
+        start = next((each for each in found if verify(problem, each).valid), None)
+        if start is None or deadline.over:
+            return start
+        arrange_some(instance, layout, _indices(parts, start))
         _squeeze_and_trade(instance, layout, wakeable, deadline)
     placement = _placement(parts, layout)
-    return placement if verify(problem, placement).valid else None
+    return placement if verify(problem, placement).valid else start
+
+
+def _awake_by_worth(
+    problem: Problem,
+    by_worth: Sequence[str],
+    attempted: Callable[[Problem], Plan],
+    deadline: Deadline,
+) -> Iterator[Placement]:
+    """Place as many models as possible of those that are worth most; yields what fits."""
+    fewest, most = 0, len(by_worth)
+    highest = min(highest_pressure(problem), FINITE)
+    while fewest < most and not deadline.over:
+        middle = (fewest + most + 1) // 2
+        some = problem.awake(frozenset(by_worth[middle:]))
+        if some is None:
+            return
+        plan = attempted(replace(some, most_pressure=None))
+        if plan.placement and plan.pressure <= highest:
+            fewest = middle
+            places = {model.name: plan.placement.get(model.name, ()) for model in problem.models}
+            yield Placement(places)
+        else:
+            most = middle - 1
+
+
+def _lost(problem: Problem, placement: Placement) -> float:
+    return sum(model.sleep_cost or 0.0 for model in problem.sleepers if not placement[model.name])
+
+
+def _indices(parts: Parts, placement: Placement) -> Ints:
+    """Return where the items are, NOWHERE for those of models that are asleep."""
+    number = {gpu.name: place for place, gpu in enumerate(parts.whole.gpus)}
+    left = {model: list(reversed(gpus)) for model, gpus in placement.items()}
+    names = (item.models[0].name for item in parts.items)
+    return np.array([number[left[n].pop()] if left[n] else NOWHERE for n in names], np.int64)
 
 
 def _squeeze_and_trade(
     instance: Instance, layout: Layout, wakeable: Wakeable, deadline: Deadline
 ) -> None:
-    """Let models that are asleep take places until nothing changes, or time is up."""
+    """Let models that are asleep take places, with ever more tries, until time is up."""
     rng = np.random.default_rng(0)
     homes = settled_homes(instance, layout.gpu_of)
     bound = confined(instance, homes)
-    changed = True
-    while changed and not deadline.over:
+    tries = TRIES
+    while tries <= MOST_TRIES and not deadline.over:
         trade(bound, layout, wakeable, PASSES)
-        changed = False
         asleep = np.flatnonzero((layout.gpu_of == NOWHERE) & wakeable.single)
+        changed = False
         for item in asleep[np.argsort(-wakeable.cost[asleep], kind="stable")]:
             if deadline.over:
                 return
-            changed |= squeeze_in(bound, layout, item, inf, rng, TRIES)
+            changed |= squeeze_in(bound, layout, item, inf, rng, tries)
+        tries *= 1 if changed else 4
 
 
 def _wakeable(problem: Problem, parts: Parts) -> Wakeable:

@@ -6,48 +6,77 @@ from math import inf
 import numpy as np
 
 from colocate.problem.gpu import Gpu
-from colocate.problem.layout import arrange, empty_layout, take
+from colocate.problem.layout import arrange, arrange_some, empty, empty_layout, take
 from colocate.problem.model import Model
 from colocate.problem.parts import parts_of
 from colocate.problem.problem import Problem
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.filling import filled
+from colocate.solver.construct.first_fit import pack_first
+from colocate.solver.construct.tight_fit import fill_tightly
+from colocate.solver.construct.vector_fit import fill_vectors
+from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import fresh_pace, regroup
-from colocate.solver.improve.smoothing import Smoothing
+from colocate.solver.improve.smoothing import PASSES, smooth
 from colocate.solver.improve.squad_moves import move_squads, squads_in
 from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.improve.trading import Wakeable, trade, wake
 from colocate.solver.prove.columns import fill_gpus
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.tree import search_with_proof
-from colocate.solver.start import PACKINGS, THOROUGH
-from colocate.solver.construct.packing import pack_at
+from colocate.solver.start import FEW, THOROUGH
+
+SMALL = Problem(
+    (Gpu("a", 80), Gpu("b", 80)), tuple(Model(f"m{n}", 5 + n, load=1 + n) for n in range(4))
+)
+
+
+def warm_up(problem: Problem) -> None:
+    """Call every kernel once that a problem may need, on a small one."""
+    _warm_up_for_few()
+    if len(problem.models) > FEW or not problem.plain:
+        _warm_up_for_many()
+    if problem.sleepers:
+        _warm_up_for_sleepers()
 
 
 @cache
-def warm_up() -> None:
-    """Call every kernel once on a small problem."""
-    gpus = (Gpu("a", 80), Gpu("b", 80))
-    models = tuple(Model(f"m{n}", 5 + n, load=1 + n) for n in range(4))
-    parts = parts_of(Problem(gpus, models))
+def _warm_up_for_few() -> None:
+    parts = parts_of(SMALL)
     instance = parts.canonical
     layout = empty_layout(instance)
-    rng = np.random.default_rng(0)
     THOROUGH.construct(instance, layout)
-    pack_at(instance, layout, int(PACKINGS[0].fit), int(PACKINGS[0].order), inf)
-    wakeable = Wakeable(np.ones(4), np.ones(4, np.bool_), np.ones(4, np.int64))
-    wake(instance, layout, np.arange(4), wakeable)
-    trade(instance, layout, wakeable, 1)
     filled(instance, layout, 0)
-    regroup(instance, layout, rng, 0.0, fresh_pace(), 10)
-    move_squads(instance, layout, squads_in(instance), rng, 1)
-    take(instance, layout, 0)
-    squeeze_in(instance, layout, 0, inf, rng, 10)
-    Smoothing().improve(instance, layout, rng)
+    pack_first(instance, layout, Deadline())
+    regroup(instance, layout, np.random.default_rng(0), 0.0, fresh_pace(), 10)
+    smooth(instance, layout, PASSES)
     arrange(parts.instance, empty_layout(parts.instance), np.zeros(4, np.int64))
-    _, proof = search_with_proof(parts.instance, layout, 0.01, 10)
+    _, proof = search_with_proof(parts.instance, layout, 0.1, 100)
     if proof:
         refuted(parts.whole, proof)
     prove_by_dual_functions(parts.instance, 0.01, 0)
     sizes = np.array([1, 2])
     fill_gpus(sizes, sizes - 1, np.ones(2), np.array([3]), np.zeros(1))
+
+
+@cache
+def _warm_up_for_many() -> None:
+    instance = parts_of(SMALL).canonical
+    layout = empty_layout(instance)
+    rng = np.random.default_rng(0)
+    fill_vectors(instance, layout, np.arange(2), 1.0, rng)
+    empty(layout)
+    fill_tightly(instance, layout, np.arange(2), 10.0)
+    move_squads(instance, layout, squads_in(instance), rng, 1)
+    take(instance, layout, 0)
+    squeeze_in(instance, layout, 0, inf, rng, 10)
+
+
+@cache
+def _warm_up_for_sleepers() -> None:
+    instance = parts_of(SMALL).canonical
+    layout = empty_layout(instance)
+    wakeable = Wakeable(np.ones(4), np.ones(4, np.bool_), np.ones(4, np.int64))
+    wake(instance, layout, np.arange(4), wakeable)
+    trade(instance, layout, wakeable, 1)
+    arrange_some(instance, layout, np.zeros(4, np.int64))

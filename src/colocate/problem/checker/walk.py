@@ -207,7 +207,7 @@ def _last(
     undone: int,
 ) -> bool:
     """Say whether an item on the GPU would be its last one, and the GPU then leave too much."""
-    _add(q, s, kind, level, undone)
+    undone = _add(q, s, kind, level, undone)
     last = _wasteful(q, s, level)
     full = False
     for t in range(q.waste.size):

@@ -19,17 +19,16 @@ the order of the task), 1 for closing, and 0 where a decision has no further alt
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from colocate.problem.instance import Floats, Instance, Ints
-from colocate.problem.kernel import entry_kernel, kernel, kernel_section
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE
+from colocate.problem.rules import HOME, NODE, PIN
 from colocate.solver.construct.task import GENEROUS, Task, make_task
-
 
 Tape = NDArray[np.uint16]
 """What a search decided, one number after the other."""
@@ -45,6 +44,10 @@ class Outcome(IntEnum):
     FOUND = 1
     UNDECIDED = 2
     """The limit on nodes was reached."""
+
+
+NONE, FOUND, UNDECIDED = (cast(int, np.int64(outcome)) for outcome in Outcome)
+"""The outcomes as kernels see them."""
 
 
 class State(NamedTuple):
@@ -130,7 +133,7 @@ def start_state(instance: Instance, task: Task) -> State:
     )
 
 
-@kernel
+@kernel_section
 def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
     """Say whether a model fits in what is left of a GPU."""
     reserve = 0.0
@@ -144,20 +147,20 @@ def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int)
         use = state.use[gpu, resource] + instance.use[kind, task.models[model], resource]
         if use > instance.limit[task.gpus[gpu], resource] * GENEROUS:
             return False
-    return may_be_on(instance, task, state, model, gpu)
+    return not task.ruled or may_be_on(instance, task, state, model, gpu)
 
 
-@kernel
+@kernel_section
 def may_be_on(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
     """Say whether the rules let a model onto a GPU."""
     rules = instance.rules
     given, place = task.models[model], task.gpus[gpu]
-    if not rules.open[rules.pin[given], place]:
+    if not rules.open[rules.item[given, PIN], place]:
         return False
-    if rules.home[given] != NOWHERE and rules.home[given] != rules.node[place]:
+    if rules.item[given, HOME] != NOWHERE and rules.item[given, HOME] != rules.gpu[place, NODE]:
         return False
     squad = task.squad[model]
-    if squad != NOWHERE and state.placed[squad] > 0 and state.node[squad] != rules.node[place]:
+    if squad != NOWHERE and state.placed[squad] > 0 and state.node[squad] != rules.gpu[place, NODE]:
         return False
     for word in range(task.colours.shape[1]):
         if task.colours[model, word] & state.colours[gpu, word]:
@@ -181,7 +184,7 @@ def empty_trail(frames: int, windows: int, resources: int) -> Trail:
     )
 
 
-@kernel
+@kernel_section
 def take_model(
     instance: Instance, task: Task, state: State, trail: Trail, depth: int, model: int
 ) -> None:
@@ -194,12 +197,13 @@ def take_model(
     for resource in range(instance.limit.shape[1]):
         trail.use[depth, resource] = state.use[gpu, resource]
         state.use[gpu, resource] += instance.use[kind, task.models[model], resource]
-    for word in range(task.colours.shape[1]):
-        state.colours[gpu, word] |= task.colours[model, word]
-    squad = task.squad[model]
-    if squad != NOWHERE:
-        state.node[squad] = instance.rules.node[task.gpus[gpu]]
-        state.placed[squad] += 1
+    if task.ruled:
+        for word in range(task.colours.shape[1]):
+            state.colours[gpu, word] |= task.colours[model, word]
+        squad = task.squad[model]
+        if squad != NOWHERE:
+            state.node[squad] = instance.rules.gpu[task.gpus[gpu], NODE]
+            state.placed[squad] += 1
     state.place[model] = gpu
     state.loaded[gpu] += task.loaded[model]
     state.following[state.preceding[model]] = state.following[model]
@@ -217,10 +221,11 @@ def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
             state.waste[window] = trail.waste[depth, window]
     elif taken != NOWHERE:
         gpu = trail.gpu[depth]
-        for word in range(task.colours.shape[1]):
-            state.colours[gpu, word] ^= task.colours[taken, word]
-        if task.squad[taken] != NOWHERE:
-            state.placed[task.squad[taken]] -= 1
+        if task.ruled:
+            for word in range(task.colours.shape[1]):
+                state.colours[gpu, word] ^= task.colours[taken, word]
+            if task.squad[taken] != NOWHERE:
+                state.placed[task.squad[taken]] -= 1
         state.place[taken] = NOWHERE
         state.loaded[gpu] -= task.loaded[taken]
         state.following[state.preceding[taken]] = taken
@@ -253,6 +258,13 @@ def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
 
 
 @kernel_section
+def settled(task: Task, state: State, model: int) -> bool:
+    """Say whether a model has no squad, or one whose node is known."""
+    squad = task.squad[model]
+    return bool(squad == NOWHERE or state.placed[squad] > 0)
+
+
+@kernel_section
 def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
     """Say whether a GPU may be closed: nothing left fits, and it leaves no more than it may."""
     for window in range(task.need.shape[1]):
@@ -261,9 +273,7 @@ def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
     models = task.models.shape[0]
     model = int(state.preceding[models])
     while model != models:
-        squad = task.squad[model]
-        settled = squad == NOWHERE or state.placed[squad] > 0
-        if settled and has_room(instance, task, state, model, gpu):
+        if has_room(instance, task, state, model, gpu) and settled(task, state, model):
             return False
         model = int(state.preceding[model])
     return True
@@ -330,6 +340,37 @@ def symbol_of(task: Task, trail: Trail, depth: int) -> int:
     return int(trail.taken[depth] + 2)
 
 
+@leaf_kernel
+def search(
+    instance: Instance, task: Task, state: State, trail: Trail, nodes: int, go: Ints, tape: Tape
+) -> tuple[int, int, int]:
+    """Go through the tree of decisions; return the outcome, nodes visited and symbols written."""
+    models = task.models.shape[0]
+    visited = 0
+    written = 0
+    depth = 0
+    while depth >= 0:
+        undo(task, state, trail, depth)
+        if trail.opening[depth]:
+            advanced = open_next(instance, task, state, trail, depth)
+        else:
+            advanced = fill_next(instance, task, state, trail, depth)
+        if written < tape.shape[0]:
+            tape[written] = symbol_of(task, trail, depth) if advanced else 0
+        written += 1
+        if not advanced:
+            depth -= 1
+            continue
+        visited += 1
+        if state.following[models] == models:
+            return FOUND, visited, written
+        if visited >= nodes or go[0] == 0:
+            return UNDECIDED, visited, written
+        depth += 1
+        enter(task, trail, depth)
+    return NONE, visited, written
+
+
 @entry_kernel
 def complete(
     instance: Instance, models: Ints, gpus: Ints, target: float, nodes: int, go: Ints, tape: Tape
@@ -347,31 +388,9 @@ def complete(
     state = start_state(instance, task)
     frames = models.shape[0] + gpus.shape[0] + 2
     trail = empty_trail(frames, task.need.shape[1], instance.limit.shape[1])
-    outcome: int = Outcome.NONE
-    depth = 0 if state.waste.min() >= 0.0 else -1
-    visited = 0
-    written = 0
-    while depth >= 0:
-        undo(task, state, trail, depth)
-        if trail.opening[depth]:
-            advanced = open_next(instance, task, state, trail, depth)
-        else:
-            advanced = fill_next(instance, task, state, trail, depth)
-        if written < tape.shape[0]:
-            tape[written] = symbol_of(task, trail, depth) if advanced else 0
-        written += 1
-        if not advanced:
-            depth -= 1
-            continue
-        visited += 1
-        if state.following[models.shape[0]] == models.shape[0]:
-            outcome = Outcome.FOUND
-            break
-        if visited >= nodes or go[0] == 0:
-            outcome = Outcome.UNDECIDED
-            break
-        depth += 1
-        enter(task, trail, depth)
+    outcome, visited, written = NONE, 0, 0
+    if state.waste.min() >= 0.0:
+        outcome, visited, written = search(instance, task, state, trail, nodes, go, tape)
     homes = np.full(models.shape[0], NOWHERE)
     if outcome == Outcome.FOUND:
         for place in range(models.shape[0]):

@@ -6,19 +6,18 @@ largest. A squad goes to the node whose GPUs keep the most. Where load has windo
 resources are limited, a few GPUs drawn at random compete with the one that has the most left.
 """
 
-from typing import cast
-
 import numpy as np
 
 from colocate.problem.instance import Floats, Instance, Ints
-from colocate.problem.kernel import entry_kernel, kernel, kernel_section
-from colocate.problem.layout import NOWHERE, Layout, clear, fits, put
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel
+from colocate.problem.layout import NOWHERE, Layout, empty, fits, node_count, put
+from colocate.problem.rules import BY_NODE, FIRST, PIN, SQUAD
 from colocate.solver.prove.volume import volume_bound
 from colocate.solver.tournament import replay, tournament
 
 RIVALS = 24
 """GPUs drawn at random that an item looks at."""
-WORST = cast(float, -np.inf)
+WORST = -np.inf
 
 
 def filling_order(instance: Instance, target: float) -> Ints:
@@ -38,7 +37,7 @@ def filling_order(instance: Instance, target: float) -> Ints:
     return order[first[order]].astype(np.int64)
 
 
-@kernel
+@leaf_kernel
 def share_left(instance: Instance, layout: Layout, gpu: int, item: int, target: float) -> float:
     """Return what a GPU has left of what it has least of, with an item on it or with NOWHERE."""
     capacity = instance.capacity[gpu]
@@ -74,7 +73,7 @@ def best_gpu(
     gpus = instance.capacity.shape[0]
     best = NOWHERE
     most = WORST
-    if instance.rules.pin[item] == 0:
+    if instance.rules.item[item, PIN] == 0:
         rivals = RIVALS if instance.load.shape[1] + instance.limit.shape[1] > 1 else 0
         for number in range(rivals + 1):
             gpu = winner if number == 0 else int(rng.random() * gpus)
@@ -85,8 +84,9 @@ def best_gpu(
                     most = left
     if best != NOWHERE:
         return best
+    rules = instance.rules
     for gpu in range(gpus):
-        if fits(instance, layout, gpu, NOWHERE, item):
+        if rules.open[rules.item[item, PIN], gpu] and fits(instance, layout, gpu, NOWHERE, item):
             left = share_left(instance, layout, gpu, item, target)
             if left > most:
                 best = gpu
@@ -105,8 +105,8 @@ def best_in_node(
     rules = instance.rules
     count = 0
     left = np.empty(chosen.shape[0])
-    for place in range(rules.first_of_node[node], rules.first_of_node[node + 1]):
-        gpu = rules.by_node[place]
+    for place in range(rules.gpu[node, FIRST], rules.gpu[node + 1, FIRST]):
+        gpu = rules.gpu[place, BY_NODE]
         if not fits(instance, layout, gpu, NOWHERE, item):
             continue
         mine = share_left(instance, layout, gpu, item, target)
@@ -123,10 +123,10 @@ def best_in_node(
     return float(left[count - 1]) if count == chosen.shape[0] else WORST
 
 
-@kernel
+@leaf_kernel
 def squad_size(instance: Instance, item: int) -> int:
     """Return how many items there are in the squad that begins with an item."""
-    squad = instance.rules.squad
+    squad = instance.rules.item[: instance.size.shape[0], SQUAD]
     size = 1
     while (
         squad[item] != NOWHERE
@@ -145,7 +145,7 @@ def put_squad(
     chosen = np.empty(size, np.int64)
     best = np.empty(size, np.int64)
     most = WORST
-    for node in range(instance.rules.first_of_node.shape[0] - 1):
+    for node in range(node_count(instance)):
         left = best_in_node(instance, layout, node, item, target, chosen)
         if left > most:
             most = left
@@ -166,8 +166,7 @@ def fill(
     target: float,
     rng: np.random.Generator,
 ) -> int:
-    """Place all items in an order; return how many found no room. They are left out."""
-    clear(layout)
+    """Place items that are nowhere, in an order; return how many found no room. They stay there."""
     gpus = instance.capacity.shape[0]
     room = np.empty(gpus)
     for gpu in range(gpus):
@@ -176,7 +175,7 @@ def fill(
     left_out = 0
     for item in order:
         if layout.go[0] == 0:
-            return int(layout.gpu_of.shape[0])
+            return int(order.shape[0])
         size = squad_size(instance, item)
         if size > 1:
             if not put_squad(instance, layout, item, size, target, room):
@@ -198,4 +197,5 @@ def filled(instance: Instance, layout: Layout, seed: int) -> int:
     lowest = volume_bound(instance)
     target = lowest if 0.0 < lowest < np.inf else 1.0
     order = filling_order(instance, target)
+    empty(layout)
     return fill(instance, layout, order, target, np.random.default_rng(seed))

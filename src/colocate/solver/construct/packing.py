@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import Instance, Ints
-from colocate.problem.kernel import entry_kernel, kernel, kernel_section
+from colocate.problem.kernel import kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, clear, fits, put
 from colocate.problem.pressure import lower, peak_load
-from colocate.solver.construct.orders import Order, sorted_models
+from colocate.solver.construct.orders import Order
 
 SLACK = 1e-12
 """Share of a virtual capacity below which an excess is rounding."""
@@ -34,14 +34,14 @@ class Packing(NamedTuple):
     order: Order
 
 
-@kernel
+@leaf_kernel
 def spare(instance: Instance, layout: Layout, gpu: int, target: float) -> float:
     """Return the virtual capacity that a GPU has left in its worst window."""
     free = instance.capacity[gpu] - layout.used[gpu]
     return float(free if np.isinf(target) else target * free - peak_load(layout.load, gpu))
 
 
-@kernel
+@leaf_kernel
 def needs(instance: Instance, model: int, target: float) -> tuple[float, float]:
     """Return the virtual size of a model in its easiest and in its hardest window."""
     size = float(instance.size[model])
@@ -53,7 +53,7 @@ def needs(instance: Instance, model: int, target: float) -> tuple[float, float]:
     return target * size + least, target * size + peak_load(instance.load, model)
 
 
-@kernel
+@leaf_kernel
 def leftover(instance: Instance, layout: Layout, gpu: int, model: int, target: float) -> float:
     """Return the virtual capacity left on a GPU once the model is there; negative: no room."""
     if not fits(instance, layout, gpu, NOWHERE, model):
@@ -104,11 +104,3 @@ def pack(instance: Instance, layout: Layout, models: Ints, fit: int, target: flo
         put(instance, layout, model, best)
         room[best] = spare(instance, layout, best, target)
     return True
-
-
-@entry_kernel
-def pack_at(instance: Instance, layout: Layout, fit: int, order: int, target: float) -> bool:
-    """Fill an emptied layout by one packing; False if a model found no room at the target."""
-    if np.isinf(target) and order == Order.VIRTUAL:
-        return pack(instance, layout, sorted_models(instance, np.int64(Order.SIZE), 0.0), fit, target)
-    return pack(instance, layout, sorted_models(instance, order, target), fit, target)

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import FIT, Floats, Instance, Ints
-from colocate.problem.kernel import kernel, kernel_section
+from colocate.problem.kernel import kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE
 from colocate.problem.pressure import peak_load
+from colocate.problem.rules import ALIKE, COLOURS, HOME, PIN, SQUAD
 from colocate.solver.construct.orders import descending
 
 GENEROUS = 1.0 + 2.0 * FIT
@@ -54,9 +55,11 @@ class Task(NamedTuple):
     """squad[n]: the number of its squad here, NOWHERE if it has none or its node is settled."""
     squads: int
     """How many squads there are."""
+    ruled: bool
+    """Whether any rule says where models may be, or with whom."""
 
 
-@kernel
+@leaf_kernel
 def virtual_size(instance: Instance, model: int, window: int, target: float) -> float:
     """Return `load + target size`, or the size itself if the target counts memory alone."""
     size = float(instance.size[model])
@@ -105,41 +108,51 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
         ):
             unlike[place] = unlike[place + 1]
     twin = twins(instance, gpus)
+    ruled = squads > 0 or colours.shape[1] > 0
+    for item in order:
+        rules = instance.rules.item
+        ruled = ruled or rules[item, PIN] != 0 or rules[item, HOME] != NOWHERE
     return Task(
-        order, gpus, need, room, loaded, reserve, unlike, twin, least, colours, squad, squads
+        order, gpus, need, room, loaded, reserve, unlike, twin, least, colours, squad, squads, ruled
     )
 
 
-@kernel
+@leaf_kernel
 def alike(instance: Instance, one: int, other: int) -> bool:
     """Say whether two models, in one squad or in none, are interchangeable."""
-    if instance.size[one] != instance.size[other]:
-        return False
+    same = instance.size[one] == instance.size[other]
     for window in range(instance.load.shape[1]):
-        if instance.load[one, window] != instance.load[other, window]:
-            return False
-    for resource in range(instance.limit.shape[1]):
-        for kind in range(instance.use.shape[0]):
-            if instance.use[kind, one, resource] != instance.use[kind, other, resource]:
-                return False
+        same = same and instance.load[one, window] == instance.load[other, window]
+    if same:
+        for resource in range(instance.limit.shape[1]):
+            for kind in range(instance.use.shape[0]):
+                mine = instance.use[kind, one, resource]
+                same = same and mine == instance.use[kind, other, resource]
+    return bool(same and under_same_rules(instance, one, other))
+
+
+@leaf_kernel
+def under_same_rules(instance: Instance, one: int, other: int) -> bool:
+    """Say whether two models have the same pin, home and colours."""
     rules = instance.rules
-    if rules.pin[one] != rules.pin[other] or rules.home[one] != rules.home[other]:
-        return False
-    first, second = rules.first_colour[one], rules.first_colour[other]
-    count = rules.first_colour[one + 1] - first
-    if count != rules.first_colour[other + 1] - second:
-        return False
-    for place in range(count):
-        if rules.colour[first + place] != rules.colour[second + place]:
-            return False
-    return True
+    first, second = rules.item[one, COLOURS], rules.item[other, COLOURS]
+    count = rules.item[one + 1, COLOURS] - first
+    same = (
+        rules.item[one, PIN] == rules.item[other, PIN]
+        and rules.item[one, HOME] == rules.item[other, HOME]
+        and count == rules.item[other + 1, COLOURS] - second
+    )
+    if same:
+        for place in range(count):
+            same = same and rules.colour[first + place] == rules.colour[second + place]
+    return bool(same)
 
 
 @kernel_section
 def twins(instance: Instance, gpus: Ints) -> Ints:
     """Return for each GPU the last one before it that is like it, or NOWHERE."""
     twin = np.full(gpus.shape[0], NOWHERE)
-    kind = instance.rules.alike
+    kind = instance.rules.gpu[:, ALIKE]
     for place in range(gpus.shape[0]):
         for before in range(place - 1, -1, -1):
             if kind[gpus[before]] == kind[gpus[place]]:
@@ -154,19 +167,17 @@ def colours_of(instance: Instance, models: Ints) -> Ints:
     rules = instance.rules
     count = 0
     for model in models:
-        count += rules.first_colour[model + 1] - rules.first_colour[model]
+        count += rules.item[model + 1, COLOURS] - rules.item[model, COLOURS]
     found = np.empty(count, np.int64)
     count = 0
     for model in models:
-        for place in range(rules.first_colour[model], rules.first_colour[model + 1]):
+        for place in range(rules.item[model, COLOURS], rules.item[model + 1, COLOURS]):
             found[count] = rules.colour[place]
             count += 1
     found.sort()
     shared = 0
     for place in range(1, count):
-        if found[place] == found[place - 1] and (
-            shared == 0 or found[shared - 1] != found[place]
-        ):
+        if found[place] == found[place - 1] and (shared == 0 or found[shared - 1] != found[place]):
             found[shared] = found[place]
             shared += 1
     words = np.zeros((models.shape[0], (shared + BITS - 1) // BITS), np.int64)
@@ -174,7 +185,7 @@ def colours_of(instance: Instance, models: Ints) -> Ints:
         return words
     for number in range(models.shape[0]):
         model = models[number]
-        for place in range(rules.first_colour[model], rules.first_colour[model + 1]):
+        for place in range(rules.item[model, COLOURS], rules.item[model + 1, COLOURS]):
             bit = int(np.searchsorted(found[:shared], rules.colour[place]))
             if bit < shared and found[bit] == rules.colour[place]:
                 words[number, bit // BITS] |= np.int64(1) << np.int64(bit % BITS)
@@ -183,19 +194,19 @@ def colours_of(instance: Instance, models: Ints) -> Ints:
 
 @kernel
 def squads_of(instance: Instance, models: Ints) -> tuple[Ints, int]:
-    """Number the squads whose node is not settled."""
+    """Return the numbers of squads whose node is not settled, and how many there are."""
     rules = instance.rules
     squad = np.full(models.shape[0], NOWHERE)
     found = np.empty(models.shape[0], np.int64)
     count = 0
     for place in range(models.shape[0]):
         model = models[place]
-        if rules.squad[model] != NOWHERE and rules.home[model] == NOWHERE:
+        if rules.item[model, SQUAD] != NOWHERE and rules.item[model, HOME] == NOWHERE:
             number = 0
-            while number < count and found[number] != rules.squad[model]:
+            while number < count and found[number] != rules.item[model, SQUAD]:
                 number += 1
             if number == count:
-                found[count] = rules.squad[model]
+                found[count] = rules.item[model, SQUAD]
                 count += 1
             squad[place] = number
     return squad, count

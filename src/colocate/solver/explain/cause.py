@@ -7,9 +7,9 @@ from math import inf
 
 from colocate.problem.change import Change
 from colocate.problem.problem import Problem
+from colocate.solver.deadline import Deadline
 from colocate.solver.explain.bottleneck import Alone, Bottleneck, alone
 from colocate.solver.explain.settled import Settled
-from colocate.solver.deadline import Deadline
 from colocate.solver.relaxations import relaxations, unconstrained
 from colocate.solver.solve import solve
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from colocate.problem.model import Model
+from colocate.solver.deadline import Deadline
 from colocate.solver.explain.bottleneck import Bottleneck, bottleneck_of
 from colocate.solver.explain.bound import BoundFacts, bound_of
 from colocate.solver.explain.cause import Cause, Why, why_so_high
@@ -11,7 +12,6 @@ from colocate.solver.explain.idle import IdleGpus, Tight, idle_gpus, tight_gpus
 from colocate.solver.explain.levers import Lever, more_shards, one_more_copy, pulled
 from colocate.solver.explain.moves import Move, best_move
 from colocate.solver.explain.settled import Settled, settle
-from colocate.solver.deadline import Deadline
 from colocate.solver.plan import Plan, Status
 from colocate.solver.solve import solve
 from colocate.solver.stop import stopping_on_interrupt

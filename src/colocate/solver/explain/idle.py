@@ -109,4 +109,3 @@ def tight_gpus(state: Settled) -> tuple[Tight, ...]:
             if 0.0 < CLOSE * limit <= use:
                 found.append(Tight(gpu.name, resource, use, float(limit)))
     return tuple(sorted(found, key=lambda tight: -tight.use / tight.limit))
-

@@ -118,7 +118,8 @@ def _swaps(state: Settled) -> Iterator[Tried]:
 def _open_to(state: Settled, item: int) -> Bools:
     """Say of every GPU whether an item may be on it."""
     rules = state.instance.rules
-    return rules.open[rules.pin[item]]
+    allowed: Bools = rules.open[rules.pin[item]]
+    return allowed
 
 
 def _sharded(state: Settled, item: int) -> bool:

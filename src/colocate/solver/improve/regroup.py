@@ -11,9 +11,10 @@ import numpy as np
 
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section
-from colocate.problem.layout import NOWHERE, Layout, fits, put, take
+from colocate.problem.layout import NOWHERE, Layout, fits, node_count, put, take
 from colocate.problem.pressure import TIE
-from colocate.solver.construct.completion import NO_TAPE, Outcome, Tape, complete
+from colocate.problem.rules import BY_NODE, FIRST, NODE
+from colocate.solver.construct.completion import Outcome, Tape, complete
 from colocate.solver.tournament import replay, tournament
 
 NODES = 2000
@@ -31,9 +32,11 @@ WIDER, NARROWER, MUCH_NARROWER = 0.005, 0.02, 0.5
 GATHERING = 0.3
 """How often room is gathered instead: any GPUs are filled anew, one after the other, to the
 pressure of the bottleneck, which leaves what room they have on the last one."""
+RIVALS = 64.0
+"""Of up to so many GPUs, a number that is drawn each time, the least pressed joins a group."""
 NEAR = 0.5
 """How often a GPU is drawn from the node of the first one, where rules bind items to nodes."""
-SHARE, REACH = 0, 1
+SHARE, REACH, MOST = 0, 1, 2
 FAR = 1e6
 """What is asked for first, in bounds, where the pressure is infinite."""
 
@@ -42,24 +45,29 @@ class Pace(NamedTuple):
     """What a search has learned about itself; kept between runs."""
 
     figures: Floats
-    """figures[SHARE]: the share of the distance to the bound to ask for; figures[REACH]: how many
-    models a group has at most."""
+    """figures[SHARE]: the share of the distance to the bound to ask for, figures[MOST] at most;
+    figures[REACH]: how many models a group has at most."""
 
 
 def fresh_pace() -> Pace:
     """Return the pace of a search that knows nothing yet."""
-    return Pace(np.array([0.3, SMALL_GROUP]))
+    return Pace(np.array([0.3, SMALL_GROUP, MOST_SHARE]))
+
+
+def bold_pace() -> Pace:
+    """Return the pace of a search that asks for the bound itself, which it takes for reachable."""
+    return Pace(np.array([1.0, SMALL_GROUP, 1.0]))
 
 
 @kernel
 def any_gpu(instance: Instance, near: int, rng: np.random.Generator) -> int:
     """Draw any GPU, of the node of another one if that is not NOWHERE."""
     rules = instance.rules
-    first, end = 0, rules.by_node.shape[0]
+    first, end = 0, instance.capacity.shape[0]
     if near != NOWHERE:
-        node = rules.node[near]
-        first, end = rules.first_of_node[node], rules.first_of_node[node + 1]
-    return int(rules.by_node[first + int(rng.random() * (end - first))])
+        node = rules.gpu[near, NODE]
+        first, end = rules.gpu[node, FIRST], rules.gpu[node + 1, FIRST]
+    return int(rules.gpu[first + int(rng.random() * (end - first)), BY_NODE])
 
 
 @kernel
@@ -69,7 +77,7 @@ def draw_gpu(
     """Draw any GPU, or the least pressed of a few."""
     gpu = any_gpu(instance, near, rng)
     if idle:
-        for _ in range(3):
+        for _ in range(int(RIVALS ** rng.random())):
             rival = any_gpu(instance, near, rng)
             if layout.pressure[rival] < layout.pressure[gpu]:
                 gpu = rival
@@ -81,7 +89,7 @@ def draw_group(
     instance: Instance, layout: Layout, peak: int, reach: float, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
     """Draw GPUs to go with the bottleneck, every other one a rather idle one; and their models."""
-    bound_to_nodes = instance.rules.first_of_node.shape[0] > 2
+    bound_to_nodes = node_count(instance) > 1
     limit = FEWEST_MODELS + rng.random() * (reach - FEWEST_MODELS)
     group = np.full(min(layout.pressure.shape[0], MOST_GPUS), peak)
     models = np.empty(MOST_MODELS, np.int64)
@@ -147,7 +155,9 @@ def step(
     else:
         around, target = winners[1], peak - (peak - bound) * figures[SHARE]
     group, models = draw_group(instance, layout, around, figures[REACH], rng)
-    outcome, order, homes, visited, _ = complete(instance, models, group, target, NODES, layout.go, tape)
+    outcome, order, homes, visited, _ = complete(
+        instance, models, group, target, NODES, layout.go, tape
+    )
     solved = False
     if outcome == Outcome.FOUND:
         old_homes = layout.gpu_of[order]
@@ -166,7 +176,7 @@ def step(
 def learn(figures: Floats, outcome: int, solved: bool) -> None:
     """Ask for more after a success, for less after a failure, in groups that can be searched."""
     if solved:
-        figures[SHARE] = min(figures[SHARE] * BOLDER, MOST_SHARE)
+        figures[SHARE] = min(figures[SHARE] * BOLDER, figures[MOST])
         figures[REACH] = max(figures[REACH] - MUCH_NARROWER, SMALL_GROUP)
         return
     figures[SHARE] = max(figures[SHARE] * MEEKER, LEAST_SHARE)
@@ -184,14 +194,13 @@ def regroup(
     bound: float,
     pace: Pace,
     nodes: int,
-    tape: Tape = NO_TAPE,
 ) -> bool:
     """Take steps until so many nodes were searched; say whether the peak went down.
 
-    Several short runs with one pace are the same as a long one. Nothing is written on the tape,
-    which has no length.
+    Several short runs with one pace are the same as a long one.
     """
     winners = tournament(layout.pressure)
+    tape = np.empty(0, np.uint16)
     before = layout.pressure[winners[1]]
     spent = 0
     while spent < nodes and layout.pressure[winners[1]] > bound * (1.0 + TIE):

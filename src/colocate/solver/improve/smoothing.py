@@ -6,30 +6,31 @@ import numpy as np
 from numpy.random import Generator
 
 from colocate.problem.instance import Instance
-from colocate.problem.kernel import entry_kernel, kernel_section
+from colocate.problem.kernel import entry_kernel, leaf_kernel
 from colocate.problem.layout import (
     NOWHERE,
     Layout,
     fits,
-    models_on,
     move,
     pressure_after,
     swap,
 )
 from colocate.problem.pressure import lower
 
+PASSES = 20
+
 
 class Smoothing(NamedTuple):
     """Move or swap models between two GPUs at a time while that makes them more alike."""
 
-    passes: int = 20
+    passes: int = PASSES
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
         """Smooth the layout in place; its peak never rises."""
         smooth(instance, layout, self.passes)
 
 
-@kernel_section
+@leaf_kernel
 def smoother(
     instance: Instance, layout: Layout, model: int, source: int, gpu: int, other: int
 ) -> bool:
@@ -45,17 +46,21 @@ def smoother(
     return max(here, there) <= highest and lower(here**2 + there**2, before)
 
 
-@kernel_section
+@leaf_kernel
 def smooth_pair(instance: Instance, layout: Layout, source: int, gpu: int) -> bool:
     """Make the first change between two GPUs that smooths them; False if there is none."""
-    for model in models_on(layout, source):
+    model = layout.first[source]
+    while model != NOWHERE:
         if smoother(instance, layout, model, source, gpu, NOWHERE):
             move(instance, layout, model, gpu)
             return True
-        for other in models_on(layout, gpu):
+        other = layout.first[gpu]
+        while other != NOWHERE:
             if smoother(instance, layout, model, source, gpu, other):
                 swap(instance, layout, model, other)
                 return True
+            other = layout.after[other]
+        model = layout.after[model]
     return False
 
 

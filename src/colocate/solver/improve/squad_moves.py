@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import Instance, Ints
-from colocate.problem.kernel import entry_kernel, kernel, kernel_section
-from colocate.problem.layout import NOWHERE, Layout, fits, move, pressure_after
+from colocate.problem.kernel import entry_kernel, kernel_section, leaf_kernel
+from colocate.problem.layout import NOWHERE, Layout, fits, move, node_count, pressure_after
 from colocate.problem.pressure import lower
+from colocate.problem.rules import BY_NODE, FIRST, NODE, SQUAD
 from colocate.solver.tournament import replay, tournament
 
 MOST_SHARDS = 64
@@ -33,9 +34,9 @@ def squads_in(instance: Instance) -> Squads:
 
 
 def settled_homes(instance: Instance, gpu_of: Ints) -> Ints:
-    """Return the nodes that the items of squads are in, -1 for all others and where they are not."""
+    """Return the nodes that the items of squads are in, -1 for items that are in none."""
     rules = instance.rules
-    homes: Ints = np.where((rules.squad >= 0) & (gpu_of >= 0), rules.node[gpu_of], -1)
+    homes: Ints = np.where((rules.squad >= 0) & (gpu_of >= 0), rules.gpu[gpu_of, NODE], -1)
     return homes
 
 
@@ -46,10 +47,10 @@ def squad_on(instance: Instance, layout: Layout, gpu: int, rng: np.random.Genera
     count = 0
     item = layout.first[gpu]
     while item != NOWHERE:
-        if instance.rules.squad[item] != NOWHERE:
+        if instance.rules.item[item, SQUAD] != NOWHERE:
             count += 1
             if rng.random() * count < 1.0:
-                chosen = instance.rules.squad[item]
+                chosen = instance.rules.item[item, SQUAD]
         item = layout.after[item]
     return chosen
 
@@ -63,8 +64,8 @@ def relocated(
     chosen = np.empty(size, np.int64)
     found = np.empty(size)
     count = 0
-    for place in range(rules.first_of_node[node], rules.first_of_node[node + 1]):
-        gpu = rules.by_node[place]
+    for place in range(rules.gpu[node, FIRST], rules.gpu[node + 1, FIRST]):
+        gpu = rules.gpu[place, BY_NODE]
         value = pressure_after(instance, layout, gpu, NOWHERE, first)
         if not lower(value, limit) or (count == size and value >= found[size - 1]):
             continue
@@ -85,7 +86,7 @@ def relocated(
     return True
 
 
-@kernel
+@leaf_kernel
 def swappable(instance: Instance, layout: Layout, one: int, other: int, limit: float) -> bool:
     """Say whether an item can take the place of another and stay below a limit."""
     gpu = layout.gpu_of[other]
@@ -125,11 +126,11 @@ def move_squads(
 ) -> bool:
     """Relieve the bottleneck of a squad, or make room elsewhere; say whether anything moved.
 
-    No GPU that changes ends at or above the peak. `instance.rules.home` must be open here: squads
-    change their nodes.
+    No GPU that changes ends at or above the peak. No item may be confined to
+    a node here: squads change theirs.
     """
     winners = tournament(layout.pressure)
-    nodes = instance.rules.first_of_node.shape[0] - 1
+    nodes = node_count(instance)
     moved = False
     for _ in range(tries):
         if layout.go[0] == 0:

@@ -5,7 +5,8 @@ import numpy as np
 from colocate.problem.instance import Instance
 from colocate.problem.kernel import entry_kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, put, take
-from colocate.solver.construct.completion import NO_TAPE, Outcome, Tape, complete
+from colocate.problem.rules import BY_NODE, FIRST, HOME, PIN
+from colocate.solver.construct.completion import Outcome, complete
 from colocate.solver.improve.regroup import any_gpu
 
 NODES = 2000
@@ -27,7 +28,7 @@ def roomy_gpu(
     best = NOWHERE
     for _ in range(4 * RIVALS):
         gpu = any_gpu(instance, near, rng)
-        if item != NOWHERE and not rules.open[rules.pin[item], gpu]:
+        if item != NOWHERE and not rules.open[rules.item[item, PIN], gpu]:
             continue
         free = instance.capacity[gpu] - layout.used[gpu]
         if best == NOWHERE or free > instance.capacity[best] - layout.used[best]:
@@ -39,9 +40,13 @@ def roomy_gpu(
 def home_gpu(instance: Instance, layout: Layout, item: int, rng: np.random.Generator) -> int:
     """Draw a GPU that an item may be on; NOWHERE if none is open to it."""
     rules = instance.rules
-    if rules.home[item] != NOWHERE:
+    if rules.item[item, HOME] != NOWHERE:
         return roomy_gpu(
-            instance, layout, item, rules.by_node[rules.first_of_node[rules.home[item]]], rng
+            instance,
+            layout,
+            item,
+            rules.gpu[rules.gpu[rules.item[item, HOME], FIRST], BY_NODE],
+            rng,
         )
     gpu = roomy_gpu(instance, layout, item, NOWHERE, rng)
     if gpu != NOWHERE:
@@ -49,8 +54,8 @@ def home_gpu(instance: Instance, layout: Layout, item: int, rng: np.random.Gener
     gpus = instance.capacity.shape[0]
     start = int(rng.random() * gpus)
     for number in range(gpus):
-        if rules.open[rules.pin[item], (start + number) % gpus]:
-            return (start + number) % gpus
+        if rules.open[rules.item[item, PIN], (start + number) % gpus]:
+            return int((start + number) % gpus)
     return NOWHERE
 
 
@@ -62,9 +67,9 @@ def squeeze_in(
     target: float,
     rng: np.random.Generator,
     tries: int,
-    tape: Tape = NO_TAPE,
 ) -> bool:
     """Place an item that is nowhere, in so many tries; False if there was no room for it."""
+    tape = np.empty(0, np.uint16)
     group = np.empty(MOST_GPUS, np.int64)
     models = np.empty(MOST_MODELS, np.int64)
     for _ in range(tries):

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import Bools, Floats, Instance, Ints
-from colocate.problem.kernel import entry_kernel, kernel, kernel_section
-from colocate.problem.layout import NOWHERE, Layout, admits, clear, fits, put, take
+from colocate.problem.kernel import entry_kernel, kernel_section, leaf_kernel
+from colocate.problem.layout import NOWHERE, Layout, admits, clear, fits, node_count, put, take
 from colocate.problem.pressure import within
+from colocate.problem.rules import NODE, SQUAD
 
 
 class Wakeable(NamedTuple):
@@ -21,7 +22,7 @@ class Wakeable(NamedTuple):
     """unit[n]: how many items there are of its model, which are awake together."""
 
 
-@kernel
+@leaf_kernel
 def tightest(instance: Instance, layout: Layout, item: int, node: int) -> int:
     """Return the GPU with the least memory left that can take an item, or NOWHERE.
 
@@ -31,7 +32,7 @@ def tightest(instance: Instance, layout: Layout, item: int, node: int) -> int:
     least = np.inf
     for gpu in range(instance.capacity.shape[0]):
         left = instance.capacity[gpu] - layout.used[gpu]
-        if node != NOWHERE and instance.rules.node[gpu] != node:
+        if node != NOWHERE and instance.rules.gpu[gpu, NODE] != node:
             continue
         if left < least and fits(instance, layout, gpu, NOWHERE, item):
             best = gpu
@@ -42,7 +43,7 @@ def tightest(instance: Instance, layout: Layout, item: int, node: int) -> int:
 @kernel_section
 def put_squad_in(instance: Instance, layout: Layout, item: int, size: int) -> bool:
     """Place a squad on the first node that can take it."""
-    for node in range(instance.rules.first_of_node.shape[0] - 1):
+    for node in range(node_count(instance)):
         done = 0
         while done < size:
             gpu = tightest(instance, layout, item + done, node)
@@ -60,7 +61,7 @@ def put_squad_in(instance: Instance, layout: Layout, item: int, size: int) -> bo
 @kernel_section
 def put_model(instance: Instance, layout: Layout, first: int, parts: int) -> bool:
     """Place all items of a model, or none."""
-    squad = instance.rules.squad
+    squad = instance.rules.item[:, SQUAD]
     done = 0
     while done < parts:
         item = first + done
@@ -88,13 +89,13 @@ def wake(instance: Instance, layout: Layout, order: Ints, wakeable: Wakeable) ->
     """Place models in an order, each where it leaves the least; False if one must be and cannot."""
     clear(layout)
     for first in order:
-        if not put_model(instance, layout, first, wakeable.unit[first]):
-            if np.isinf(wakeable.cost[first]):
-                return False
+        placed = put_model(instance, layout, first, wakeable.unit[first])
+        if not placed and np.isinf(wakeable.cost[first]):
+            return False
     return True
 
 
-@kernel
+@leaf_kernel
 def takes_place(
     instance: Instance, layout: Layout, gpu: int, one: int, other: int, item: int
 ) -> bool:

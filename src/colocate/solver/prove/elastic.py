@@ -13,6 +13,7 @@ from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import FIT, Instance, instance_of
 from colocate.problem.model import Model
+from colocate.problem.parts import Portion
 from colocate.problem.problem import Problem
 from colocate.problem.verify_bound import refuted
 from colocate.solver.prove.knapsack import Choices
@@ -31,8 +32,9 @@ def rows_of_choices(problem: Problem) -> tuple[Instance, Choices]:
     parts, owner, times = [], [], []
     for number, model in enumerate(problem.models):
         for copies in range(model.replicas, model.most_replicas + 1):
-            part = model.part(copies)
-            parts.append(Model(f"{number}x{copies}", part.size_gb, load=part.load))
+            count = copies * model.shards
+            load = tuple(amount / count for amount in model.load)
+            parts.append(Portion(model.size_gb / model.shards, load, ()))
             owner.append(number)
             times.append(copies * model.shards)
     gpus = [Gpu(gpu.name, gpu.memory_gb) for gpu in problem.gpus]
@@ -42,61 +44,73 @@ def rows_of_choices(problem: Problem) -> tuple[Instance, Choices]:
 def prove_with_copies(problem: Problem) -> Certificate:
     """Return the best bound by sums, whatever the number of copies."""
     window = max(range(problem.windows), key=lambda t: sum(_load(m, t) for m in problem.models))
-    proofs = [_by_volume(problem, window), *(_by_model(problem, m) for m in problem.models)]
+    rooms = largest_rooms(problem)
+    models = zip(problem.models, rooms, strict=True)
+    proofs = [_by_volume(problem, window, rooms), *(_by_model(m, room) for m, room in models)]
+    proofs.sort(key=lambda proof: -proof.bound)
     sound = (proof for proof in proofs if refuted(problem, proof) is None)
-    return max(sound, key=lambda proof: proof.bound, default=Certificate(Proof.VOLUME, 0.0))
+    return next(sound, Certificate(Proof.VOLUME, 0.0))
 
 
-def _by_volume(problem: Problem, window: int) -> Certificate:
+def largest_rooms(problem: Problem) -> list[float]:
+    """Return for every model the memory of the largest GPU that it may be on, and rounding."""
+    largest = max(gpu.memory_gb for gpu in problem.gpus) * (1.0 + FIT)
+    known: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {((), ()): largest}
+    for model in problem.models:
+        if (model.only, model.never) not in known:
+            rooms = (gpu.memory_gb for gpu in problem.gpus if model.may_be_on(gpu))
+            known[model.only, model.never] = max(rooms, default=0.0) * (1.0 + FIT)
+    return [known[model.only, model.never] for model in problem.models]
+
+
+def _by_volume(problem: Problem, window: int, rooms: list[float]) -> Certificate:
     """Bisect for the largest pressure whose fewest copies leave too little memory."""
-    low, high = 0.0, _pressure_at(problem, window, inf)
+    load = sum(_load(model, window) for model in problem.models)
+    free = sum(gpu.memory_gb for gpu in problem.gpus) * (1.0 + FIT)
+    elastic = [(m, room) for m, room in zip(problem.models, rooms, strict=True) if m.elastic]
+    free -= sum(m.replicas * m.size_gb for m in problem.models if not m.elastic)
+
+    def pressure_at(target: float) -> float:
+        """Return all load over the memory that the fewest copies at a target leave."""
+        left = free
+        for model, room in elastic:
+            copies = _fewest_copies(model, room, window, target)
+            if copies > model.most_replicas:
+                return inf
+            left -= copies * model.size_gb
+        if load == 0.0:
+            return 0.0
+        return load / left if left > 0.0 else inf
+
+    low, high = 0.0, pressure_at(inf)
     for _ in range(HALVINGS):
-        if _pressure_at(problem, window, high) < high:
+        if pressure_at(high) < high:
             break
         low, high = high, 2.0 * high
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
-        if _pressure_at(problem, window, middle) > middle:
+        if pressure_at(middle) > middle:
             low = middle
         else:
             high = middle
     return Certificate(Proof.VOLUME, low * SAFE if low < inf else 0.0, window)
 
 
-def _pressure_at(problem: Problem, window: int, target: float) -> float:
-    """Return all load over the memory that the fewest copies at a target leave."""
-    load = sum(_load(model, window) for model in problem.models)
-    free = sum(gpu.memory_gb for gpu in problem.gpus) * (1.0 + FIT)
-    for model in problem.models:
-        copies = _fewest_copies(problem, model, window, target)
-        if copies > model.most_replicas:
-            return inf
-        free -= copies * model.size_gb
-    if load == 0.0:
-        return 0.0
-    return load / free if free > 0.0 else inf
-
-
-def _fewest_copies(problem: Problem, model: Model, window: int, target: float) -> float:
-    if not model.elastic or target == inf:
+def _fewest_copies(model: Model, room: float, window: int, target: float) -> float:
+    if target == inf:
         return model.replicas
     alone = _load(model, window) / model.shards
-    free = _room(problem, model) - model.size_gb / model.shards
+    free = room - model.size_gb / model.shards
     if alone == 0.0:
         return model.replicas
     return max(ceil(alone / (target * free)), model.replicas) if free * target > 0.0 else inf
 
 
-def _by_model(problem: Problem, model: Model) -> Certificate:
-    free = _room(problem, model) - model.size_gb / model.shards
+def _by_model(model: Model, room: float) -> Certificate:
+    free = room - model.size_gb / model.shards
     load = max(model.load) / (model.most_replicas * model.shards)
     bound = load / free * SAFE if free > 0.0 else 0.0
     return Certificate(Proof.MODEL, bound, model=model.name)
-
-
-def _room(problem: Problem, model: Model) -> float:
-    rooms = (gpu.memory_gb for gpu in problem.gpus if model.may_be_on(gpu))
-    return max(rooms, default=0.0) * (1.0 + FIT)
 
 
 def _load(model: Model, window: int) -> float:

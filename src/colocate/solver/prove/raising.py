@@ -72,7 +72,7 @@ class Raising:
     Where the number of copies is open, the instance has a row for every choice.
     """
 
-    share = 0.2
+    share, handicap = 0.2, 0.0
 
     def __init__(self, instance: Instance, choices: Choices | None = None) -> None:
         models = instance.size.shape[0]

@@ -1,6 +1,229 @@
-"""stub"""
+"""Two solvers that share no code: "none" is believed only if both say so.
+
+CP-SAT finds quickly, but has called feasible programs infeasible. SCIP, with a program of its own,
+confirms. What one of them finds is judged by `verify`, and wins over whatever the other says;
+then one of them was wrong, which is an alarm.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from math import inf
+
+from colocate.problem.problem import Problem
+from colocate.problem.verify import highest_pressure, verify
 from colocate.solver.construct.completion import Outcome
-from types import SimpleNamespace
-def small_enough(problem): return False
-def places(problem): return 10**9
-def search_all(*a, **k): return SimpleNamespace(outcome=Outcome.UNDECIDED, placement={}, cost_bound=0.0, alarm=None)
+from colocate.solver.prove.choices import Places, choices_of, cost_of
+from colocate.solver.prove.clock import Clock, TimeOverError, never
+from colocate.solver.prove.cpsat_program import CpSatProgram
+from colocate.solver.prove.same_target import robust_target
+from colocate.solver.prove.scip import ScipMissingError
+from colocate.solver.prove.scip_program import ScipProgram
+from colocate.solver.prove.searching import UNDECIDED, Reply, search_exactly
+
+CP_SAT, SCIP = "CP-SAT", "SCIP"
+MOST_PLACES = 20_000
+"""Choices times GPUs up to which the solvers are asked."""
+A_PLACE = 30e-6
+"""Seconds that stating one of them takes."""
+WAKING = 0.25
+"""The part of the time in which CP-SAT may look for a placement of all models, awake."""
+FINDING = 0.5
+"""The part of the time that CP-SAT may take; the rest is for SCIP."""
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Numbers, other than 0, with which floats are surely no matter of luck."""
+SAME_COST = 2e-7
+"""Of all costs: by less than this, costs do not differ."""
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A solver said that there is no placement, or none so cheap, where there is one.
+
+    Parameters
+    ----------
+    solver
+        The one that was wrong.
+    target
+        The highest pressure that it was asked for.
+    known
+        The pressure of a placement that `verify` has confirmed.
+    """
+
+    solver: str
+    target: float
+    known: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What two solvers know about a problem and a target.
+
+    Parameters
+    ----------
+    outcome
+        NONE if both say that there is no placement, FOUND if `verify` has confirmed one.
+    placement
+        The GPUs of every model.
+    cost_bound
+        Both say that no placement within the target has a lower cost of sleeping; infinite if
+        there is none.
+    alarm
+        What is known about one of them being wrong.
+    """
+
+    outcome: Outcome
+    placement: Places
+    cost_bound: float
+    alarm: Alarm | None = None
+
+
+NOTHING = Answer(Outcome.UNDECIDED, {}, 0.0)
+
+
+def small_enough(problem: Problem) -> bool:
+    """Say whether the solvers can be asked: their programs grow with choices times GPUs."""
+    return places(problem) <= MOST_PLACES
+
+
+def places(problem: Problem) -> int:
+    """Return how many choices times GPUs there are."""
+    choices = sum(m.most_replicas - m.replicas + 2 for m in problem.models)
+    return choices * len(problem.gpus)
+
+
+def search_all(
+    problem: Problem,
+    target: float,
+    seconds: float,
+    workers: int = 2,
+    stopped: Callable[[], bool] = never,
+    known: float = inf,
+) -> Answer:
+    """Search for a placement with no pressure above the target and the least cost of sleeping.
+
+    Parameters
+    ----------
+    problem, target
+        Whatever `verify` finds valid, with a pressure of at most the target, counts. An infinite
+        target counts memory alone.
+    seconds, workers
+        How long it may take in all, and with how many threads.
+    stopped
+        Says whether it should end earlier.
+    known
+        The pressure of a placement that is known, infinite if there is none: at or above it,
+        "none" is an alarm.
+    """
+    if A_PLACE * places(problem) > seconds / 2 or not _ordinary(problem, target):
+        return NOTHING
+    search = _Search(problem, min(target, highest_pressure(problem)), workers, known)
+    try:
+        return search.run(Clock(seconds, stopped))
+    except TimeOverError:
+        return search.given_up
+
+
+class _Search:
+    """One question, to both solvers."""
+
+    def __init__(self, problem: Problem, target: float, workers: int, known: float) -> None:
+        self._problem, self._target, self._workers = problem, target, workers
+        self._known = known if known < inf and target >= known else None
+        self._choices = choices_of(problem)
+        self._robust = robust_target(problem, self._choices, target)
+        self._alarm: Alarm | None = None
+
+    @property
+    def given_up(self) -> Answer:
+        """Nothing is known but an alarm."""
+        return replace(NOTHING, alarm=self._alarm)
+
+    def run(self, clock: Clock) -> Answer:
+        """Ask CP-SAT, and where that is not enough SCIP."""
+        if self._problem.sleepers and (awake := self._all_awake(clock.part(WAKING))):
+            return Answer(Outcome.FOUND, awake, 0.0)
+        first = self._first(self._problem, clock.part(FINDING))
+        if self._cost(first) == 0.0:
+            return Answer(Outcome.FOUND, first.placement, 0.0)
+        self._suspect(CP_SAT, first)
+        second = self._second(clock, self._cost(first))
+        if first.outcome is Outcome.UNDECIDED and second.outcome is Outcome.NONE:
+            first = self._first(self._problem, clock)
+            self._suspect(CP_SAT, first)
+        return self._agreed(first, second)
+
+    def _all_awake(self, clock: Clock) -> Places | None:
+        """Return a placement of all models, if CP-SAT finds one: then nobody needs to sleep."""
+        awake = self._problem.awake(())
+        return self._first(awake, clock).placement or None if awake else None
+
+    def _first(self, problem: Problem, clock: Clock) -> Reply:
+        try:
+            program = CpSatProgram(problem, self._choices, self._robust, clock, self._workers)
+        except TimeOverError:
+            return UNDECIDED
+        return search_exactly(program, problem, self._choices, self._target, clock)
+
+    def _second(self, clock: Clock, below: float) -> Reply:
+        try:
+            program = ScipProgram(self._problem, self._choices, self._robust, clock, below)
+        except (TimeOverError, ScipMissingError):
+            return UNDECIDED
+        reply = search_exactly(program, self._problem, self._choices, self._target, clock)
+        if below == inf:
+            self._suspect(SCIP, reply)
+        elif reply.outcome is Outcome.NONE:  # none cheaper than what is found
+            return Reply(Outcome.UNDECIDED, {}, max(below - self._smallest_cost, 0.0))
+        return reply
+
+    def _agreed(self, first: Reply, second: Reply) -> Answer:
+        """Believe what is found, and what both say."""
+        found = min(
+            (reply for reply in (first, second) if reply.outcome is Outcome.FOUND),
+            key=self._cost,
+            default=None,
+        )
+        bound = min(first.cost_bound, second.cost_bound)
+        if found is None:
+            none = first.outcome is Outcome.NONE and second.outcome is Outcome.NONE
+            if none and self._alarm is None:
+                return Answer(Outcome.NONE, {}, inf)
+            return Answer(Outcome.UNDECIDED, {}, 0.0 if self._alarm else bound, self._alarm)
+        for solver, reply in ((CP_SAT, first), (SCIP, second)):
+            if reply.cost_bound > self._cost(found) + self._smallest_cost:
+                pressure = verify(self._problem, found.placement).pressure
+                self._alarm = Alarm(solver, self._target, pressure)
+        return Answer(Outcome.FOUND, found.placement, 0.0 if self._alarm else bound, self._alarm)
+
+    def _suspect(self, solver: str, reply: Reply) -> None:
+        """Take note if a solver denies a placement that is known."""
+        if reply.outcome is Outcome.NONE and self._known is not None:
+            self._alarm = self._alarm or Alarm(solver, self._target, self._known)
+
+    def _cost(self, reply: Reply) -> float:
+        """Return what a reply costs, infinite if it has no placement."""
+        found = reply.outcome is Outcome.FOUND
+        return cost_of(self._problem, reply.placement) if found else inf
+
+    @property
+    def _smallest_cost(self) -> float:
+        """Return by how much costs may differ and count as equal."""
+        return SAME_COST / 4 * sum(model.sleep_cost or 0.0 for model in self._problem.sleepers)
+
+
+def _ordinary(problem: Problem, target: float) -> bool:
+    """Say whether no number is so large or small that floats lose it."""
+    return not target < 0.0 and all(
+        number in (0.0, inf) or SMALLEST <= number <= LARGEST
+        for number in (target, *_numbers(problem))
+    )
+
+
+def _numbers(problem: Problem) -> Iterable[float]:
+    for gpu in problem.gpus:
+        yield gpu.memory_gb
+        yield from (limit for _, limit in gpu.limits)
+    for model in problem.models:
+        yield from (model.size_gb, model.sleep_cost or 0.0, *model.load)
+        for _, by_kind in (*model.uses, *model.shared_uses):
+            yield from (amount for _, amount in by_kind)

@@ -41,7 +41,7 @@ def prove_by_volume(instance: Instance) -> Certificate:
 def prove_by_model(parts: Parts) -> Certificate:
     """Bound the pressure by that of one model alone on the largest GPU that it may be on."""
     instance = parts.instance
-    memory = _largest_rooms(instance) * (1.0 + FIT)
+    memory = _largest_rooms(parts) * (1.0 + FIT)
     free = memory - instance.size + 1e-14 * memory
     with np.errstate(all="ignore"):
         alone = np.where(free > 0.0, instance.load.max(axis=1) / free, 0.0)
@@ -50,12 +50,11 @@ def prove_by_model(parts: Parts) -> Certificate:
     return Certificate(Proof.MODEL, bound, model=parts.items[item].models[0].name)
 
 
-def _largest_rooms(instance: Instance) -> Floats:
+def _largest_rooms(parts: Parts) -> Floats:
     """Return for every item the memory of the largest GPU that it may be on by itself."""
-    rules = instance.rules
+    instance, rules = parts.instance, parts.instance.rules
     largest = np.zeros(len(instance.size))
-    _, first_of_class = np.unique(rules.alike, return_index=True)
-    for gpu in sorted(first_of_class, key=lambda gpu: -instance.capacity[gpu]):
+    for gpu in parts.sorts:
         use = instance.use[instance.kind[gpu]]
         open_here = (use <= instance.limit[gpu] * (1.0 + 2.0 * FIT)).all(axis=1)
         open_here &= rules.open[rules.pin, gpu]

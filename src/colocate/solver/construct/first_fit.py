@@ -1,0 +1,114 @@
+"""First fit for fleets of any size: the first GPU with room is found in a tree.
+
+Packing at a target as `packing` does it. GPUs stand in a row, the smallest first, and a binary tree
+over the row knows the most room of every stretch of it, so that a model comes to the first GPU with
+room in a few steps. Items that few GPUs are open to are packed first.
+"""
+
+from math import inf
+
+import numpy as np
+
+from colocate.problem.instance import Floats, Instance, Ints
+from colocate.problem.kernel import entry_kernel, kernel_section
+from colocate.problem.layout import Layout, arrange, clear, put
+from colocate.solver.construct.packing import leftover, needs, spare
+from colocate.solver.deadline import Deadline
+from colocate.solver.prove.volume import volume_bound
+
+LADDER = (1.002, 1.01, 1.05, 1.2, 2.0, 8.0, 64.0, 1024.0)
+"""Targets, as multiples of what the sums allow, the first of which that is reached is bisected."""
+HALVINGS = 8
+BISECTING = 0.1
+"""The part of the time that bisection may take."""
+
+
+def pack_first(instance: Instance, layout: Layout, deadline: Deadline) -> bool:
+    """Fill the layout at the lowest target that first fit reaches; False if it reaches none."""
+    lowest = volume_bound(instance)
+    row = np.argsort(instance.capacity, kind="stable")
+    if not 0.0 < lowest < inf:
+        return fit_first(instance, layout, _order(instance, inf), row, inf)
+    until = deadline.left * (1.0 - BISECTING)
+    low, best = 1.0, layout.gpu_of
+    high = 0.0
+    for factor in (*LADDER, inf):
+        if deadline.over:
+            return False
+        if fit_first(instance, layout, _order(instance, factor * lowest), row, factor * lowest):
+            high, best = factor, layout.gpu_of.copy()
+            break
+        low = factor
+    if high == 0.0:
+        return False
+    for _ in range(HALVINGS if high < inf else 0):
+        if deadline.left < until:
+            break
+        middle = (low + high) / 2.0
+        if fit_first(instance, layout, _order(instance, middle * lowest), row, middle * lowest):
+            high, best = middle, layout.gpu_of.copy()
+        else:
+            low = middle
+    arrange(instance, layout, best)
+    return True
+
+
+def _order(instance: Instance, target: float) -> Ints:
+    """Return items by how few GPUs are open to them, then by virtual size downwards."""
+    rules = instance.rules
+    need = instance.size if target == inf else instance.size + instance.load.max(axis=1) / target
+    order: Ints = np.lexsort((-need, rules.open.sum(axis=1)[rules.pin]))
+    return order
+
+
+@kernel_section
+def first_from(tree: Floats, start: int, least: float) -> int:
+    """Return the first place from a start on that has at least so much, or the end of the row."""
+    half = int(tree.shape[0] // 2)
+    node = int(start + half)
+    while tree[node] < least:
+        while node & 1:
+            node >>= 1
+            if node == 0:
+                return half
+        node += 1
+        if node & (node - 1) == 0:
+            return half
+    while node < half:
+        node *= 2
+        if tree[node] < least:
+            node += 1
+    return node - half
+
+
+@entry_kernel
+def fit_first(instance: Instance, layout: Layout, order: Ints, row: Ints, target: float) -> bool:
+    """Place items in an order, each on the first GPU of the row that can take it at the target."""
+    clear(layout)
+    gpus = row.shape[0]
+    half = 1
+    while half < gpus:
+        half *= 2
+    tree = np.full(2 * half, -np.inf)
+    for place in range(gpus):
+        tree[half + place] = spare(instance, layout, row[place], target)
+    for node in range(half - 1, 0, -1):
+        tree[node] = max(tree[2 * node], tree[2 * node + 1])
+    margin = 1e-9 * tree[1]
+    for item in order:
+        if layout.go[0] == 0:
+            return False
+        easiest, _ = needs(instance, item, target)
+        place = first_from(tree, 0, easiest - margin)
+        while place < gpus and leftover(instance, layout, row[place], item, target) < 0.0:
+            place = first_from(tree, place + 1, easiest - margin) if place + 1 < half else half
+        if place >= gpus:
+            return False
+        put(instance, layout, item, row[place])
+        node = half + place
+        tree[node] = spare(instance, layout, row[place], target)
+        node //= 2
+        while node > 0:
+            tree[node] = max(tree[2 * node], tree[2 * node + 1])
+            node //= 2
+    return True

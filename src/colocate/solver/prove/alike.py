@@ -1,0 +1,21 @@
+"""GPUs that can be exchanged for each other: nothing tells them apart but their names."""
+
+from collections.abc import Hashable
+
+from colocate.problem.problem import Problem
+
+
+def exchangeable_gpus(problem: Problem) -> list[list[int]]:
+    """Return the classes of GPUs that no model and no rule tells apart.
+
+    They have the same memory, kind and limits, the same models may be on them, and where a model
+    has shards they are in one node.
+    """
+    picky = [model for model in problem.models if model.only or model.never]
+    by_node = any(model.shards > 1 for model in problem.models)
+    classes: dict[Hashable, list[int]] = {}
+    for number, gpu in enumerate(problem.gpus):
+        allowed = tuple(model.may_be_on(gpu) for model in picky)
+        key = (gpu.memory_gb, gpu.kind, gpu.limits, gpu.node if by_node else "", allowed)
+        classes.setdefault(key, []).append(number)
+    return list(classes.values())

@@ -1,0 +1,61 @@
+"""What can be decided about every model: how many copies it has, and what a part of one is.
+
+The load of a part depends on the number of copies. With a choice for every number, of which
+exactly one is taken, all rows of a program are linear.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from colocate.problem.gpu import Gpu
+from colocate.problem.model import ANY_KIND, Model
+from colocate.problem.problem import Problem
+
+Places = Mapping[str, tuple[str, ...]]
+"""The names of the GPUs of every model; of a model asleep, none."""
+
+
+class Choice(NamedTuple):
+    """A number of copies of a model."""
+
+    model: int
+    """Its place in the problem."""
+    parts: int
+    """On how many GPUs it is."""
+    part: Model
+    """What it is on each of them."""
+
+
+def choices_of(problem: Problem) -> list[list[Choice]]:
+    """Return for every model the numbers of copies that it may have; sleeping is none of them."""
+    return [
+        [
+            Choice(number, copies * model.shards, model.part(copies))
+            for copies in range(model.replicas, model.most_replicas + 1)
+            if copies * model.shards <= len(problem.gpus)
+        ]
+        for number, model in enumerate(problem.models)
+    ]
+
+
+def load_in(part: Model, window: int) -> float:
+    """Return the load in a window; one number stands for all windows."""
+    return part.load[min(window, len(part.load) - 1)]
+
+
+def use_on(part: Model, resource: str, gpu: Gpu) -> float:
+    """Return what a part uses of a resource on a GPU."""
+    by_kind = dict(dict(part.uses).get(resource, ((ANY_KIND, 0.0),)))
+    return by_kind.get(gpu.kind, by_kind.get(ANY_KIND, 0.0))
+
+
+def cost_of(problem: Problem, placement: Places) -> float:
+    """Return what the models cost that a placement leaves asleep."""
+    return sum(model.sleep_cost or 0.0 for model in problem.sleepers if not placement[model.name])
+
+
+def in_order_of_nodes(problem: Problem, gpus: list[int]) -> tuple[str, ...]:
+    """Return the names of some GPUs, those of one node in a row, as shards want them."""
+    nodes = {node: n for n, node in enumerate(dict.fromkeys(gpu.node for gpu in problem.gpus))}
+    ordered = sorted(gpus, key=lambda gpu: nodes[problem.gpus[gpu].node])
+    return tuple(problem.gpus[gpu].name for gpu in ordered)

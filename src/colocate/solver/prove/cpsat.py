@@ -1,0 +1,51 @@
+"""CP-SAT: how it is set up, and run so that it can be stopped.
+
+While it searches, no other Python code would run in its thread, and so no interrupt would arrive.
+Therefore it has a thread of its own, and the one that waits for it looks up now and then.
+"""
+
+from concurrent.futures import ThreadPoolExecutor, wait
+from importlib import import_module
+from typing import Any
+
+from colocate.solver.prove.clock import Clock
+
+LARGEST = 2**28
+"""The largest coefficient. OR-Tools 9.15 calls feasible programs infeasible from 2^32 on: see
+`tests/evidence/cpsat_report.md`."""
+LOOKING_UP = 0.05
+"""Seconds between two looks whether it should stop."""
+SHORTEST = 0.01
+
+
+def new_program() -> Any:
+    """Return an empty model of `ortools.sat.python.cp_model`."""
+    return import_module("ortools.sat.python.cp_model").CpModel()  # slow, and not always needed
+
+
+def configured_solver(seconds: float, workers: int) -> Any:
+    """Return a solver with the parameters that all our programs have.
+
+    It does not look for symmetries: that is where large coefficients went wrong. Programs order
+    exchangeable GPUs themselves.
+    """
+    solver = import_module("ortools.sat.python.cp_model").CpSolver()
+    solver.parameters.max_time_in_seconds = max(seconds, SHORTEST)
+    solver.parameters.num_workers = workers
+    solver.parameters.catch_sigint_signal = False
+    solver.parameters.symmetry_level = 0
+    return solver
+
+
+def run_cpsat(program: Any, clock: Clock, workers: int) -> tuple[Any, str]:
+    """Return the solver after its search, and the name of what it says about the program."""
+    solver = configured_solver(clock.left, workers)
+    with ThreadPoolExecutor(1) as pool:
+        status = pool.submit(solver.solve, program)
+        try:
+            while wait([status], LOOKING_UP).not_done:
+                if clock.stopped():
+                    solver.stop_search()
+        finally:
+            solver.stop_search()
+        return solver, str(solver.status_name(status.result()))

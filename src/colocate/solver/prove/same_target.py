@@ -1,0 +1,94 @@
+"""A target that means the same, and is far from every pressure that a GPU can have.
+
+Where sizes are multiples of a unit and loads of another, the pressures of GPUs are fractions with
+small denominators. Between two neighbours of them all targets mean the same. In the middle,
+rounded numbers do not matter: programs need no fine numbers to tell what is within the target.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from math import inf, lcm
+
+from colocate.problem.problem import Problem
+from colocate.solver.prove.choices import Choice
+
+FINEST = 10_000
+"""Parts of one that the unit of a single number may be."""
+MOST_UNITS = 40_000
+"""Units of size in a GPU up to which floats are near enough to what they stand for."""
+NEAR = Fraction(1, 10**15)
+"""How near, as a share: a float is nearer to any number that it is the nearest float of."""
+MARGIN = Fraction(2, 10**10)
+"""More than what that can change of a pressure: twice NEAR for every unit in a GPU."""
+
+
+def robust_target(problem: Problem, choices: Iterable[Iterable[Choice]], target: float) -> float:
+    """Return the middle between the pressures next to a target, or the target if that is no help.
+
+    No pressure that a GPU can have is between the two.
+    """
+    if not 0.0 < target < inf:
+        return target
+    parts = [choice.part for options in choices for choice in options]
+    memories = [gpu.memory_gb for gpu in problem.gpus]
+    sizes = _denominator([*memories, *(part.size_gb for part in parts)])
+    loads = _denominator(load for part in parts for load in part.load)
+    if not sizes or not loads or max(memories) * sizes > MOST_UNITS:
+        return target
+    unit = Fraction(sizes, loads)
+    below, above = _neighbours(Fraction(target) * (1 + MARGIN) / unit, round(max(memories) * sizes))
+    if above - below <= 8 * MARGIN * above:
+        return target
+    return float((below + above) / 2 * unit)
+
+
+def _denominator(values: Iterable[float]) -> int:
+    """Return a number that makes all values whole when multiplied, but for rounding; 0 if none."""
+    common = 1
+    for value in set(values):
+        near = Fraction(value).limit_denominator(FINEST)
+        if abs(near - Fraction(value)) > NEAR * Fraction(value):
+            return 0
+        common = lcm(common, near.denominator)
+        if common > MOST_UNITS:
+            return 0
+    return common
+
+
+def _neighbours(value: Fraction, most: int) -> tuple[Fraction, Fraction]:
+    """Return the two fractions next to a value, with denominators up to a limit.
+
+    The first is not above the value, the second is. This is a walk down the tree of Stern and
+    Brocot, many steps at a time.
+    """
+    below, above = (0, 1), (1, 0)
+    while True:
+        moved = False
+        gap = value * below[1] - below[0]
+        reach = above[0] - value * above[1]
+        steps = _steps(gap, reach, below[1], above[1], most)
+        if steps:
+            below, moved = (below[0] + steps * above[0], below[1] + steps * above[1]), True
+        gap = value * below[1] - below[0]
+        steps = _steps_below(reach, gap, above[1], below[1], most)
+        if steps:
+            above, moved = (above[0] + steps * below[0], above[1] + steps * below[1]), True
+        if not moved:
+            return Fraction(*below), Fraction(*above)
+
+
+def _steps(gap: Fraction, reach: Fraction, own: int, other: int, most: int) -> int:
+    """Count the steps with which the lower neighbour stays at or below the value."""
+    steps = gap // reach
+    return steps if not other else min(steps, (most - own) // other)
+
+
+def _steps_below(reach: Fraction, gap: Fraction, own: int, other: int, most: int) -> int:
+    """Count the steps with which the upper neighbour stays above the value."""
+    limit = (most - own) // other
+    if gap == 0:
+        return limit
+    steps = reach // gap
+    if reach == steps * gap:
+        steps -= 1
+    return max(min(steps, limit), 0)

@@ -1,0 +1,103 @@
+"""SCIP, the second solver: a branch and bound over linear programs, run so that it can be stopped.
+
+It comes with OR-Tools and shares no code with CP-SAT. (HiGHS would do as well, but the one in
+OR-Tools cannot be stopped, and `highspy` cannot be imported beside OR-Tools: both bring a library
+of the same name; see google/or-tools, issue 5246.)
+"""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from enum import Enum
+from importlib import import_module
+from math import inf
+from typing import Any
+
+from colocate.solver.prove.clock import Clock
+
+TOLERANCE = 1e-9
+"""By how much a row may be violated, where rows are scaled to 1."""
+PARAMETERS = f"""
+numerics/feastol = {TOLERANCE}
+limits/gap = 0
+"""
+LOOKING_UP = 0.05
+"""Seconds between two looks whether it should stop."""
+SHORTEST_MS = 10
+ON_TIME = 0.95
+"""The part of the time that it is given: it ends a step before it looks at the clock."""
+TRUE = 0.5
+
+Term = tuple[int, float]
+"""A variable, by its number, and what it is multiplied by."""
+
+
+class ScipStatus(Enum):
+    """What it says about a program."""
+
+    OPTIMAL = 0
+    FEASIBLE = 1
+    INFEASIBLE = 2
+    UNKNOWN = 3
+
+
+class LinearProgram:
+    """Whole variables from 0 on, and rows over them."""
+
+    def __init__(self) -> None:
+        linear = import_module("ortools.linear_solver.pywraplp")  # slow, and not always needed
+        self._scip: Any = linear.Solver.CreateSolver("SCIP")
+        self._variables: list[Any] = []
+        if self._scip is None:
+            raise ScipMissingError
+        self._scip.SetSolverSpecificParametersAsString(PARAMETERS)
+
+    def add_variable(self, most: int = 1) -> int:
+        """Return the number of a new variable."""
+        self._variables.append(self._scip.IntVar(0.0, float(most), ""))
+        return len(self._variables) - 1
+
+    def add_row(self, terms: Iterable[Term], lower: float = -inf, upper: float = inf) -> None:
+        """Keep a sum within limits."""
+        row = self._scip.Constraint(lower, upper)
+        for number, amount in terms:
+            row.SetCoefficient(self._variables[number], amount)
+
+    def minimise(self, terms: Iterable[Term]) -> None:
+        """Say what to minimise; without it, any solution will do."""
+        objective = self._scip.Objective()
+        for number, amount in terms:
+            objective.SetCoefficient(self._variables[number], amount)
+        objective.SetMinimization()
+
+    def run(self, clock: Clock) -> ScipStatus:
+        """Search until the time is over or a stop is asked for."""
+        scip = self._scip
+        scip.SetTimeLimit(max(int(1000 * ON_TIME * clock.left), SHORTEST_MS))
+        with ThreadPoolExecutor(1) as pool:
+            status = pool.submit(scip.Solve)
+            try:
+                while wait([status], LOOKING_UP).not_done:
+                    if clock.stopped():
+                        scip.InterruptSolve()
+            finally:
+                if not status.done():
+                    scip.InterruptSolve()
+            named = {
+                scip.OPTIMAL: ScipStatus.OPTIMAL,
+                scip.FEASIBLE: ScipStatus.FEASIBLE,
+                scip.INFEASIBLE: ScipStatus.INFEASIBLE,
+            }
+            return named.get(status.result(), ScipStatus.UNKNOWN)
+
+    @property
+    def bound(self) -> float:
+        """What no solution is below, as far as is proven."""
+        return float(self._scip.Objective().BestBound())
+
+    def is_true(self, number: int) -> bool:
+        """Say whether a variable is 1 in the solution."""
+        return bool(self._variables[number].solution_value() > TRUE)
+
+
+class ScipMissingError(Exception):
+    """OR-Tools was built without SCIP."""

@@ -1,0 +1,67 @@
+"""One solver asked until its answer holds in exact arithmetic.
+
+A program relaxes the question: whatever is within the target satisfies its rows, and so "none" is
+an answer. What it finds is judged by `verify`; crowds are forbidden, and the program searched
+again.
+"""
+
+from collections.abc import Sequence
+from math import inf
+from typing import NamedTuple, Protocol
+
+from colocate.problem.problem import Problem
+from colocate.problem.verify import verify
+from colocate.solver.construct.completion import Outcome
+from colocate.solver.prove.choices import Choice, Places
+from colocate.solver.prove.clock import Clock
+from colocate.solver.prove.crowds import Crowd, crowds_in
+
+
+class Reply(NamedTuple):
+    """What a solver says."""
+
+    outcome: Outcome
+    placement: Places
+    cost_bound: float
+    """It claims that no placement within the target costs less; infinite if there is none."""
+
+
+UNDECIDED = Reply(Outcome.UNDECIDED, {}, 0.0)
+NONE = Reply(Outcome.NONE, {}, inf)
+
+
+class Program(Protocol):
+    """A problem and a target as one solver sees them."""
+
+    def search(self, clock: Clock) -> Reply:
+        """Search for a placement with the least cost of sleeping."""
+        ...
+
+    def forbid(self, crowd: Crowd) -> None:
+        """Let parts no longer be all on one GPU."""
+        ...
+
+
+def search_exactly(
+    program: Program,
+    problem: Problem,
+    choices: Sequence[Sequence[Choice]],
+    target: float,
+    clock: Clock,
+) -> Reply:
+    """Search until a placement is truly within the target, or there is none, or time is over."""
+    bound = 0.0
+    while not clock.over:
+        reply = program.search(clock)
+        bound = max(bound, reply.cost_bound)
+        if reply.outcome is not Outcome.FOUND:
+            return Reply(reply.outcome, {}, bound)
+        verdict = verify(problem, reply.placement)
+        if verdict.valid and verdict.pressure <= target:
+            return Reply(Outcome.FOUND, reply.placement, bound)
+        crowds = crowds_in(problem, choices, reply.placement, target)
+        if not crowds:  # it breaks another rule: this solver is of no use here
+            return UNDECIDED
+        for crowd in crowds:
+            program.forbid(crowd)
+    return Reply(Outcome.UNDECIDED, {}, bound)

@@ -1,0 +1,122 @@
+"""Tightening: the whole fleet is filled to a target a little above the bound, then repaired.
+
+Tight fit leaves a few items over. They go where most is left, above the target, and regrouping
+brings these GPUs below it. Targets close in on the bound: half the gap after a success, more after
+a failure.
+"""
+
+from math import isfinite, sqrt
+
+import numpy as np
+
+from colocate.problem.instance import Bools, Instance, confined, own_units
+from colocate.problem.layout import NOWHERE, Layout, empty, empty_layout
+from colocate.problem.parts import Parts
+from colocate.solver.construct.filling import fill, filling_order
+from colocate.solver.construct.tight_fit import fill_tightly
+from colocate.solver.construct.vector_fit import fill_vectors
+from colocate.solver.deadline import Deadline
+from colocate.solver.improve.regroup import bold_pace, regroup
+from colocate.solver.improve.squad_moves import settled_homes
+from colocate.solver.progress import Progress, gap_between
+
+NODES = 4000
+"""Nodes that are searched in a step."""
+STEPS = 20
+"""Steps of the first repair; later ones have more."""
+CLOSE = 1.2
+"""Gaps that are reached and that are not whose ratio is below this have met."""
+SMALLEST_GAP = 1e-6
+LEAST_SHARE = 0.05
+"""The share of the time that it gets after many failures."""
+
+
+class Tightening:
+    """An activity that looks for placements at targets between the bound and the value."""
+
+    handicap = 0.0
+
+    def __init__(self, parts: Parts, deadline: Deadline, seed: int) -> None:
+        self._open = parts.canonical
+        self._instance = parts.canonical
+        self._layout = empty_layout(parts.canonical, deadline.go)
+        self._rng = np.random.default_rng(seed)
+        size_unit, load_unit = own_units(parts.instance)
+        self._unit = load_unit / size_unit
+        self._row = np.argsort(-parts.canonical.capacity, kind="stable")
+        self._failed = 0.0
+        self._target = 0.0
+        self._left = 0
+        self._steps = STEPS
+        self.share = 1.0
+        self.exhausted = False
+
+    def step(self, progress: Progress) -> None:
+        """Fill the fleet anew, or go on with the repair."""
+        if not isfinite(progress.value) or progress.bound == 0.0:
+            self.exhausted = True
+            return
+        if self._left == 0:
+            self._begin(progress)
+            return
+        self._left -= 1
+        target = self._target
+        regroup(self._instance, self._layout, self._rng, target, self._pace, NODES)
+        value = float(self._layout.pressure.max())
+        if value <= target * (1.0 + 1e-9):
+            progress.offer(self._layout.gpu_of, "tight fit")
+            self._left = 0
+            self.share = 1.0
+        elif self._left == 0:
+            self._fail(gap_between(target * self._unit, progress.bound))
+            if value * self._unit < progress.value:
+                progress.offer(self._layout.gpu_of, "tight fit")
+
+    def _begin(self, progress: Progress) -> None:
+        """Choose a target and fill the fleet to it."""
+        reached = gap_between(progress.value, progress.bound)
+        if reached < self._failed * CLOSE:
+            self._failed = 0.0
+            self._steps *= 3
+        wanted = sqrt(reached * self._failed) if self._failed else reached / 2.0
+        if wanted < SMALLEST_GAP:
+            self.exhausted = True
+            return
+        self._target = progress.bound / self._unit * (1.0 + wanted)
+        if not self._filled(self._target):
+            self._fail(wanted)
+            return
+        self._pace = bold_pace()
+        homes = settled_homes(self._open, self._layout.gpu_of)
+        self._instance = confined(self._open, homes)
+        self._left = self._steps
+
+    def _fail(self, gap: float) -> None:
+        """Aim higher next time, and leave more of the time to others."""
+        self._failed = gap
+        self.share = max(self.share / 2.0, LEAST_SHARE)
+
+    def _filled(self, target: float) -> bool:
+        """Place what rules bind, then the others tightly, then what is left over."""
+        instance, layout = self._open, self._layout
+        empty(layout)
+        order = filling_order(instance, target)
+        bound = order[_bound_by_rules(instance)[order]]
+        if fill(instance, layout, bound, target, self._rng):
+            return False
+        if self._fill(instance, layout, target):
+            over = order[layout.gpu_of[order] == NOWHERE]
+            return fill(instance, layout, over, target, self._rng) == 0
+        return True
+
+    def _fill(self, instance: Instance, layout: Layout, target: float) -> int:
+        """Fill one GPU after the other; return how many items are left over."""
+        if instance.load.shape[1] == 1:
+            return fill_tightly(instance, layout, self._row, target)
+        return fill_vectors(instance, layout, self._row, target, self._rng)
+
+
+def _bound_by_rules(instance: Instance) -> Bools:
+    """Say which items may not be anywhere with any other."""
+    rules = instance.rules
+    return (rules.pin > 0) | (rules.squad >= 0) | rules.coloured
