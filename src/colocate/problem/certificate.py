@@ -16,7 +16,7 @@ INFINITY = "Infinity"
 """How JSON, which has no infinite numbers, says it."""
 MOST_SYMBOLS = 2**26
 """Bytes of a tree, as they are read; a larger one is refused."""
-MOST_TEXT = 2**25
+MOST_TEXT = 2**23
 """Letters of a tree as text; a longer one is refused."""
 
 

@@ -103,7 +103,8 @@ def _check_that_nothing_fits(plan: Plan, findings: Findings, reprove: float | No
     if plan.status is Status.UNKNOWN:
         findings.unchecked.append(stated)
         return
-    awake = plan.problem.awake([model.name for model in plan.problem.sleepers])
+    sleepers = [model.name for model in plan.problem.sleepers]
+    awake = plan.problem.awake(frozenset(sleepers)) if sleepers else plan.problem
     proof = plan.certificate
     if awake is None:
         findings.faults.append(f"{stated}: all models may sleep, which is a placement")
@@ -166,7 +167,7 @@ def _check_bound(plan: Plan, pressure: float, findings: Findings, reprove: float
     if proof is None:
         findings.confirmed.append("bound: none is stated")
         return
-    awake = plan.problem.awake(plan.asleep) if plan.problem.sleepers else plan.problem
+    awake = plan.problem.awake(frozenset(plan.asleep)) if plan.problem.sleepers else plan.problem
     if awake is None:
         findings.faults.append("bound: one is stated, though every model sleeps")
     elif proof.bound > pressure:

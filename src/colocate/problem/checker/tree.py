@@ -34,7 +34,7 @@ from colocate.problem.exact import whole_numbers
 from colocate.problem.problem import Problem
 
 BUDGET = 10**10
-"""Looks at a kind of item or GPU that a walk may take, by default: some ten seconds."""
+"""Numbers that a walk may look at, by default: some ten seconds."""
 MOST_PILE = 2**25
 """Kinds of items that a walk may remember."""
 MOST_CELLS = 5 * 10**7
@@ -69,7 +69,7 @@ def refuted_tree(problem: Problem, certificate: Certificate, budget: int = BUDGE
     certificate
         The proof; its items are those of `items.kin_of`.
     budget
-        Looks at a kind of item or GPU that the walk may take before the tree counts as too large.
+        Numbers that the walk may look at before the tree counts as too large.
     """
     if fault := _not_about(problem, certificate):
         return fault

@@ -283,7 +283,7 @@ def walk(  # noqa: PLR0911, PLR0915
     tree, width
         The symbols, and how many bytes each has.
     budget
-        How many looks at a kind of item or GPU are allowed.
+        How many numbers of kinds of items or GPUs may be looked at.
     most_pile
         How many kinds of items may be remembered at a time.
 
@@ -336,7 +336,7 @@ def walk(  # noqa: PLR0911, PLR0915
     while True:
         if at >= symbols:
             return CUT_OFF, at
-        if work > budget:
+        if work * numbers > budget:
             return TOO_LARGE, at
         symbol = _symbol(tree, at, width)
         at += 1

@@ -76,7 +76,7 @@ def bound_of(plan: Plan, peak: float) -> BoundFacts | None:
     """
     certificate = plan.certificate
     asleep = {name for name, gpus in plan.placement.items() if not gpus}
-    problem = plan.problem.awake(asleep)
+    problem = plan.problem.awake(asleep) if plan.problem.sleepers else plan.problem
     if certificate is None or problem is None:
         return None
     gap = gap_between(peak, certificate.bound)
