@@ -215,3 +215,17 @@ def test_what_is_good_enough_is_within_the_limit_too(wish):
 def test_a_limit_that_is_out_of_reach_is_told_whatever_is_good_enough():
     problem = Problem(GPUS, (Model("m", 30, load=5),), most_pressure=0.01)
     assert solve(problem, gap=5.0).status is Status.INFEASIBLE
+
+
+def test_more_copies_may_relieve_those_that_must_be_awake():
+    """That the fewest copies press too hard does not say that no number of them fits."""
+    models = (
+        Model("hot", 10, load=7, most_replicas=2),
+        Model("calm", 10, load=0.1, sleep_cost=1),
+    )
+    problem = Problem((Gpu("g0", 80), Gpu("g1", 80)), models, most_pressure=0.06)
+    assert verify(problem, {"hot": ("g0", "g1"), "calm": ("g0",)}).valid
+    plan = solve(problem, time_limit=10.0)
+    assert plan.status is Status.OPTIMAL
+    assert plan.lost == 0.0
+    assert check_plan(problem, plan.as_dict()).faults == []

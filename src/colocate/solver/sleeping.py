@@ -15,6 +15,7 @@ from colocate.problem.model import Model
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.verify import highest_pressure, verify
+from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.plan import Plan, Status
 from colocate.solver.prove.two_solvers import search_all, small_enough
@@ -55,7 +56,7 @@ def solve_with_sleepers(problem: Problem, run: Run, placed: Placed, attempted: A
     must = problem.awake({model.name for model in problem.sleepers})
     if must is not None:
         plan = _tried(must, run, attempted)
-        if plan.status is Status.INFEASIBLE:
+        if plan.status is Status.INFEASIBLE and _holds_for_all_copies(must, plan):
             reason = f"even with all models asleep that may be, {plan.reason}"
             return replace(plan, problem=problem, reason=reason)
     choice = _chosen(problem, run, attempted)
@@ -72,6 +73,14 @@ def _tried(problem: Problem, run: Run, attempted: Attempted) -> Plan:
     fewest = problem.with_copies({model.name: model.replicas for model in problem.models})
     seconds = run.deadline.left * TRYING
     return within_limit(fewest, run, lambda *asked: attempted(asked[0], seconds))
+
+
+def _holds_for_all_copies(problem: Problem, plan: Plan) -> bool:
+    """Say whether that the fewest copies do not fit, or press too hard, is so for any number."""
+    if not problem.elastic:
+        return True
+    proof = plan.certificate
+    return proof is not None and proof.proof.checkable and refuted(problem, proof) is None
 
 
 def _placed_awake(problem: Problem, choice: "_Choice", run: Run, placed: Placed) -> Plan:
