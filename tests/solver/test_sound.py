@@ -1,4 +1,4 @@
-"""What an attack on the solver found: proofs that were false, and placements that were not found."""
+"""What an attack on the solver found: proofs that were false, placements that were missed."""
 
 from dataclasses import replace
 from math import inf, isfinite

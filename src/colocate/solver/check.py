@@ -15,7 +15,7 @@ from colocate.problem.checker.lost import least_lost
 from colocate.problem.problem import Problem
 from colocate.problem.verify import highest_pressure, verify
 from colocate.problem.verify_bound import refuted
-from colocate.solver.plan import Plan, Status
+from colocate.solver.plan import ROUNDING_OF_COSTS, Plan, Status
 
 if TYPE_CHECKING:
     from colocate.solver.prove.two_solvers import Answer
@@ -263,7 +263,7 @@ def _check_lost(plan: Plan, findings: Findings, reprove: float | None) -> None:
         findings.by_solvers.append(f"{claim}, by two solvers, not checkable (--reprove repeats it)")
     else:
         answer = _searched(plan.problem, highest_pressure(plan.problem), reprove)
-        if answer.cost_bound + plan.rounding_of_costs >= plan.lost_bound:
+        if answer.cost_bound >= plan.lost_bound * (1.0 - ROUNDING_OF_COSTS):
             findings.confirmed.append(f"{claim}, repeated by two solvers")
         else:
             findings.faults.append(f"{claim}: the solvers prove only {answer.cost_bound:.6g}")

@@ -23,7 +23,7 @@ from colocate.solver.construct.completion import Outcome
 from colocate.solver.copy_counts import Counts, by_pressure, by_shares, least_pressure, neighbours
 from colocate.solver.place import feasible_plan
 from colocate.solver.plan import Plan, Status
-from colocate.solver.progress import JUST_BELOW, PROVEN, Improvement, gap_between
+from colocate.solver.progress import JUST_BELOW, PROVEN, Alarm, Improvement, gap_between
 from colocate.solver.prove.columns import shares_of_choices
 from colocate.solver.prove.elastic import prove_with_copies, rows_of_choices
 from colocate.solver.prove.knapsack import Choices
@@ -61,6 +61,7 @@ class CopySearch:
         self._solve_fixed = solve_fixed
         self._tried: set[Counts] = set()
         self._history: list[Improvement] = []
+        self._alarms: list[Alarm] = []
         self._best: Plan | None = None
         self._failure: Plan | None = None
         self._counts: Counts = ()
@@ -126,6 +127,8 @@ class CopySearch:
         if refuted(self.problem, certificate) is None:
             self._proof = certificate
             self._note(certificate.proof.value)
+        else:
+            self._alarms.append(Alarm(certificate.proof.value, certificate.bound, self.value))
 
     def _finished(self, until: float) -> bool:
         reached = self._best is not None and self._run.wish.granted(
@@ -183,6 +186,7 @@ class CopySearch:
         names = (model.name for model in self.problem.models)
         fixed = self.problem.with_copies(dict(zip(names, counts, strict=True)))
         plan = self._solve_fixed(fixed, max(share * self.seconds_left, SHORTEST), None)
+        self._alarms += plan.alarms
         if plan.placement:
             self._offer(plan.placement, "copies")
         else:
@@ -246,6 +250,9 @@ class CopySearch:
                 lambda: run.deadline.over,
                 self.value,
             )
+            if answer.alarm:
+                alarm = answer.alarm
+                self._alarms.append(Alarm(alarm.solver, alarm.target, alarm.known))
             if answer.outcome is Outcome.NONE:
                 self._exclude(target)
                 return
@@ -257,11 +264,17 @@ class CopySearch:
             self.prove(Certificate(Proof.SOLVERS, target))
             return
         reason = "no number of copies, and no way to place them, respects all rules"
-        self._failure = Plan(self.problem, Status.INFEASIBLE, reason=reason)
+        proof = Certificate(Proof.SOLVERS, inf)
+        self._failure = Plan(self.problem, Status.INFEASIBLE, reason=reason, certificate=proof)
 
     def _concluded(self) -> Plan:
         if self._best is None:
             reason = "no placement was found in time"
             return self._failure or Plan(self.problem, Status.UNKNOWN, reason=reason)
-        plan = replace(self._best, certificate=self._proof, history=tuple(self._history))
+        plan = replace(
+            self._best,
+            certificate=self._proof,
+            history=tuple(self._history),
+            alarms=tuple(self._alarms),
+        )
         return replace(plan, status=Status.OPTIMAL) if plan.gap <= PROVEN else plan

@@ -16,7 +16,7 @@ from colocate.solver.prove.two_solvers import search_all, small_enough
 from colocate.solver.start import quick_ways
 
 NODES = 20_000
-"""Nodes of the first search; what it does not decide is for CP-SAT and HiGHS."""
+"""Nodes of the first search; what it does not decide is for CP-SAT and SCIP."""
 
 
 def any_placement(problem: Problem, deadline: Deadline) -> tuple[Outcome, Placement]:

@@ -69,7 +69,8 @@ def place(
 
 
 def _plan(parts: Parts, strategy: Strategy, seed: int, deadline: Deadline) -> Plan:
-    if obstacle := obvious_obstacle(parts):
+    obstacle = obvious_obstacle(parts)
+    if obstacle and refuted(parts.whole, obstacle.proof) is None:
         return Plan(
             parts.whole, Status.INFEASIBLE, reason=obstacle.reason, certificate=obstacle.proof
         )

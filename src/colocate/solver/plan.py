@@ -19,7 +19,7 @@ from colocate.version import __version__
 SCHEMA = 1
 """The version of the JSON form."""
 ROUNDING_OF_COSTS = 1e-6
-"""The part of all costs of sleeping that is not told apart."""
+"""The part of what is lost that is not told apart."""
 
 
 class Status(StrEnum):
@@ -106,12 +106,7 @@ class Plan:
     @property
     def loses_least(self) -> bool:
         """Whether it is proven that no choice of sleepers loses less, but for rounding."""
-        return self.lost - self.lost_bound <= self.rounding_of_costs
-
-    @property
-    def rounding_of_costs(self) -> float:
-        """By how much two losses may differ and not be told apart."""
-        return ROUNDING_OF_COSTS * fsum(model.sleep_cost or 0.0 for model in self.problem.sleepers)
+        return self.lost - self.lost_bound <= ROUNDING_OF_COSTS * self.lost
 
     @property
     def proven(self) -> bool:

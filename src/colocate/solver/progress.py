@@ -179,6 +179,8 @@ class Progress:
     def sought(self) -> float:
         """The pressure to search at next: just below the best so far, or the target if lower."""
         below = self._value * JUST_BELOW
+        if self._wish.ceiling < self._value:
+            return max(below, (self._wish.ceiling + self._value) / 2.0)
         target = self._wish.target
         return min(below, target * JUST_ABOVE) if target else below
 
@@ -225,7 +227,8 @@ class Progress:
     def _rated(self, gpu_of: Ints) -> tuple[float, float]:
         arrange(self.parts.instance, self._layout, gpu_of)
         pressure = self._layout.pressure
-        return float(pressure.max()), float((pressure * pressure).sum())
+        with np.errstate(over="ignore"):
+            return float(pressure.max()), float((pressure * pressure).sum())
 
     def _note(self, block: str) -> None:
         improvement = Improvement(self.seconds, self._value, self.bound, block)

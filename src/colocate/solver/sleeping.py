@@ -18,6 +18,7 @@ from colocate.problem.verify import highest_pressure, verify
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.plan import Plan, Status
+from colocate.solver.progress import Alarm
 from colocate.solver.prove.two_solvers import search_all, small_enough
 from colocate.solver.run import Run
 from colocate.solver.waking import Attempted, woken
@@ -61,6 +62,7 @@ def solve_with_sleepers(problem: Problem, run: Run, placed: Placed, attempted: A
             return replace(plan, problem=problem, reason=reason)
     choice = _chosen(problem, run, attempted)
     plan = _placed_awake(problem, choice, run, placed)
+    plan = replace(plan, alarms=plan.alarms + choice.alarms)
     if not plan.placement:
         return plan
     plan = replace(plan, lost_bound=min(choice.bound, plan.lost))
@@ -106,6 +108,7 @@ class _Choice(NamedTuple):
     """No choice loses less."""
     start: Placement | None
     """A placement of all, the sleepers nowhere; None if there is none yet."""
+    alarms: tuple[Alarm, ...] = ()
 
 
 def _chosen(problem: Problem, run: Run, attempted: Attempted) -> _Choice:
@@ -126,9 +129,11 @@ def _chosen(problem: Problem, run: Run, attempted: Attempted) -> _Choice:
             lambda: run.deadline.over,
         )
         bound = max(bound, answer.cost_bound) if answer.outcome is not Outcome.NONE else bound
+        alarm = answer.alarm
+        alarms = (Alarm(alarm.solver, alarm.target, alarm.known),) if alarm else ()
         if answer.outcome is Outcome.FOUND and verify(problem, answer.placement).valid:
             asleep = frozenset(name for name, on in answer.placement.items() if not on)
-            return _Choice(asleep, bound, Placement(answer.placement))
+            return _Choice(asleep, bound, Placement(answer.placement), alarms)
     start = woken(problem, run.deadline.part(run.deadline.left * CHOOSING), attempted)
     if start is None:
         return _Choice(frozenset(model.name for model in problem.sleepers), bound, None)

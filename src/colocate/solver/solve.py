@@ -7,15 +7,17 @@ from math import inf, isfinite
 from numbers import Real
 
 from colocate.errors import InputError
-from colocate.problem.certificate import Certificate
+from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.instance import confined
 from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.parts import Parts, parts_of
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_seed
+from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
 from colocate.solver.activities import Activity, Exhaustion, Regrouping, TwoSolvers
+from colocate.solver.construct.completion import Outcome
 from colocate.solver.copies import CopySearch
 from colocate.solver.deadline import Deadline
 from colocate.solver.feasibility import obvious_obstacle
@@ -26,7 +28,7 @@ from colocate.solver.plan import Plan, Status
 from colocate.solver.portfolio import run as go_on
 from colocate.solver.progress import PROVEN, Alarm, Gap, Improvement, Progress
 from colocate.solver.prove.raising import Raising
-from colocate.solver.prove.two_solvers import small_enough
+from colocate.solver.prove.two_solvers import search_all, small_enough
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
 from colocate.solver.run import Run
 from colocate.solver.sleeping import solve_with_sleepers, within_limit
@@ -38,6 +40,8 @@ from colocate.solver.warm_up import warm_up
 INTERRUPTED = "interrupted"
 """How the reason of a plan begins whose search was interrupted."""
 NOTHING_FITS = "models: no way to put them on the GPUs respects memory and all constraints"
+SHORTEST = 0.5
+"""Seconds at least to decide what is at the edge of rounding."""
 NOT_FOUND = "no placement was found in time; it is not proven that there is none"
 
 
@@ -118,7 +122,7 @@ def _solved(progress: Progress, run: Run, start: Placement | None = None) -> Pla
         progress.offer(parts.indices(start), "start")
     else:
         try:
-            first_placement(parts, progress.deadline, progress.offer)
+            first_placement(parts, progress.deadline, progress.offer, progress.alarm)
         except NoPlacement as none:
             reason = NOTHING_FITS if none.proof else NOT_FOUND
             return _without_placement(parts, none.proof, reason)
@@ -178,10 +182,24 @@ def _without_placement(parts: Parts, proof: Certificate | None, reason: str) -> 
     return Plan(parts.whole, Status.UNKNOWN, reason=NOT_FOUND, alarms=alarms)
 
 
+def _at_the_edge(parts: Parts, deadline: Deadline) -> Plan:
+    """Decide a problem in which what fits in floating point is over a limit by its rounding."""
+    if not small_enough(parts.whole):
+        return _without_placement(parts, None, NOT_FOUND)
+    answer = search_all(parts.whole, inf, max(deadline.left, SHORTEST))
+    if answer.outcome is Outcome.FOUND:
+        return feasible_plan(parts.whole, Placement(answer.placement))
+    proof = Certificate(Proof.SOLVERS, inf) if answer.outcome is Outcome.NONE else None
+    return _without_placement(parts, proof, NOTHING_FITS)
+
+
 def _concluded(progress: Progress) -> Plan:
     """Return the plan; the independent checker has the last word on placement and bound."""
     parts, proof, alarms = progress.parts, progress.certificate, progress.alarms
-    plan = feasible_plan(parts.whole, parts.placement(progress.best[0]))
+    placement = parts.placement(progress.best[0])
+    if not (verdict := verify(parts.whole, placement)).valid:
+        return _at_the_edge(parts, progress.deadline)
+    plan = Plan(parts.whole, Status.FEASIBLE, placement, verdict.pressures)
     if proof and refuted(parts.whole, proof) is not None:
         alarms = [*alarms, Alarm(proof.proof.value, proof.bound, plan.pressure)]
         proof = None

@@ -19,6 +19,7 @@ from colocate.solver.construct.task import FINITE
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.squad_moves import settled_homes
 from colocate.solver.improve.squeeze import squeeze_in
+from colocate.solver.progress import Alarm
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.prove.two_solvers import search_all, small_enough
 from colocate.solver.prove.volume import volume_bound
@@ -36,10 +37,12 @@ NODES_TRIED = 8
 NODES = 200_000
 """Nodes of the search that is to prove that there is no placement."""
 SEARCHING = 0.5
-"""The part of the time that CP-SAT and HiGHS may take to find a placement or exclude one."""
+"""The part of the time that CP-SAT and SCIP may take to find a placement or exclude one."""
 
 Found = Callable[[Ints, str], object]
 """Takes note of a placement, and of what found it."""
+Alarmed = Callable[[Alarm], None]
+"""Takes note of a claim that turned out to be false."""
 
 
 class NoPlacement(Exception):  # noqa: N818, no fault
@@ -50,7 +53,7 @@ class NoPlacement(Exception):  # noqa: N818, no fault
         self.proof = proof
 
 
-def first_placement(parts: Parts, deadline: Deadline, found: Found) -> None:
+def first_placement(parts: Parts, deadline: Deadline, found: Found, alarmed: Alarmed) -> None:
     """Find a first placement, finite if that is quick; raises NoPlacement if there is none."""
     layout = empty_layout(parts.canonical, deadline.go)
     any_found = False
@@ -58,7 +61,7 @@ def first_placement(parts: Parts, deadline: Deadline, found: Found) -> None:
         any_found = True
         found(layout.gpu_of, block)
     if not any_found:
-        _search(parts, deadline, found)
+        _search(parts, deadline, found, alarmed)
 
 
 def quick_ways(parts: Parts, layout: Layout, deadline: Deadline) -> Iterator[str]:
@@ -139,7 +142,7 @@ def _placed(
     return False
 
 
-def _search(parts: Parts, deadline: Deadline, found: Found) -> None:
+def _search(parts: Parts, deadline: Deadline, found: Found, alarmed: Alarmed) -> None:
     """Search all ways to fit the items, with no regard to pressure; raises NoPlacement if none."""
     layout = empty_layout(parts.instance, deadline.go)
     with deadline.watched():
@@ -150,6 +153,8 @@ def _search(parts: Parts, deadline: Deadline, found: Found) -> None:
     if proof or not small_enough(parts.whole):
         raise NoPlacement(proof)
     answer = search_all(parts.whole, inf, deadline.left * SEARCHING, stopped=lambda: deadline.over)
+    if answer.alarm:
+        alarmed(Alarm(answer.alarm.solver, answer.alarm.target, answer.alarm.known))
     if answer.outcome is not Outcome.FOUND:
         none = answer.outcome is Outcome.NONE
         raise NoPlacement(Certificate(Proof.SOLVERS, inf) if none else None)

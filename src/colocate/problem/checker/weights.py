@@ -161,7 +161,8 @@ def _most_weight(
         if cells > MOST_CELLS:
             return f"{len(pairs)} weights of up to {heaviest} are too many to check"
         least = _least_sizes(pairs, end)
-        best = {room: int(np.flatnonzero(least <= room)[-1]) for room in rooms}
+        for_more = np.minimum.accumulate(least[::-1])[::-1]  # for this weight or a larger one
+        best = {room: int(np.searchsorted(for_more, room, "right")) - 1 for room in rooms}
         if end == total or max(best.values()) <= end - heaviest:
             return best
         end = min(2 * end, total)

@@ -14,7 +14,7 @@ windows, further resources are limited, and rules say which models may be where 
 model of a squad that is nowhere yet may have to follow the others, so it keeps no GPU from closing.
 
 The decisions can be written on a tape. What a search without success has written is a proof, which
-`problem/verify_tree.py` reads: the numbers of GPUs opened (from 1) and of models added (from 2, in
+`problem/checker/walk.py` reads: the numbers of GPUs opened (from 1) and of models added (from 2, in
 the order of the task), 1 for closing, and 0 where a decision has no further alternative.
 """
 
