@@ -10,6 +10,7 @@ from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Bools
 from colocate.problem.parts import COUNT, Parts
+from colocate.problem.problem import Problem
 from colocate.solver.construct.task import GENEROUS
 
 
@@ -35,6 +36,14 @@ def obvious_obstacle(parts: Parts) -> Obstacle | None:
         )
         return Obstacle(reason, Certificate(Proof.VOLUME, inf))
     return None
+
+
+def nothing_fits(problem: Problem) -> str:
+    """Say that all ways to place the models were searched, and none respects all rules."""
+    return (
+        f"models: no way to put the {len(problem.models)} models on the {len(problem.gpus)} GPUs "
+        "respects memory, limits and constraints (all were searched)"
+    )
 
 
 def _homeless(parts: Parts) -> int | None:

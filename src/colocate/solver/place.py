@@ -17,7 +17,7 @@ from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.exhaustive import Exhaustive
 from colocate.solver.deadline import Deadline
-from colocate.solver.feasibility import obvious_obstacle
+from colocate.solver.feasibility import nothing_fits, obvious_obstacle
 from colocate.solver.plan import Plan, Status
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.strategies import find_strategy
@@ -93,10 +93,7 @@ def _last_resort(parts: Parts, reason: str, deadline: Deadline) -> Plan:
     layout = empty_layout(parts.instance, deadline.go)
     searched, proof = search_with_proof(parts.instance, layout, inf, NODES)
     if proof and refuted(parts.whole, proof) is None:
-        told = (
-            f"models: no way to put the {len(parts.whole.models)} models on the "
-            f"{len(parts.whole.gpus)} GPUs respects their memory and limits (all were searched)"
-        )
+        told = nothing_fits(parts.whole)
         return Plan(parts.whole, Status.INFEASIBLE, reason=told, certificate=proof)
     if searched.outcome is Outcome.FOUND:
         placement = parts.placement(layout.gpu_of)

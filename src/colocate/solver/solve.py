@@ -20,7 +20,7 @@ from colocate.solver.activities import Activity, Exhaustion, Regrouping, TwoSolv
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.copies import CopySearch
 from colocate.solver.deadline import Deadline
-from colocate.solver.feasibility import obvious_obstacle
+from colocate.solver.feasibility import nothing_fits, obvious_obstacle
 from colocate.solver.improve.smoothing import PASSES, smooth
 from colocate.solver.improve.squad_moves import settled_homes
 from colocate.solver.place import feasible_plan
@@ -39,7 +39,6 @@ from colocate.solver.warm_up import warm_up
 
 INTERRUPTED = "interrupted"
 """How the reason of a plan begins whose search was interrupted."""
-NOTHING_FITS = "models: no way to put them on the GPUs respects memory and all constraints"
 SHORTEST = 0.5
 """Seconds at least to decide what is at the edge of rounding."""
 NOT_FOUND = "no placement was found in time; it is not proven that there is none"
@@ -124,7 +123,7 @@ def _solved(progress: Progress, run: Run, start: Placement | None = None) -> Pla
         try:
             first_placement(parts, progress.deadline, progress.offer, progress.alarm)
         except NoPlacement as none:
-            reason = NOTHING_FITS if none.proof else NOT_FOUND
+            reason = nothing_fits(parts.whole) if none.proof else NOT_FOUND
             return _without_placement(parts, none.proof, reason)
     progress.prove(prove_by_volume(parts.instance))
     progress.prove(prove_by_model(parts))
@@ -190,7 +189,7 @@ def _at_the_edge(parts: Parts, deadline: Deadline) -> Plan:
     if answer.outcome is Outcome.FOUND:
         return feasible_plan(parts.whole, Placement(answer.placement))
     proof = Certificate(Proof.SOLVERS, inf) if answer.outcome is Outcome.NONE else None
-    return _without_placement(parts, proof, NOTHING_FITS)
+    return _without_placement(parts, proof, nothing_fits(parts.whole))
 
 
 def _concluded(progress: Progress) -> Plan:
