@@ -13,6 +13,8 @@ from colocate.solver.construct.task import FINITE
 
 LONGEST_TAPE = 2 * 8_000_000
 """A longer tree is not kept."""
+LARGEST_BYTE = 255
+"""With more items or GPUs than numbers in a byte, every number of a tree has two."""
 
 
 def search_with_proof(
@@ -31,24 +33,22 @@ def search_with_proof(
     """
     tape: Tape = np.empty(min(2 * nodes + 2, LONGEST_TAPE), np.uint16)
     found = search_fit(instance, layout, target, nodes, tape)
-    proof = _proof(found, target, tape) if found.outcome is Outcome.NONE else None
-    return found, proof
+    if found.outcome is not Outcome.NONE:
+        return found, None
+    wide = max(len(instance.size) + 2, len(instance.capacity) + 1) > LARGEST_BYTE
+    return found, _proof(found, target, tape, wide)
 
 
-def _proof(found: Searched, target: float, tape: Tape) -> Certificate:
+def _proof(found: Searched, target: float, tape: Tape, wide: bool) -> Certificate:
     bound = inf if target >= FINITE else target
+    finite = target == FINITE
     if found.written > len(tape):
-        return Certificate(Proof.SEARCH, bound, nodes=found.visited)
+        return Certificate(Proof.SEARCH, bound, nodes=found.visited, finite=finite)
     return Certificate(
         Proof.TREE,
         bound,
         nodes=found.visited,
         order=tuple(found.order.tolist()),
-        tree=_bytes(tape[: found.written]),
-        finite=target == FINITE,
+        tree=tape[: found.written].astype("<u2" if wide else np.uint8).tobytes(),
+        finite=finite,
     )
-
-
-def _bytes(tape: Tape) -> bytes:
-    """Return what is written, a byte each if that is enough."""
-    return tape.astype(np.uint8 if tape.max(initial=0) < 2**8 else "<u2").tobytes()
