@@ -131,9 +131,10 @@ def test_check_finds_a_tampered_plan_and_what_is_no_plan(tmp_path):
 
 def test_an_interrupt_prints_the_best_so_far(tmp_path):
     models = ", ".join(
-        f"{{name: m{n}, size_gb: {5 + n % 23}.{n % 7}, load: {1 + n % 17}}}" for n in range(300)
+        f"{{name: m{n}, size_gb: {2 + n * 7919 % 2311 / 200}, load: {1 + n * 7907 % 1709 / 100}}}"
+        for n in range(300)
     )
-    path = fleet(tmp_path, f"gpus: [{{name: g, memory_gb: 80, count: 100}}]\nmodels: [{models}]")
+    path = fleet(tmp_path, f"gpus: [{{name: g, memory_gb: 80, count: 60}}]\nmodels: [{models}]")
     run("plan", path, "--time-limit", "0.2")
     command = [sys.executable, "-m", "colocate", "plan", str(path), "--time-limit", "60"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -30,6 +30,8 @@ ROUGH = Bisection((Packing(Fit.BEST, Order.VIRTUAL),), halvings=10)
 THOROUGH = Bisection(
     tuple(Packing(fit, order) for order in (Order.VIRTUAL, Order.SIZE) for fit in Fit)
 )
+QUICKLY_PACKED, LONG = 10_000_000, 2.0
+"""Items times GPUs up to which first fit takes hardly any time, and seconds in which it may."""
 TRIES = 60
 """How often an item is squeezed in at each target."""
 NODES_TRIED = 8
@@ -82,16 +84,22 @@ def quick_ways(parts: Parts, layout: Layout, deadline: Deadline) -> Iterator[str
 def _ways_for_many(
     parts: Parts, instance: Instance, layout: Layout, deadline: Deadline
 ) -> Iterator[str]:
-    finite = False
-    if not parts.squads and pack_first(instance, layout, deadline):
-        finite = isfinite(layout.pressure.max())
+    simple = parts.whole.plain and instance.load.shape[1] + len(parts.resources) == 1
+    left_out, finite = len(parts.items), False
+    if not simple:
+        left_out = filled(instance, layout, 0)
+        finite = left_out == 0 and isfinite(layout.pressure.max())
+        if left_out == 0:
+            yield "filling"
+    quick = len(parts.items) * len(parts.whole.gpus) < QUICKLY_PACKED or deadline.left > LONG
+    if not parts.squads and (quick or not finite) and pack_first(instance, layout, deadline):
+        finite |= isfinite(layout.pressure.max())
         yield "first fit"
-        if finite and parts.whole.plain and instance.load.shape[1] + len(parts.resources) == 1:
-            return
-    left_out = filled(instance, layout, 0)
-    finite |= left_out == 0 and isfinite(layout.pressure.max())
-    if left_out == 0:
-        yield "filling"
+    if simple and not finite:
+        left_out = filled(instance, layout, 0)
+        finite = left_out == 0 and isfinite(layout.pressure.max())
+        if left_out == 0:
+            yield "filling"
     if not finite and not parts.squads and THOROUGH.construct(instance, layout):
         finite |= isfinite(layout.pressure.max())
         yield "bisection"

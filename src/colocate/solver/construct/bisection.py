@@ -6,7 +6,7 @@ import numpy as np
 
 from colocate.problem.instance import Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section
-from colocate.problem.layout import NOWHERE, Layout, arrange, clear
+from colocate.problem.layout import Layout, arrange
 from colocate.solver.construct.orders import Order, sorted_models
 from colocate.solver.construct.packing import Packing, pack
 from colocate.solver.prove.volume import volume_bound
@@ -64,11 +64,12 @@ def bisect(instance: Instance, layout: Layout, packings: Ints, halvings: int) ->
     high = np.inf
     doublings = 0
     halved = 0
-    clear(layout)
     best = layout.gpu_of.copy()
+    reached = False
     while halved <= halvings and low < high * (1.0 - RESOLUTION):
         if pack_by_any(instance, layout, packings, target):
             best[:] = layout.gpu_of
+            reached = True
             high = layout.pressure.max()
         elif layout.go[0] == 0:
             break
@@ -82,7 +83,7 @@ def bisect(instance: Instance, layout: Layout, packings: Ints, halvings: int) ->
             halved += 1
         doublings += 1
         target = next_target(low, high, doublings)
-    if best[0] == NOWHERE:
+    if not reached:
         return False
     arrange(instance, layout, best)
     return True
