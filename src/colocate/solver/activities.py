@@ -24,6 +24,9 @@ LONGEST_STEP = 2.0
 """Seconds that a search may take before it looks whether others have finished."""
 LADDER, TOP = 4.0, 1e12
 """Where no finite pressure is known: the step between multiples of the bound, and the last one."""
+NODES, NODES_OF_ITEM = 4000, 4
+"""Nodes of a step of regrouping, and more for every item and window: what was found is then rated
+anew, which takes the longer the larger a fleet is."""
 SQUAD_TRIES = 20
 """Moves of squads that are tried after every regrouping."""
 
@@ -57,6 +60,7 @@ class Regrouping:
         self._pace = fresh_pace()
         size_unit, load_unit = own_units(parts.instance)
         self._unit = load_unit / size_unit
+        self._nodes = NODES + len(parts.items) * (NODES_OF_ITEM + parts.whole.windows)
         self.exhausted = len(parts.whole.gpus) < 2
 
     def step(self, progress: Progress) -> None:
@@ -67,7 +71,7 @@ class Regrouping:
             self._value = value
             self._confine()
         bound = progress.bound / self._unit
-        moved = regroup(self._instance, self._layout, self._rng, bound, self._pace, 4000)
+        moved = regroup(self._instance, self._layout, self._rng, bound, self._pace, self._nodes)
         if len(self._squads.first) and move_squads(
             self._open, self._layout, self._squads, self._rng, SQUAD_TRIES
         ):
