@@ -20,8 +20,8 @@ QUIET = (
     "--disable-background-networking",
     "--disable-component-update",
 )
-OWN = re.compile(r"\w+ (http://)?(accounts|clients2|www)\.google\.com[:/]")
-"""What the browser asks for by itself, whatever the page."""
+OWN = re.compile(r"\w+ (http://)?((accounts|clients2|www)\.google|update\.googleapis)\.com[:/]")
+"""What the browser asks for by itself, whatever the page: a blank one makes it do so too."""
 WIDTHS = (1280, 400)
 SECONDS = 60
 WRAPPER = """<!DOCTYPE html><meta charset="utf-8"><title>wrapper</title>{frames}
