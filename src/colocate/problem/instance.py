@@ -12,6 +12,7 @@ from colocate.problem.rules import Bools, Ints, Rules, free_rules, numbered
 
 __all__ = [
     "FIT",
+    "GENEROUS",
     "Bools",
     "Floats",
     "Instance",
@@ -28,6 +29,9 @@ Floats = NDArray[np.float64]
 
 FIT = 1e-11
 """Share of a GPU's memory, under a byte of 80 GB, below which an overfill is rounding."""
+
+GENEROUS = 1.0 + 2.0 * FIT
+"""What is searched is a little more than what fits, so that rounding loses no placement."""
 
 MANTISSA_BITS = 40
 

@@ -168,6 +168,22 @@ def swap(instance: Instance, layout: Layout, one: int, other: int) -> None:
     move(instance, layout, other, home)
 
 
+@leaf_kernel
+def gather(layout: Layout, gpu: int, models: Ints, count: int) -> int:
+    """Write a GPU's models behind so many others; return how many there are then, or `NOWHERE`.
+
+    The latter if the array has no room for all of them.
+    """
+    model = layout.first[gpu]
+    while model != NOWHERE:
+        if count == models.shape[0]:
+            return NOWHERE
+        models[count] = model
+        count += 1
+        model = layout.after[model]
+    return count
+
+
 @kernel
 def models_on(layout: Layout, gpu: int) -> Ints:
     """Return the models of a GPU in index order."""

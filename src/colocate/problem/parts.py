@@ -7,14 +7,23 @@ shards of a copy are a squad, whose GPUs must be in one node.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from colocate.problem.gpu import Gpu
-from colocate.problem.instance import Instance, Ints, canonical, frozen, instance_of, resources_of
+from colocate.problem.instance import (
+    GENEROUS,
+    Floats,
+    Instance,
+    Ints,
+    canonical,
+    frozen,
+    instance_of,
+    resources_of,
+)
 from colocate.problem.model import ANY_KIND, Model, Uses
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
@@ -27,8 +36,7 @@ COUNT = "number of models"
 """The resource that stands for the most models of a GPU."""
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """What goes on one GPU as a whole."""
 
     name: str
@@ -72,6 +80,22 @@ class Parts:
         for gpu, sort in enumerate(self.instance.rules.alike.tolist()):
             first.setdefault(sort, gpu)
         return sorted(first.values(), key=lambda gpu: -self.whole.gpus[gpu].memory_gb)
+
+    @cached_property
+    def largest_room(self) -> Floats:
+        """For every item the memory of the largest GPU that it may be on by itself, 0 if none."""
+        instance, rules = self.instance, self.instance.rules
+        if self.whole.plain and not self.resources:
+            return np.full(len(self.items), instance.capacity.max())
+        largest = np.zeros(len(self.items))
+        for gpu in self.sorts:
+            use = instance.use[instance.kind[gpu]]
+            open_here = (use <= instance.limit[gpu] * GENEROUS).all(axis=1)
+            open_here &= rules.open[rules.pin, gpu]
+            largest[open_here & (largest == 0.0)] = instance.capacity[gpu]
+            if largest.all():
+                break
+        return largest
 
     @cached_property
     def squads(self) -> tuple[tuple[int, ...], ...]:
@@ -167,7 +191,7 @@ def _told_apart(items: list[Item]) -> tuple[Item, ...]:
     """Give items that by chance have one name names of their own."""
     count = Counter(item.name for item in items)
     return tuple(
-        item if count[item.name] == 1 else replace(item, name=f"{item.name} ({number})")
+        item if count[item.name] == 1 else item._replace(name=f"{item.name} ({number})")
         for number, item in enumerate(items)
     )
 

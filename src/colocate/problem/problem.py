@@ -87,12 +87,12 @@ class Problem:
         )
         return free and not self.apart and not self.together and self.most_models is None
 
-    @property
+    @cached_property
     def elastic(self) -> bool:
         """Whether the number of copies of some model is still to be decided."""
         return any(model.elastic for model in self.models)
 
-    @property
+    @cached_property
     def sleepers(self) -> tuple[Model, ...]:
         """The models that may be left asleep."""
         return tuple(model for model in self.models if model.sleep_cost is not None)
@@ -155,10 +155,10 @@ class Problem:
                 ends[pins] = np.flatnonzero(np.diff(open_to)).tolist()
             yield ends[pins]
 
-    @property
+    @cached_property
     def windows(self) -> int:
         """How many time windows the loads have."""
-        return max(len(model.load) for model in self.models)
+        return max([len(model.load) for model in self.models])
 
     def _check_sums(self) -> None:
         memory = sum(gpu.memory_gb for gpu in self.gpus)

@@ -7,7 +7,9 @@ clearly below its limit, `fsum` says so: it rounds once, at the end, by less tha
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from math import fsum, inf, lcm
+from typing import NamedTuple
 
 from colocate.problem.exact import exact_sum, whole_numbers
 from colocate.problem.gpu import Gpu
@@ -21,8 +23,28 @@ SLACK = 1e-9
 CLEARLY = 1.0 - 1e-9
 """A sum that one rounding leaves below this share of a limit is within it."""
 
-Part = tuple[Model, int]
-"""What of a model is on a GPU: one of so many equal parts."""
+
+class Part(NamedTuple):
+    """What of a model is on a GPU: one of so many equal parts."""
+
+    model: Model
+    number: int
+    size: int
+    """Of the whole model, and so is the load: whole numbers, see `Scale`."""
+    load: tuple[int, ...]
+
+
+class Scale(NamedTuple):
+    """Memories, sizes and loads as whole numbers over a power of two: nothing is lost."""
+
+    memory: dict[str, int]
+    """By GPU."""
+    size: dict[str, int]
+    """By model."""
+    load: dict[str, tuple[int, ...]]
+    """By model and window."""
+    size_bits: int
+    load_bits: int
 
 
 @dataclass(frozen=True)
@@ -60,23 +82,42 @@ def verify(problem: Problem, placement: Mapping[str, Sequence[str]]) -> Verdict:
     faults = _faults_of_names(problem, placement, gpus)
     if faults:
         return Verdict(tuple(faults), {})
+    scale = _scale_of(problem)
     members: dict[str, list[Part]] = {name: [] for name in gpus}
     for model in problem.models:
-        places = placement[model.name]
-        part = (model, len(places))
+        places, name = placement[model.name], model.name
+        part = Part(model, len(places), scale.size[name], scale.load[name])
         for place in places:
             members[place].append(part)
     for name, parts in members.items():
         if parts:
-            faults += _faults_of_limits(gpus[name], parts)
+            faults += _faults_of_limits(gpus[name], parts, scale.memory[name])
     faults += _faults_of_company(problem, placement, members)
     if faults:
         return Verdict(tuple(faults), {})
     pressures = {
-        name: _pressure(gpus[name], parts) if parts else 0.0 for name, parts in members.items()
+        name: _pressure(scale.memory[name], parts, scale) if parts else 0.0
+        for name, parts in members.items()
     }
     faults = _faults_of_pressure(problem, pressures)
     return Verdict(tuple(faults), {} if faults else pressures)
+
+
+def _scale_of(problem: Problem) -> Scale:
+    gpus, models = problem.gpus, problem.models
+    amounts, size_bits = whole_numbers(
+        [*[gpu.memory_gb for gpu in gpus], *[model.size_gb for model in models]]
+    )
+    memory = {gpu.name: amount for gpu, amount in zip(gpus, amounts, strict=False)}
+    sizes = amounts[len(gpus) :]
+    size = {model.name: amount for model, amount in zip(models, sizes, strict=True)}
+    loads, load_bits = whole_numbers([amount for model in models for amount in model.load])
+    each = iter(loads)
+    load = {
+        model.name: tuple(islice(each, len(model.load))) * (problem.windows // len(model.load))
+        for model in models
+    }
+    return Scale(memory, size, load, size_bits, load_bits)
 
 
 def highest_pressure(problem: Problem) -> float:
@@ -191,14 +232,15 @@ def _shared(group: Iterable[str], placement: Mapping[str, Sequence[str]]) -> dic
     return here
 
 
-def _faults_of_limits(gpu: Gpu, parts: Sequence[Part]) -> list[str]:
+def _faults_of_limits(gpu: Gpu, parts: Sequence[Part], memory: int) -> list[str]:
     faults = []
-    sizes = [(model.size_gb, model.shards) for model, _ in parts]
-    if exceeds(sizes, gpu.memory_gb):
-        held = f"{_total(sizes):.15g} GB of {gpu.memory_gb:.15g} GB"
-        faults.append(f"gpu {gpu.name!r} holds {held}")
+    held, shards = _held(parts)
+    if held * ROUNDING.denominator > memory * shards * (ROUNDING.denominator + 1):
+        sizes = [(part.model.size_gb, part.model.shards) for part in parts]
+        told = f"{_total(sizes):.15g} GB of {gpu.memory_gb:.15g} GB"
+        faults.append(f"gpu {gpu.name!r} holds {told}")
     for resource, limit in gpu.limits:
-        uses = [use for model, number in parts for use in uses_of(model, number, resource, gpu)]
+        uses = [use for part in parts for use in uses_of(part.model, part.number, resource, gpu)]
         if exceeds(uses, limit):
             used = f"{_total(uses):.15g} {resource} of {limit:.15g}"
             faults.append(f"gpu {gpu.name!r} uses {used}")
@@ -255,37 +297,27 @@ def use_of(model: Model, resource: str, kind: str) -> float:
     return _amount(model.uses, resource, kind)
 
 
-def _pressure(gpu: Gpu, parts: Sequence[Part]) -> float:
-    windows = max([len(model.load) for model, _ in parts])
-    if windows == 1:
-        flat = [model.load[0] for model, _ in parts]
-    else:
-        flat = [m.load[min(t, len(m.load) - 1)] for t in range(windows) for m, _ in parts]
-    loads, load_bits = whole_numbers(flat)
-    divisor = lcm(*[number for _, number in parts])
-    if divisor > 1:
-        shares = [divisor // number for _, number in parts] * windows
-        loads = [load * share for load, share in zip(loads, shares, strict=True)]
-    number = len(parts)
-    load = max([sum(loads[t : t + number]) for t in range(0, len(loads), number)])
+def _held(parts: Sequence[Part]) -> tuple[int, int]:
+    """Return what parts hold as a whole number, and by what to divide it."""
+    shards = lcm(*[part.model.shards for part in parts])
+    if shards == 1:
+        return sum([part.size for part in parts]), 1
+    return sum([part.size * (shards // part.model.shards) for part in parts]), shards
+
+
+def _pressure(memory: int, parts: Sequence[Part], scale: Scale) -> float:
+    numbers = lcm(*[part.number for part in parts])
+    loads = [part.load for part in parts]
+    if numbers > 1:
+        loads = [tuple([load * (numbers // p.number) for load in p.load]) for p in parts]
+    load = max(map(sum, zip(*loads, strict=True)))
     if load == 0:
         return 0.0
-    free, memory, scale, size_bits = _free(gpu, parts)
-    if free * ROUNDING.denominator <= memory * ROUNDING.numerator:
+    held, shards = _held(parts)
+    free = memory * shards - held
+    if free * ROUNDING.denominator <= memory * shards:
         return inf
     try:
-        return (load * scale << size_bits) / (free * divisor << load_bits)
+        return (load * shards << scale.size_bits) / (free * numbers << scale.load_bits)
     except OverflowError:
         return inf
-
-
-def _free(gpu: Gpu, parts: Sequence[Part]) -> tuple[int, int, int, int]:
-    """Return free and all memory as whole numbers, and over what: a number, a power of two."""
-    (memory, *sizes), bits = whole_numbers([gpu.memory_gb, *[model.size_gb for model, _ in parts]])
-    scale = lcm(*[model.shards for model, _ in parts])
-    if scale > 1:
-        memory *= scale
-        sizes = [
-            size * (scale // model.shards) for size, (model, _) in zip(sizes, parts, strict=True)
-        ]
-    return memory - sum(sizes), memory, scale, bits

@@ -45,6 +45,11 @@ class Activity(Protocol):
         """Go on for a little while."""
 
 
+def nodes_of_step(parts: Parts) -> int:
+    """Return how many nodes a step of regrouping searches."""
+    return NODES + len(parts.items) * (NODES_OF_ITEM + parts.whole.windows)
+
+
 class Regrouping:
     """Regroup around the bottleneck, on from the best placement known; squads move as a whole."""
 
@@ -60,7 +65,7 @@ class Regrouping:
         self._pace = fresh_pace()
         size_unit, load_unit = own_units(parts.instance)
         self._unit = load_unit / size_unit
-        self._nodes = NODES + len(parts.items) * (NODES_OF_ITEM + parts.whole.windows)
+        self._nodes = nodes_of_step(parts)
         self.exhausted = len(parts.whole.gpus) < 2
 
     def step(self, progress: Progress) -> None:

@@ -8,10 +8,9 @@ import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
-from colocate.problem.instance import Bools
+from colocate.problem.instance import GENEROUS, Bools
 from colocate.problem.parts import COUNT, Parts
 from colocate.problem.problem import Problem
-from colocate.solver.construct.task import GENEROUS
 
 
 class Obstacle(NamedTuple):
@@ -24,8 +23,9 @@ class Obstacle(NamedTuple):
 def obvious_obstacle(parts: Parts) -> Obstacle | None:
     """Return why no placement can exist, if one look at the sums shows it."""
     instance = parts.instance
-    homeless = _homeless(parts)
-    if homeless is not None:
+    too_large = instance.size > parts.largest_room * GENEROUS
+    if too_large.any():
+        homeless = int(too_large.argmax())
         proof = Certificate(Proof.MODEL, inf, model=parts.items[homeless].models[0].name)
         return Obstacle(_too_large(parts, homeless), proof)
     needed, memory = instance.size.sum(), instance.capacity.sum()
@@ -44,19 +44,6 @@ def nothing_fits(problem: Problem) -> str:
         f"models: no way to put the {len(problem.models)} models on the {len(problem.gpus)} GPUs "
         "respects memory, limits and constraints (all were searched)"
     )
-
-
-def _homeless(parts: Parts) -> int | None:
-    """Return the first item that no GPU could take even if it were empty."""
-    instance, rules = parts.instance, parts.instance.rules
-    homeless = np.ones(len(instance.size), dtype=bool)
-    for gpu in parts.sorts:
-        roomy = instance.size <= instance.capacity[gpu] * GENEROUS
-        within = (instance.use[instance.kind[gpu]] <= instance.limit[gpu] * GENEROUS).all(axis=1)
-        homeless &= ~(roomy & within & rules.open[rules.pin, gpu])
-        if not homeless.any():
-            return None
-    return int(homeless.argmax())
 
 
 def _too_large(parts: Parts, number: int) -> str:

@@ -26,7 +26,7 @@ from colocate.solver.improve.squad_moves import settled_homes
 from colocate.solver.place import feasible_plan
 from colocate.solver.plan import Plan, Status
 from colocate.solver.portfolio import run as go_on
-from colocate.solver.progress import PROVEN, Alarm, Gap, Improvement, Progress
+from colocate.solver.progress import PROVEN, Alarm, Gap, Improvement, Progress, gap_between
 from colocate.solver.prove.raising import Raising
 from colocate.solver.prove.two_solvers import search_all, small_enough
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
@@ -198,12 +198,19 @@ def _concluded(progress: Progress) -> Plan:
     placement = parts.placement(progress.best[0])
     if not (verdict := verify(parts.whole, placement)).valid:
         return _at_the_edge(parts, progress.deadline)
-    plan = Plan(parts.whole, Status.FEASIBLE, placement, verdict.pressures)
     if proof and refuted(parts.whole, proof) is not None:
-        alarms = [*alarms, Alarm(proof.proof.value, proof.bound, plan.pressure)]
+        alarms = [*alarms, Alarm(proof.proof.value, proof.bound, verdict.pressure)]
         proof = None
-    plan = replace(plan, certificate=proof, history=tuple(progress.history), alarms=tuple(alarms))
-    return replace(plan, status=Status.OPTIMAL) if plan.gap <= PROVEN else plan
+    closed = gap_between(verdict.pressure, proof.bound if proof else 0.0) <= PROVEN
+    return Plan(
+        parts.whole,
+        Status.OPTIMAL if closed else Status.FEASIBLE,
+        placement,
+        verdict.pressures,
+        certificate=proof,
+        history=tuple(progress.history),
+        alarms=tuple(alarms),
+    )
 
 
 def _check(

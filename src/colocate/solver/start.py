@@ -31,7 +31,8 @@ THOROUGH = Bisection(
     tuple(Packing(fit, order) for order in (Order.VIRTUAL, Order.SIZE) for fit in Fit)
 )
 QUICKLY_PACKED, LONG = 10_000_000, 2.0
-"""Items times GPUs up to which first fit takes hardly any time, and seconds in which it may."""
+"""Items times GPUs times windows up to which first fit takes hardly any time, and seconds in which
+it may, for one window, take some."""
 TRIES = 60
 """How often an item is squeezed in at each target."""
 NODES_TRIED = 8
@@ -91,7 +92,9 @@ def _ways_for_many(
         finite = left_out == 0 and isfinite(layout.pressure.max())
         if left_out == 0:
             yield "filling"
-    quick = len(parts.items) * len(parts.whole.gpus) < QUICKLY_PACKED or deadline.left > LONG
+    windows = parts.whole.windows
+    work = len(parts.items) * len(parts.whole.gpus) * windows
+    quick = work < QUICKLY_PACKED or (windows == 1 and deadline.left > LONG)
     if not parts.squads and (quick or not finite) and pack_first(instance, layout, deadline):
         finite |= isfinite(layout.pressure.max())
         yield "first fit"

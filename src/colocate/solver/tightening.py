@@ -1,8 +1,8 @@
 """Tightening: the whole fleet is filled to a target a little above the bound, then repaired.
 
 Tight fit leaves a few items over. They go where most is left, above the target, and regrouping
-brings these GPUs below it. Targets close in on the bound: half the gap after a success, more after
-a failure.
+brings these GPUs below it. Targets close in on the bound: a third of the gap after a success, more
+after a failure.
 """
 
 from math import isfinite, sqrt
@@ -12,6 +12,7 @@ import numpy as np
 from colocate.problem.instance import Bools, Instance, confined, own_units
 from colocate.problem.layout import NOWHERE, Layout, empty, empty_layout
 from colocate.problem.parts import Parts
+from colocate.solver.activities import nodes_of_step
 from colocate.solver.construct.filling import fill, filling_order
 from colocate.solver.construct.tight_fit import fill_tightly
 from colocate.solver.construct.vector_fit import fill_vectors
@@ -20,10 +21,12 @@ from colocate.solver.improve.regroup import bold_pace, regroup
 from colocate.solver.improve.squad_moves import settled_homes
 from colocate.solver.progress import Progress, gap_between
 
-NODES = 4000
-"""Nodes that are searched in a step."""
 STEPS = 20
 """Steps of the first repair; later ones have more."""
+ROUNDS = 1.0
+"""Ways to fill a GPU that a vector fit tries, times the gap that is aimed at: more for less."""
+AIM = 1.0 / 3.0
+"""What is aimed at first, as a share of the gap."""
 CLOSE = 1.2
 """Gaps that are reached and that are not whose ratio is below this have met."""
 SMALLEST_GAP = 1e-6
@@ -39,15 +42,17 @@ class Tightening:
     def __init__(self, parts: Parts, deadline: Deadline, seed: int) -> None:
         self._open = parts.canonical
         self._instance = parts.canonical
+        self._deadline = deadline
         self._layout = empty_layout(parts.canonical, deadline.go)
         self._rng = np.random.default_rng(seed)
         size_unit, load_unit = own_units(parts.instance)
         self._unit = load_unit / size_unit
         self._row = np.argsort(-parts.canonical.capacity, kind="stable")
+        self._nodes = nodes_of_step(parts)
         self._failed = 0.0
         self._target = 0.0
         self._left = 0
-        self._steps = STEPS
+        self._steps, self._rounds = STEPS, ROUNDS
         self.share = 1.0
         self.exhausted = False
 
@@ -56,47 +61,55 @@ class Tightening:
         if not isfinite(progress.value) or progress.bound == 0.0:
             self.exhausted = True
             return
-        if self._left == 0:
-            self._begin(progress)
+        if self._left:
+            self._left -= 1
+            target, pace = self._target, self._pace
+            regroup(self._instance, self._layout, self._rng, target, pace, self._nodes)
+        elif not self._begin(progress):
             return
-        self._left -= 1
-        target = self._target
-        regroup(self._instance, self._layout, self._rng, target, self._pace, NODES)
-        value = float(self._layout.pressure.max())
-        if value <= target * (1.0 + 1e-9):
-            progress.offer(self._layout.gpu_of, "tight fit")
-            self._left = 0
-            self.share = 1.0
-        elif self._left == 0:
-            self._fail(gap_between(target * self._unit, progress.bound))
-            if value * self._unit < progress.value:
-                progress.offer(self._layout.gpu_of, "tight fit")
+        self._conclude(progress)
 
-    def _begin(self, progress: Progress) -> None:
-        """Choose a target and fill the fleet to it."""
+    def _begin(self, progress: Progress) -> bool:
+        """Choose a target and fill the fleet to it; False if that is not possible."""
         reached = gap_between(progress.value, progress.bound)
         if reached < self._failed * CLOSE:
             self._failed = 0.0
             self._steps *= 3
-        wanted = sqrt(reached * self._failed) if self._failed else reached / 2.0
+            self._rounds *= 3
+        wanted = sqrt(reached * self._failed) if self._failed else reached * AIM
         if wanted < SMALLEST_GAP:
             self.exhausted = True
-            return
+            return False
         self._target = progress.bound / self._unit * (1.0 + wanted)
-        if not self._filled(self._target):
+        with self._deadline.watched():
+            filled = self._filled(self._target, int(self._rounds / wanted) + 1)
+        if not filled:
             self._fail(wanted)
-            return
+            return False
         self._pace = bold_pace()
         homes = settled_homes(self._open, self._layout.gpu_of)
         self._instance = confined(self._open, homes)
         self._left = self._steps
+        return True
+
+    def _conclude(self, progress: Progress) -> None:
+        """See whether the target is reached, or the repair is to be given up."""
+        value = float(self._layout.pressure.max())
+        if value <= self._target * (1.0 + 1e-9):
+            progress.offer(self._layout.gpu_of, "tight fit")
+            self._left = 0
+            self.share = 1.0
+        elif self._left == 0:
+            self._fail(gap_between(self._target * self._unit, progress.bound))
+            if value * self._unit < progress.value:
+                progress.offer(self._layout.gpu_of, "tight fit")
 
     def _fail(self, gap: float) -> None:
         """Aim higher next time, and leave more of the time to others."""
         self._failed = gap
         self.share = max(self.share / 2.0, LEAST_SHARE)
 
-    def _filled(self, target: float) -> bool:
+    def _filled(self, target: float, rounds: int) -> bool:
         """Place what rules bind, then the others tightly, then what is left over."""
         instance, layout = self._open, self._layout
         empty(layout)
@@ -104,16 +117,16 @@ class Tightening:
         bound = order[_bound_by_rules(instance)[order]]
         if fill(instance, layout, bound, target, self._rng):
             return False
-        if self._fill(instance, layout, target):
+        if self._fill(instance, layout, target, rounds):
             over = order[layout.gpu_of[order] == NOWHERE]
             return fill(instance, layout, over, target, self._rng) == 0
         return True
 
-    def _fill(self, instance: Instance, layout: Layout, target: float) -> int:
+    def _fill(self, instance: Instance, layout: Layout, target: float, rounds: int) -> int:
         """Fill one GPU after the other; return how many items are left over."""
         if instance.load.shape[1] == 1:
             return fill_tightly(instance, layout, self._row, target)
-        return fill_vectors(instance, layout, self._row, target, self._rng)
+        return fill_vectors(instance, layout, self._row, target, rounds, self._rng)
 
 
 def _bound_by_rules(instance: Instance) -> Bools:

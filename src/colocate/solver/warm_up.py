@@ -64,7 +64,7 @@ def _warm_up_for_many() -> None:
     instance = parts_of(SMALL).canonical
     layout = empty_layout(instance)
     rng = np.random.default_rng(0)
-    fill_vectors(instance, layout, np.arange(2), 1.0, rng)
+    fill_vectors(instance, layout, np.arange(2), 1.0, 1, rng)
     empty(layout)
     fill_tightly(instance, layout, np.arange(2), 10.0)
     move_squads(instance, layout, squads_in(instance), rng, 1)

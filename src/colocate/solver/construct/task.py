@@ -7,17 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colocate.problem.instance import FIT, Floats, Instance, Ints
+from colocate.problem.instance import FIT, GENEROUS, Floats, Instance, Ints
 from colocate.problem.kernel import kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE
 from colocate.problem.pressure import peak_load
 from colocate.problem.rules import ALIKE, COLOURS, HOME, PIN, SQUAD
 from colocate.solver.construct.orders import descending
 
-GENEROUS = 1.0 + 2.0 * FIT
-"""What is searched is a little more than what fits, so that rounding loses no placement."""
 STRICT = 1.0 + 1e-13
-"""The same where there is load: free memory must then be left, however little."""
+"""`GENEROUS` where there is load: free memory must then be left, however little."""
 
 
 FINITE = float(np.finfo(np.float64).max)
@@ -36,7 +34,7 @@ class Task(NamedTuple):
     gpus: Ints
     """gpus[g]: indices into the instance."""
     need: Floats
-    """need[n, T]: virtual sizes."""
+    """need[n, T]: virtual sizes, the busiest window first, or sizes in one window."""
     room: Floats
     """room[g]: virtual capacities, a little generous."""
     loaded: Ints
@@ -48,7 +46,7 @@ class Task(NamedTuple):
     twin: Ints
     """twin[g]: the last GPU before this one that is like it, or NOWHERE."""
     least: float
-    """The smallest need in window 0."""
+    """The smallest need in the first window."""
     colours: Ints
     """colours[n, w]: the colours that a model shares with others here, as bits."""
     squad: Ints
@@ -67,9 +65,19 @@ def virtual_size(instance: Instance, model: int, window: int, target: float) -> 
 
 
 @kernel
+def busiest_windows(instance: Instance, models: Ints) -> Ints:
+    """Return the windows, those with the most load first: there a search fails soonest."""
+    total = np.zeros(instance.load.shape[1])
+    for model in models:
+        for window in range(total.shape[0]):
+            total[window] += instance.load[model, window]
+    return descending(total, total)
+
+
+@kernel
 def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Task:
     """State a search in virtual sizes; an infinite target counts memory alone."""
-    windows = instance.load.shape[1]
+    windows = 1 if target >= FINITE else instance.load.shape[1]
     largest = np.empty(models.shape[0])
     for place in range(models.shape[0]):
         largest[place] = virtual_size(instance, models[place], 0, target)
@@ -78,12 +86,13 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
                 largest[place], virtual_size(instance, models[place], window, target)
             )
     order = descending(largest, largest)
+    busiest = busiest_windows(instance, models)
     need = np.empty((models.shape[0], windows))
     least = np.inf
     for place in range(models.shape[0]):
         order[place] = models[order[place]]
         for window in range(windows):
-            need[place, window] = virtual_size(instance, order[place], window, target)
+            need[place, window] = virtual_size(instance, order[place], busiest[window], target)
         least = min(least, need[place, 0])
     scale = 1.0 if target >= FINITE else target
     strict = FREE if target == FINITE else STRICT

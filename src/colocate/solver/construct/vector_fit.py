@@ -1,83 +1,288 @@
 """Vector fit: GPUs are filled to a target one after the other where load has many windows.
 
-The largest item left opens a GPU. Then, of a few drawn at random, the one is added that leaves the
-shortest vector of what is left in all windows: an item that is busy when the others are not. After
-the norm-based greedy of Panigrahy and others (Heuristics for vector bin packing, 2011). What is
-placed already stays where it is.
+The largest item left opens a GPU. Others are drawn at random, and at every stage the item is looked
+up that would fill up what is left in the busiest window. That is done many times, and the way that
+leaves least is kept. What a window counts for grows steeply with the load that the whole fleet has
+then. What is placed already stays where it is.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from colocate.problem.instance import Floats, Instance, Ints
-from colocate.problem.kernel import entry_kernel, leaf_kernel
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, put
 from colocate.problem.pressure import peak_load
-from colocate.solver.construct.packing import leftover
+from colocate.solver.construct.task import virtual_size
 
-SAMPLE = 96
-"""Items drawn for every place."""
+DRAWN = 4
+"""Items drawn for every place, of which the one that leaves least is taken."""
+LOOKED_AT = 128
+"""Items that are looked at to find one that fills up what is left."""
+SHARPNESS = 100
+"""A window with a hundredth less load counts for about a third as much."""
+
+
+class Pool(NamedTuple):
+    """Items that are nowhere, in two orders."""
+
+    items: Ints
+    """Those that are left, in any order, and behind them what was there before."""
+    place: Ints
+    """place[n]: where an item is among them."""
+    ranked: Ints
+    """All items by their need in the busiest window, the least first."""
+    rank: Ints
+    """rank[n]: where an item is among these."""
+    least: Floats
+    """least[r]: the need of the item of a rank in the busiest window."""
+    highest: Ints
+    """highest[r + 1]: r + 1 if the item of a rank is left, or else something lower, 0 at last."""
+
+
+class Room(NamedTuple):
+    """What a GPU has left while it is being filled."""
+
+    gpu: int
+    target: float
+    need: Floats
+    """need[n, T]: what items need at the target."""
+    left: Floats
+    """By window and then by resource."""
+    weight: Floats
+    """What a window counts."""
+    busiest: int
+    """The window with the most load in the whole fleet."""
 
 
 @leaf_kernel
-def squares_left(instance: Instance, layout: Layout, gpu: int, item: int, target: float) -> float:
-    """Return the sum over windows of the squares of what a GPU has left with an item on it."""
-    free = target * (instance.capacity[gpu] - layout.used[gpu] - instance.size[item])
+def highest_left(pool: Pool, rank: int) -> int:
+    """Return the highest rank of an item that is left, up to a given one; NOWHERE if there is none.
+
+    What is passed on the way points there from now on.
+    """
+    found = rank + 1
+    while pool.highest[found] != found:
+        found = pool.highest[found]
+    passed = rank + 1
+    while pool.highest[passed] != found:
+        higher = passed
+        passed = pool.highest[passed]
+        pool.highest[higher] = found
+    return found - 1
+
+
+@leaf_kernel
+def remove(pool: Pool, item: int, count: int) -> None:
+    """Take an item out of the pool, in which there are so many then."""
+    last = pool.items[count]
+    pool.items[pool.place[item]] = last
+    pool.place[last] = pool.place[item]
+    pool.highest[pool.rank[item] + 1] = pool.rank[item]
+
+
+@leaf_kernel
+def look(instance: Instance, layout: Layout, room: Room) -> None:
+    """Write down what a GPU has left."""
+    gpu = room.gpu
+    windows = room.weight.shape[0]
+    for window in range(windows):
+        free = instance.capacity[gpu] - layout.used[gpu]
+        room.left[window] = room.target * free - layout.load[gpu, window]
+    for resource in range(instance.limit.shape[1]):
+        room.left[windows + resource] = instance.limit[gpu, resource] - layout.use[gpu, resource]
+
+
+@leaf_kernel
+def occupy(instance: Instance, room: Room, item: int) -> None:
+    """Take what an item needs from what is left."""
+    windows = room.weight.shape[0]
+    for window in range(windows):
+        room.left[window] -= room.need[item, window]
+    for resource in range(instance.limit.shape[1]):
+        room.left[windows + resource] -= instance.use[instance.kind[room.gpu], item, resource]
+
+
+@leaf_kernel
+def squares(room: Room) -> float:
+    """Return the weighted squares of what is left."""
     total = 0.0
-    for window in range(instance.load.shape[1]):
-        left = free - layout.load[gpu, window] - instance.load[item, window]
-        total += left * left
+    for window in range(room.weight.shape[0]):
+        total += room.weight[window] * room.left[window] * room.left[window]
     return total
 
 
 @leaf_kernel
-def best_drawn(
-    instance: Instance, layout: Layout, gpu: int, target: float, pool: Ints, count: int, draws: Ints
+def squares_with(instance: Instance, room: Room, item: int) -> float:
+    """Return the same with one more item, infinite if there is no room for it."""
+    windows = room.weight.shape[0]
+    total = 0.0
+    for window in range(windows):
+        rest = room.left[window] - room.need[item, window]
+        if rest < 0.0:
+            return np.inf
+        total += room.weight[window] * rest * rest
+    for resource in range(instance.limit.shape[1]):
+        used = instance.use[instance.kind[room.gpu], item, resource]
+        if room.left[windows + resource] < used:
+            return np.inf
+    return total
+
+
+@leaf_kernel
+def holds(chosen: Ints, item: int) -> bool:
+    """Say whether an item was chosen."""
+    found = False
+    for other in chosen:
+        found = found or other == item
+    return found
+
+
+@leaf_kernel
+def filling_up(instance: Instance, room: Room, pool: Pool, chosen: Ints) -> tuple[int, float]:
+    """Return an item that fits and fills up the busiest window, and what is left then."""
+    most = np.searchsorted(pool.least, room.left[room.busiest], side="right")
+    rank = highest_left(pool, most - 1)
+    for _ in range(LOOKED_AT):
+        if rank == NOWHERE:
+            break
+        item = pool.ranked[rank]
+        left = squares_with(instance, room, item)
+        if left < np.inf and not holds(chosen, item):
+            return item, left
+        rank = highest_left(pool, rank - 1)
+    return NOWHERE, np.inf
+
+
+@kernel
+def drawn(
+    instance: Instance, room: Room, items: Ints, chosen: Ints, rng: np.random.Generator
 ) -> int:
-    """Return the place in the pool of the item that leaves least, or -1 if none drawn fits."""
-    best = -1
+    """Return an item that fits, the best of those drawn; NOWHERE if none of them fits."""
+    best = NOWHERE
     least = np.inf
-    for draw in draws:
-        place = draw % count
-        item = pool[place]
-        squares = squares_left(instance, layout, gpu, item, target)
-        if squares < least and leftover(instance, layout, gpu, item, target) >= 0.0:
-            best = place
-            least = squares
+    for _ in range(DRAWN):
+        item = items[int(rng.random() * items.shape[0])]
+        left = squares_with(instance, room, item)
+        if left < least and not holds(chosen, item):
+            best = item
+            least = left
     return best
+
+
+@kernel
+def fill_room(
+    instance: Instance,
+    room: Room,
+    first: int,
+    pool: Pool,
+    count: int,
+    least: float,
+    tried: Ints,
+    best: Ints,
+    rng: np.random.Generator,
+) -> tuple[int, float]:
+    """Fill a GPU by chance; return how many items leave less than the least so far, and how much.
+
+    It begins with a first item if that fits. The items are written into `best`, if there are any.
+    """
+    found = 0
+    length = 0
+    item = first
+    if squares_with(instance, room, first) == np.inf:
+        item = drawn(instance, room, pool.items[:count], tried[:0], rng)
+    while item != NOWHERE:
+        tried[length] = item
+        length += 1
+        occupy(instance, room, item)
+        last, left = filling_up(instance, room, pool, tried[:length])
+        if last == NOWHERE:
+            left = squares(room)
+        if left < least:
+            least = left
+            best[:length] = tried[:length]
+            found = length
+            if last != NOWHERE:
+                best[length] = last
+                found += 1
+        item = drawn(instance, room, pool.items[:count], tried[:length], rng)
+    return found, least
+
+
+@kernel_section
+def make_pool(items: Ints, need: Floats) -> Pool:
+    """Return a pool with all of some items, given what each needs in the busiest window."""
+    ranked = items[np.argsort(need[items], kind="mergesort")]
+    place = np.empty(need.shape[0], np.int64)
+    rank = np.empty(need.shape[0], np.int64)
+    for number in range(items.shape[0]):
+        place[items[number]] = number
+        rank[ranked[number]] = number
+    return Pool(items.copy(), place, ranked, rank, need[ranked], np.arange(items.shape[0] + 1))
+
+
+@kernel_section
+def needs(instance: Instance, target: float) -> Floats:
+    """Return what all items need in every window."""
+    need = np.empty(instance.load.shape)
+    for item in range(instance.load.shape[0]):
+        for window in range(instance.load.shape[1]):
+            need[item, window] = virtual_size(instance, item, window, target)
+    return need
+
+
+@kernel_section
+def largest_first(instance: Instance, items: Ints, target: float) -> Ints:
+    """Return items by their need in their own busiest window."""
+    need = np.empty(items.shape[0])
+    for place in range(items.shape[0]):
+        item = items[place]
+        need[place] = -target * instance.size[item] - peak_load(instance.load, item)
+    return items[np.argsort(need, kind="mergesort")]
 
 
 @entry_kernel
 def fill_vectors(
-    instance: Instance, layout: Layout, row: Ints, target: float, rng: np.random.Generator
+    instance: Instance,
+    layout: Layout,
+    row: Ints,
+    target: float,
+    rounds: int,
+    rng: np.random.Generator,
 ) -> int:
-    """Fill the GPUs of a row with items that are nowhere; return how many are left."""
-    waiting = np.flatnonzero(layout.gpu_of == NOWHERE)
-    needs: Floats = np.empty(waiting.shape[0])
-    for place in range(waiting.shape[0]):
-        item = waiting[place]
-        needs[place] = -target * instance.size[item] - peak_load(instance.load, item)
-    largest_first = waiting[np.argsort(needs, kind="mergesort")]
-    pool = largest_first.copy()
-    where = np.empty(layout.gpu_of.shape[0], np.int64)
-    for place in range(pool.shape[0]):
-        where[pool[place]] = place
-    count = pool.shape[0]
+    """Fill the GPUs of a row with items that are nowhere; return how many are left.
+
+    Every GPU is filled in so many ways, of which the one that leaves least counts.
+    """
+    order = largest_first(instance, np.flatnonzero(layout.gpu_of == NOWHERE), target)
+    count = order.shape[0]
+    total = instance.load.sum(axis=0)
+    busiest = int(total.argmax())
+    weight = (total / total[busiest]) ** SHARPNESS
+    need = needs(instance, target)
+    pool = make_pool(order, need[:, busiest])
+    left = np.empty(instance.load.shape[1] + instance.limit.shape[1])
+    tried = np.empty(count, np.int64)
+    best = np.empty(count + 1, np.int64)
     largest = 0
     for gpu in row:
         if count == 0 or layout.go[0] == 0:
             break
-        while layout.gpu_of[largest_first[largest]] != NOWHERE:
+        while layout.gpu_of[order[largest]] != NOWHERE:
             largest += 1
-        place = where[largest_first[largest]]
-        if leftover(instance, layout, gpu, pool[place], target) < 0.0:
-            place = -2
-        while place != -1 and count > 0:
-            if place >= 0:
-                put(instance, layout, pool[place], gpu)
-                count -= 1
-                pool[place] = pool[count]
-                where[pool[place]] = place
-            if count > 0:
-                draws = rng.integers(0, 1 << 40, SAMPLE)
-                place = best_drawn(instance, layout, gpu, target, pool, count, draws)
+        room = Room(gpu, target, need, left, weight, busiest)
+        size = 0
+        least = np.inf
+        for _ in range(rounds):
+            look(instance, layout, room)
+            found, least = fill_room(
+                instance, room, order[largest], pool, count, least, tried, best, rng
+            )
+            if found > 0:
+                size = found
+        for item in best[:size]:
+            put(instance, layout, item, gpu)
+            count -= 1
+            remove(pool, item, count)
     return int(count)

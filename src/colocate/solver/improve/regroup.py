@@ -11,7 +11,7 @@ import numpy as np
 
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section
-from colocate.problem.layout import NOWHERE, Layout, fits, node_count, put, take
+from colocate.problem.layout import NOWHERE, Layout, fits, gather, node_count, put, take
 from colocate.problem.pressure import TIE
 from colocate.problem.rules import BY_NODE, FIRST, NODE
 from colocate.solver.construct.completion import Outcome, Tape, complete
@@ -31,7 +31,8 @@ WIDER, NARROWER, MUCH_NARROWER = 0.005, 0.02, 0.5
 """How the reach changes when a group had no solution, took too long, or was solved."""
 GATHERING = 0.3
 """How often room is gathered instead: any GPUs are filled anew, one after the other, to the
-pressure of the bottleneck, which leaves what room they have on the last one."""
+pressure of the bottleneck, which leaves what room they have on the last one. Where the bound itself
+is asked for, that is how far they are filled."""
 RIVALS = 64.0
 """Of up to so many GPUs, a number that is drawn each time, the least pressed joins a group."""
 NEAR = 0.5
@@ -102,15 +103,10 @@ def draw_group(
             gpu = draw_gpu(instance, layout, near, size % 2 == 0, rng)
         if np.any(group[:size] == gpu):
             continue
-        before = count
-        model = layout.first[gpu]
-        while model != NOWHERE and count < MOST_MODELS:
-            models[count] = model
-            count += 1
-            model = layout.after[model]
-        if model != NOWHERE:
-            count = before
+        together = gather(layout, gpu, models, count)
+        if together == NOWHERE:
             continue
+        count = together
         group[size] = gpu
         size += 1
         if size == group.shape[0] or (size > 1 and count >= limit):
@@ -148,10 +144,13 @@ def step(
 ) -> int:
     """Regroup once, around the bottleneck or to gather room; return the nodes spent."""
     peak = layout.pressure[winners[1]]
+    gathering = False
     if np.isinf(peak):
         around, target = winners[1], FAR * bound
     elif rng.random() < GATHERING:
-        around, target = int(rng.random() * layout.pressure.shape[0]), peak
+        gathering = True
+        around = int(rng.random() * layout.pressure.shape[0])
+        target = bound if figures[MOST] == 1.0 else peak
     else:
         around, target = winners[1], peak - (peak - bound) * figures[SHARE]
     group, models = draw_group(instance, layout, around, figures[REACH], rng)
@@ -167,7 +166,7 @@ def step(
             settle(instance, layout, order, old_homes)
         for gpu in group:
             replay(winners, layout.pressure, gpu)
-    if target < peak:
+    if not gathering:
         learn(figures, outcome, solved)
     return int(visited + models.shape[0] + 1)
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from colocate.problem.instance import Instance
+from colocate.problem.instance import Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel_section
-from colocate.problem.layout import NOWHERE, Layout, put, take
+from colocate.problem.layout import NOWHERE, Layout, gather, put, take
 from colocate.problem.rules import BY_NODE, FIRST, HOME, PIN
 from colocate.solver.construct.completion import Outcome, complete
 from colocate.solver.improve.regroup import any_gpu
@@ -59,6 +59,30 @@ def home_gpu(instance: Instance, layout: Layout, item: int, rng: np.random.Gener
     return NOWHERE
 
 
+@kernel_section
+def draw_around(
+    instance: Instance, layout: Layout, first: int, models: Ints, rng: np.random.Generator
+) -> tuple[Ints, int]:
+    """Draw GPUs to go with a first one; write their models behind the one that is to be placed."""
+    wanted = 1 + int(rng.random() * MOST_GPUS)
+    group = np.empty(MOST_GPUS, np.int64)
+    size, count = 0, 1
+    for number in range(2 * MOST_GPUS):
+        near = first if rng.random() < NEAR else NOWHERE
+        gpu = first if number == 0 else roomy_gpu(instance, layout, NOWHERE, near, rng)
+        if np.any(group[:size] == gpu):
+            continue
+        together = gather(layout, gpu, models, count)
+        if together == NOWHERE:
+            continue
+        count = together
+        group[size] = gpu
+        size += 1
+        if size == wanted:
+            break
+    return group[:size], count
+
+
 @entry_kernel
 def squeeze_in(
     instance: Instance,
@@ -70,40 +94,16 @@ def squeeze_in(
 ) -> bool:
     """Place an item that is nowhere, in so many tries; False if there was no room for it."""
     tape = np.empty(0, np.uint16)
-    group = np.empty(MOST_GPUS, np.int64)
-    models = np.empty(MOST_MODELS, np.int64)
+    models = np.full(MOST_MODELS, item)
     for _ in range(tries):
-        if layout.go[0] == 0:
-            return False
-        wanted = 1 + int(rng.random() * MOST_GPUS)
-        size = 0
-        count = 1
-        models[0] = item
         first = home_gpu(instance, layout, item, rng)
-        if first == NOWHERE:
+        if first == NOWHERE or layout.go[0] == 0:
             return False
-        for number in range(2 * MOST_GPUS):
-            near = first if rng.random() < NEAR else NOWHERE
-            gpu = first if number == 0 else roomy_gpu(instance, layout, NOWHERE, near, rng)
-            if np.any(group[:size] == gpu):
-                continue
-            before = count
-            model = layout.first[gpu]
-            while model != NOWHERE and count < MOST_MODELS:
-                models[count] = model
-                count += 1
-                model = layout.after[model]
-            if model != NOWHERE:
-                count = before
-                continue
-            group[size] = gpu
-            size += 1
-            if size == wanted:
-                break
-        if size == 0:
+        group, count = draw_around(instance, layout, first, models, rng)
+        if group.shape[0] == 0:
             continue
         outcome, order, homes, _, _ = complete(
-            instance, models[:count], group[:size], target, NODES, layout.go, tape
+            instance, models[:count], group, target, NODES, layout.go, tape
         )
         if outcome == Outcome.FOUND:
             for model in order:
