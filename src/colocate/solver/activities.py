@@ -13,7 +13,12 @@ from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.task import FINITE
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import fresh_pace, regroup
-from colocate.solver.improve.squad_moves import move_squads, settled_homes, squads_in
+from colocate.solver.improve.squad_moves import (
+    move_squads,
+    settled_homes,
+    squads_in,
+    unsettle,
+)
 from colocate.solver.progress import CHECK_SYMBOL, Alarm, Progress
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.prove.two_solvers import search_all
@@ -27,6 +32,8 @@ LADDER, TOP = 4.0, 1e12
 NODES, NODES_OF_ITEM = 4000, 4
 """Nodes of a step of regrouping, and more for every item and window: what was found is then rated
 anew, which takes the longer the larger a fleet is."""
+PATIENCE = 300
+"""Steps in vain after which a squad is moved at random."""
 SQUAD_TRIES = 20
 """Moves of squads that are tried after every regrouping."""
 
@@ -66,6 +73,7 @@ class Regrouping:
         size_unit, load_unit = own_units(parts.instance)
         self._unit = load_unit / size_unit
         self._nodes = nodes_of_step(parts)
+        self._stuck = 0
         self.exhausted = len(parts.whole.gpus) < 2
 
     def step(self, progress: Progress) -> None:
@@ -82,8 +90,19 @@ class Regrouping:
         ):
             moved = True
             self._confine()
+        self._stuck = 0 if moved else self._stuck + 1
         if moved:
-            self._value = progress.offer(self._layout.gpu_of, "regrouping")
+            self._value = min(self._value, progress.offer(self._layout.gpu_of, "regrouping"))
+        if self._stuck > PATIENCE and len(self._squads.first):
+            self._start_nearby(progress)
+
+    def _start_nearby(self, progress: Progress) -> None:
+        """Go on from the best placement known, with a squad elsewhere."""
+        arrange(self._open, self._layout, progress.best[0])
+        unsettle(self._open, self._layout, self._squads, self._rng)
+        self._confine()
+        self._pace = fresh_pace()
+        self._stuck = 0
 
     def _confine(self) -> None:
         """Keep squads on their nodes while items are regrouped."""

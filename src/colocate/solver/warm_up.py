@@ -18,7 +18,7 @@ from colocate.solver.construct.vector_fit import fill_vectors
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import fresh_pace, regroup
 from colocate.solver.improve.smoothing import PASSES, smooth
-from colocate.solver.improve.squad_moves import move_squads, squads_in
+from colocate.solver.improve.squad_moves import Squads, move_squads, unsettle
 from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.improve.trading import Wakeable, trade, wake
 from colocate.solver.prove.columns import fill_gpus
@@ -67,7 +67,9 @@ def _warm_up_for_many() -> None:
     fill_vectors(instance, layout, np.arange(2), 1.0, 1, rng)
     empty(layout)
     fill_tightly(instance, layout, np.arange(2), 10.0)
-    move_squads(instance, layout, squads_in(instance), rng, 1)
+    squads = Squads(np.zeros(1, np.int64), np.ones(1, np.int64))
+    move_squads(instance, layout, squads, rng, 1)
+    unsettle(instance, layout, squads, rng)
     take(instance, layout, 0)
     squeeze_in(instance, layout, 0, inf, rng, 10)
 

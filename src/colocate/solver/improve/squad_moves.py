@@ -155,3 +155,11 @@ def move_squads(
                 replay(winners, layout.pressure, before[place])
                 replay(winners, layout.pressure, layout.gpu_of[first + place])
     return moved
+
+
+@entry_kernel
+def unsettle(instance: Instance, layout: Layout, squads: Squads, rng: np.random.Generator) -> None:
+    """Move any squad to any node on which the pressure stays finite: a new start nearby."""
+    squad = int(rng.random() * squads.first.shape[0])
+    node = int(rng.random() * node_count(instance))
+    relocated(instance, layout, squads.first[squad], squads.size[squad], node, np.inf)
