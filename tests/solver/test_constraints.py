@@ -88,6 +88,23 @@ def test_shards_share_size_and_load_in_one_node():
     assert set(plan.placement["large"]) in ({"l0", "l1"}, {"r0", "r1"})
 
 
+@pytest.mark.parametrize("replicas", [5, 10**9])
+@pytest.mark.parametrize("answer", [solve, lambda problem: place(problem, "bisect_kvpr_packing")])
+def test_more_copies_than_gpus_are_refused_before_they_are_made(answer, replicas):
+    problem = Problem(fleet(), (Model("hot", 1, load=1, replicas=replicas),))
+    plan = answer(problem)
+    assert plan.status is Status.INFEASIBLE
+    assert f"replicas={replicas} with shards=1 take {replicas} GPUs" in plan.reason
+    assert refuted(problem, plan.certificate) is None
+
+
+def test_a_sleeper_with_more_copies_than_gpus_sleeps():
+    hot = Model("hot", 1, load=1, replicas=10**9, sleep_cost=1)
+    plan = solve(Problem(fleet(), (hot, Model("cold", 1, load=1))))
+    assert plan.status is Status.OPTIMAL
+    assert plan.asleep == ("hot",)
+
+
 def test_copies_of_shards_may_be_in_different_nodes():
     plan = solve(Problem(fleet(), (Model("large", 120, load=4, shards=2, replicas=2),)))
     first, second = plan.placement["large"][:2], plan.placement["large"][2:]

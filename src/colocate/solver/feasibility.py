@@ -20,6 +20,20 @@ class Obstacle(NamedTuple):
     proof: Certificate
 
 
+def too_many_parts(problem: Problem) -> Obstacle | None:
+    """Return why no placement can exist if a model has more parts than there are GPUs."""
+    gpus = len(problem.gpus)
+    for number, model in enumerate(problem.models):
+        if model.parts > gpus:
+            copies = f"replicas={model.replicas} with shards={model.shards}"
+            reason = (
+                f"models[{number}] {model.name!r}: {copies} take {model.parts} GPUs, "
+                f"must be at most {gpus} (all there are)"
+            )
+            return Obstacle(reason, Certificate(Proof.MODEL, inf, model=model.name))
+    return None
+
+
 def obvious_obstacle(parts: Parts) -> Obstacle | None:
     """Return why no placement can exist, if one look at the sums shows it."""
     instance = parts.instance

@@ -17,7 +17,7 @@ from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.exhaustive import Exhaustive
 from colocate.solver.deadline import Deadline
-from colocate.solver.feasibility import nothing_fits, obvious_obstacle
+from colocate.solver.feasibility import Obstacle, nothing_fits, obvious_obstacle, too_many_parts
 from colocate.solver.plan import Plan, Status
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.strategies import find_strategy
@@ -59,21 +59,19 @@ def place(
     if problem.elastic or problem.sleepers or problem.most_pressure is not None:
         open_ends = "copies, sleep or a limit on the pressure"
         raise InputError(f"strategies do not decide on {open_ends}; use the solver")
-    deadline = Deadline(time_limit)
-    parts = parts_of(problem)
-    if parts.squads:
+    if any(model.shards > 1 for model in problem.models):
         raise InputError("strategies do not know shards, which must be on one node; use the solver")
-    with deadline.watched():
-        plan = _plan(parts, chosen, seed, deadline)
+    deadline = Deadline(time_limit)
+    plan = _refused(problem, too_many_parts(problem))
+    if plan is None:
+        with deadline.watched():
+            plan = _plan(parts_of(problem), chosen, seed, deadline)
     return replace(plan, strategy=chosen.name, seed=seed, seconds=deadline.seconds)
 
 
 def _plan(parts: Parts, strategy: Strategy, seed: int, deadline: Deadline) -> Plan:
-    obstacle = obvious_obstacle(parts)
-    if obstacle and refuted(parts.whole, obstacle.proof) is None:
-        return Plan(
-            parts.whole, Status.INFEASIBLE, reason=obstacle.reason, certificate=obstacle.proof
-        )
+    if plan := _refused(parts.whole, obvious_obstacle(parts)):
+        return plan
     if (gpu_of := _run(parts, strategy, seed, deadline)) is not None:
         return feasible_plan(parts.whole, parts.placement(gpu_of))
     reason = f"{strategy.name} found no room"
@@ -82,6 +80,14 @@ def _plan(parts: Parts, strategy: Strategy, seed: int, deadline: Deadline) -> Pl
         note = f"{reason}; searched for a start"
         return feasible_plan(parts.whole, parts.placement(gpu_of), note)
     return _last_resort(parts, f"{reason} for every model", deadline)
+
+
+def _refused(problem: Problem, obstacle: Obstacle | None) -> Plan | None:
+    """Return the plan that says what is in the way, if the checker confirms that something is."""
+    if obstacle is None or refuted(problem, obstacle.proof) is not None:
+        return None
+    reason, proof = obstacle.reason, obstacle.proof
+    return Plan(problem, Status.INFEASIBLE, reason=reason, certificate=proof)
 
 
 def _run(parts: Parts, strategy: Strategy, seed: int, deadline: Deadline) -> Ints | None:

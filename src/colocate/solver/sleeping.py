@@ -41,12 +41,12 @@ def within_limit(
     most = problem.most_pressure
     if most is None:
         return placed(problem, run, start)
-    run.ceiling = highest_pressure(problem)
-    plan = placed(replace(problem, most_pressure=None), run, start)
+    highest = highest_pressure(problem)
+    plan = placed(replace(problem, most_pressure=None), replace(run, ceiling=highest), start)
     plan = replace(plan, problem=problem)
-    if not plan.placement or plan.pressure <= run.ceiling:
+    if not plan.placement or plan.pressure <= highest:
         return plan
-    status = Status.INFEASIBLE if plan.bound > run.ceiling else Status.UNKNOWN
+    status = Status.INFEASIBLE if plan.bound > highest else Status.UNKNOWN
     known = f"no placement is below {plan.bound:.6g}"
     reason = f"most_pressure={most:.6g}: the best placement has {plan.pressure:.6g}, {known}"
     return replace(plan, status=status, placement=Placement(), pressures={}, reason=reason)

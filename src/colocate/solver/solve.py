@@ -20,7 +20,7 @@ from colocate.solver.activities import Activity, Exhaustion, Regrouping, TwoSolv
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.copies import CopySearch
 from colocate.solver.deadline import Deadline
-from colocate.solver.feasibility import nothing_fits, obvious_obstacle
+from colocate.solver.feasibility import nothing_fits, obvious_obstacle, too_many_parts
 from colocate.solver.improve.smoothing import PASSES, smooth
 from colocate.solver.improve.squad_moves import settled_homes
 from colocate.solver.place import feasible_plan
@@ -101,6 +101,8 @@ def _answered(problem: Problem, run: Run) -> Plan:
 
 def _placed(problem: Problem, run: Run, start: Placement | None = None) -> Plan:
     """Place models that are all awake; a start that is given is improved."""
+    if obstacle := too_many_parts(problem):
+        return _without_placement(problem, obstacle.proof, obstacle.reason)
     if not problem.elastic:
         parts = parts_of(problem)
         return _solved(run.progress(parts), run, start)
@@ -109,6 +111,8 @@ def _placed(problem: Problem, run: Run, start: Placement | None = None) -> Plan:
 
 def _attempted(run: Run, problem: Problem, seconds: float, start: Placement | None = None) -> Plan:
     """Place models with fixed numbers of copies, quickly; a start that is given is improved."""
+    if obstacle := too_many_parts(problem):
+        return _without_placement(problem, obstacle.proof, obstacle.reason)
     parts = parts_of(problem)
     return _solved(run.attempt(parts, seconds), run, start)
 
@@ -116,7 +120,7 @@ def _attempted(run: Run, problem: Problem, seconds: float, start: Placement | No
 def _solved(progress: Progress, run: Run, start: Placement | None = None) -> Plan:
     parts = progress.parts
     if obstacle := obvious_obstacle(parts):
-        return _without_placement(parts, obstacle.proof, obstacle.reason)
+        return _without_placement(parts.whole, obstacle.proof, obstacle.reason)
     if start is not None:
         progress.offer(parts.indices(start), "start")
     else:
@@ -124,7 +128,7 @@ def _solved(progress: Progress, run: Run, start: Placement | None = None) -> Pla
             first_placement(parts, progress.deadline, progress.offer, progress.alarm)
         except NoPlacement as none:
             reason = nothing_fits(parts.whole) if none.proof else NOT_FOUND
-            return _without_placement(parts, none.proof, reason)
+            return _without_placement(parts.whole, none.proof, reason)
     progress.prove(prove_by_volume(parts.instance))
     progress.prove(prove_by_model(parts))
     go_on(_first(progress, run), partial(_others, progress, run), progress, run.workers)
@@ -173,23 +177,23 @@ def _smooth(progress: Progress, deadline: Deadline) -> None:
     progress.offer_smoother(layout.gpu_of)
 
 
-def _without_placement(parts: Parts, proof: Certificate | None, reason: str) -> Plan:
+def _without_placement(problem: Problem, proof: Certificate | None, reason: str) -> Plan:
     """Return the plan that says that there is no placement; the checker has to confirm a proof."""
-    if proof and refuted(parts.whole, proof) is None:
-        return Plan(parts.whole, Status.INFEASIBLE, reason=reason, certificate=proof)
+    if proof and refuted(problem, proof) is None:
+        return Plan(problem, Status.INFEASIBLE, reason=reason, certificate=proof)
     alarms = (Alarm(proof.proof.value, proof.bound, inf),) if proof else ()
-    return Plan(parts.whole, Status.UNKNOWN, reason=NOT_FOUND, alarms=alarms)
+    return Plan(problem, Status.UNKNOWN, reason=NOT_FOUND, alarms=alarms)
 
 
 def _at_the_edge(parts: Parts, deadline: Deadline) -> Plan:
     """Decide a problem in which what fits in floating point is over a limit by its rounding."""
     if not small_enough(parts.whole):
-        return _without_placement(parts, None, NOT_FOUND)
+        return _without_placement(parts.whole, None, NOT_FOUND)
     answer = search_all(parts.whole, inf, max(deadline.left, SHORTEST))
     if answer.outcome is Outcome.FOUND:
         return feasible_plan(parts.whole, Placement(answer.placement))
     proof = Certificate(Proof.SOLVERS, inf) if answer.outcome is Outcome.NONE else None
-    return _without_placement(parts, proof, nothing_fits(parts.whole))
+    return _without_placement(parts.whole, proof, nothing_fits(parts.whole))
 
 
 def _concluded(progress: Progress) -> Plan:
