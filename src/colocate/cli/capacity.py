@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from colocate.cli.exit_codes import INFEASIBLE, NOTHING_FOUND
+from colocate.cli.output_files import refuse_to_overwrite, say_wrote
 from colocate.cli.shared_options import AsJson, Compute, Seed, Workers, drawable
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def capacity(
     from colocate.solver.plan import Status
 
     check_usage(pressure, score_of)
+    refuse_to_overwrite(fleet, (save, plot))
     stated = read_fleet(fleet, compute)
     say_when_compiling()
     with naming(fleet):
@@ -139,10 +141,12 @@ def _written(
     plan = replace(best.plan, problem=fleet.problem) if best and best.plan and fleet else None
     if save and plan and fleet:
         write_text(save, plan_json(plan, fleet) + "\n")
+        say_wrote(save)
     if plot:
         from colocate.outputs.capacity_plot import capacity_plot
 
         write_bytes(plot, capacity_plot(report, plot.suffix.removeprefix(".")))
+        say_wrote(plot)
     if as_json:
         typer.echo(capacity_json(report, plan, fleet))
     elif best:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from colocate.cli.output_files import refuse_to_overwrite, say_wrote
 from colocate.outputs.emit.settings import Engine, Memory, Share, Target
 
 
@@ -47,8 +48,9 @@ def emit(
     for note in emission.notes:
         notes().print(f"note: {one_line(note, 1000)}", markup=False)
     if out is not None:
+        refuse_to_overwrite(plan, [out / file.name for file in files])
         for path in write_files(out, files):
-            notes().print(f"wrote {path}", markup=False)
+            say_wrote(path)
         for path in left_over(out, to, emission.files):
             notes().print(f"note: {path} is of another plan, remove it", markup=False)
         return

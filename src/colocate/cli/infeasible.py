@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from colocate.inputs.fleet import Fleet
 
 
-def explain_infeasible(path: Path, fleet: "Fleet") -> None:
+def explain_infeasible(path: Path, fleet: "Fleet", time_limit: float | None) -> None:
     """Write to stderr which models do not fit together and which changes would help.
 
     Parameters
@@ -17,15 +17,17 @@ def explain_infeasible(path: Path, fleet: "Fleet") -> None:
         The fleet file: the configs that it names tell the sizes of quantised models.
     fleet
         What it says.
+    time_limit
+        Seconds for it, if the user has set a limit.
     """
     from colocate.inputs.fleet_changes import options_for
     from colocate.inputs.quantising import configs_in
     from colocate.outputs.console import notes
     from colocate.outputs.remedies_text import diagnosis_lines
-    from colocate.solver.remedies import diagnose
+    from colocate.solver.remedies import SECONDS, diagnose
 
     options = partial(options_for, fleet, configs=configs_in(path))
     with notes().status("looking for what would help"):
-        diagnosis = diagnose(fleet.problem, options)
+        diagnosis = diagnose(fleet.problem, options, min(time_limit or SECONDS, SECONDS))
     for line in diagnosis_lines(diagnosis):
         notes().print(line, markup=False)

@@ -37,7 +37,6 @@ EXIT_CODES = (
 app = typer.Typer(
     help="Decide which language models share which GPUs.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from colocate.cli.exit_codes import INFEASIBLE, INTERRUPTED, NOTHING_FOUND
+from colocate.cli.output_files import refuse_to_overwrite, say_wrote
 from colocate.cli.shared_options import AsJson, Compute, Seed, Workers, drawable
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ and what is good, as a share of the optimum."""
 
 
 def plan(
-    fleet: Annotated[Path, typer.Argument(help="Fleet file (YAML or JSON): gpus and models.")],
+    fleet: Annotated[
+        Path, typer.Argument(help="Fleet file (YAML or JSON), or - for standard input.")
+    ],
     strategy: Annotated[
         str | None,
         typer.Option(help="A name from `colocate strategies`, instead of the solver."),
@@ -64,9 +67,9 @@ def plan(
     from colocate.outputs.text_output import write_text
     from colocate.solver.place import place
     from colocate.solver.plan import Status
-    from colocate.solver.solve import INTERRUPTED as STOPPED
     from colocate.solver.strategies import find_strategy
 
+    refuse_to_overwrite(fleet, (save, report, plot))
     chosen = find_strategy(strategy) if strategy else None
     stated = read_fleet(fleet, compute)
     say_when_compiling()
@@ -76,6 +79,7 @@ def plan(
         answer = _solved(stated, time_limit, seed, workers, gap)
     if save:
         write_text(save, plan_json(answer, stated) + "\n")
+        say_wrote(save)
     if report:
         _report(report, answer, stated)
     if plot and answer.placement:
@@ -90,10 +94,10 @@ def plan(
         notes().print("note: a longer --time-limit may bring a better plan, or a better proof")
     if not answer.placement:
         notes().print(f"{fleet}: {answer.reason}", markup=False)
-        if answer.reason.startswith(STOPPED):
+        if answer.interrupted:
             raise typer.Exit(INTERRUPTED)
         if remedies:
-            explain_infeasible(fleet, stated)
+            explain_infeasible(fleet, stated, time_limit)
         raise typer.Exit(INFEASIBLE if answer.status is Status.INFEASIBLE else NOTHING_FOUND)
 
 
@@ -127,6 +131,7 @@ def _report(path: Path, answer: "Plan", fleet: "Fleet") -> None:
 
     command = shlex.join(["colocate", *sys.argv[1:]])
     write_text(path, report_page(answer, fleet, compare(answer), command))
+    say_wrote(path)
 
 
 def _plot(path: Path, answer: "Plan", fleet: "Fleet") -> None:
@@ -135,3 +140,4 @@ def _plot(path: Path, answer: "Plan", fleet: "Fleet") -> None:
     from colocate.outputs.text_output import write_bytes
 
     write_bytes(path, plan_plot(answer, fleet, path.suffix.removeprefix(".")))
+    say_wrote(path)

@@ -21,6 +21,9 @@ from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
+EXTENSION = "x-"
+"""How fields of a file begin that mean nothing here."""
+
 
 @dataclass(frozen=True)
 class Device:
@@ -102,8 +105,10 @@ def fleet_of(data: Any, folder: Path = Path(), compute: bool = True) -> Fleet:
         raise InputError("is empty, must be a mapping with gpus and models")
     if not isinstance(data, dict):
         raise InputError(f"found {shown(data)}, must be a mapping with gpus and models")
+    if looks_like_a_plan(data):
+        raise InputError("is a plan, must be a fleet file; `colocate explain` and `check` take it")
     try:
-        spec = FleetSpec.model_validate(data)
+        spec = FleetSpec.model_validate(_without_extensions(data))
     except ValidationError as error:
         raise sentences(data, error) from None
     total = sum(entry.count or 1 for entry in spec.gpus)
@@ -113,6 +118,21 @@ def fleet_of(data: Any, folder: Path = Path(), compute: bool = True) -> Fleet:
     if not compute:
         resolved = resolved.model_copy(update={"compute_limit": None})
     return Fleet(resolved, _problem(resolved))
+
+
+def looks_like_a_plan(data: Any) -> bool:
+    """Say whether data is what `colocate plan --json` prints, whole or damaged."""
+    return isinstance(data, dict) and "placement" in data and "models" not in data
+
+
+def looks_like_a_fleet(data: Any) -> bool:
+    """Say whether data is that of a fleet file, right or wrong."""
+    return isinstance(data, dict) and "models" in data and "placement" not in data
+
+
+def _without_extensions(data: dict[Any, Any]) -> dict[Any, Any]:
+    """Leave out what a file has for itself, such as YAML anchors: fields that begin with x-."""
+    return {key: value for key, value in data.items() if not str(key).startswith(EXTENSION)}
 
 
 def _resolved(spec: FleetSpec, folder: Path) -> FleetSpec:

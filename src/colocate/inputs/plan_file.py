@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from colocate.errors import InputError
-from colocate.inputs.fleet import Fleet, fleet_of
+from colocate.inputs.fleet import Fleet, fleet_of, looks_like_a_fleet
 from colocate.inputs.text_file import naming, read_text
+from colocate.inputs.yaml_text import parse_yaml
 
 FLEET = "fleet"
 """The field of a plan file that holds the fleet."""
@@ -25,10 +26,9 @@ def read_plan(path: str | Path) -> PlanFile:
     """Read a plan file."""
     with naming(path):
         text = read_text(path)
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"not valid JSON, {error}") from None
+        data = _parsed(text)
+        if looks_like_a_fleet(data):
+            raise InputError("is a fleet file, must be a plan; `colocate plan` makes one of it")
         if not isinstance(data, dict):
             raise InputError("found no plan, must be what `colocate plan --json` prints")
         fleet = data.pop(FLEET, None)
@@ -36,3 +36,17 @@ def read_plan(path: str | Path) -> PlanFile:
             return PlanFile(None, data)
         with naming(FLEET):
             return PlanFile(fleet_of(fleet), data)
+
+
+def _parsed(text: str) -> Any:
+    """Return the data of a plan, or of the fleet file that was taken for one."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        try:
+            data = parse_yaml(text)
+        except InputError:
+            data = None
+        if looks_like_a_fleet(data):
+            return data
+        raise InputError(f"not valid JSON, {error}") from None

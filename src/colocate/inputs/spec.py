@@ -203,4 +203,8 @@ class FleetSpec(_Section):
 def fleet_schema() -> dict[str, Any]:
     """Return the JSON Schema of a fleet file."""
     schema = FleetSpec.model_json_schema(by_alias=True)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "patternProperties": {"^x-": {"description": "Ignored: a place for YAML anchors."}},
+    }

@@ -4,7 +4,7 @@ Proposers draw more readily what a recommendation names. So none names a block t
 holds words of a program that failed; the insights do.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain, islice, zip_longest
 
 from colocate.lab.blocks import anatomy, bare_name
@@ -25,25 +25,16 @@ ALWAYS_TRUE = (
 )
 
 
-def recommendations(evidence: Evidence, untried: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return five sentences for proposers, of as many kinds as there are reasons.
-
-    Parameters
-    ----------
-    evidence
-        What the archive shows.
-    untried
-        Names of blocks that could be tried; those that were are passed over.
-    """
+def recommendations(evidence: Evidence) -> tuple[str, ...]:
+    """Return five sentences for proposers, of as many kinds as there are reasons."""
     best = evidence.best
     if best is None:
-        kinds = [_failed(evidence), _new(evidence, untried)]
+        kinds = [_failed(evidence)]
     else:
         kinds = [
             _proven(evidence, best),
             _failed(evidence),
             _promising(evidence, best),
-            _new(evidence, untried),
             _crossings(evidence, best),
             _short(evidence, best),
             iter([f"Go on from {titled(best)}, the fittest so far."]),
@@ -90,14 +81,6 @@ def _step(found: Claim | Effect, own: frozenset[str]) -> str:
         if replaces
         else (f"Put {code(found.block)} into")
     )
-
-
-def _new(evidence: Evidence, untried: Sequence[str]) -> Iterator[str]:
-    tried = {block for each in evidence.sound for block in anatomy(each.source).blocks}
-    names = {bare_name(block) for block in tried}
-    for block in untried:
-        if block not in tried | names:
-            yield f"Try {code(block)}, which no program without a failed case has."
 
 
 def _crossings(evidence: Evidence, best: Program) -> Iterator[str]:

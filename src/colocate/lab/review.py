@@ -159,7 +159,6 @@ def write_review(
     programs: Sequence[Program],
     attempts: Sequence[Attempt],
     previous: Review | None = None,
-    untried: Sequence[str] = (),
 ) -> Review:
     """Review an archive.
 
@@ -172,8 +171,6 @@ def write_review(
     previous
         The last review: programs that it knew are not summed up again, and what it claimed is
         withdrawn where the archive shows it no more.
-    untried
-        Names of blocks to recommend if no program has them.
     """
     evidence = Evidence(tuple(sorted(programs, key=lambda each: each.number)), tuple(attempts))
     known = previous.programs if previous else 0
@@ -181,7 +178,7 @@ def write_review(
         len(evidence.programs),
         tuple(_summary(program, evidence) for program in evidence.programs[known:]),
         write_insights(evidence),
-        recommendations(evidence, untried),
+        recommendations(evidence),
         evidence.claims,
         tuple(withdrawals(previous.claims, evidence)) if previous else (),
     )

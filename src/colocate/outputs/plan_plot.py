@@ -13,8 +13,8 @@ from colocate.outputs.plan_words import (
     as_sentence,
     peak_line,
     proof_line,
+    short_sleep_line,
     shown_pressure,
-    sleep_line,
 )
 from colocate.outputs.visible import LONGEST_NAME, one_line
 from colocate.solver.plan import Plan
@@ -89,7 +89,7 @@ class _Drawing:
     def _head(self, pen: "_Pen") -> None:
         room = WIDTH - LEFT - RIGHT
         pen.write(LEFT, 0.3, as_sentence(peak_line(self.plan)), room, LARGE, weight="bold")
-        told = [as_sentence(proof_line(self.plan)) or NOTHING_PROVEN, sleep_line(self.plan)]
+        told = [as_sentence(proof_line(self.plan)) or NOTHING_PROVEN, short_sleep_line(self.plan)]
         pen.write(LEFT, 0.58, "; ".join(filter(None, told)), room, LETTERS, SOFT)
 
     def _row(self, pen: "_Pen", columns: "_Columns", y: float, bar: Bar) -> None:

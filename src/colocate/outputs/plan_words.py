@@ -2,9 +2,10 @@
 
 from math import inf, isinf
 
-from colocate.outputs.wording import listed
+from colocate.outputs.wording import amount, listed
 from colocate.problem.certificate import Proof
-from colocate.solver.plan import Plan, Status
+from colocate.solver.plan import Plan
+from colocate.solver.progress import PROVEN
 
 PROOFS = {
     Proof.VOLUME: "all load over all free memory",
@@ -38,7 +39,9 @@ def proof_line(plan: Plan) -> str:
     """Say what is known about the optimum, and by which proof; nothing if nothing is."""
     if not plan.certificate or plan.gap == inf:
         return ""
-    proven = "optimal" if plan.status is Status.OPTIMAL else f"to be {shown_gap(plan.gap)}"
+    proven = f"to be {shown_gap(plan.gap)}"
+    if plan.gap <= PROVEN:
+        proven = "optimal" if plan.loses_least else "optimal for the models that are awake"
     return f"proven {proven}, by {PROOFS[plan.certificate.proof]}"
 
 
@@ -55,8 +58,17 @@ def sleep_line(plan: Plan) -> str:
     """Say what is left asleep, and what that loses; nothing if all models are awake."""
     if not plan.asleep:
         return ""
+    return f"asleep: {listed(plan.asleep)}; {_lost(plan)}"
+
+
+def short_sleep_line(plan: Plan) -> str:
+    """Say how many models are left asleep, and what that loses; nothing if none is."""
+    return f"{amount(len(plan.asleep), 'model')} asleep; {_lost(plan)}" if plan.asleep else ""
+
+
+def _lost(plan: Plan) -> str:
     least = ", proven to be the least" if plan.loses_least else ""
-    return f"asleep: {listed(plan.asleep)}; demand lost {plan.lost:.6g}{least}"
+    return f"demand lost {plan.lost:.6g}{least}"
 
 
 def as_sentence(line: str) -> str:

@@ -11,7 +11,8 @@ from colocate.problem.problem import Problem
 class Placement(Mapping[str, tuple[str, ...]]):
     """A frozen mapping from model name to the names of its GPUs.
 
-    Today every model is on one GPU; copies and shards will be on more.
+    A model has a GPU for every shard of every copy, shards of a copy in a row, and none if it
+    sleeps.
     """
 
     __slots__ = ("_gpus_of",)

@@ -10,7 +10,7 @@ from colocate.problem.verify import SLACK
 from colocate.solver.mixes import Market, Mix
 from colocate.solver.plan import Plan, Status
 from colocate.solver.prove.needs import Need, needs_of
-from colocate.solver.solve import INTERRUPTED, solve
+from colocate.solver.solve import solve
 from colocate.solver.warm_up import warm_up
 
 FIRST_SLICE = 1 / 40
@@ -173,7 +173,7 @@ class Looks:
             gap=gap,
             target=self._limit if to_target else None,
         )
-        self._interrupted = self._interrupted or plan.reason.startswith(INTERRUPTED)
+        self._interrupted = self._interrupted or plan.interrupted
         look = self._judged(mix, plan)
         if look.verdict is Verdict.OPEN and plan.seconds < ENDED_EARLY * limit:
             self.settled.add(mix)

@@ -59,6 +59,8 @@ class Plan:
         No choice of models that sleep loses less.
     alarms
         Claims of other solvers that turned out to be false, and were not used.
+    interrupted
+        Whether someone interrupted the search.
     strategy, seed, seconds, version
         How it was found.
     """
@@ -72,6 +74,7 @@ class Plan:
     history: tuple[Improvement, ...] = ()
     lost_bound: float = 0.0
     alarms: tuple[Alarm, ...] = ()
+    interrupted: bool = False
     strategy: str = ""
     seed: int = 0
     seconds: float = 0.0
@@ -156,6 +159,7 @@ class Plan:
             "lost": self.lost,
             "lost_bound": self.lost_bound,
             **({"alarms": alarms} if alarms else {}),
+            **({"interrupted": True} if self.interrupted else {}),
             "history": [
                 {name: _number(v) if name != "block" else v for name, v in step._asdict().items()}
                 for step in self.history
@@ -186,6 +190,7 @@ class Plan:
                 history=tuple([_improvement(step) for step in data["history"]]),
                 lost_bound=float(data["lost_bound"]),
                 alarms=tuple([_alarm(alarm) for alarm in data.get("alarms", ())]),
+                interrupted=bool(data.get("interrupted", False)),
                 strategy=str(data["strategy"]),
                 seed=int(data["seed"]),
                 seconds=float(data["seconds"]),

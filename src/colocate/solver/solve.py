@@ -37,8 +37,6 @@ from colocate.solver.stop import stopping_on_interrupt
 from colocate.solver.tightening import Tightening
 from colocate.solver.warm_up import warm_up
 
-INTERRUPTED = "interrupted"
-"""How the reason of a plan begins whose search was interrupted."""
 SHORTEST = 0.5
 """Seconds at least to decide what is at the edge of rounding."""
 NOT_FOUND = "no placement was found in time; it is not proven that there is none"
@@ -88,7 +86,8 @@ def solve(
     with stopping_on_interrupt(run.interrupt):
         plan = _answered(problem, run)
     if run.interrupted:
-        plan = replace(plan, reason=f"{INTERRUPTED}; {plan.reason or 'the best so far'}")
+        reason = f"interrupted; {plan.reason or 'the best so far'}"
+        plan = replace(plan, interrupted=True, reason=reason)
     return replace(plan, strategy="solve", seed=seed, seconds=deadline.seconds)
 
 

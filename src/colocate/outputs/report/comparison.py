@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-from colocate.errors import InputError
 from colocate.problem.problem import Problem
 from colocate.solver.place import place
 from colocate.solver.plan import Plan, Status
@@ -56,10 +55,9 @@ def _settled(plan: Plan) -> Problem | None:
 
 
 def _greedy(problem: Problem, seed: int) -> Alternative:
-    try:
-        return _alternative(place(problem, GREEDY, seed))
-    except InputError as error:
-        return Alternative(None, None, f"not possible: {str(error).partition(';')[0]}")
+    if any(model.shards > 1 for model in problem.models):
+        return Alternative(None, None, "cannot place models whose shards must be on one node")
+    return _alternative(place(problem, GREEDY, seed))
 
 
 def _dedicated(problem: Problem, seed: int, time_limit: float) -> Alternative:

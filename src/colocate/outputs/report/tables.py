@@ -93,9 +93,10 @@ def asleep_table(plan: Plan) -> Markup | None:
             f"{max(model.load):.4g}",
             f"{model.sleep_cost or 0.0:.4g}",
         ]
-        for model in costly[:MOST_ROWS]
+        for model in costly
     ]
-    return html_table(_counted("Models asleep", len(asleep)), columns, rows, stacked=True)
+    title = f"Models asleep ({len(asleep):,})"
+    return html_table(title, columns, rows, stacked=True)
 
 
 def comparison_table(plan: Plan, comparison: Comparison) -> Markup:
