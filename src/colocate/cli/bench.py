@@ -33,8 +33,8 @@ def bench(
     """Run strategies on a suite and print their scores."""
     from rich.progress import Progress
 
-    from colocate.arena.leaderboard import case_table, score_table
     from colocate.arena.score import SOLVER, score_strategies
+    from colocate.arena.strategy_tables import case_table, score_table
     from colocate.arena.suites import load_suite
     from colocate.cli.compiling import say_when_compiling
     from colocate.outputs.console import notes, results, show

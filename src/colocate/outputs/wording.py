@@ -39,3 +39,15 @@ def pressure_text(value: float) -> str:
 def percent(share: float) -> str:
     """Return a share as people say it."""
     return "∞" if isinf(share) else f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"
+
+
+def fixed(value: float | None, digits: int) -> str:
+    """Return a number with so many digits after the point, a dash for none."""
+    if value is None:
+        return "-"
+    return "∞" if isinf(value) else f"{value:.{digits}f}"
+
+
+def milliseconds(seconds: float) -> str:
+    """Return a time as a table shows it."""
+    return f"{1000 * seconds:.3g} ms"
