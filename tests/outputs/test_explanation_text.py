@@ -6,16 +6,17 @@ from math import inf
 import pytest
 
 from colocate import Gpu, Model, Problem, Status, place, solve
+from colocate.advise.explain.cause import Cause
+from colocate.advise.explain.explanation import explain
+from colocate.advise.remedies.diagnosis import Diagnosis, Remedy, diagnose
+from colocate.advise.what_if import Change, ChangeKind
+from colocate.inputs.fleet import parse_fleet
 from colocate.outputs.explanation_json import plain
 from colocate.outputs.explanation_text import explanation_lines
 from colocate.outputs.remedies_text import diagnosis_lines
 from colocate.outputs.wording import amount, gigabytes, listed, percent, pressure_text, quoted
-from colocate.problem.change import Change, ChangeKind
 from colocate.problem.placement import Placement
-from colocate.solver.explain.cause import Cause
-from colocate.solver.explain.explanation import explain
 from colocate.solver.plan import Plan
-from colocate.solver.remedies import Diagnosis, Remedy, diagnose
 
 HOSTILE = "[bold red]$(rm -rf /)[/] <script>" + "x" * 300 + "\u202e"
 GPUS = [Gpu("a", 80), Gpu("b", 80), Gpu("c", 80)]
@@ -26,10 +27,13 @@ def told(problem, **arguments):
 
 
 def test_one_hot_model_in_words():
-    text = told(
-        Problem(GPUS, [Model("hot", 20, load=6), Model("cold", 10, load=1)]),
-        sharded=lambda name: Model("hot", 24, load=6, shards=2),
+    fleet = parse_fleet(
+        """
+gpus: [{name: a, memory_gb: 80}, {name: b, memory_gb: 80}, {name: c, memory_gb: 80}]
+models: [{name: hot, size_gb: 16, overhead_gb: 4, load: 6}, {name: cold, size_gb: 10, load: 1}]
+"""
     )
+    text = told(fleet.problem, fleet=fleet)
     assert text.splitlines() == [
         "bottleneck",
         "  a has the highest pressure, 0.1: a load of 6 over 60 GB free of 80 GB",

@@ -1,6 +1,7 @@
 import re
 import struct
 import sys
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,6 +15,7 @@ from colocate.inputs.fleet import read_fleet
 from colocate.outputs.figure import LOOKS
 from colocate.outputs.fleet_bars import fleet_bars
 from colocate.outputs.plan_plot import _Drawing, plan_plot
+from colocate.problem.placement import Placement
 from colocate.solver.plan import Plan, Status
 from colocate.solver.solve import solve
 from tests.cli.test_commands import run
@@ -148,3 +150,12 @@ def test_the_picture_in_the_docs_is_the_plan():
     fleet = read_fleet(EXAMPLE)
     drawn = plan_plot(solve(fleet.problem), fleet, "svg")
     assert texts((ROOT / "docs" / "plan.svg").read_bytes()) == texts(drawn), "run make picture"
+
+
+def test_many_sleepers_are_counted_not_listed():
+    fleet, plan = small()
+    names = [f"sleeper-{n}" for n in range(30)]
+    placement = Placement({**plan.placement, **dict.fromkeys(names, ())})
+    written = texts(plan_plot(replace(plan, placement=placement), fleet, "svg"))
+    assert any("31 models asleep; demand lost" in text for text in written)
+    assert not any("sleeper-" in text for text in written)

@@ -131,7 +131,7 @@ def test_another_way_that_does_not_exist_says_why():
     fleet, plan = small()
     found = compare(plan)
     assert found.greedy == Alternative(
-        None, None, "not possible: strategies do not know shards, which must be on one node"
+        None, None, "not possible: greedy cannot keep the shards of a model on one node"
     )
     assert found.dedicated == Alternative(4, None, "does not fit: it takes 4 GPUs, there are 3")
     assert found.greedy.reason in Page(page_of(fleet, plan)).text

@@ -1,28 +1,22 @@
 """`colocate capacity`: how few GPUs, or how cheap a mix of them, reach a pressure."""
 
-from enum import StrEnum
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from colocate.advise.capacity.objective import By
 from colocate.cli.exit_codes import INFEASIBLE, NOTHING_FOUND
 from colocate.cli.output_files import refuse_to_overwrite, say_wrote
 from colocate.cli.shared_options import AsJson, Compute, Seed, Workers, drawable
 
 if TYPE_CHECKING:
-    from colocate.cli.capacity_question import Question
+    from colocate.advise.capacity.question import Question
     from colocate.outputs.capacity_words import CapacityReport
 
 FOR_CURVE = 0.3
 """The share of the time that goes into the curve of a plot."""
-
-
-class By(StrEnum):
-    """What is to be as low as possible."""
-
-    GPUS = "gpus"
-    PRICE = "price"
 
 
 def capacity(
@@ -62,17 +56,19 @@ def capacity(
     as_json: AsJson = False,
 ) -> None:
     """Find the fewest GPUs, or the cheapest mix, that reach a pressure."""
-    from colocate.cli.capacity_question import check_usage, question_of, wanted_pressure
+    from colocate.advise.capacity.fleet_sizes import FleetSizes
+    from colocate.advise.capacity.question import question_of, wanted_pressure
     from colocate.cli.compiling import say_when_compiling
     from colocate.inputs.fleet import read_fleet
-    from colocate.inputs.fleet_size import FleetSizes
     from colocate.inputs.text_file import naming
     from colocate.outputs.console import notes
     from colocate.solver.plan import Status
 
-    check_usage(pressure, score_of)
+    _check_usage(pressure, score_of)
     refuse_to_overwrite(fleet, (save, plot))
     stated = read_fleet(fleet, compute)
+    if (pressure, score_of, stated.spec.most_pressure) == (None, None, None):
+        raise typer.BadParameter("give --pressure, or --score-of greedy, or another strategy")
     say_when_compiling()
     with naming(fleet):
         wanted = wanted_pressure(stated, pressure, score_of, seed)
@@ -87,17 +83,29 @@ def capacity(
         raise typer.Exit(INFEASIBLE if report.answer.status is Status.INFEASIBLE else NOTHING_FOUND)
 
 
+def _check_usage(pressure: float | None, score_of: str | None) -> None:
+    """Refuse options that mean nothing before any work is done."""
+    from colocate.advise.capacity.question import named_strategy
+
+    if pressure is not None and score_of is not None:
+        raise typer.BadParameter("has --pressure and --score-of, must have one of them")
+    if pressure is not None and not (isfinite(pressure) and pressure > 0.0):
+        raise typer.BadParameter(f"--pressure {pressure}, must be a finite number > 0")
+    if score_of is not None:
+        named_strategy(score_of)
+
+
 def _searched(
     question: "Question", time_limit: float, seed: int, workers: int | None, curve: bool
 ) -> "CapacityReport":
     """Search, and say on the way what was looked at."""
     from rich.markup import escape
 
-    from colocate.cli.capacity_question import mixes_of_curve
+    from colocate.advise.capacity.mixes import least_cost
+    from colocate.advise.capacity.question import mixes_of_curve
+    from colocate.advise.capacity.search import CapacitySearch
     from colocate.outputs.capacity_words import CapacityReport, named, verdict
     from colocate.outputs.console import notes
-    from colocate.solver.capacity import CapacitySearch
-    from colocate.solver.mixes import least_cost
 
     market, kinds = question.market(), question.sizes.kinds
     with notes().status("searching") as status:

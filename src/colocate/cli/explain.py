@@ -19,22 +19,20 @@ def explain(
 ) -> None:
     """Say why the bottleneck is one, what would relieve it, and what the bound is made of."""
     import json
-    from functools import partial
 
     from rich.text import Text
 
+    from colocate.advise.explain.explanation import explain as explain_plan
     from colocate.cli.compiling import say_when_compiling
     from colocate.cli.plan_input import read_valid_plan
-    from colocate.inputs.fleet_changes import in_more_shards
     from colocate.outputs.console import notes, show
     from colocate.outputs.explanation_json import plain
     from colocate.outputs.explanation_text import explanation_lines
-    from colocate.solver.explain.explanation import explain as explain_plan
 
     answer, fleet = read_valid_plan(plan)
     say_when_compiling()
     with notes().status("trying what would help"):
-        told = explain_plan(answer, partial(in_more_shards, fleet), time_limit)
+        told = explain_plan(answer, fleet, time_limit)
     if as_json:
         typer.echo(json.dumps(plain(told), indent=2, allow_nan=False))
     elif told is None:

@@ -1,6 +1,5 @@
 """What `colocate plan` says when nothing fits: who is in whose way, and what would help."""
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,14 +19,13 @@ def explain_infeasible(path: Path, fleet: "Fleet", time_limit: float | None) -> 
     time_limit
         Seconds for it, if the user has set a limit.
     """
-    from colocate.inputs.fleet_changes import options_for
-    from colocate.inputs.quantising import configs_in
+    from colocate.advise.remedies.diagnosis import SECONDS, diagnose_fleet
+    from colocate.advise.remedies.quantising import configs_in
     from colocate.outputs.console import notes
     from colocate.outputs.remedies_text import diagnosis_lines
-    from colocate.solver.remedies import SECONDS, diagnose
 
-    options = partial(options_for, fleet, configs=configs_in(path))
+    seconds = min(time_limit or SECONDS, SECONDS)
     with notes().status("looking for what would help"):
-        diagnosis = diagnose(fleet.problem, options, min(time_limit or SECONDS, SECONDS))
+        diagnosis = diagnose_fleet(fleet, configs_in(path), seconds)
     for line in diagnosis_lines(diagnosis):
         notes().print(line, markup=False)

@@ -1,8 +1,8 @@
 """What a bound is made of, in the same words wherever it is said."""
 
+from colocate.advise.explain.bound import BoundFacts
 from colocate.outputs.wording import amount, gigabytes, quoted
 from colocate.problem.certificate import Proof
-from colocate.solver.explain.bound import BoundFacts
 
 
 def proof_text(found: BoundFacts) -> str:

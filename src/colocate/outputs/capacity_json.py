@@ -4,10 +4,10 @@ import json
 from math import isinf
 from typing import Any
 
+from colocate.advise.capacity.trials import Look
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.plan_file import FLEET
 from colocate.outputs.capacity_words import CapacityReport
-from colocate.solver.looks import Look
 from colocate.solver.plan import Plan
 
 SCHEMA = 1

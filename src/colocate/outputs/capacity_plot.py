@@ -9,11 +9,12 @@ from itertools import pairwise
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from colocate.outputs.capacity_words import GPUS, CapacityReport, headline, proof
+from colocate.advise.capacity.objective import By
+from colocate.advise.capacity.trials import Look, Verdict
+from colocate.outputs.capacity_words import CapacityReport, headline, proof
 from colocate.outputs.figure import ALARM, FAINT, INK, SOFT, written_figure
 from colocate.outputs.plan_words import as_sentence
 from colocate.outputs.visible import one_line
-from colocate.solver.looks import Look, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +81,7 @@ def _points(report: CapacityReport) -> list[_Point]:
     points = []
     for look in report.answer.looks:
         price = report.price(look.mix)
-        x = float(report.total(look.mix)) if report.by == GPUS else price
+        x = float(report.total(look.mix)) if report.by is By.GPUS else price
         if x is not None:
             points.append(_Point(x, look))
     return sorted(points, key=lambda point: (point.x, -point.look.pressure))
@@ -142,13 +143,15 @@ def _scale(axes: "Axes", report: CapacityReport, points: list[_Point]) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     else:
         axes.set_ylim(0.0, highest * 1.12)
-    if report.by == GPUS:
+    if report.by is By.GPUS:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
         axes.margins(x=0.06)
 
 
 def _write(axes: "Axes", report: CapacityReport) -> None:
-    axes.set_xlabel("GPUs" if report.by == GPUS else "US dollars per hour", size=LETTERS, color=INK)
+    axes.set_xlabel(
+        "GPUs" if report.by is By.GPUS else "US dollars per hour", size=LETTERS, color=INK
+    )
     axes.set_ylabel("peak pressure", size=LETTERS, color=INK)
     axes.tick_params(labelsize=SMALL, colors=SOFT)
     for side in ("top", "right"):

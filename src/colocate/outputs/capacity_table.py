@@ -7,10 +7,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from colocate.advise.capacity.trials import Look
 from colocate.outputs.capacity_words import CapacityReport, headline, proof, question, verdict
 from colocate.outputs.plan_table import MARK, plan_table
 from colocate.outputs.plan_words import shown_pressure
-from colocate.solver.looks import Look
 
 BELOW, ABOVE = 10, 3
 """So many of the mixes looked at are shown that cost less than the answer, and that cost more."""

@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 
-from colocate.inputs.fleet_size import GpuKind
+from colocate.advise.capacity.fleet_sizes import GpuKind
+from colocate.advise.capacity.mixes import Mix
+from colocate.advise.capacity.objective import By
+from colocate.advise.capacity.search import Capacity
+from colocate.advise.capacity.trials import Look, Verdict
 from colocate.outputs.plan_words import PROOFS
 from colocate.outputs.visible import LONGEST_NAME, one_line
 from colocate.outputs.wording import amount, listed
-from colocate.solver.capacity import Capacity
-from colocate.solver.looks import Look, Verdict
-from colocate.solver.mixes import Mix
 from colocate.solver.plan import Status
-
-GPUS, PRICE = "gpus", "price"
-"""What is as low as possible: the number of GPUs, or the price."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class CapacityReport:
     answer: Capacity
     kinds: tuple[GpuKind, ...]
     prices: tuple[Fraction | None, ...]
-    by: str
+    by: By
     asked: str = ""
     floor: Fraction = Fraction()
 
@@ -82,7 +80,7 @@ def named(kinds: Sequence[GpuKind], mix: Mix) -> str:
 
 def question(report: CapacityReport) -> str:
     """Say what was asked for."""
-    what = "the fewest GPUs" if report.by == GPUS else "the cheapest mix of GPUs"
+    what = "the fewest GPUs" if report.by is By.GPUS else "the cheapest mix of GPUs"
     pressure = f"a pressure of {report.answer.target:.6g} or less"
     return f"{what} for {pressure}{report.asked}"
 
@@ -100,10 +98,10 @@ def headline(report: CapacityReport) -> str:
 def proof(report: CapacityReport) -> str:
     """Say whether the answer is proven, and what is not."""
     answer = report.answer
-    what = "the fewest" if report.by == GPUS else "the cheapest"
-    less = "fewer GPUs" if report.by == GPUS else "a cheaper mix"
+    what = "the fewest" if report.by is By.GPUS else "the cheapest"
+    less = "fewer GPUs" if report.by is By.GPUS else "a cheaper mix"
     if answer.status is Status.OPTIMAL:
-        reach = "reach" if report.by == GPUS else "reaches"
+        reach = "reach" if report.by is By.GPUS else "reaches"
         return f"proven {what}: it is excluded that {less} {reach} the pressure"
     left = [report.named(mix) for mix in answer.not_excluded]
     excluded = f"; not excluded: {listed(left, 3)}" if left else f"; {less} may do"
@@ -112,7 +110,7 @@ def proof(report: CapacityReport) -> str:
 
 def _least(report: CapacityReport) -> str:
     """Say what is needed at least, by sums alone."""
-    if report.by == GPUS:
+    if report.by is By.GPUS:
         return f"it takes {amount(ceil(report.floor), 'GPU')} or more"
     return f"it takes ${floor(report.floor * 100) / 100:,.2f} per hour or more"
 

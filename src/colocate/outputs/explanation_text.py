@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from math import inf, isinf
 
+from colocate.advise.explain.bottleneck import Alone, Bottleneck, Tenant
+from colocate.advise.explain.bound import BoundFacts
+from colocate.advise.explain.cause import Cause, Why
+from colocate.advise.explain.explanation import Explanation
+from colocate.advise.explain.idle import Idle, IdleGpus
+from colocate.advise.explain.levers import Lever
+from colocate.advise.what_if import ChangeKind
 from colocate.outputs.bound_words import proof_text
 from colocate.outputs.remedies_text import change_text
 from colocate.outputs.wording import amount, gigabytes, listed, percent, pressure_text, quoted
-from colocate.problem.change import ChangeKind
-from colocate.solver.explain.bottleneck import Alone, Bottleneck, Tenant
-from colocate.solver.explain.bound import BoundFacts
-from colocate.solver.explain.cause import Cause, Why
-from colocate.solver.explain.explanation import Explanation
-from colocate.solver.explain.idle import Idle, IdleGpus
-from colocate.solver.explain.levers import Lever
 from colocate.solver.plan import Status
 
 MOST_SHOWN = 5

@@ -16,6 +16,8 @@ PROOFS = {
     Proof.SOLVERS: "two solvers, not checkable",
 }
 NOTHING_PROVEN = "Nothing is proven"
+FEW_NAMES = 2
+"""So many names fit where there is little room."""
 
 
 def shown_pressure(pressure: float) -> str:
@@ -62,8 +64,10 @@ def sleep_line(plan: Plan) -> str:
 
 
 def short_sleep_line(plan: Plan) -> str:
-    """Say how many models are left asleep, and what that loses; nothing if none is."""
-    return f"{amount(len(plan.asleep), 'model')} asleep; {_lost(plan)}" if plan.asleep else ""
+    """Say the same where there is little room: of many models only how many there are."""
+    if len(plan.asleep) <= FEW_NAMES:
+        return sleep_line(plan)
+    return f"{amount(len(plan.asleep), 'model')} asleep; {_lost(plan)}"
 
 
 def _lost(plan: Plan) -> str:

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from colocate.advise.remedies.conflict import Conflict, Lack
+from colocate.advise.remedies.diagnosis import Diagnosis
+from colocate.advise.what_if import Change, ChangeKind
 from colocate.outputs.wording import amount, gigabytes, listed, quoted
-from colocate.problem.change import Change, ChangeKind
-from colocate.solver.conflict import Conflict, Lack
-from colocate.solver.remedies import Diagnosis
 
 MOST_SHOWN = 12
 MOST_OF_A_KIND = 3

@@ -21,8 +21,7 @@ from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.copy_counts import Counts, by_pressure, by_shares, least_pressure, neighbours
-from colocate.solver.place import feasible_plan
-from colocate.solver.plan import Plan, Status
+from colocate.solver.plan import Plan, Status, confirmed_plan
 from colocate.solver.progress import JUST_BELOW, PROVEN, Alarm, Improvement, gap_between
 from colocate.solver.prove.columns import shares_of_choices
 from colocate.solver.prove.elastic import prove_with_copies, rows_of_choices
@@ -221,7 +220,7 @@ class CopySearch:
         better = self._best is None or verdict.pressure < self.value * JUST_BELOW
         if not verdict.valid or not better:
             return False
-        self._best = feasible_plan(self.problem, Placement(placement))
+        self._best = confirmed_plan(self.problem, Placement(placement))
         self._counts = tuple(len(placement[m.name]) // m.shards for m in self.problem.models)
         self._note(block)
         return True

@@ -9,7 +9,6 @@ from colocate.errors import InputError
 from colocate.problem.instance import Ints
 from colocate.problem.layout import empty_layout
 from colocate.problem.parts import Parts, parts_of
-from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_number, checked_seed
 from colocate.problem.verify import verify
@@ -18,7 +17,7 @@ from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.exhaustive import Exhaustive
 from colocate.solver.deadline import Deadline
 from colocate.solver.feasibility import Obstacle, nothing_fits, obvious_obstacle, too_many_parts
-from colocate.solver.plan import Plan, Status
+from colocate.solver.plan import Plan, Status, confirmed_plan
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.strategies import find_strategy
 from colocate.solver.strategy import Strategy
@@ -73,12 +72,12 @@ def _plan(parts: Parts, strategy: Strategy, seed: int, deadline: Deadline) -> Pl
     if plan := _refused(parts.whole, obvious_obstacle(parts)):
         return plan
     if (gpu_of := _run(parts, strategy, seed, deadline)) is not None:
-        return feasible_plan(parts.whole, parts.placement(gpu_of))
+        return confirmed_plan(parts.whole, parts.placement(gpu_of))
     reason = f"{strategy.name} found no room"
     rescue = replace(strategy, starts=(Exhaustive(),))
     if (gpu_of := _run(parts, rescue, seed, deadline)) is not None:
         note = f"{reason}; searched for a start"
-        return feasible_plan(parts.whole, parts.placement(gpu_of), note)
+        return confirmed_plan(parts.whole, parts.placement(gpu_of), note)
     return _last_resort(parts, f"{reason} for every model", deadline)
 
 
@@ -104,14 +103,6 @@ def _last_resort(parts: Parts, reason: str, deadline: Deadline) -> Plan:
     if searched.outcome is Outcome.FOUND:
         placement = parts.placement(layout.gpu_of)
         if verify(parts.whole, placement).valid:
-            return feasible_plan(parts.whole, placement, f"{reason}; placed by memory alone")
+            return confirmed_plan(parts.whole, placement, f"{reason}; placed by memory alone")
     unknown = "time is up" if deadline.over else "it is not proven that there is none"
     return Plan(parts.whole, Status.UNKNOWN, reason=f"{reason}; {unknown}")
-
-
-def feasible_plan(problem: Problem, placement: Placement, reason: str = "") -> Plan:
-    """Return the plan of a placement, which the independent checker must confirm."""
-    verdict = verify(problem, placement)
-    if not verdict.valid:
-        raise AssertionError(f"a placement breaks a rule: {'; '.join(verdict.faults)}")
-    return Plan(problem, Status.FEASIBLE, placement, verdict.pressures, reason)

@@ -13,6 +13,7 @@ from colocate.problem.certificate import Certificate
 from colocate.problem.model import Model
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
+from colocate.problem.verify import verify
 from colocate.solver.progress import PROVEN, Alarm, Improvement, gap_between
 from colocate.version import __version__
 
@@ -212,6 +213,14 @@ class Plan:
         if self.asleep:
             summary += f"; asleep: {', '.join(self.asleep)}"
         return "\n".join([*lines, summary])
+
+
+def confirmed_plan(problem: Problem, placement: Placement, reason: str = "") -> Plan:
+    """Return the plan of a placement, which the independent checker must confirm."""
+    verdict = verify(problem, placement)
+    if not verdict.valid:
+        raise AssertionError(f"a placement breaks a rule: {'; '.join(verdict.faults)}")
+    return Plan(problem, Status.FEASIBLE, placement, verdict.pressures, reason)
 
 
 def _improvement(step: Mapping[str, Any]) -> Improvement:

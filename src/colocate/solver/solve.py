@@ -23,8 +23,7 @@ from colocate.solver.deadline import Deadline
 from colocate.solver.feasibility import nothing_fits, obvious_obstacle, too_many_parts
 from colocate.solver.improve.smoothing import PASSES, smooth
 from colocate.solver.improve.squad_moves import settled_homes
-from colocate.solver.place import feasible_plan
-from colocate.solver.plan import Plan, Status
+from colocate.solver.plan import Plan, Status, confirmed_plan
 from colocate.solver.portfolio import run as go_on
 from colocate.solver.progress import PROVEN, Alarm, Gap, Improvement, Progress, gap_between
 from colocate.solver.prove.raising import Raising
@@ -190,7 +189,7 @@ def _at_the_edge(parts: Parts, deadline: Deadline) -> Plan:
         return _without_placement(parts.whole, None, NOT_FOUND)
     answer = search_all(parts.whole, inf, max(deadline.left, SHORTEST))
     if answer.outcome is Outcome.FOUND:
-        return feasible_plan(parts.whole, Placement(answer.placement))
+        return confirmed_plan(parts.whole, Placement(answer.placement))
     proof = Certificate(Proof.SOLVERS, inf) if answer.outcome is Outcome.NONE else None
     return _without_placement(parts.whole, proof, nothing_fits(parts.whole))
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from colocate.advise.comparison import Alternative, Comparison, gpus_used
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.fleet_bars import Bars, fleet_bars
 from colocate.outputs.markup import Markup, tag
@@ -16,7 +17,6 @@ from colocate.outputs.plan_words import (
     sleep_line,
 )
 from colocate.outputs.report.bound import bound_sentences
-from colocate.outputs.report.comparison import Alternative, Comparison, gpus_used
 from colocate.outputs.report.fleet_figure import fleet_figure
 from colocate.outputs.report.history import KEYS, NARROW, WIDE, History, shown_seconds
 from colocate.outputs.report.tables import (

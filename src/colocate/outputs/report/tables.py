@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
+from colocate.advise.comparison import Alternative, Comparison, gpus_used
 from colocate.outputs.fleet_bars import Bar, Bars, Part
 from colocate.outputs.html_table import html_table
 from colocate.outputs.markup import Markup, join, tag
 from colocate.outputs.plan_words import shown_pressure
-from colocate.outputs.report.comparison import Alternative, Comparison, gpus_used
 from colocate.outputs.report.gauge import colouring, gauge
 from colocate.outputs.visible import LONGEST_NAME, one_line
 from colocate.outputs.wording import gigabytes

@@ -9,16 +9,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, Status, place, solve, verify
+from colocate.advise.explain.bottleneck import alone, bottleneck_of
+from colocate.advise.explain.bound import bound_of
+from colocate.advise.explain.cause import Cause
+from colocate.advise.explain.explanation import explain
+from colocate.advise.explain.fixed_plan import settle
+from colocate.advise.explain.idle import Idle, idle_gpus, tight_gpus
+from colocate.advise.explain.moves import best_move
+from colocate.advise.what_if import ChangeKind
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.change import ChangeKind
 from colocate.problem.placement import Placement
-from colocate.solver.explain.bottleneck import alone, bottleneck_of
-from colocate.solver.explain.bound import bound_of
-from colocate.solver.explain.cause import Cause
-from colocate.solver.explain.explanation import explain
-from colocate.solver.explain.idle import Idle, idle_gpus, tight_gpus
-from colocate.solver.explain.moves import best_move
-from colocate.solver.explain.settled import settle
 from colocate.solver.plan import Plan
 from tests.problems import problems
 from tests.solver.test_constraints import constrained, fleet
@@ -142,10 +142,12 @@ def test_one_hot_model_alone_sets_the_peak_and_a_second_copy_halves_it():
     assert sum(len(group.gpus) for group in told.idle) == 2
 
 
-def test_more_shards_are_tried_where_one_model_sets_the_peak():
+def test_more_shards_are_tried_where_one_model_sets_the_peak(monkeypatch):
     plan = solve(Problem(fleet(), (HOT, COLD)))
     sharded = HOT.changed(shards=2, size_gb=24)
-    told = explain(plan, lambda name: sharded if name == "hot" else None)
+    in_more = "colocate.advise.explain.explanation.in_more_shards"
+    monkeypatch.setattr(in_more, lambda _, name: sharded if name == "hot" else None)
+    told = explain(plan, object())
     shards = told.levers[1]
     assert (shards.kind, shards.count, shards.added_gb) == (ChangeKind.SHARDS, 2, 4)
     assert shards.pressure == pytest.approx(3 / 68)

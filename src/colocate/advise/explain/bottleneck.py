@@ -5,10 +5,10 @@ from math import inf
 
 import numpy as np
 
+from colocate.advise.explain.fixed_plan import Settled
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import FIT
 from colocate.problem.pressure import TIE
-from colocate.solver.explain.settled import Settled
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from colocate import verify
+from colocate.advise.remedies.diagnosis import diagnose
+from colocate.advise.remedies.fleet_changes import in_more_shards, options_for, shard_ladder
+from colocate.advise.remedies.quantising import configs_in, quantised
+from colocate.advise.what_if import ChangeKind
 from colocate.inputs.fleet import fleet_of, parse_fleet
-from colocate.inputs.fleet_changes import in_more_shards, options_for, shard_ladder
-from colocate.inputs.quantising import configs_in, quantised
-from colocate.problem.change import ChangeKind
-from colocate.solver.remedies import diagnose
 from tests.inputs.tiny_model import CONFIGS
 
 CROWDED = """

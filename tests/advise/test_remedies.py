@@ -8,13 +8,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, Status, solve, verify
-from colocate.problem.change import Change, ChangeKind, Combination, Options
-from colocate.solver.conflict import Lack, find_conflict
+from colocate.advise.relaxations import relaxations, unconstrained
+from colocate.advise.remedies.any_placement import any_placement
+from colocate.advise.remedies.conflict import Lack, find_conflict
+from colocate.advise.remedies.diagnosis import diagnose
+from colocate.advise.what_if import Change, ChangeKind, Combination, Options
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.fitting import any_placement
-from colocate.solver.relaxations import relaxations, unconstrained
-from colocate.solver.remedies import diagnose
 from tests.solver.test_constraints import fleet
 
 

@@ -1,21 +1,17 @@
-"""What `colocate capacity` asks the solver: which pressure, and what can be had."""
+"""What is asked about capacity: which pressure to reach, and what can be had."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
 from typing import NamedTuple
 
-import typer
-
+from colocate.advise.capacity.fleet_sizes import FleetSizes, problem_of_all
+from colocate.advise.capacity.mixes import Market, Mix, costs_by_gpus, costs_by_price, enough_gpus
+from colocate.advise.capacity.objective import By
+from colocate.advise.capacity.prices import needed_prices, parse_prices, prices_of
 from colocate.errors import InfeasibleError, InputError, NothingFoundError
 from colocate.inputs.fleet import Fleet
-from colocate.inputs.fleet_size import FleetSizes
-from colocate.inputs.gpu_prices import needed_prices, parse_prices, prices_of
 from colocate.inputs.spec import MOST_GPUS
-from colocate.outputs.capacity_words import GPUS, PRICE
-from colocate.problem.problem import Problem
-from colocate.solver.mixes import Market, Mix, costs_by_gpus, costs_by_price, enough_gpus
 from colocate.solver.place import place
 from colocate.solver.plan import Status
 from colocate.solver.strategies import find_strategy
@@ -35,28 +31,20 @@ class Question(NamedTuple):
     pressure: float
     asked: str
     """Where the pressure comes from, if it was not given."""
-    by: str
+    by: By
     prices: tuple[Fraction | None, ...]
     most: int
 
     def market(self) -> Market:
         """Return what can be had, as the solver knows it."""
-        at_once = tuple(kind.at_once for kind in self.sizes.kinds)
-        costs = costs_by_gpus(at_once)
-        if self.by == PRICE:
-            costs = costs_by_price(at_once, self.costs(), self.most)
-
-        def problem_of(mix: Mix) -> Problem | None:
-            fleet = self.sizes.fleet(mix)
-            return None if fleet is None else _asked(fleet)
-
-        names = tuple(kind.label for kind in self.sizes.kinds)
-        sizes = self.sizes
-        return Market(names, at_once, costs, sizes.listed, problem_of, sizes.kind_of_gpus)
+        at_once = [kind.at_once for kind in self.sizes.kinds]
+        if self.by is By.PRICE:
+            return Market(self.sizes, costs_by_price(at_once, self.costs(), self.most))
+        return Market(self.sizes, costs_by_gpus(at_once))
 
     def costs(self) -> list[Fraction]:
         """Return what one GPU of each kind counts."""
-        if self.by == GPUS:
+        if self.by is By.GPUS:
             return [Fraction(1)] * len(self.prices)
         return [price for price in self.prices if price is not None]
 
@@ -65,40 +53,32 @@ def question_of(
     fleet: Fleet,
     sizes: FleetSizes,
     wanted: tuple[float, str],
-    by: str | None,
+    by: By | None,
     price: Sequence[str],
     most: int | None,
 ) -> Question:
     """Return the question with all that was not told filled in."""
-    chosen = by or (GPUS if len(sizes.kinds) == 1 else PRICE)
+    chosen = by or (By.GPUS if len(sizes.kinds) == 1 else By.PRICE)
     told = parse_prices(price)
-    prices = needed_prices(sizes, told) if chosen == PRICE else prices_of(sizes, told)
+    prices = needed_prices(sizes, told) if chosen is By.PRICE else prices_of(sizes, told)
     return Question(sizes, *wanted, chosen, tuple(prices), _most(fleet, sizes, wanted[0], most))
-
-
-def check_usage(pressure: float | None, score_of: str | None) -> None:
-    """Refuse options that mean nothing before any work is done."""
-    if pressure is not None and score_of is not None:
-        raise typer.BadParameter("has --pressure and --score-of, must have one of them")
-    if pressure is not None and not (isfinite(pressure) and pressure > 0.0):
-        raise typer.BadParameter(f"--pressure {pressure}, must be a finite number > 0")
-    if score_of is not None:
-        _named_strategy(score_of)
 
 
 def wanted_pressure(
     fleet: Fleet, pressure: float | None, score_of: str | None, seed: int
 ) -> tuple[float, str]:
-    """Return the pressure to reach, and where it comes from if it was not given."""
+    """Return the pressure to reach, and where it comes from if it was not given.
+
+    One of the two is given, or the fleet has a limit on the pressure.
+    """
     most = fleet.spec.most_pressure
     if score_of is not None:
-        found = _pressure_of(fleet, _named_strategy(score_of), seed)
+        found = _pressure_of(fleet, named_strategy(score_of), seed)
     elif pressure is not None:
         found = pressure, ""
-    elif most is not None:
-        found = most, ", most_pressure of the fleet"
     else:
-        raise typer.BadParameter("give --pressure, or --score-of greedy, or another strategy")
+        assert most is not None
+        found = most, ", most_pressure of the fleet"
     if most is not None and found[0] > most:
         raise InputError(
             f"pressure={found[0]:.6g}, must be at most {most:.6g}, most_pressure of the fleet"
@@ -106,14 +86,15 @@ def wanted_pressure(
     return found
 
 
-def _named_strategy(name: str) -> Strategy:
+def named_strategy(name: str) -> Strategy:
+    """Return a strategy, `greedy` being what others ship."""
     return find_strategy(INITIAL_PROGRAM if name == GREEDY else name)
 
 
 def _pressure_of(fleet: Fleet, strategy: Strategy, seed: int) -> tuple[float, str]:
     """Return the pressure that a strategy reaches on the fleet as it is."""
     try:
-        plan = place(_asked(fleet), strategy, seed)
+        plan = place(problem_of_all(fleet), strategy, seed)
     except InputError as error:
         raise InputError(f"--score-of: {error}, and give its pressure with --pressure") from None
     if not plan.placement:
@@ -126,13 +107,6 @@ def _pressure_of(fleet: Fleet, strategy: Strategy, seed: int) -> tuple[float, st
     return plan.pressure, f", which is what {strategy.name} reaches on the fleet as it is"
 
 
-def _asked(fleet: Fleet) -> Problem:
-    """Return a fleet's problem with all models awake, and any pressure allowed."""
-    awake = fleet.problem.awake(())
-    assert awake is not None
-    return replace(awake, most_pressure=None)
-
-
 def _most(fleet: Fleet, sizes: FleetSizes, pressure: float, most: int | None) -> int:
     """Return how many GPUs a mix may have: as told, or as many as should be enough."""
     highest = MOST_GPUS // len(sizes.kinds)
@@ -142,7 +116,7 @@ def _most(fleet: Fleet, sizes: FleetSizes, pressure: float, most: int | None) ->
         return most
     machine = max(kind.at_once for kind in sizes.kinds)
     listed = sum(kind.listed for kind in sizes.kinds)
-    return min(max(enough_gpus(_asked(fleet), pressure), listed) + machine - 1, highest)
+    return min(max(enough_gpus(problem_of_all(fleet), pressure), listed) + machine - 1, highest)
 
 
 def mixes_of_curve(market: Market, best: Mix | None, most: int) -> list[Mix]:

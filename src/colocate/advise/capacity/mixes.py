@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
+from colocate.advise.capacity.fleet_sizes import FleetSizes
+from colocate.advise.capacity.requirements import Need
 from colocate.problem.gpu import Gpu
 from colocate.problem.problem import Problem
-from colocate.solver.prove.needs import Need
 
 Mix = tuple[int, ...]
 """How many units of each kind: a unit is a GPU, or a machine that is only had whole."""
@@ -21,28 +22,30 @@ class Market:
 
     Parameters
     ----------
-    names
-        What the kinds are called.
-    at_once
-        How many GPUs a unit of each kind is.
+    sizes
+        The fleet with any mix of GPUs. Those of a mix are all in any mix that has as many or more
+        of each kind, so that what can be reached with the one can be reached with the other.
     costs
         What a unit of each kind costs, in whole numbers > 0: the cheapest mix is looked for.
-    listed
-        How many units of each kind there are today.
-    problem_of
-        The problem with such a mix, None if the models cannot be served by it. GPUs of a mix are
-        all in any mix that has as many or more of each kind, so that what can be reached with the
-        one can be reached with the other.
-    kind_of
-        The number of the kind of every GPU of that problem.
     """
 
-    names: tuple[str, ...]
-    at_once: tuple[int, ...]
+    sizes: FleetSizes
     costs: tuple[int, ...]
-    listed: Mix
-    problem_of: Callable[[Mix], Problem | None]
-    kind_of: Callable[[Mix], tuple[int, ...]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the kinds are called."""
+        return tuple(kind.label for kind in self.sizes.kinds)
+
+    @property
+    def at_once(self) -> tuple[int, ...]:
+        """How many GPUs a unit of each kind is."""
+        return tuple(kind.at_once for kind in self.sizes.kinds)
+
+    @property
+    def listed(self) -> Mix:
+        """How many units of each kind there are today."""
+        return self.sizes.listed
 
     def cost(self, mix: Mix) -> int:
         """Return what a mix costs."""
@@ -55,9 +58,9 @@ class Market:
     def sample(self) -> tuple[Problem, tuple[int, ...]]:
         """Return a problem with GPUs of every kind, those of today and further ones."""
         mix = tuple(n + 1 for n in self.listed)
-        problem = self.problem_of(mix)
+        problem = self.sizes.problem(mix)
         assert problem is not None
-        return problem, self.kind_of(mix)
+        return problem, self.sizes.kind_of_gpus(mix)
 
 
 def costs_by_gpus(at_once: Sequence[int]) -> tuple[int, ...]:

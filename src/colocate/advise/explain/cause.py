@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
 
-from colocate.problem.change import Change
+from colocate.advise.explain.bottleneck import Alone, Bottleneck, alone
+from colocate.advise.explain.fixed_plan import Settled
+from colocate.advise.relaxations import relaxations, unconstrained
+from colocate.advise.what_if import Change
 from colocate.problem.problem import Problem
 from colocate.solver.deadline import Deadline
-from colocate.solver.explain.bottleneck import Alone, Bottleneck, alone
-from colocate.solver.explain.settled import Settled
-from colocate.solver.relaxations import relaxations, unconstrained
 from colocate.solver.solve import solve
 
 NEARLY = 0.99

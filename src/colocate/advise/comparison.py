@@ -56,7 +56,9 @@ def _settled(plan: Plan) -> Problem | None:
 
 def _greedy(problem: Problem, seed: int) -> Alternative:
     if any(model.shards > 1 for model in problem.models):
-        return Alternative(None, None, "cannot place models whose shards must be on one node")
+        return Alternative(
+            None, None, "not possible: greedy cannot keep the shards of a model on one node"
+        )
     return _alternative(place(problem, GREEDY, seed))
 
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from colocate.solver.looks import Look, Looks, TimeIsUp, Verdict
-from colocate.solver.mixes import Market, Mix, largest_below
+from colocate.advise.capacity.mixes import Market, Mix, largest_below
+from colocate.advise.capacity.requirements import Need
+from colocate.advise.capacity.trials import Look, Looks, TimeIsUp, Verdict
 from colocate.solver.plan import Status
-from colocate.solver.prove.needs import Need
 
 FOR_PLAN = 0.15
 """The share of the time that is kept for the plan of the answer."""

@@ -2,10 +2,10 @@ from itertools import product
 
 import pytest
 
+from colocate.advise.capacity.fleet_sizes import FleetSizes
+from colocate.advise.capacity.prices import needed_prices, parse_prices, prices_of
 from colocate.errors import InputError, UnknownNameError
 from colocate.inputs.fleet import parse_fleet
-from colocate.inputs.fleet_size import FleetSizes
-from colocate.inputs.gpu_prices import needed_prices, parse_prices, prices_of
 
 MODELS = "\nmodels: [{name: m, size_gb: 10, load: 1}]"
 

@@ -6,14 +6,14 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from colocate.advise.remedies.quantising import FEWER_BITS, Quantised, quantised
+from colocate.advise.what_if import Change, ChangeKind, Combination, Ladder, Options
 from colocate.errors import InputError
 from colocate.inputs.compute import known_accelerator
 from colocate.inputs.demand import demand_of
 from colocate.inputs.fleet import Fleet, fleet_of
 from colocate.inputs.gpu_catalogue import ROWS
-from colocate.inputs.quantising import FEWER_BITS, Quantised, quantised
 from colocate.inputs.spec import FleetSpec, GpuSpec, ModelSpec
-from colocate.problem.change import Change, ChangeKind, Combination, Ladder, Options
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from math import inf
 
-from colocate.problem.change import Change, ChangeKind
+from colocate.advise.explain.fixed_plan import Settled
+from colocate.advise.what_if import Change, ChangeKind
 from colocate.problem.model import Model
-from colocate.solver.explain.settled import Settled
 from colocate.solver.plan import Plan, Status
 from colocate.solver.solve import solve
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from colocate.advise.explain.fixed_plan import Settled, clashes, pressures
 from colocate.problem.instance import FIT, Bools, Floats, Ints
 from colocate.problem.pressure import TIE
 from colocate.problem.verify import verify
-from colocate.solver.explain.settled import Settled, clashes, pressures
 
 FITTING = 1.0 + FIT
 MOST_CHECKED = 200

@@ -5,10 +5,10 @@ from enum import StrEnum
 
 import numpy as np
 
+from colocate.advise.explain.fixed_plan import Settled, pressures
 from colocate.problem.instance import FIT
 from colocate.problem.parts import COUNT
 from colocate.problem.pressure import TIE
-from colocate.solver.explain.settled import Settled, pressures
 
 CLOSE = 0.9
 """From this share of a limit on, a GPU is close to it."""

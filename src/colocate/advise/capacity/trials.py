@@ -6,10 +6,10 @@ from enum import StrEnum
 from math import inf
 from time import perf_counter
 
+from colocate.advise.capacity.mixes import Market, Mix
+from colocate.advise.capacity.requirements import Need, needs_of
 from colocate.problem.verify import SLACK
-from colocate.solver.mixes import Market, Mix
 from colocate.solver.plan import Plan, Status
-from colocate.solver.prove.needs import Need, needs_of
 from colocate.solver.solve import solve
 from colocate.solver.warm_up import warm_up
 
@@ -160,7 +160,7 @@ class Looks:
 
     def solve(self, mix: Mix, seconds: float, to_target: bool = False, gap: float = 0.0) -> Look:
         """Solve a mix, up to the target only or as well as possible, and take note of it."""
-        problem = self.market.problem_of(mix)
+        problem = self.market.sizes.problem(mix)
         if problem is None:
             reason = "a model has none of the GPUs that it must be on"
             return self._note(Look(mix, Verdict.EXCLUDED, reason=reason))

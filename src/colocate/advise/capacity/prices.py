@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from colocate.advise.capacity.fleet_sizes import FleetSizes, GpuKind
 from colocate.errors import InputError, UnknownNameError
 from colocate.inputs.compute import known_accelerator
-from colocate.inputs.fleet_size import FleetSizes, GpuKind
 
 HIGHEST = 1e9
 

@@ -8,13 +8,13 @@ from importlib import import_module
 from math import ceil, floor
 from typing import Any
 
+from colocate.advise.remedies.any_placement import any_placement
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Floats
 from colocate.problem.parts import Parts, parts_of
 from colocate.problem.problem import Problem
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.fitting import any_placement
 from colocate.solver.prove.cpsat import LARGEST, configured_solver
 from colocate.solver.prove.two_solvers import small_enough
 

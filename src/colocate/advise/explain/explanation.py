@@ -1,17 +1,17 @@
 """All that can be said about a plan."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from colocate.problem.model import Model
+from colocate.advise.explain.bottleneck import Bottleneck, bottleneck_of
+from colocate.advise.explain.bound import BoundFacts, bound_of
+from colocate.advise.explain.cause import Cause, Why, why_so_high
+from colocate.advise.explain.fixed_plan import Settled, settle
+from colocate.advise.explain.idle import IdleGpus, Tight, idle_gpus, tight_gpus
+from colocate.advise.explain.levers import Lever, more_shards, one_more_copy, pulled
+from colocate.advise.explain.moves import Move, best_move
+from colocate.advise.remedies.fleet_changes import in_more_shards
+from colocate.inputs.fleet import Fleet
 from colocate.solver.deadline import Deadline
-from colocate.solver.explain.bottleneck import Bottleneck, bottleneck_of
-from colocate.solver.explain.bound import BoundFacts, bound_of
-from colocate.solver.explain.cause import Cause, Why, why_so_high
-from colocate.solver.explain.idle import IdleGpus, Tight, idle_gpus, tight_gpus
-from colocate.solver.explain.levers import Lever, more_shards, one_more_copy, pulled
-from colocate.solver.explain.moves import Move, best_move
-from colocate.solver.explain.settled import Settled, settle
 from colocate.solver.plan import Plan, Status
 from colocate.solver.solve import solve
 from colocate.solver.stop import stopping_on_interrupt
@@ -63,7 +63,7 @@ class Explanation:
 
 def explain(
     plan: Plan,
-    sharded: Callable[[str], Model | None] = lambda name: None,
+    fleet: Fleet | None = None,
     seconds: float = SECONDS,
 ) -> Explanation | None:
     """Explain a plan with a valid placement; None if all its models sleep.
@@ -72,9 +72,9 @@ def explain(
     ----------
     plan
         The plan. Only its placement and problem are believed.
-    sharded
-        Returns the model of a name in more shards, None if it cannot be cut further. What engines
-        hold beyond the weights on every GPU is for the caller to know.
+    fleet
+        The fleet of the plan, which knows what engines hold beyond the weights on every GPU.
+        Without it, more shards are not tried.
     seconds
         The time for solving problems that differ from the plan's in one respect. An interrupt
         ends it earlier.
@@ -84,12 +84,10 @@ def explain(
         return None
     watch = Deadline(seconds)
     with stopping_on_interrupt(watch.stop):
-        return _explained(plan, state, sharded, watch)
+        return _explained(plan, state, fleet, watch)
 
 
-def _explained(
-    plan: Plan, state: Settled, sharded: Callable[[str], Model | None], watch: Deadline
-) -> Explanation:
+def _explained(plan: Plan, state: Settled, fleet: Fleet | None, watch: Deadline) -> Explanation:
     bottleneck = bottleneck_of(state)
     better = _solved_again(state, plan, watch)
     why = why_so_high(state, bottleneck, watch.part(watch.left / 2), better)
@@ -98,7 +96,7 @@ def _explained(
         why,
         best_move(state) if bottleneck.hottest else None,
         better,
-        tuple(_levers(state, bottleneck, why, sharded, watch)),
+        tuple(_levers(state, bottleneck, why, fleet, watch)),
         bound_of(plan, state.peak),
         idle_gpus(state),
         tight_gpus(state),
@@ -118,7 +116,7 @@ def _levers(
     state: Settled,
     bottleneck: Bottleneck,
     why: Why,
-    sharded: Callable[[str], Model | None],
+    fleet: Fleet | None,
     watch: Deadline,
 ) -> list[Lever]:
     hottest = bottleneck.hottest
@@ -126,7 +124,7 @@ def _levers(
         return []
     changes = [one_more_copy(state, hottest.model)]
     if why.cause is Cause.HOT_MODEL or hottest.shards > 1:
-        model = sharded(hottest.model)
+        model = in_more_shards(fleet, hottest.model) if fleet else None
         changes.append(more_shards(state, model) if model else None)
     seconds = max(min(ONE_LEVER, watch.left / 2), 0.05)
     return [pulled(change, seconds) for change in changes if change]

@@ -1,4 +1,5 @@
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from math import inf
@@ -8,15 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, Status, solve
+from colocate.advise.capacity.fleet_sizes import GpuKind
+from colocate.advise.capacity.mixes import (
+    Market,
+    costs_by_gpus,
+    costs_by_price,
+    largest_below,
+    least_cost,
+)
+from colocate.advise.capacity.requirements import needs_of
+from colocate.advise.capacity.search import CapacitySearch
+from colocate.advise.capacity.trials import Verdict
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.parts import parts_of
 from colocate.problem.placement import Placement
 from colocate.problem.verify import verify
-from colocate.solver.capacity import CapacitySearch
-from colocate.solver.looks import Verdict
-from colocate.solver.mixes import Market, costs_by_gpus, costs_by_price, largest_below, least_cost
 from colocate.solver.plan import Plan
-from colocate.solver.prove.needs import needs_of
 from tests.problems import RATES, SIZES, SLOS
 
 MOST = 4
@@ -26,7 +34,7 @@ def market(gpus, models, costs=None, at_once=None, nodes=False, **constraints):
     """Return the market of kinds of GPU; with nodes, two GPUs of a kind are in a machine."""
     at_once = at_once or (1,) * len(gpus)
 
-    def problem_of(mix):
+    def problem(mix):
         have = [
             replaced(gpu, f"{gpu.name}-{n}", f"{gpu.name}{n // 2}" if nodes else "")
             for gpu, units, each in zip(gpus, mix, at_once, strict=True)
@@ -38,9 +46,27 @@ def market(gpus, models, costs=None, at_once=None, nodes=False, **constraints):
         counts = [units * each for units, each in zip(mix, at_once, strict=True)]
         return tuple(kind for kind, count in enumerate(counts) for _ in range(count))
 
-    listed = (1,) * len(gpus)
-    names = tuple(gpu.name for gpu in gpus)
-    return Market(names, at_once, costs or costs_by_gpus(at_once), listed, problem_of, kind_of)
+    kinds = tuple(
+        GpuKind(gpu.name, (number,), 1, each)
+        for number, (gpu, each) in enumerate(zip(gpus, at_once, strict=True))
+    )
+    sizes = Sizes(kinds, (1,) * len(gpus), problem, kind_of)
+    return Market(sizes, costs or costs_by_gpus(at_once))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A fleet in all sizes, as `FleetSizes` is one, without a file behind it."""
+
+    kinds: tuple
+    listed: tuple
+    problem: Callable
+    kind_of_gpus: Callable
+
+
+def with_problems(offered, problem):
+    """Return a market in which mixes have other problems."""
+    return replace(offered, sizes=replace(offered.sizes, problem=problem))
 
 
 def replaced(gpu, name, node):
@@ -61,7 +87,7 @@ def cheapest(offered, target, most=MOST):
     """Return the least cost of a mix that reaches a pressure, None if none does, by trying all."""
     best = None
     for mix in product(range(most + 1), repeat=len(offered.costs)):
-        problem = offered.problem_of(mix) if sum(offered.gpus(mix)) <= most else None
+        problem = offered.sizes.problem(mix) if sum(offered.gpus(mix)) <= most else None
         if problem is None or (best is not None and offered.cost(mix) >= best):
             continue
         value = lowest(problem)
@@ -171,9 +197,9 @@ def with_both(kinds, served, rules):
             return None
         kept = [m.changed(never=[name for name in m.never if name in names]) for m in served]
         kept = [m.changed(only=[name for name in m.only if name in names]) for m in kept]
-        return market(kinds, kept, **rules).problem_of(mix)
+        return market(kinds, kept, **rules).sizes.problem(mix)
 
-    return replace(market(kinds, served, **rules), problem_of=problem_of)
+    return with_problems(market(kinds, served, **rules), problem_of)
 
 
 @settings(max_examples=15)
@@ -192,7 +218,7 @@ def test_any_number_of_copies_agrees_with_brute_force(data):
 
     def problem_of(mix):
         copies = [model.changed(most_replicas=max(sum(mix), 1)) for model in served]
-        return market(kinds, copies).problem_of(mix)
+        return market(kinds, copies).sizes.problem(mix)
 
     def lowest_pressure(problem):
         names = [gpu.name for gpu in problem.gpus]
@@ -202,7 +228,7 @@ def test_any_number_of_copies_agrees_with_brute_force(data):
             for places in product(some, repeat=len(served))
         )
 
-    offered, target = replace(market(kinds, served), problem_of=problem_of), data.draw(TARGETS)
+    offered, target = with_problems(market(kinds, served), problem_of), data.draw(TARGETS)
     mixes = [mix for mix in product(range(4), repeat=len(kinds)) if 0 < sum(mix) <= 3]
     reached = [m for m in mixes if lowest_pressure(problem_of(m)) <= target * (1 + 1e-9)]
     answer = CapacitySearch(offered, target, 3, time_limit=1, workers=1).answer()
@@ -224,8 +250,8 @@ def test_what_sums_exclude_is_out_of_reach(data):
     )
     for mix in product(range(3), repeat=2):
         if any(mix) and not all(need.met(mix) for need in needs):
-            assert lowest(offered.problem_of(mix)) in (None, inf) or (
-                lowest(offered.problem_of(mix)) > target
+            assert lowest(offered.sizes.problem(mix)) in (None, inf) or (
+                lowest(offered.sizes.problem(mix)) > target
             )
 
 
@@ -286,7 +312,7 @@ def test_the_pressure_that_a_fleet_has_is_reached_by_that_fleet():
 
 
 def lowest_by_solver(offered, count):
-    return solve(offered.problem_of((count,)), time_limit=5).pressure
+    return solve(offered.sizes.problem((count,)), time_limit=5).pressure
 
 
 def test_more_gpus_never_make_the_curve_rise():
@@ -318,7 +344,7 @@ def test_one_gpu_fewer_is_excluded_by_a_bound_above_the_target_only(monkeypatch,
         proof = Certificate(Proof.SEARCH, bound)
         return Plan(problem, Status.FEASIBLE, crowded, pressures, certificate=proof)
 
-    monkeypatch.setattr("colocate.solver.looks.solve", solve_up_to_a_bound)
+    monkeypatch.setattr("colocate.advise.capacity.trials.solve", solve_up_to_a_bound)
     answer = CapacitySearch(market([Gpu("g", 80)], served), 0.09, 9, time_limit=1).answer()
     assert answer.best.mix == (3,)
     assert answer.status is status

@@ -6,7 +6,7 @@ the GPUs of a smaller fleet are all in a larger one, with the same names and in 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import Any
 
@@ -15,6 +15,7 @@ from colocate.inputs.fleet import Fleet, fleet_of
 from colocate.inputs.spec import GpuSpec
 from colocate.inputs.spec_errors import shown
 from colocate.problem.gpu import Gpu
+from colocate.problem.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,11 @@ class FleetSizes:
         gpus = [gpu.model_dump(exclude_defaults=True, mode="json") for gpu in sized]
         models = [_awake(model, names) for model in self._stated["models"]]
         return fleet_of({**self._stated, "gpus": gpus, "models": models})
+
+    def problem(self, counts: Sequence[int]) -> Problem | None:
+        """Return the problem of that fleet, with any pressure allowed."""
+        fleet = self.fleet(counts)
+        return None if fleet is None else problem_of_all(fleet)
 
     def kind_of_gpus(self, counts: Sequence[int]) -> tuple[int, ...]:
         """Return the number of the kind of every GPU of such a fleet, in its order."""
@@ -181,6 +187,13 @@ class FleetSizes:
                             f"{shown(name)}, one of {single[name]} alike, and their number is "
                             "what is asked for; name their kind or node, or list it by itself"
                         )
+
+
+def problem_of_all(fleet: Fleet) -> Problem:
+    """Return a fleet's problem with all models awake, and any pressure allowed."""
+    awake = fleet.problem.awake(())
+    assert awake is not None
+    return replace(awake, most_pressure=None)
 
 
 def _likeness(spec: GpuSpec, whole: bool) -> tuple[Any, ...]:

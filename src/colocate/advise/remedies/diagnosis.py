@@ -1,16 +1,20 @@
 """What would make a problem fit: changes tried one by one, each confirmed by a placement."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
-from colocate.problem.change import Change, ChangeKind, Combination, Ladder, Options
+from colocate.advise.relaxations import relaxations
+from colocate.advise.remedies.any_placement import any_placement
+from colocate.advise.remedies.conflict import ONE_SEARCH, Conflict, any_placement_of, find_conflict
+from colocate.advise.remedies.fleet_changes import options_for
+from colocate.advise.what_if import Change, ChangeKind, Combination, Ladder, Options
+from colocate.inputs.fleet import Fleet
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
-from colocate.solver.conflict import ONE_SEARCH, Conflict, any_placement_of, find_conflict
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.fitting import any_placement
-from colocate.solver.relaxations import relaxations
 from colocate.solver.stop import stopping_on_interrupt
 
 SECONDS = 6.0
@@ -73,6 +77,21 @@ class Diagnosis:
     remedies: tuple[Remedy, ...] = ()
     undecided: tuple[Change, ...] = ()
     complete: bool = True
+
+
+def diagnose_fleet(fleet: Fleet, configs: Mapping[str, Path], seconds: float) -> Diagnosis:
+    """Say why the models of a fleet do not fit, and what would help.
+
+    Parameters
+    ----------
+    fleet
+        What has no placement, as far as is known.
+    configs
+        Hugging Face configs of models that are sized by one, by the models' names.
+    seconds
+        The time for all of it. An interrupt ends it earlier.
+    """
+    return diagnose(fleet.problem, partial(options_for, fleet, configs=configs), seconds)
 
 
 def diagnose(

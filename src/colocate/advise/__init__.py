@@ -1,0 +1,1 @@
+"""What can be said about a fleet by solving variations of it."""

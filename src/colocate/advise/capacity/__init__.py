@@ -1,0 +1,1 @@
+"""How few GPUs, or how cheap a mix of them, are enough."""

@@ -1,0 +1,1 @@
+"""Why models do not fit, and what would help."""
