@@ -19,7 +19,7 @@ from colocate.advise.capacity.mixes import (
 )
 from colocate.advise.capacity.requirements import needs_of
 from colocate.advise.capacity.search import CapacitySearch
-from colocate.advise.capacity.trials import Verdict
+from colocate.advise.capacity.trials import Decision
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.parts import parts_of
 from colocate.problem.placement import Placement
@@ -291,14 +291,14 @@ def test_a_pressure_that_one_model_alone_exceeds_is_impossible_with_any_number()
 def test_the_one_gpu_fewer_is_excluded_by_a_look_or_a_sum():
     served = [Model(f"m{n}", 10 + n, load=1 + n % 3) for n in range(10)]
     seen = []
-    search = CapacitySearch(market([Gpu("g", 80)], served), 0.1, 20, on_look=seen.append)
+    search = CapacitySearch(market([Gpu("g", 80)], served), 0.1, 20, on_trial=seen.append)
     answer = search.answer()
     (fewest,) = answer.best.mix
     assert answer.status is Status.OPTIMAL
-    fewer = next(look for look in answer.looks if look.mix == (fewest - 1,))
-    assert fewer.verdict is Verdict.EXCLUDED
+    fewer = next(trial for trial in answer.trials if trial.mix == (fewest - 1,))
+    assert fewer.decision is Decision.EXCLUDED
     assert fewer.reason or fewer.bound > 0.1
-    assert {look.mix for look in seen} == {look.mix for look in answer.looks}
+    assert {trial.mix for trial in seen} == {trial.mix for trial in answer.trials}
 
 
 def test_the_pressure_that_a_fleet_has_is_reached_by_that_fleet():
@@ -318,10 +318,12 @@ def lowest_by_solver(offered, count):
 def test_more_gpus_never_make_the_curve_rise():
     served = [Model(f"m{n}", 10 + n, load=1 + n % 3) for n in range(8)]
     search = CapacitySearch(market([Gpu("g", 80)], served), 0.1, 20, workers=1)
-    looks = search.with_curve(search.answer(), [(n,) for n in range(1, 7)], 10.0).looks
-    values = [look.pressure for look in looks if look.plan]
+    found = search.with_curve(search.answer(), [(n,) for n in range(1, 7)], 10.0).trials
+    values = [trial.pressure for trial in found if trial.plan]
     assert all(later <= sooner * 1.02 for sooner, later in pairwise(values))
-    assert all(look.bound <= look.pressure * (1 + 1e-8) for look in looks if look.pressure < inf)
+    assert all(
+        trial.bound <= trial.pressure * (1 + 1e-8) for trial in found if trial.pressure < inf
+    )
 
 
 def test_what_is_not_excluded_is_not_called_proven():

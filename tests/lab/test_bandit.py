@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate.errors import InputError, UnknownNameError
-from colocate.lab.proposers.bandit import Bandit, Record
+from colocate.lab.proposers.bandit import Bandit, TrackRecord
 
 NAMES = ("a", "b", "c")
 GAINS = st.floats(-1, 1).map(lambda gain: round(gain, 12))
@@ -39,7 +39,7 @@ def test_each_is_asked_once_first():
 
 def test_the_index_by_hand():
     bandit = Bandit.replayed(("a", "b"), [("a", 0.2, 1.0), ("b", 0.1, 2.0), ("b", -5, 2.0)])
-    assert bandit.records == {"a": Record(1, 0.2, 1.0), "b": Record(2, 0.1, 4.0)}
+    assert bandit.records == {"a": TrackRecord(1, 0.2, 1.0), "b": TrackRecord(2, 0.1, 4.0)}
     assert bandit._indices() == {
         "a": pytest.approx(1 + sqrt(2 * log(3))),
         "b": pytest.approx((0.25 + sqrt(log(3))) / 2),
@@ -89,4 +89,4 @@ def test_what_cannot_be_meant():
     for improvement, cost in ((nan, 0.0), (inf, 0.0), (0.0, -1.0), (0.0, nan), (0.0, inf)):
         with pytest.raises(InputError, match="must be finite"):
             bandit.reward("a", improvement, cost)
-    assert bandit.records == dict.fromkeys(NAMES, Record())
+    assert bandit.records == dict.fromkeys(NAMES, TrackRecord())

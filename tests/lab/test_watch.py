@@ -13,7 +13,7 @@ from colocate.lab.watch import (
     status_page,
 )
 from colocate.lab.watch.account import duration, kind_of_refusal
-from colocate.lab.watch.ladder import Scale, round_steps
+from colocate.lab.watch.ladder import LadderScale, round_steps
 from colocate.outputs import console
 from tests.lab.made_labs import REFUSALS, attempt, make_lab, program
 
@@ -44,7 +44,7 @@ def test_the_ladder_goes_by_generation_and_of_equals_takes_the_first():
 
 
 def test_each_step_of_the_scale_is_ten_times_closer():
-    scale = Scale.over([program(0, 0.5), program(1, 0.9991), program(2, 0.0)])
+    scale = LadderScale.over([program(0, 0.5), program(1, 0.9991), program(2, 0.0)])
     marks, labels = zip(*scale.ticks(), strict=True)
     assert marks == (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     assert labels == ("0", "0.9", "0.99", "0.999", "0.9999", "1")
@@ -53,7 +53,9 @@ def test_each_step_of_the_scale_is_ten_times_closer():
 
 
 def test_the_scale_is_there_when_all_fail_and_when_all_are_optimal():
-    assert Scale.over([program(0, 0.0)]).nines == Scale.over([program(0, 1.0)]).nines == 2
+    assert (
+        LadderScale.over([program(0, 0.0)]).nines == LadderScale.over([program(0, 1.0)]).nines == 2
+    )
 
 
 def test_marks_are_whole_and_few():

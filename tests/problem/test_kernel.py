@@ -1,4 +1,5 @@
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,20 @@ def test_a_change_in_what_a_kernel_calls_is_noticed(tmp_path):
     assert "return load / free" in text
     formula.write_text(text.replace("return load / free", "return 2.0 * load / free"))
     assert run(tmp_path) == 1.0 / 60
+
+
+def test_what_another_version_kept_is_compiled_anew(tmp_path):
+    package = tmp_path / "colocate"
+    shutil.copytree(Path(colocate.__file__).parent, package)
+    assert run(tmp_path) == 0.5 / 60
+    kept = list((package / "problem" / "__pycache__").glob("layout.pressure_after*.nbi"))
+    assert kept
+    for index in kept:
+        with index.open("rb") as file:
+            version = pickle.load(file)
+        unknown_class = b"ccolocate.problem.layout\nGone\n."
+        index.write_bytes(pickle.dumps(version) + unknown_class)
+    assert run(tmp_path) == 0.5 / 60
 
 
 def test_a_place_that_cannot_be_written_to_is_no_fault(tmp_path):

@@ -20,8 +20,8 @@ from colocate.solver.prove.clock import Clock
 from colocate.solver.prove.cpsat_program import CpSatProgram
 from colocate.solver.prove.same_target import robust_target
 from colocate.solver.prove.scip_program import ScipProgram
-from colocate.solver.prove.searching import NONE, Reply, search_exactly
-from colocate.solver.prove.two_solvers import Alarm, places, search_all, small_enough
+from colocate.solver.prove.searching import NONE, Finding, search_exactly
+from colocate.solver.prove.two_solvers import FalseClaim, places, search_all, small_enough
 from tests.problems import lowest_pressure
 
 LIKE_THE_ISSUE = 500
@@ -299,17 +299,17 @@ def test_a_cp_sat_that_lies_is_found_out(lying):
     assert answer.outcome is Outcome.FOUND
     assert_within(issue(), answer, 1.5)
     pressure = verify(issue(), answer.placement).pressure
-    assert answer.alarm == Alarm("CP-SAT", 1.5, pressure)
+    assert answer.alarm == FalseClaim("CP-SAT", 1.5, pressure)
 
 
 def test_a_scip_that_lies_proves_nothing(lying, monkeypatch):
     lying(ScipProgram)
-    undecided = Reply(Outcome.UNDECIDED, {}, 0.0)
+    undecided = Finding(Outcome.UNDECIDED, {}, 0.0)
     monkeypatch.setattr(CpSatProgram, "search", lambda *_: undecided)
     answer = search_all(issue(), 1.5, 20.0)
     assert (answer.outcome, answer.alarm) == (Outcome.UNDECIDED, None)
     answer = search_all(issue(), 1.5, 20.0, known=KNOWN)
-    assert (answer.outcome, answer.alarm) == (Outcome.UNDECIDED, Alarm("SCIP", 1.5, KNOWN))
+    assert (answer.outcome, answer.alarm) == (Outcome.UNDECIDED, FalseClaim("SCIP", 1.5, KNOWN))
 
 
 def test_two_that_lie_are_found_out_by_what_is_known(lying):
@@ -377,7 +377,7 @@ def test_time_is_kept(seconds):
 @pytest.mark.parametrize("only", [None, "SCIP"])
 def test_a_stop_is_heard(only, monkeypatch):
     if only:
-        monkeypatch.setattr(CpSatProgram, "search", lambda *_: Reply(Outcome.NONE, {}, inf))
+        monkeypatch.setattr(CpSatProgram, "search", lambda *_: Finding(Outcome.NONE, {}, inf))
     started = perf_counter()
     answer = search_all(hard(), inf, 60.0, stopped=lambda: perf_counter() - started > 1.0)
     assert perf_counter() - started < 1.5

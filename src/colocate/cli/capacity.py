@@ -12,7 +12,7 @@ from colocate.cli.output_files import refuse_to_overwrite, say_wrote
 from colocate.cli.shared_options import AsJson, Compute, Seed, Workers, drawable
 
 if TYPE_CHECKING:
-    from colocate.advise.capacity.question import Question
+    from colocate.advise.capacity.question import CapacityQuestion
     from colocate.outputs.capacity_words import CapacityReport
 
 FOR_CURVE = 0.3
@@ -96,7 +96,7 @@ def _check_usage(pressure: float | None, score_of: str | None) -> None:
 
 
 def _searched(
-    question: "Question", time_limit: float, seed: int, workers: int | None, curve: bool
+    question: "CapacityQuestion", time_limit: float, seed: int, workers: int | None, curve: bool
 ) -> "CapacityReport":
     """Search, and say on the way what was looked at."""
     from rich.markup import escape
@@ -116,8 +116,8 @@ def _searched(
             time_limit=time_limit * (1.0 - FOR_CURVE) if curve else time_limit,
             seed=seed,
             workers=workers,
-            on_look=lambda look: status.update(
-                escape(f"{named(kinds, look.mix)}: {verdict(look)}")
+            on_trial=lambda trial: status.update(
+                escape(f"{named(kinds, trial.mix)}: {verdict(trial)}")
             ),
         )
         answer = search.answer()
@@ -130,7 +130,7 @@ def _searched(
 
 def _written(
     report: "CapacityReport",
-    question: "Question",
+    question: "CapacityQuestion",
     save: Path | None,
     plot: Path | None,
     as_json: bool,

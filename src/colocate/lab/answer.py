@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from colocate.errors import PatchRefused
-from colocate.lab.answer_lines import Line, Role, answer_lines
+from colocate.lab.answer_lines import Line, LineRole, answer_lines
 from colocate.lab.patch import MOST_CHARACTERS, Block, Patch
 from colocate.lab.syntax import quoted
 
@@ -100,12 +100,12 @@ def _items(lines: Sequence[Line]) -> Iterator[_Item]:
     while at < len(lines):
         line, end = lines[at], at
         change: Block | str | None = None
-        if line.role is Role.SEARCH:
+        if line.role is LineRole.SEARCH:
             number += 1
             change, end = _read_block(lines, at, number)
-        elif line.role is Role.CODE:
+        elif line.role is LineRole.CODE:
             change, end = _read_code(lines, at)
-        elif line.role in (Role.REPLACE, Role.ALMOST):
+        elif line.role in (LineRole.REPLACE, LineRole.ALMOST):
             raise PatchRefused(
                 f"line {line.number} of the answer, {quoted(line.text)}, ends no block and begins "
                 "none; put '<<<<<<< SEARCH', '=======' and '>>>>>>> REPLACE' on lines of their own"
@@ -120,14 +120,14 @@ def _read_block(lines: Sequence[Line], begin: int, number: int) -> tuple[Block, 
     separators: list[int] = []
     for at in range(begin + 1, len(lines)):
         role = lines[at].role
-        if role is Role.REPLACE and separators:
+        if role is LineRole.REPLACE and separators:
             middle = _separator(lines, begin, separators, where)
             sides = _unfenced(lines[begin + 1 : middle], lines[middle + 1 : at])
             search, replacement = (tuple(line.text for line in side) for side in sides)
             return Block(search, replacement, lines[begin].number), at
-        if role is Role.SEPARATOR:
+        if role is LineRole.SEPARATOR:
             separators.append(at)
-        elif role not in (Role.TEXT, Role.CODE, Role.END_CODE):
+        elif role not in (LineRole.TEXT, LineRole.CODE, LineRole.END_CODE):
             break
     else:
         at = len(lines)
@@ -167,7 +167,7 @@ def _read_code(lines: Sequence[Line], begin: int) -> tuple[str, int]:
     first = _next_told(lines, begin + 1)
     fence = lines[first].fence if first < len(lines) else ""
     start = first + 1 if fence else begin + 1
-    ends = (at for at in range(start, len(lines)) if lines[at].role is Role.END_CODE)
+    ends = (at for at in range(start, len(lines)) if lines[at].role is LineRole.END_CODE)
     for end in ends:
         last = _last_told(lines, end) if fence else end
         if not fence or (last > first and lines[last].closes(fence)):
@@ -228,11 +228,11 @@ def _refuse_open_diffs(items: Sequence[_Item]) -> None:
     for item in items:
         if isinstance(item.change, Block):
             filled = True
-        elif item.line.role is Role.DIFF:
+        elif item.line.role is LineRole.DIFF:
             if opened and filled:
                 break
             opened, filled = item.line, False
-        elif item.line.role is Role.END_DIFF and opened:
+        elif item.line.role is LineRole.END_DIFF and opened:
             if not filled:
                 raise PatchRefused(
                     f"the <DIFF> at line {opened.number} of the answer holds no "

@@ -11,7 +11,7 @@ SHORTEST_ALMOST = 5
 PYTHON = ("python", "python3", "py")
 
 
-class Role(Enum):
+class LineRole(Enum):
     """What a line of an answer is for."""
 
     TEXT = auto()
@@ -27,13 +27,13 @@ class Role(Enum):
 
 
 TAGS = {
-    "<DIFF>": Role.DIFF,
-    "</DIFF>": Role.END_DIFF,
-    "<CODE>": Role.CODE,
-    "</CODE>": Role.END_CODE,
+    "<DIFF>": LineRole.DIFF,
+    "</DIFF>": LineRole.END_DIFF,
+    "<CODE>": LineRole.CODE,
+    "</CODE>": LineRole.END_CODE,
 }
 
-MARKERS = {"<SEARCH": Role.SEARCH, "=": Role.SEPARATOR, ">REPLACE": Role.REPLACE}
+MARKERS = {"<SEARCH": LineRole.SEARCH, "=": LineRole.SEPARATOR, ">REPLACE": LineRole.REPLACE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Line:
 
     number: int
     text: str
-    role: Role = Role.TEXT
+    role: LineRole = LineRole.TEXT
 
     @property
     def fence(self) -> str:
@@ -92,19 +92,19 @@ def _unglued(text: str) -> tuple[str, ...]:
     told = text.strip()
     for tag in ("<DIFF>", "<CODE>"):
         rest = told.removeprefix(tag).strip()
-        if rest != told and (_role(rest) is Role.SEARCH or Line(0, rest).fence):
+        if rest != told and (_role(rest) is LineRole.SEARCH or Line(0, rest).fence):
             return tag, rest
     for tag in ("</DIFF>", "</CODE>"):
         rest = told.removesuffix(tag).strip()
-        if rest != told and (_role(rest) is Role.REPLACE or Line(0, rest).fence):
+        if rest != told and (_role(rest) is LineRole.REPLACE or Line(0, rest).fence):
             return rest, tag
     return (text,)
 
 
-def _role(text: str) -> Role:
+def _role(text: str) -> LineRole:
     told = text.strip()
     if told[:1] not in ("<", "=", ">"):
-        return Role.TEXT
+        return LineRole.TEXT
     if told.upper() in TAGS:
         return TAGS[told.upper()]
     word = told.lstrip(told[0])
@@ -113,4 +113,4 @@ def _role(text: str) -> Role:
     if role and row >= SHORTEST_MARKER and text[0] == told[0]:
         return role
     is_almost = told[0] != "=" and row >= SHORTEST_ALMOST and len(word.split()) <= 1
-    return Role.ALMOST if is_almost else Role.TEXT
+    return LineRole.ALMOST if is_almost else LineRole.TEXT

@@ -4,7 +4,7 @@ import json
 from math import isinf
 from typing import Any
 
-from colocate.advise.capacity.trials import Look
+from colocate.advise.capacity.trials import MixTrial
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.plan_file import FLEET
 from colocate.outputs.capacity_words import CapacityReport
@@ -26,9 +26,9 @@ def capacity_json(report: CapacityReport, plan: Plan | None, fleet: Fleet | None
         "most": answer.most,
         "at_least": float(report.floor),
         "reason": answer.reason,
-        "best": _look(report, best) if best else None,
+        "best": _trial(report, best) if best else None,
         "not_excluded": [_counts(report, mix) for mix in answer.not_excluded],
-        "looks": [_look(report, look) for look in answer.looks],
+        "looks": [_trial(report, trial) for trial in answer.trials],
         "plan": None,
     }
     if plan and fleet:
@@ -36,16 +36,16 @@ def capacity_json(report: CapacityReport, plan: Plan | None, fleet: Fleet | None
     return json.dumps(document, indent=2, allow_nan=False)
 
 
-def _look(report: CapacityReport, look: Look) -> dict[str, Any]:
-    found = look.plan is not None and bool(look.plan.placement)
+def _trial(report: CapacityReport, trial: MixTrial) -> dict[str, Any]:
+    found = trial.plan is not None and bool(trial.plan.placement)
     return {
-        "counts": _counts(report, look.mix),
-        "gpus": report.total(look.mix),
-        "price_per_hour": report.price(look.mix),
-        "verdict": look.verdict.value,
-        "pressure": _number(look.pressure) if found else None,
-        "bound": _number(look.bound),
-        "reason": look.reason,
+        "counts": _counts(report, trial.mix),
+        "gpus": report.total(trial.mix),
+        "price_per_hour": report.price(trial.mix),
+        "verdict": trial.decision.value,
+        "pressure": _number(trial.pressure) if found else None,
+        "bound": _number(trial.bound),
+        "reason": trial.reason,
     }
 
 

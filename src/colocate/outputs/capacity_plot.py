@@ -10,7 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from colocate.advise.capacity.objective import By
-from colocate.advise.capacity.trials import Look, Verdict
+from colocate.advise.capacity.trials import Decision, MixTrial
 from colocate.outputs.capacity_words import CapacityReport, headline, proof
 from colocate.outputs.figure import ALARM, FAINT, INK, SOFT, written_figure
 from colocate.outputs.plan_words import as_sentence
@@ -35,7 +35,7 @@ class _Point(NamedTuple):
     """A mix in the picture."""
 
     x: float
-    look: Look
+    trial: MixTrial
 
 
 def capacity_plot(report: CapacityReport, form: str) -> bytes:
@@ -59,13 +59,13 @@ def _figure(report: CapacityReport) -> "Figure":
 
 def _draw(axes: "Axes", report: CapacityReport) -> None:
     points = _points(report)
-    found = [point for point in points if isfinite(point.look.pressure)]
+    found = [point for point in points if isfinite(point.trial.pressure)]
     if len(report.kinds) == 1:
         _draw_line(axes, found)
     else:
         _draw_ranges(axes, found)
     _draw_points(axes, report, found)
-    without = [point.x for point in points if not isfinite(point.look.pressure)]
+    without = [point.x for point in points if not isfinite(point.trial.pressure)]
     target = report.answer.target
     label = f"asked for: {target:.6g} or less"
     axes.axhline(target, color=TARGET, linestyle=(0, (5, 4)), linewidth=1.4, label=label)
@@ -79,12 +79,12 @@ def _draw(axes: "Axes", report: CapacityReport) -> None:
 
 def _points(report: CapacityReport) -> list[_Point]:
     points = []
-    for look in report.answer.looks:
-        price = report.price(look.mix)
-        x = float(report.total(look.mix)) if report.by is By.GPUS else price
+    for trial in report.answer.trials:
+        price = report.price(trial.mix)
+        x = float(report.total(trial.mix)) if report.by is By.GPUS else price
         if x is not None:
-            points.append(_Point(x, look))
-    return sorted(points, key=lambda point: (point.x, -point.look.pressure))
+            points.append(_Point(x, trial))
+    return sorted(points, key=lambda point: (point.x, -point.trial.pressure))
 
 
 def _draw_line(axes: "Axes", points: list[_Point]) -> None:
@@ -99,8 +99,8 @@ def _draw_line(axes: "Axes", points: list[_Point]) -> None:
         if step > usual * 1.5:
             continue
         xs = [left.x, right.x]
-        high = [left.look.pressure, right.look.pressure]
-        low = [left.look.bound, right.look.bound]
+        high = [left.trial.pressure, right.trial.pressure]
+        low = [left.trial.bound, right.trial.bound]
         axes.fill_between(xs, low, high, color=BAND, linewidth=0, label=label)
         axes.plot(xs, high, color=LINE, linewidth=1.6)
         label = None
@@ -109,25 +109,25 @@ def _draw_line(axes: "Axes", points: list[_Point]) -> None:
 def _draw_ranges(axes: "Axes", points: list[_Point]) -> None:
     """Draw for each mix where its optimum lies."""
     xs = [point.x for point in points]
-    low = [point.look.bound for point in points]
-    high = [point.look.pressure for point in points]
+    low = [point.trial.bound for point in points]
+    high = [point.trial.pressure for point in points]
     axes.vlines(xs, low, high, color=BAND, linewidth=4, label="between bound and pressure")
 
 
 def _draw_points(axes: "Axes", report: CapacityReport, points: list[_Point]) -> None:
     names = {
-        Verdict.REACHED: ("lowest pressure found, low enough", LINE, LINE),
-        Verdict.EXCLUDED: ("lowest pressure found, proven too high", "white", ALARM),
-        Verdict.OPEN: ("lowest pressure found, too high so far", "white", SOFT),
+        Decision.REACHED: ("lowest pressure found, low enough", LINE, LINE),
+        Decision.EXCLUDED: ("lowest pressure found, proven too high", "white", ALARM),
+        Decision.OPEN: ("lowest pressure found, too high so far", "white", SOFT),
     }
     for verdict, (label, face, edge) in names.items():
-        some = [p for p in points if p.look.verdict is verdict]
+        some = [p for p in points if p.trial.decision is verdict]
         if some:
-            axes.plot([p.x for p in some], [p.look.pressure for p in some], "o", markersize=5.5,
+            axes.plot([p.x for p in some], [p.trial.pressure for p in some], "o", markersize=5.5,
                       markerfacecolor=face, markeredgecolor=edge, label=label)  # fmt: skip
-    best = [point for point in points if report.is_best(point.look)]
+    best = [point for point in points if report.is_best(point.trial)]
     for point in best:
-        axes.plot(point.x, point.look.pressure, "o", markersize=13, markerfacecolor="none",
+        axes.plot(point.x, point.trial.pressure, "o", markersize=13, markerfacecolor="none",
                   markeredgecolor=INK, markeredgewidth=1.4, label="the answer")  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def _scale(axes: "Axes", report: CapacityReport, points: list[_Point]) -> None:
     """Choose scales on which the answer and its neighbours can be told apart."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator  # noqa: PLC0415, an extra
 
-    values = [point.look.pressure for point in points] + [report.answer.target]
+    values = [point.trial.pressure for point in points] + [report.answer.target]
     lowest, highest = min((v for v in values if v > 0.0), default=1.0), max(values) or 1.0
     if highest > WIDE * lowest:
         axes.set_yscale("log")

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from colocate.advise.capacity.trials import Look
+from colocate.advise.capacity.trials import MixTrial
 from colocate.outputs.capacity_words import CapacityReport, headline, proof, question, verdict
 from colocate.outputs.plan_table import MARK, plan_table
 from colocate.outputs.plan_words import shown_pressure
@@ -31,17 +31,17 @@ def capacity_table(report: CapacityReport, width: int) -> RenderableType:
     return Group(*parts)
 
 
-def _around(report: CapacityReport) -> tuple[list[Look], int]:
-    """Return the looks closest to the answer, and how many others there are."""
-    looks, best = list(report.answer.looks), report.answer.best
-    mixes = [look.mix for look in looks]
-    place = mixes.index(best.mix) if best else len(looks)
-    shown = looks[max(place - BELOW, 0) : place + 1 + ABOVE]
-    return shown, len(looks) - len(shown)
+def _around(report: CapacityReport) -> tuple[list[MixTrial], int]:
+    """Return the trials closest to the answer, and how many others there are."""
+    trials, best = list(report.answer.trials), report.answer.best
+    mixes = [trial.mix for trial in trials]
+    place = mixes.index(best.mix) if best else len(trials)
+    shown = trials[max(place - BELOW, 0) : place + 1 + ABOVE]
+    return shown, len(trials) - len(shown)
 
 
-def _table(report: CapacityReport, looks: list[Look]) -> Table:
-    priced = any(report.price(look.mix) is not None for look in looks)
+def _table(report: CapacityReport, trials: list[MixTrial]) -> Table:
+    priced = any(report.price(trial.mix) is not None for trial in trials)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("GPUs", justify="right", no_wrap=True)
     table.add_column("of which", overflow="fold")
@@ -51,19 +51,19 @@ def _table(report: CapacityReport, looks: list[Look]) -> Table:
     table.add_column("at least", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("", overflow="fold")
-    for look in looks:
-        price = report.price(look.mix)
-        best = report.is_best(look)
-        cells = [str(report.total(look.mix)), report.named(look.mix)]
+    for trial in trials:
+        price = report.price(trial.mix)
+        best = report.is_best(trial)
+        cells = [str(report.total(trial.mix)), report.named(trial.mix)]
         cells += [f"{price:.2f}" if price is not None else "-"] if priced else []
-        cells += [_pressure(look), _bound(look), MARK if best else "", verdict(look)]
+        cells += [_pressure(trial), _bound(trial), MARK if best else "", verdict(trial)]
         table.add_row(*map(Text, cells), style="bold" if best else "")
     return table
 
 
-def _pressure(look: Look) -> str:
-    return shown_pressure(look.pressure) if look.plan and look.plan.placement else "-"
+def _pressure(trial: MixTrial) -> str:
+    return shown_pressure(trial.pressure) if trial.plan and trial.plan.placement else "-"
 
 
-def _bound(look: Look) -> str:
-    return "-" if look.bound == 0.0 or isinf(look.bound) else shown_pressure(look.bound)
+def _bound(trial: MixTrial) -> str:
+    return "-" if trial.bound == 0.0 or isinf(trial.bound) else shown_pressure(trial.bound)

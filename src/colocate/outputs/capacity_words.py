@@ -9,7 +9,7 @@ from colocate.advise.capacity.fleet_sizes import GpuKind
 from colocate.advise.capacity.mixes import Mix
 from colocate.advise.capacity.objective import By
 from colocate.advise.capacity.search import Capacity
-from colocate.advise.capacity.trials import Look, Verdict
+from colocate.advise.capacity.trials import Decision, MixTrial
 from colocate.outputs.plan_words import PROOFS
 from colocate.outputs.visible import LONGEST_NAME, one_line
 from colocate.outputs.wording import amount, listed
@@ -58,9 +58,9 @@ class CapacityReport:
         known = [amount for amount in amounts if amount is not None]
         return float(sum(known)) if len(known) == len(amounts) else None
 
-    def is_best(self, look: Look) -> bool:
-        """Say whether a look is at the answer."""
-        return self.answer.best is not None and look.mix == self.answer.best.mix
+    def is_best(self, trial: MixTrial) -> bool:
+        """Say whether a trial is of the answer."""
+        return self.answer.best is not None and trial.mix == self.answer.best.mix
 
     def named(self, mix: Mix) -> str:
         """Say what a mix consists of."""
@@ -115,13 +115,13 @@ def _least(report: CapacityReport) -> str:
     return f"it takes ${floor(report.floor * 100) / 100:,.2f} per hour or more"
 
 
-def verdict(look: Look) -> str:
+def verdict(trial: MixTrial) -> str:
     """Say what is known about a mix."""
-    if look.verdict is Verdict.REACHED:
+    if trial.decision is Decision.REACHED:
         return "reaches it"
-    if look.verdict is Verdict.OPEN:
+    if trial.decision is Decision.OPEN:
         return "not known"
-    if look.reason:
-        return f"cannot: {one_line(look.reason)}"
-    certificate = look.plan and look.plan.certificate
+    if trial.reason:
+        return f"cannot: {one_line(trial.reason)}"
+    certificate = trial.plan and trial.plan.certificate
     return f"cannot, proven by {PROOFS[certificate.proof]}" if certificate else "cannot"

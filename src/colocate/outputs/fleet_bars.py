@@ -18,7 +18,7 @@ MOST_PARTS = 40
 
 
 @dataclass(frozen=True)
-class Part:
+class BarPart:
     """What of a model is on a GPU."""
 
     name: str
@@ -55,7 +55,7 @@ class Bar:
     gpu: Gpu
     memory_gb: float
     """All of it, with what models may not use."""
-    parts: tuple[Part, ...]
+    parts: tuple[BarPart, ...]
     """The largest first."""
     uses: tuple[Use, ...]
     pressure: float
@@ -65,12 +65,12 @@ class Bar:
     """Whether it is the bottleneck."""
 
     @property
-    def largest(self) -> tuple[Part, ...]:
+    def largest(self) -> tuple[BarPart, ...]:
         """Those that are drawn and named."""
         return self.parts[:MOST_PARTS]
 
     @property
-    def others(self) -> tuple[Part, ...]:
+    def others(self) -> tuple[BarPart, ...]:
         """Those that are only counted."""
         return self.parts[MOST_PARTS:]
 
@@ -139,7 +139,7 @@ def fleet_bars(plan: Plan, fleet: Fleet, most: int = MOST_BARS) -> Bars:
 
 
 def _bar(
-    plan: Plan, fleet: Fleet, gpu: Gpu, highest: float, parts: list[Part], models: list[Model]
+    plan: Plan, fleet: Fleet, gpu: Gpu, highest: float, parts: list[BarPart], models: list[Model]
 ) -> Bar:
     device = fleet.devices.get(gpu.name)
     pressure = plan.pressures[gpu.name]
@@ -157,9 +157,9 @@ def _bar(
     )
 
 
-def _placed(plan: Plan) -> tuple[Mapping[str, list[Part]], Mapping[str, list[Model]]]:
+def _placed(plan: Plan) -> tuple[Mapping[str, list[BarPart]], Mapping[str, list[Model]]]:
     """Return what is on every GPU: to be drawn, and to be added up."""
-    parts: dict[str, list[Part]] = {gpu.name: [] for gpu in plan.problem.gpus}
+    parts: dict[str, list[BarPart]] = {gpu.name: [] for gpu in plan.problem.gpus}
     models: dict[str, list[Model]] = {gpu.name: [] for gpu in plan.problem.gpus}
     for number, model in enumerate(plan.problem.models):
         places = plan.placement.get(model.name, ())
@@ -171,7 +171,7 @@ def _placed(plan: Plan) -> tuple[Mapping[str, list[Part]], Mapping[str, list[Mod
             copy, shard = divmod(place, model.shards)
             models[gpu].append(part)
             parts[gpu].append(
-                Part(
+                BarPart(
                     model.name,
                     number,
                     part.size_gb,

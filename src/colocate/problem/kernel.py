@@ -16,6 +16,8 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 
+from colocate.problem.code_cache import keep_code
+
 Function = TypeVar("Function", bound=Callable[..., object])
 
 ROOMS_WITH_KERNELS = ("problem", "solver")
@@ -60,11 +62,7 @@ def kernel_section(function: Function) -> Function:
 def _compiled(function: Callable[..., object], **options: Any) -> Any:
     options |= {"error_model": "numpy", "no_cfunc_wrapper": True, "nogil": True}
     compiled: Any = njit(**options)(function)
-    try:
-        compiled.enable_caching()
-    except RuntimeError:  # there is no place to write to: it is compiled at every start
-        return compiled
-    compiled._cache._cache_file._source_stamp = SOURCES
+    keep_code(compiled, SOURCES)
     return compiled
 
 

@@ -24,17 +24,17 @@ CLEARLY = 1.0 - 1e-9
 """A sum that one rounding leaves below this share of a limit is within it."""
 
 
-class Part(NamedTuple):
+class PlacedPart(NamedTuple):
     """What of a model is on a GPU: one of so many equal parts."""
 
     model: Model
     number: int
     size: int
-    """Of the whole model, and so is the load: whole numbers, see `Scale`."""
+    """Of the whole model, and so is the load: whole numbers, see `WholeNumbers`."""
     load: tuple[int, ...]
 
 
-class Scale(NamedTuple):
+class WholeNumbers(NamedTuple):
     """Memories, sizes and loads as whole numbers over a power of two: nothing is lost."""
 
     memory: dict[str, int]
@@ -83,10 +83,10 @@ def verify(problem: Problem, placement: Mapping[str, Sequence[str]]) -> Verdict:
     if faults:
         return Verdict(tuple(faults), {})
     scale = _scale_of(problem)
-    members: dict[str, list[Part]] = {name: [] for name in gpus}
+    members: dict[str, list[PlacedPart]] = {name: [] for name in gpus}
     for model in problem.models:
         places, name = placement[model.name], model.name
-        part = Part(model, len(places), scale.size[name], scale.load[name])
+        part = PlacedPart(model, len(places), scale.size[name], scale.load[name])
         for place in places:
             members[place].append(part)
     for name, parts in members.items():
@@ -103,7 +103,7 @@ def verify(problem: Problem, placement: Mapping[str, Sequence[str]]) -> Verdict:
     return Verdict(tuple(faults), {} if faults else pressures)
 
 
-def _scale_of(problem: Problem) -> Scale:
+def _scale_of(problem: Problem) -> WholeNumbers:
     gpus, models = problem.gpus, problem.models
     amounts, size_bits = whole_numbers(
         [*[gpu.memory_gb for gpu in gpus], *[model.size_gb for model in models]]
@@ -117,7 +117,7 @@ def _scale_of(problem: Problem) -> Scale:
         model.name: tuple(islice(each, len(model.load))) * (problem.windows // len(model.load))
         for model in models
     }
-    return Scale(memory, size, load, size_bits, load_bits)
+    return WholeNumbers(memory, size, load, size_bits, load_bits)
 
 
 def highest_pressure(problem: Problem) -> float:
@@ -195,7 +195,7 @@ def allowed(only: Set[str], never: Set[str], gpu: Gpu) -> bool:
 def _faults_of_company(
     problem: Problem,
     placement: Mapping[str, Sequence[str]],
-    members: Mapping[str, Sequence[Part]],
+    members: Mapping[str, Sequence[PlacedPart]],
 ) -> list[str]:
     """Check who shares a GPU with whom, and with how many."""
     found: list[tuple[str, int, int, str]] = []
@@ -232,7 +232,7 @@ def _shared(group: Iterable[str], placement: Mapping[str, Sequence[str]]) -> dic
     return here
 
 
-def _faults_of_limits(gpu: Gpu, parts: Sequence[Part], memory: int) -> list[str]:
+def _faults_of_limits(gpu: Gpu, parts: Sequence[PlacedPart], memory: int) -> list[str]:
     faults = []
     held, shards = _held(parts)
     if held * ROUNDING.denominator > memory * shards * (ROUNDING.denominator + 1):
@@ -297,7 +297,7 @@ def use_of(model: Model, resource: str, kind: str) -> float:
     return _amount(model.uses, resource, kind)
 
 
-def _held(parts: Sequence[Part]) -> tuple[int, int]:
+def _held(parts: Sequence[PlacedPart]) -> tuple[int, int]:
     """Return what parts hold as a whole number, and by what to divide it."""
     shards = lcm(*[part.model.shards for part in parts])
     if shards == 1:
@@ -305,7 +305,7 @@ def _held(parts: Sequence[Part]) -> tuple[int, int]:
     return sum([part.size * (shards // part.model.shards) for part in parts]), shards
 
 
-def _pressure(memory: int, parts: Sequence[Part], scale: Scale) -> float:
+def _pressure(memory: int, parts: Sequence[PlacedPart], scale: WholeNumbers) -> float:
     numbers = lcm(*[part.number for part in parts])
     loads = [part.load for part in parts]
     if numbers > 1:

@@ -18,7 +18,9 @@ from colocate.problem.verify_bound import refuted
 from colocate.solver.plan import ROUNDING_OF_COSTS, Plan, Status
 
 if TYPE_CHECKING:
-    from colocate.solver.prove.two_solvers import Answer
+    from colocate.solver.prove.two_solvers import Agreement
+
+    pass
 
 SAME = 1e-9
 STRICTLY_BELOW = 1.0 - 2e-9
@@ -222,7 +224,7 @@ def _repeat(
     findings.faults.append(f"{stated}: the solvers proved nothing in {seconds:g} s")
 
 
-def _searched(problem: Problem, target: float, seconds: float) -> "Answer":
+def _searched(problem: Problem, target: float, seconds: float) -> "Agreement":
     from colocate.solver.prove.two_solvers import search_all  # noqa: PLC0415
 
     return search_all(problem, target, seconds, WORKERS, lambda: False)

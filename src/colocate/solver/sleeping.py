@@ -85,7 +85,7 @@ def _holds_for_all_copies(problem: Problem, plan: Plan) -> bool:
     return proof is not None and proof.proof.checkable and refuted(problem, proof) is None
 
 
-def _placed_awake(problem: Problem, choice: "_Choice", run: Run, placed: Placed) -> Plan:
+def _placed_awake(problem: Problem, choice: "_Sleepers", run: Run, placed: Placed) -> Plan:
     """Place the models that are awake; the plan names the others with no place."""
     awake = problem.awake(choice.asleep)
     if awake is None:
@@ -100,7 +100,7 @@ def _placed_awake(problem: Problem, choice: "_Choice", run: Run, placed: Placed)
     return replace(plan, problem=problem, placement=Placement(order))
 
 
-class _Choice(NamedTuple):
+class _Sleepers(NamedTuple):
     """Who sleeps, and what is known about it."""
 
     asleep: frozenset[str]
@@ -111,7 +111,7 @@ class _Choice(NamedTuple):
     alarms: tuple[Alarm, ...] = ()
 
 
-def _chosen(problem: Problem, run: Run, attempted: Attempted) -> _Choice:
+def _chosen(problem: Problem, run: Run, attempted: Attempted) -> _Sleepers:
     """Return the choice that loses least, or little."""
     bound = least_lost(problem)
     if bound == 0.0:
@@ -119,7 +119,7 @@ def _chosen(problem: Problem, run: Run, attempted: Attempted) -> _Choice:
         assert awake is not None
         plan = _tried(awake, run, attempted)
         if plan.placement:
-            return _Choice(frozenset(), 0.0, plan.placement)
+            return _Sleepers(frozenset(), 0.0, plan.placement)
     if small_enough(problem):
         answer = search_all(
             problem,
@@ -133,12 +133,12 @@ def _chosen(problem: Problem, run: Run, attempted: Attempted) -> _Choice:
         alarms = (Alarm(alarm.solver, alarm.target, alarm.known),) if alarm else ()
         if answer.outcome is Outcome.FOUND and verify(problem, answer.placement).valid:
             asleep = frozenset(name for name, on in answer.placement.items() if not on)
-            return _Choice(asleep, bound, Placement(answer.placement), alarms)
+            return _Sleepers(asleep, bound, Placement(answer.placement), alarms)
     start = woken(problem, run.deadline.part(run.deadline.left * CHOOSING), attempted)
     if start is None:
-        return _Choice(frozenset(model.name for model in problem.sleepers), bound, None)
+        return _Sleepers(frozenset(model.name for model in problem.sleepers), bound, None)
     asleep = frozenset(name for name, on in start.items() if not on)
-    return _Choice(asleep, bound, start)
+    return _Sleepers(asleep, bound, start)
 
 
 def least_lost(problem: Problem) -> float:

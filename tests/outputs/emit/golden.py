@@ -4,21 +4,21 @@
 it.
 """
 
-from colocate.outputs.emit.settings import Engine, Memory, Settings, Share, Target
+from colocate.outputs.emit.settings import EmitSettings, Engine, Memory, Share, Target
 from colocate.outputs.emit.targets import emit
 from colocate.outputs.emit.write import write_files
 from tests.outputs.emit.plans import DATA, realistic_plan
 
 CASES = {
-    "vllm": (Target.VLLM, Settings()),
-    "vllm-kvcached": (Target.VLLM, Settings(memory=Memory.KVCACHED)),
-    "sglang": (Target.SGLANG, Settings()),
-    "kvcached": (Target.KVCACHED, Settings()),
-    "compose": (Target.COMPOSE, Settings()),
-    "compose-sglang": (Target.COMPOSE, Settings(engine=Engine.SGLANG)),
-    "kubernetes-dra": (Target.KUBERNETES, Settings()),
-    "kubernetes-env": (Target.KUBERNETES, Settings(share=Share.ENV)),
-    "ray": (Target.RAY, Settings()),
+    "vllm": (Target.VLLM, EmitSettings()),
+    "vllm-kvcached": (Target.VLLM, EmitSettings(memory=Memory.KVCACHED)),
+    "sglang": (Target.SGLANG, EmitSettings()),
+    "kvcached": (Target.KVCACHED, EmitSettings()),
+    "compose": (Target.COMPOSE, EmitSettings()),
+    "compose-sglang": (Target.COMPOSE, EmitSettings(engine=Engine.SGLANG)),
+    "kubernetes-dra": (Target.KUBERNETES, EmitSettings()),
+    "kubernetes-env": (Target.KUBERNETES, EmitSettings(share=Share.ENV)),
+    "ray": (Target.RAY, EmitSettings()),
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from colocate.errors import InputError
-from colocate.outputs.emit.settings import Engine, Settings, Target
+from colocate.outputs.emit.settings import EmitSettings, Engine, Target
 from colocate.outputs.emit.targets import emit
 from tests.outputs.emit.plans import plan_of
 
@@ -170,14 +170,14 @@ def test_of_many_names_a_few_are_told():
 def test_an_open_door_is_said_and_a_closed_one_is_not(target):
     open_to_all = file_text([{"size_gb": 9}], target)
     assert " on 0.0.0.0, without a key: whoever reaches that" in open_to_all
-    local = file_text([{"size_gb": 9}], target, Settings(host="127.0.0.1"))
+    local = file_text([{"size_gb": 9}], target, EmitSettings(host="127.0.0.1"))
     assert "without a key" not in local
     locked = file_text([{"size_gb": 9, "args": ["--api-key=k"]}], target)
     assert "without a key" not in locked
 
 
 def test_in_a_cluster_the_door_is_open_whatever_the_host():
-    text = file_text([{"size_gb": 9}], Target.KUBERNETES, Settings(host="127.0.0.1"))
+    text = file_text([{"size_gb": 9}], Target.KUBERNETES, EmitSettings(host="127.0.0.1"))
     assert "# Engines ask for no key" in text
 
 
@@ -185,7 +185,7 @@ def test_in_a_cluster_the_door_is_open_whatever_the_host():
 def test_engines_get_their_own_arguments(target):
     engine = Engine.SGLANG
     models = [{"size_gb": 9, "args": {"vllm": ["--of-vllm"], "sglang": ["--of-sglang"]}}]
-    text = file_text(models, target, Settings(engine=engine))
+    text = file_text(models, target, EmitSettings(engine=engine))
     other = "--of-sglang" if target is Target.VLLM else "--of-vllm"
     assert other not in text
     assert {"--of-vllm": "--of-sglang", "--of-sglang": "--of-vllm"}[other] in text

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from colocate.errors import InputError
-from colocate.outputs.emit.settings import Engine, Settings, Share, Target
+from colocate.outputs.emit.settings import EmitSettings, Engine, Share, Target
 from colocate.outputs.emit.targets import emit
 from tests.outputs.emit.fake_engines import ENGINE, Machine
 from tests.outputs.emit.plans import plan_of
@@ -114,7 +114,7 @@ def test_hostile_scripts_pass_shellcheck(target, tmp_path):
 
 @pytest.mark.parametrize("engine", Engine)
 def test_compose_sees_no_variable(engine):
-    (project,) = documents(Target.COMPOSE, Settings(engine=engine))
+    (project,) = documents(Target.COMPOSE, EmitSettings(engine=engine))
     found = []
     for name, service in project["services"].items():
         assert re.fullmatch(r"[a-z][-a-z0-9]*", name)
@@ -130,7 +130,7 @@ def _interpolated(text):
 
 @pytest.mark.parametrize("share", Share)
 def test_kubernetes_sees_no_variable_and_takes_every_name(share):
-    manifests = documents(Target.KUBERNETES, Settings(share=share))
+    manifests = documents(Target.KUBERNETES, EmitSettings(share=share))
     for manifest in manifests:
         kubernetes_validate.validate(manifest, KUBERNETES, strict=True)
         assert re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", manifest["metadata"]["name"])
@@ -165,7 +165,7 @@ def test_ray_has_every_name_as_it_is():
 
 @pytest.mark.parametrize("engine", Engine)
 def test_the_controller_of_kvcached_runs_nothing_but_engines(engine, tmp_path):
-    (config,) = documents(Target.KVCACHED, Settings(engine=engine))
+    (config,) = documents(Target.KVCACHED, EmitSettings(engine=engine))
     python = tmp_path / "python"
     python.write_text(re.sub(r"time.sleep.*", "", ENGINE), encoding="utf-8")
     python.chmod(0o755)

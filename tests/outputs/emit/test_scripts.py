@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from colocate.outputs.emit.settings import Memory, Settings, Target
+from colocate.outputs.emit.settings import EmitSettings, Memory, Target
 from colocate.outputs.emit.targets import emit
 from tests.outputs.emit.fake_engines import Machine
 from tests.outputs.emit.plans import plan_of, realistic_plan
@@ -71,7 +71,7 @@ def test_sglang_is_started_by_its_module(machine):
 
 
 def test_with_kvcached_nothing_is_fixed(machine):
-    machine.run_until_all_answer(script(settings=Settings(memory=Memory.KVCACHED)))
+    machine.run_until_all_answer(script(settings=EmitSettings(memory=Memory.KVCACHED)))
     for engine in machine.told().values():
         assert engine["env"]["ENABLE_KVCACHED"] == "true"
         assert not any("memory" in argument for argument in engine["argv"])
@@ -142,7 +142,7 @@ def one_engine(port):
     gpu = {"name": "g", "memory_gb": 80}
     model = {"name": "m", "size_gb": 10, "load": 1}
     plan = plan_of(json.dumps({"gpus": [gpu], "models": [model]}), {"m": ["g"]})
-    return emit(Target.VLLM, *plan, Settings(base_port=port)).files[0].text
+    return emit(Target.VLLM, *plan, EmitSettings(base_port=port)).files[0].text
 
 
 def _reply_once(listener, reply):

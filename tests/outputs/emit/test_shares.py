@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from colocate.errors import InputError
 from colocate.outputs.emit.launch import launches_of
-from colocate.outputs.emit.settings import Settings
+from colocate.outputs.emit.settings import EmitSettings
 from tests.outputs.emit.plans import plan_of
 
 
 def launches(gpus, models, placement):
     plan, fleet = plan_of(json.dumps({"gpus": gpus, "models": models}), placement)
-    return launches_of(plan, fleet, Settings(), 8000).launches, plan, fleet
+    return launches_of(plan, fleet, EmitSettings(), 8000).launches, plan, fleet
 
 
 def model(name, size, load, **fields):

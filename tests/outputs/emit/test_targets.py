@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from colocate.errors import InputError
-from colocate.outputs.emit.settings import Engine, Memory, Settings, Share, Target
+from colocate.outputs.emit.settings import EmitSettings, Engine, Memory, Share, Target
 from colocate.outputs.emit.targets import emit
 from tests.outputs.emit.plans import plan_of, realistic_plan
 
@@ -99,7 +99,7 @@ def test_pods_are_bound_to_their_node_and_wait_for_their_neighbours():
 
 
 def test_without_claims_devices_are_in_the_environment():
-    manifests = documents(Target.KUBERNETES, Settings(share=Share.ENV))
+    manifests = documents(Target.KUBERNETES, EmitSettings(share=Share.ENV))
     assert not of_kind(manifests, "ResourceClaim")
     pod = of_kind(manifests, "Deployment")["llama-3-1-70b"]["template"]["spec"]
     variables = {v["name"]: v.get("value") for v in pod["containers"][0]["env"]}
@@ -141,7 +141,7 @@ def test_containers_need_a_whole_path(target):
 
 def test_images_are_those_of_the_engine_or_the_users():
     def image(**settings):
-        (project,) = documents(Target.COMPOSE, Settings(**settings), one_gpu())
+        (project,) = documents(Target.COMPOSE, EmitSettings(**settings), one_gpu())
         return project["services"]["m"]["image"]
 
     assert image(engine=Engine.SGLANG) == "lmsysorg/sglang:latest"
@@ -203,7 +203,7 @@ def test_kvcached_says_when_its_router_takes_two_for_one():
 
 
 def test_the_router_of_kvcached_has_the_base_port():
-    alpha, beta = documents(Target.KVCACHED, Settings(base_port=9000))
+    alpha, beta = documents(Target.KVCACHED, EmitSettings(base_port=9000))
     assert alpha["router"]["router_port"] == beta["router"]["router_port"] == 9000
     ports = [
         word
@@ -266,7 +266,7 @@ def test_models_asleep_are_in_a_comment_only():
 
 def test_ports_end_somewhere():
     with pytest.raises(InputError, match="give a lower --base-port"):
-        emit(Target.VLLM, *realistic_plan(), Settings(base_port=65_533))
+        emit(Target.VLLM, *realistic_plan(), EmitSettings(base_port=65_533))
 
 
 @pytest.mark.parametrize(
@@ -274,4 +274,4 @@ def test_ports_end_somewhere():
 )
 def test_settings_are_checked(field, value):
     with pytest.raises(InputError, match=field):
-        Settings(**{field: value})
+        EmitSettings(**{field: value})

@@ -24,7 +24,7 @@ FEWER, MORE = 6, 4
 """So many fewer and more GPUs of one kind than the answer are drawn."""
 
 
-class Question(NamedTuple):
+class CapacityQuestion(NamedTuple):
     """What is asked for, checked."""
 
     sizes: FleetSizes
@@ -56,12 +56,14 @@ def question_of(
     by: By | None,
     price: Sequence[str],
     most: int | None,
-) -> Question:
+) -> CapacityQuestion:
     """Return the question with all that was not told filled in."""
     chosen = by or (By.GPUS if len(sizes.kinds) == 1 else By.PRICE)
     told = parse_prices(price)
     prices = needed_prices(sizes, told) if chosen is By.PRICE else prices_of(sizes, told)
-    return Question(sizes, *wanted, chosen, tuple(prices), _most(fleet, sizes, wanted[0], most))
+    return CapacityQuestion(
+        sizes, *wanted, chosen, tuple(prices), _most(fleet, sizes, wanted[0], most)
+    )
 
 
 def wanted_pressure(

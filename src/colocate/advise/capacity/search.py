@@ -12,7 +12,7 @@ from time import perf_counter
 
 from colocate.advise.capacity.mixes import Market, Mix, largest_below
 from colocate.advise.capacity.requirements import Need
-from colocate.advise.capacity.trials import Look, Looks, TimeIsUp, Verdict
+from colocate.advise.capacity.trials import Decision, MixTrial, MixTrials, TimeIsUp
 from colocate.solver.plan import Status
 
 FOR_PLAN = 0.15
@@ -38,7 +38,7 @@ class Capacity:
         none reaches it, UNKNOWN if none was found.
     best
         The cheapest mix that was found; None if there is none.
-    looks
+    trials
         All mixes that were looked at, the cheapest first.
     not_excluded
         Cheaper mixes that may reach it, the largest ones.
@@ -49,8 +49,8 @@ class Capacity:
     target: float
     most: int
     status: Status
-    best: Look | None = None
-    looks: tuple[Look, ...] = ()
+    best: MixTrial | None = None
+    trials: tuple[MixTrial, ...] = ()
     not_excluded: tuple[Mix, ...] = ()
     reason: str = ""
 
@@ -70,7 +70,7 @@ class CapacitySearch:
         Seconds for all of it; compiling, at the first start, is extra.
     seed, workers
         As `solve` takes them.
-    on_look
+    on_trial
         Called with every mix that was looked at.
     """
 
@@ -83,18 +83,18 @@ class CapacitySearch:
         time_limit: float = 10.0,
         seed: int = 0,
         workers: int | None = None,
-        on_look: Callable[[Look], None] | None = None,
+        on_trial: Callable[[MixTrial], None] | None = None,
     ) -> None:
         self._market = market
         self._target = target
         self._most = most
-        self._looks = Looks(market, target, time_limit, seed, workers, on_look)
-        self._best: Look | None = None
+        self._trials = MixTrials(market, target, time_limit, seed, workers, on_trial)
+        self._best: MixTrial | None = None
 
     @property
     def needs(self) -> Sequence[Need]:
         """The sums that any mix must have to reach the pressure."""
-        return self._looks.needs
+        return self._trials.needs
 
     def answer(self) -> Capacity:
         """Search, and say what was found."""
@@ -108,24 +108,24 @@ class CapacitySearch:
             status = Status.INFEASIBLE if proven else Status.UNKNOWN
             reason = self._why_not(proven)
             return Capacity(self._target, self._most, status, None, self._sorted(), (), reason)
-        if self._looks.seconds_left > 0.0:
-            self._best = self._looks.solve(self._best.mix, self._looks.seconds_left)
+        if self._trials.seconds_left > 0.0:
+            self._best = self._trials.solve(self._best.mix, self._trials.seconds_left)
         self._look_below(self._best.mix)
         status = Status.OPTIMAL if proven else Status.FEASIBLE
-        looks = self._sorted()
-        return Capacity(self._target, self._most, status, self._best, looks, tuple(not_excluded))
+        trials = self._sorted()
+        return Capacity(self._target, self._most, status, self._best, trials, tuple(not_excluded))
 
     def with_curve(self, answer: Capacity, mixes: Iterable[Mix], seconds: float) -> Capacity:
-        """Return an answer with looks at further mixes for the pressure that they allow."""
+        """Return an answer with trials of further mixes for the pressure that they allow."""
         wanted = list(mixes)
-        self._looks.time_limit += seconds
+        self._trials.time_limit += seconds
         until = perf_counter() + seconds
         for place, mix in enumerate(wanted):
-            left = min(until - perf_counter(), self._looks.seconds_left)
+            left = min(until - perf_counter(), self._trials.seconds_left)
             if left > 0.0:
-                self._looks.solve(mix, left / (len(wanted) - place), gap=CURVE_GAP)
-        best = answer.best and self._looks.found[answer.best.mix]
-        return replace(answer, best=best, looks=self._sorted())
+                self._trials.solve(mix, left / (len(wanted) - place), gap=CURVE_GAP)
+        best = answer.best and self._trials.found[answer.best.mix]
+        return replace(answer, best=best, trials=self._sorted())
 
     def _find_some(self) -> None:
         """Find mixes that reach it: of one kind alone, as the fleet is, or of all kinds."""
@@ -137,7 +137,7 @@ class CapacitySearch:
             self._grow(shape)
 
     def _grow(self, shape: Mix) -> None:
-        """Find the smallest multiple of a mix that reaches it, as far as short looks tell."""
+        """Find the smallest multiple of a mix that reaches it, as far as short trials tell."""
         low, step = self._fewest_needed(shape), 1
         if low is None or not self._is_cheaper(_times(shape, low)):
             return
@@ -154,11 +154,11 @@ class CapacitySearch:
     def _fewest_needed(self, shape: Mix) -> int | None:
         """Return the smallest multiple of a mix that has what is needed, None if none has."""
         low, high = 1, self._most_times(shape)
-        if high == 0 or self._looks.lacking(_times(shape, high)):
+        if high == 0 or self._trials.lacking(_times(shape, high)):
             return None
         while low < high:
             middle = (low + high) // 2
-            enough = self._looks.lacking(_times(shape, middle)) is None
+            enough = self._trials.lacking(_times(shape, middle)) is None
             low, high = (low, middle) if enough else (middle + 1, high)
         return low
 
@@ -172,25 +172,25 @@ class CapacitySearch:
 
     def _go_down(self) -> tuple[bool, list[Mix]]:
         """Look at the largest cheaper mixes until none is left but those that stay open."""
-        settled = self._looks.settled
+        settled = self._trials.settled
         while True:
             cost = self._cost
-            cheaper = list(self._cheaper(self._looks.check_time))
+            cheaper = list(self._cheaper(self._trials.check_time))
             waiting = [mix for mix in cheaper if mix not in settled]
             if not waiting:
                 return not cheaper, cheaper
             while waiting and cost == self._cost:
-                mix = min(waiting, key=lambda m: (self._tries(m), -self._looks.spare(m)))
+                mix = min(waiting, key=lambda m: (self._tries(m), -self._trials.spare(m)))
                 if self._reaches(mix):
                     self._trim(mix)
-                waiting = [m for m in waiting if m not in settled and not self._looks.excluded(m)]
+                waiting = [m for m in waiting if m not in settled and not self._trials.excluded(m)]
 
     def _tries(self, mix: Mix) -> int:
-        return self._looks.tries.get(mix, 0)
+        return self._trials.tries.get(mix, 0)
 
     def _cheaper(self, check: Callable[[], None]) -> Iterator[Mix]:
-        found = largest_below(self._market, self._looks.needs, self._cost, self._most, check)
-        return (mix for mix in found if not self._looks.excluded(mix))
+        found = largest_below(self._market, self._trials.needs, self._cost, self._most, check)
+        return (mix for mix in found if not self._trials.excluded(mix))
 
     def _still_open(self) -> tuple[bool, list[Mix]]:
         """Return cheaper mixes that are not excluded; that there are none is a proof."""
@@ -210,7 +210,7 @@ class CapacitySearch:
         return not found, found
 
     def _trim(self, mix: Mix) -> None:
-        """Take units away, the dearest first, as long as short looks find it reached."""
+        """Take units away, the dearest first, as long as short trials find it reached."""
         for kind in sorted(range(len(mix)), key=lambda kind: -self._market.costs[kind]):
             while mix[kind] > 0 and self._reaches(fewer := _fewer(mix, kind)):
                 mix = fewer
@@ -218,16 +218,16 @@ class CapacitySearch:
     def _look_below(self, mix: Mix) -> None:
         """Take note of what one unit fewer lacks, where it lacks something."""
         for fewer in (_fewer(mix, kind) for kind, units in enumerate(mix) if units):
-            if self._looks.lacking(fewer):
-                self._looks.look(fewer)
+            if self._trials.lacking(fewer):
+                self._trials.try_out(fewer)
 
     def _reaches(self, mix: Mix) -> bool:
         """Look at a mix; if it reaches the pressure, take it if it is the cheapest so far."""
-        look = self._looks.look(mix)
-        reached = look.verdict is Verdict.REACHED
+        trial = self._trials.try_out(mix)
+        reached = trial.decision is Decision.REACHED
         if reached and self._allowed(mix) and self._is_cheaper(mix):
-            self._best = look
-            self._looks.kept = FOR_PLAN * self._looks.time_limit
+            self._best = trial
+            self._trials.kept = FOR_PLAN * self._trials.time_limit
         return reached
 
     def _allowed(self, mix: Mix) -> bool:
@@ -246,14 +246,14 @@ class CapacitySearch:
     def _why_not(self, proven: bool) -> str:
         if not proven:
             return "nothing was found in the time; it is not proven that there is nothing"
-        impossible = next((need for need in self._looks.needs if not any(need.amounts)), None)
+        impossible = next((need for need in self._trials.needs if not any(need.amounts)), None)
         if impossible:
             return f"no number of GPUs reaches it: there are no GPUs {impossible.purpose}"
         return f"no mix of at most {self._most} GPUs reaches it"
 
-    def _sorted(self) -> tuple[Look, ...]:
-        looks = (look for look in self._looks.found.values() if self._allowed(look.mix))
-        return tuple(sorted(looks, key=lambda look: self._market.cost(look.mix)))
+    def _sorted(self) -> tuple[MixTrial, ...]:
+        trials = (trial for trial in self._trials.found.values() if self._allowed(trial.mix))
+        return tuple(sorted(trials, key=lambda trial: self._market.cost(trial.mix)))
 
 
 def _times(mix: Mix, times: int) -> Mix:

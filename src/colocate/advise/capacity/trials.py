@@ -1,4 +1,4 @@
-"""What was found out about mixes of GPUs, one look at a time."""
+"""What was found out about mixes of GPUs, one trial at a time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,17 +14,17 @@ from colocate.solver.solve import solve
 from colocate.solver.warm_up import warm_up
 
 FIRST_SLICE = 1 / 40
-"""The share of the time for the first look at a mix; every further look has twice as much."""
+"""The share of the time for the first trial of a mix; every further one has twice as much."""
 SHORTEST_SLICE = 0.05
 ENDED_EARLY = 0.5
-"""A look that took less than this share of its time would find no more with a longer one."""
+"""A trial that took less than this share of its time would find no more with a longer one."""
 
 
 class TimeIsUp(Exception):  # noqa: N818, no fault
     """The time for the search is over, or someone asked to stop."""
 
 
-class Verdict(StrEnum):
+class Decision(StrEnum):
     """What is known about a mix."""
 
     REACHED = "reached"
@@ -36,14 +36,14 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Look:
+class MixTrial:
     """What was found out about a mix.
 
     Parameters
     ----------
     mix
         Units of each kind.
-    verdict
+    decision
         Whether the pressure is reached.
     plan
         The best that was found; None where sums were enough.
@@ -52,7 +52,7 @@ class Look:
     """
 
     mix: Mix
-    verdict: Verdict
+    decision: Decision
     plan: Plan | None = None
     reason: str = ""
 
@@ -70,7 +70,7 @@ class Look:
 
 
 @dataclass
-class Looks:
+class MixTrials:
     """All that is known about the mixes of a market.
 
     Parameters
@@ -80,10 +80,10 @@ class Looks:
     target
         The pressure to reach.
     time_limit
-        Seconds for all looks; compiling, at the first start, is extra.
+        Seconds for all trials; compiling, at the first start, is extra.
     seed, workers
         As `solve` takes them.
-    on_look
+    on_trial
         Called with every mix that was looked at.
     """
 
@@ -92,8 +92,8 @@ class Looks:
     time_limit: float = 10.0
     seed: int = 0
     workers: int | None = None
-    on_look: Callable[[Look], None] | None = None
-    found: dict[Mix, Look] = field(default_factory=dict)
+    on_trial: Callable[[MixTrial], None] | None = None
+    found: dict[Mix, MixTrial] = field(default_factory=dict)
     tries: dict[Mix, int] = field(default_factory=dict)
     kept: float = 0.0
     """Seconds that are kept for what comes after the search."""
@@ -114,7 +114,7 @@ class Looks:
         return 0.0 if self._interrupted else self._started + self.time_limit - perf_counter()
 
     def check_time(self) -> None:
-        """Raise TimeIsUp if no more looks should be taken."""
+        """Raise TimeIsUp if no more trials should be made."""
         if self.seconds_left <= self.kept:
             raise TimeIsUp
 
@@ -139,31 +139,33 @@ class Looks:
     def excluded(self, mix: Mix) -> bool:
         """Say whether a mix, or one that has all of it, is proven not to reach the pressure."""
         return any(
-            look.verdict is Verdict.EXCLUDED
+            trial.decision is Decision.EXCLUDED
             and all(n <= m for n, m in zip(mix, other, strict=True))
-            for other, look in self.found.items()
+            for other, trial in self.found.items()
         )
 
-    def look(self, mix: Mix) -> Look:
+    def try_out(self, mix: Mix) -> MixTrial:
         """Find out about a mix, for longer every time."""
         known = self.found.get(mix)
-        if known and known.verdict is not Verdict.OPEN:
+        if known and known.decision is not Decision.OPEN:
             return known
         if self.excluded(mix):
-            return Look(mix, Verdict.EXCLUDED, reason="one with more GPUs cannot reach it")
+            return MixTrial(mix, Decision.EXCLUDED, reason="one with more GPUs cannot reach it")
         if need := self.lacking(mix):
-            return self._note(Look(mix, Verdict.EXCLUDED, reason=self._lacks(mix, need)))
+            return self._note(MixTrial(mix, Decision.EXCLUDED, reason=self._lacks(mix, need)))
         self.check_time()
         tries = self.tries[mix] = self.tries.get(mix, 0) + 1
         seconds = max(self.time_limit * FIRST_SLICE * 2 ** (tries - 1), SHORTEST_SLICE)
         return self.solve(mix, seconds, to_target=True)
 
-    def solve(self, mix: Mix, seconds: float, to_target: bool = False, gap: float = 0.0) -> Look:
+    def solve(
+        self, mix: Mix, seconds: float, to_target: bool = False, gap: float = 0.0
+    ) -> MixTrial:
         """Solve a mix, up to the target only or as well as possible, and take note of it."""
         problem = self.market.sizes.problem(mix)
         if problem is None:
             reason = "a model has none of the GPUs that it must be on"
-            return self._note(Look(mix, Verdict.EXCLUDED, reason=reason))
+            return self._note(MixTrial(mix, Decision.EXCLUDED, reason=reason))
         limit = max(min(seconds, self.seconds_left), 0.001)
         plan = solve(
             problem,
@@ -174,28 +176,28 @@ class Looks:
             target=self._limit if to_target else None,
         )
         self._interrupted = self._interrupted or plan.interrupted
-        look = self._judged(mix, plan)
-        if look.verdict is Verdict.OPEN and plan.seconds < ENDED_EARLY * limit:
+        trial = self._judged(mix, plan)
+        if trial.decision is Decision.OPEN and plan.seconds < ENDED_EARLY * limit:
             self.settled.add(mix)
-        return self._note(look)
+        return self._note(trial)
 
-    def _judged(self, mix: Mix, plan: Plan) -> Look:
+    def _judged(self, mix: Mix, plan: Plan) -> MixTrial:
         if plan.placement and plan.pressure <= self._limit:
-            return Look(mix, Verdict.REACHED, plan)
+            return MixTrial(mix, Decision.REACHED, plan)
         if plan.status is Status.INFEASIBLE:
-            return Look(mix, Verdict.EXCLUDED, plan, plan.reason)
-        return Look(mix, Verdict.EXCLUDED if plan.bound > self._limit else Verdict.OPEN, plan)
+            return MixTrial(mix, Decision.EXCLUDED, plan, plan.reason)
+        return MixTrial(mix, Decision.EXCLUDED if plan.bound > self._limit else Decision.OPEN, plan)
 
-    def _note(self, look: Look) -> Look:
-        """Keep a look, unless an earlier one told more."""
-        known = self.found.get(look.mix)
-        if known is None or known.verdict is Verdict.OPEN or not _tells_less(look, known):
-            self.found[look.mix] = look
-            if self.on_look:
-                self.on_look(look)
-        return self.found[look.mix]
+    def _note(self, trial: MixTrial) -> MixTrial:
+        """Keep a trial, unless an earlier one told more."""
+        known = self.found.get(trial.mix)
+        if known is None or known.decision is Decision.OPEN or not _tells_less(trial, known):
+            self.found[trial.mix] = trial
+            if self.on_trial:
+                self.on_trial(trial)
+        return self.found[trial.mix]
 
 
-def _tells_less(look: Look, known: Look) -> bool:
-    """Say whether a look found out less than one that came to an end."""
-    return look.verdict is Verdict.OPEN or look.pressure > known.pressure
+def _tells_less(trial: MixTrial, known: MixTrial) -> bool:
+    """Say whether a trial found out less than one that came to an end."""
+    return trial.decision is Decision.OPEN or trial.pressure > known.pressure

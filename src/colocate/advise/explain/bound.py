@@ -12,7 +12,7 @@ from colocate.solver.progress import gap_between
 
 
 @dataclass(frozen=True)
-class Weighing:
+class WeightFacts:
     """A proof by weights.
 
     Parameters
@@ -60,7 +60,7 @@ class BoundFacts:
     load: float = 0.0
     size_gb: float = 0.0
     memory_gb: float = 0.0
-    weighing: Weighing | None = None
+    weighing: WeightFacts | None = None
     nodes: int = 0
 
 
@@ -123,4 +123,4 @@ def _weights(facts: BoundFacts, problem: Problem, certificate: Certificate) -> B
     if found is None or isinstance(found, str):
         return facts
     weighted = sum(weight > 0 for weight in certificate.weights)
-    return replace(facts, weighing=Weighing(weighted, found.weight, found.held))
+    return replace(facts, weighing=WeightFacts(weighted, found.weight, found.held))

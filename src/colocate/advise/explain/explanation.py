@@ -8,7 +8,7 @@ from colocate.advise.explain.cause import Cause, Why, why_so_high
 from colocate.advise.explain.fixed_plan import Settled, settle
 from colocate.advise.explain.idle import IdleGpus, Tight, idle_gpus, tight_gpus
 from colocate.advise.explain.levers import Lever, more_shards, one_more_copy, pulled
-from colocate.advise.explain.moves import Move, best_move
+from colocate.advise.explain.moves import NextMove, best_move
 from colocate.advise.remedies.fleet_changes import in_more_shards
 from colocate.inputs.fleet import Fleet
 from colocate.solver.deadline import Deadline
@@ -52,7 +52,7 @@ class Explanation:
 
     bottleneck: Bottleneck
     why: Why
-    move: Move | None
+    move: NextMove | None
     solved_again: float | None
     levers: tuple[Lever, ...]
     bound: BoundFacts | None

@@ -16,7 +16,7 @@ MOST_CHECKED = 200
 
 
 @dataclass(frozen=True)
-class Move:
+class NextMove:
     """One part goes elsewhere, and maybe another one comes in its place.
 
     Parameters
@@ -42,7 +42,7 @@ class Move:
     lowers: bool
 
 
-def best_move(state: Settled) -> Move | None:
+def best_move(state: Settled) -> NextMove | None:
     """Return the move or swap that leads to the lowest peak; None if no rule allows any."""
     tried = [*_moves(state), *_swaps(state)]
     if not tried:
@@ -137,7 +137,7 @@ def _highest_of_others(state: Settled) -> Floats:
     return highest
 
 
-def _confirmed(state: Settled, item: int, other: int) -> Move | None:
+def _confirmed(state: Settled, item: int, other: int) -> NextMove | None:
     """Return a move if the independent checker finds nothing wrong with it."""
     gpu_of = state.gpu_of.copy()
     target = -1 - other if other < 0 else int(gpu_of[other])
@@ -147,7 +147,7 @@ def _confirmed(state: Settled, item: int, other: int) -> Move | None:
     verdict = verify(state.problem, state.parts.placement(gpu_of))
     if not verdict.valid:
         return None
-    return Move(
+    return NextMove(
         state.models_of(item),
         state.name(state.bottleneck),
         state.name(target),

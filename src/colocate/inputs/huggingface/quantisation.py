@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from colocate.inputs.huggingface.fields import Fields
 from colocate.inputs.huggingface.formats import FORMATS, Format
 from colocate.inputs.huggingface.kept_modules import KeptModules
-from colocate.inputs.huggingface.tensors import Role, Tensor
+from colocate.inputs.huggingface.tensors import Tensor, TensorRole
 
 WIDEST = 16
 KEPT_LISTS = (
@@ -35,9 +35,11 @@ class Storage:
         return tensor.copies * used.bytes_of(tensor.outputs, tensor.inputs)
 
     def _quantises(self, tensor: Tensor) -> bool:
-        if tensor.role is Role.PLAIN or tensor.name in self.kept:
+        if tensor.role is TensorRole.PLAIN or tensor.name in self.kept:
             return False
-        return tensor.role is Role.EXPERT or not (self.quantised.experts_only and self.has_experts)
+        return tensor.role is TensorRole.EXPERT or not (
+            self.quantised.experts_only and self.has_experts
+        )
 
 
 def quantised_format(fields: Fields) -> Format:

@@ -13,7 +13,7 @@ from colocate.inputs.huggingface.shape import (
 )
 
 
-class Role(StrEnum):
+class TensorRole(StrEnum):
     """What a weight is for, which decides whether a quantisation touches it."""
 
     LINEAR = "linear"
@@ -30,7 +30,7 @@ class Tensor:
     """
 
     name: str
-    role: Role
+    role: TensorRole
     outputs: int
     inputs: int = 1
     copies: int = 1
@@ -57,20 +57,20 @@ def tensors(shape: Shape) -> Iterator[Tensor]:
 def _ends(shape: Shape) -> Iterator[Tensor]:
     """Return what stands before the first layer and after the last."""
     hidden, width = shape.hidden_size, shape.embedding_width
-    yield Tensor("embed_tokens", Role.PLAIN, shape.vocab_size, width)
+    yield Tensor("embed_tokens", TensorRole.PLAIN, shape.vocab_size, width)
     if width != hidden:
-        yield Tensor("project_in", Role.LINEAR, hidden, width)
-        yield Tensor("project_out", Role.LINEAR, width, hidden)
+        yield Tensor("project_in", TensorRole.LINEAR, hidden, width)
+        yield Tensor("project_out", TensorRole.LINEAR, width, hidden)
     if shape.positions:
-        yield Tensor("embed_positions", Role.PLAIN, shape.positions, hidden)
+        yield Tensor("embed_positions", TensorRole.PLAIN, shape.positions, hidden)
     if shape.embedding_norm:
         yield _norm("embed_norm", hidden, shape.norm_bias)
     if shape.norms:
         yield _norm("norm", hidden, shape.norm_bias)
     if not shape.tied:
-        yield Tensor("lm_head", Role.PLAIN, shape.vocab_size, width)
+        yield Tensor("lm_head", TensorRole.PLAIN, shape.vocab_size, width)
     if shape.head_bias:
-        yield Tensor("lm_head", Role.PLAIN, shape.vocab_size)
+        yield Tensor("lm_head", TensorRole.PLAIN, shape.vocab_size)
 
 
 def _layer(shape: Shape, layer: int) -> Iterator[Tensor]:
@@ -100,7 +100,7 @@ def _attention(name: str, attention: Attention, shape: Shape) -> Iterator[Tensor
         yield _norm(f"{name}.q_norm", queries if of_all else attention.head_dim, shape.norm_bias)
         yield _norm(f"{name}.k_norm", keys if of_all else attention.head_dim, shape.norm_bias)
     if attention.sinks:
-        yield Tensor(f"{name}.sinks", Role.PLAIN, attention.heads)
+        yield Tensor(f"{name}.sinks", TensorRole.PLAIN, attention.heads)
 
 
 def _latent_attention(name: str, attention: LatentAttention, hidden: int) -> Iterator[Tensor]:
@@ -130,25 +130,25 @@ def _feed_forward(name: str, block: FeedForward, hidden: int) -> Iterator[Tensor
 
 def _experts(name: str, experts: Experts, hidden: int) -> Iterator[Tensor]:
     for tensor in _feed_forward(f"{name}.experts", experts.block, hidden):
-        role = Role.EXPERT if tensor.role is Role.LINEAR else tensor.role
+        role = TensorRole.EXPERT if tensor.role is TensorRole.LINEAR else tensor.role
         yield Tensor(
             tensor.name, role, tensor.outputs, tensor.inputs, experts.count, experts.chosen
         )
-    yield Tensor(f"{name}.gate", Role.PLAIN, experts.count, hidden)
+    yield Tensor(f"{name}.gate", TensorRole.PLAIN, experts.count, hidden)
     if experts.router_bias:
-        yield Tensor(f"{name}.gate", Role.PLAIN, experts.count)
+        yield Tensor(f"{name}.gate", TensorRole.PLAIN, experts.count)
     if experts.shared_width:
         shared = FeedForward(experts.shared_width, experts.block.gated)
         yield from _feed_forward(f"{name}.shared_experts", shared, hidden)
     if experts.shared_gate:
-        yield Tensor(f"{name}.shared_expert_gate", Role.PLAIN, 1, hidden)
+        yield Tensor(f"{name}.shared_expert_gate", TensorRole.PLAIN, 1, hidden)
 
 
 def _linear(name: str, outputs: int, inputs: int, bias: bool = False) -> Iterator[Tensor]:
-    yield Tensor(name, Role.LINEAR, outputs, inputs)
+    yield Tensor(name, TensorRole.LINEAR, outputs, inputs)
     if bias:
-        yield Tensor(name, Role.PLAIN, outputs)
+        yield Tensor(name, TensorRole.PLAIN, outputs)
 
 
 def _norm(name: str, width: int, bias: bool = False) -> Tensor:
-    return Tensor(name, Role.PLAIN, 2 * width if bias else width)
+    return Tensor(name, TensorRole.PLAIN, 2 * width if bias else width)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from colocate.inputs.huggingface.fields import Fields
-from colocate.inputs.huggingface.tensors import Role, Tensor
+from colocate.inputs.huggingface.tensors import Tensor, TensorRole
 
 SIGLIP = "siglip_vision_model"
 COLOURS = 3
@@ -28,13 +28,13 @@ def _siglip(tower: Fields, hidden_size: int) -> Iterator[Tensor]:
     if layers > MOST_LAYERS:
         raise tower.refusal("num_hidden_layers", f"at most {MOST_LAYERS}")
     yield _biased("vision.patches", width, COLOURS * patch**2)
-    yield Tensor("vision.positions", Role.PLAIN, (image // patch) ** 2, width)
-    yield Tensor("vision.norms", Role.PLAIN, 2, width, 2 * layers + 1, 2 * layers + 1)
+    yield Tensor("vision.positions", TensorRole.PLAIN, (image // patch) ** 2, width)
+    yield Tensor("vision.norms", TensorRole.PLAIN, 2, width, 2 * layers + 1, 2 * layers + 1)
     yield _biased("vision.attention", width, width, 4 * layers)
     yield _biased("vision.up", wide, width, layers)
     yield _biased("vision.down", width, wide, layers)
-    yield Tensor("vision.projection", Role.PLAIN, width, hidden_size + 1)
+    yield Tensor("vision.projection", TensorRole.PLAIN, width, hidden_size + 1)
 
 
 def _biased(name: str, outputs: int, inputs: int, copies: int = 1) -> Tensor:
-    return Tensor(name, Role.PLAIN, outputs, inputs + 1, copies, copies)
+    return Tensor(name, TensorRole.PLAIN, outputs, inputs + 1, copies, copies)

@@ -14,7 +14,7 @@ Reward = tuple[str, float, float]
 
 
 @dataclass(frozen=True)
-class Record:
+class TrackRecord:
     """What one model has done so far."""
 
     calls: int = 0
@@ -50,7 +50,7 @@ class Bandit:
         if not names or len(set(names)) < len(names):
             found = ", ".join(names) or "none"
             raise InputError(f"the models are: {found}; there must be one at least, and each once")
-        self._records = dict.fromkeys(names, Record())
+        self._records = dict.fromkeys(names, TrackRecord())
         self._largest = 0.0
 
     @classmethod
@@ -66,7 +66,7 @@ class Bandit:
         return bandit
 
     @property
-    def records(self) -> dict[str, Record]:
+    def records(self) -> dict[str, TrackRecord]:
         """What each model has done so far."""
         return dict(self._records)
 
@@ -97,7 +97,7 @@ class Bandit:
             raise InputError(f"cost={cost} of {name!r}, must be finite and at least 0")
         gain = max(0.0, improvement)
         old = self._records[name]
-        self._records[name] = Record(old.calls + 1, old.improvement + gain, old.cost + cost)
+        self._records[name] = TrackRecord(old.calls + 1, old.improvement + gain, old.cost + cost)
         self._largest = max(self._largest, gain)
 
     def _indices(self) -> dict[str, float]:
@@ -107,7 +107,7 @@ class Bandit:
         cheapest = min((record.mean_cost for record in asked if record.cost > 0), default=1.0)
         scale = self._largest or 1.0
 
-        def index(record: Record) -> float:
+        def index(record: TrackRecord) -> float:
             if not record.calls:
                 return inf
             hope = record.mean_improvement / scale + sqrt(2 * log(total) / record.calls)

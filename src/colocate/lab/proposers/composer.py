@@ -10,7 +10,7 @@ from colocate.lab.answer_writer import write_patch
 from colocate.lab.proposal import Answer, Kind, Request
 from colocate.lab.proposers.drawing import Draw
 from colocate.lab.proposers.grammar import Composition
-from colocate.lab.proposers.mutation import Change, crossed, mutated, mutated_often, renewed
+from colocate.lab.proposers.mutation import Mutation, crossed, mutated, mutated_often, renewed
 from colocate.lab.proposers.naming import name_of
 from colocate.lab.proposers.source import read_composition, write_into
 
@@ -48,7 +48,7 @@ def _draw(request: Request) -> Draw:
     return Draw(np.random.default_rng([request.seed, *refused]), request.recommendations)
 
 
-def _change(request: Request, parent: Composition | None, draw: Draw) -> Change:
+def _change(request: Request, parent: Composition | None, draw: Draw) -> Mutation:
     crosses = request.kind is Kind.CROSSING and bool(request.inspirations)
     other = read_composition(request.inspirations[0].source) if crosses else None
     if parent is None:
@@ -60,11 +60,11 @@ def _change(request: Request, parent: Composition | None, draw: Draw) -> Change:
     return mutated_often(parent, draw) if draw.rng.random() < 0.5 else renewed(parent, draw)
 
 
-def _after_inspiration(change: Change) -> Change:
+def _after_inspiration(change: Mutation) -> Mutation:
     return replace(change, clause=f"go on from the inspiration: {change.clause}")
 
 
-def _told(change: Change, parent: str, rewrites: bool) -> str:
+def _told(change: Mutation, parent: str, rewrites: bool) -> str:
     """Return a change as the text of an answer; with line ends of two letters, as a rewrite."""
     name = name_of(change.child)
     description = f"{change.clause[0].upper()}{change.clause[1:]}."

@@ -36,7 +36,7 @@ GROUPS = ("starts", "each", "finish")
 
 
 @dataclass(frozen=True)
-class Change:
+class Mutation:
     """A step to another composition.
 
     Parameters
@@ -54,7 +54,7 @@ class Change:
     weight: float = 1.0
 
 
-def mutated(parent: Composition, draw: Draw) -> Change:
+def mutated(parent: Composition, draw: Draw) -> Mutation:
     """Return one small change; where none is possible, something new."""
     kinds = dict(KINDS)
     while kinds:
@@ -65,16 +65,16 @@ def mutated(parent: Composition, draw: Draw) -> Change:
     return renewed(parent, draw)
 
 
-def mutated_often(parent: Composition, draw: Draw) -> Change:
+def mutated_often(parent: Composition, draw: Draw) -> Mutation:
     """Return two or three small changes as one."""
     changes = [mutated(parent, draw)]
     count = 2 + int(draw.rng.random() * 2)
     while len(changes) < count or _is_same(changes[-1].child, parent):
         changes.append(mutated(changes[-1].child, draw))
-    return Change(changes[-1].child, "; ".join(change.clause for change in changes))
+    return Mutation(changes[-1].child, "; ".join(change.clause for change in changes))
 
 
-def renewed(parent: Composition | None, draw: Draw) -> Change:
+def renewed(parent: Composition | None, draw: Draw) -> Mutation:
     """Return a small composition drawn anew: a start, and if there is a parent, improvers."""
     while True:
         count = int(draw.rng.random() * 3) if parent else 0
@@ -82,16 +82,16 @@ def renewed(parent: Composition | None, draw: Draw) -> Change:
         child = Composition((_drawn_among(STARTS, draw),), each)
         if _is_allowed(child, parent):
             told = ", then ".join(map(text_of, (*child.starts, *child.each)))
-            return Change(child, f"compose anew: {told}")
+            return Mutation(child, f"compose anew: {told}")
 
 
-def crossed(parent: Composition, other: Composition, draw: Draw) -> Change:
+def crossed(parent: Composition, other: Composition, draw: Draw) -> Mutation:
     """Return a mix of two compositions; where there is none but the two, one small change."""
     mixes = (each for each in _mixes(parent, other) if not _is_same(each.child, other))
     return _picked(mixes, parent, draw) or mutated(parent, draw)
 
 
-def _mixes(parent: Composition, other: Composition) -> Iterator[Change]:
+def _mixes(parent: Composition, other: Composition) -> Iterator[Mutation]:
     for owners in product(("the parent", "the inspiration", "both"), repeat=len(GROUPS)):
         groups = {}
         for group, owner in zip(GROUPS, owners, strict=True):
@@ -99,10 +99,10 @@ def _mixes(parent: Composition, other: Composition) -> Iterator[Change]:
             both = distinct((*mine, *theirs))
             groups[group] = {"the parent": mine, "the inspiration": theirs, "both": both}[owner]
         told = (f"{group.upper()} of {owner}" for group, owner in zip(GROUPS, owners, strict=True))
-        yield Change(parent._replace(**groups), f"cross: {', '.join(told)}")
+        yield Mutation(parent._replace(**groups), f"cross: {', '.join(told)}")
 
 
-def _picked(changes: Iterable[Change], parent: Composition, draw: Draw) -> Change | None:
+def _picked(changes: Iterable[Mutation], parent: Composition, draw: Draw) -> Mutation | None:
     """Draw one of the changes that are allowed, if there is one."""
     options = list(changes)
     while options:
@@ -150,32 +150,32 @@ def _rows(parent: Composition) -> Iterator[_Row]:
             yield _Row("packings", (*path, 0), part.packings, {Packing: 2.0})
 
 
-def _additions(parent: Composition, draw: Draw) -> Iterator[Change]:
+def _additions(parent: Composition, draw: Draw) -> Iterator[Mutation]:
     for name, path, blocks, kinds in _rows(parent):
         for kind, weight in kinds.items():
             block: Any = drawn(kind, draw)
             child = replaced(parent, path, (*blocks, block))
-            yield Change(child, f"add {text_of(block)} to {name}", weight * draw.favour(block))
+            yield Mutation(child, f"add {text_of(block)} to {name}", weight * draw.favour(block))
 
 
-def _replacements(parent: Composition, draw: Draw) -> Iterator[Change]:
+def _replacements(parent: Composition, draw: Draw) -> Iterator[Mutation]:
     for _, path, blocks, kinds in _rows(parent):
         for place, old in enumerate(blocks):
             for kind, weight in kinds.items():
                 new: Any = drawn(kind, draw)
                 child = replaced(parent, (*path, place), new)
                 clause = f"replace {text_of(old)} by {text_of(new)}"
-                yield Change(child, clause, weight * draw.favour(new))
+                yield Mutation(child, clause, weight * draw.favour(new))
 
 
-def _removals(parent: Composition, _draw: Draw) -> Iterator[Change]:
+def _removals(parent: Composition, _draw: Draw) -> Iterator[Mutation]:
     for name, path, blocks, _ in _rows(parent):
         for place, block in enumerate(blocks):
             child = replaced(parent, path, blocks[:place] + blocks[place + 1 :])
-            yield Change(child, f"leave {text_of(block)} out of {name}")
+            yield Mutation(child, f"leave {text_of(block)} out of {name}")
 
 
-def _settings(parent: Composition, draw: Draw) -> Iterator[Change]:
+def _settings(parent: Composition, draw: Draw) -> Iterator[Mutation]:
     for path, part in parts(parent):
         kind = type(part)
         for field, options in CHOICES[kind].items():
@@ -185,7 +185,7 @@ def _settings(parent: Composition, draw: Draw) -> Iterator[Change]:
                 child = replaced(parent, (*path, place), option)
                 clause = f"set {field} of {kind.__name__} to {text_of(option)}, not {text_of(now)}"
                 weight = MORE_EFFORT if field in EFFORTS and option > now else 1.0 / len(others)
-                yield Change(child, clause, weight * draw.favour(kind, option))
+                yield Mutation(child, clause, weight * draw.favour(kind, option))
 
 
 def _next_to(now: Any, options: Sequence[Any]) -> list[Any]:
@@ -196,10 +196,10 @@ def _next_to(now: Any, options: Sequence[Any]) -> list[Any]:
     return [*options[max(0, place - 1) : place], *options[place + 1 : place + 2]]
 
 
-def _other_seeds(parent: Composition, _draw: Draw) -> Iterator[Change]:
+def _other_seeds(parent: Composition, _draw: Draw) -> Iterator[Mutation]:
     if any(isinstance(block, RANDOM) for block in (*parent.each, *parent.finish)):
         for seed in SEEDS:
-            yield Change(parent._replace(seed=seed), f"draw with seed {seed}, not {parent.seed}")
+            yield Mutation(parent._replace(seed=seed), f"draw with seed {seed}, not {parent.seed}")
 
 
 KINDS = {

@@ -266,7 +266,7 @@ class _Message(BaseModel):
     content: str | None = None
 
 
-class _Choice(BaseModel):
+class _Completions(BaseModel):
     message: _Message
     finish_reason: str | None = None
 
@@ -279,7 +279,7 @@ class _Usage(BaseModel):
 class _Completion(BaseModel):
     """What is needed of a reply. The package does not check what it reads, so this does."""
 
-    choices: list[_Choice] = Field(min_length=1)
+    choices: list[_Completions] = Field(min_length=1)
     usage: _Usage | None = None
 
 

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
 from colocate.lab.proposal import Program
-from colocate.lab.watch.ladder import Rung, Scale, fails, round_steps
+from colocate.lab.watch.ladder import LadderScale, Rung, fails, round_steps
 
 WIDEST, NARROWEST = 88, 16
 """Columns: no wider into a pipe, which has no width; no narrower on any screen."""
@@ -42,7 +42,7 @@ class _Canvas:
     """Letters in rows, the top one first, with two axes."""
 
     def __init__(self, programs: Sequence[Program], width: int) -> None:
-        self._scale = Scale.over(programs)
+        self._scale = LadderScale.over(programs)
         self._last = max(program.generation for program in programs)
         step = max(ROWS // self._scale.steps, 2)
         self._top = step * self._scale.steps

@@ -54,7 +54,7 @@ def fails(program: Program) -> bool:
 
 
 @dataclass(frozen=True)
-class Scale:
+class LadderScale:
     """Heights from 0, where all cases fail, to 1, the optimum.
 
     Each step up is ten times closer to the optimum: a run goes from 0.8 to 0.9 and then from

@@ -67,7 +67,7 @@ def lineage(programs: Collection[Program], number: int | None = None) -> list[Li
         better = ladder([focus, *family.descendants(focus)])
         targets = [rung.number for rung in better]
     shown = {ancestor for target in targets[-MOST_TARGETS:] for ancestor in family.line(target)}
-    return _Drawing(family, shown, number).lines()
+    return _Tree(family, shown, number).lines()
 
 
 def find_program(programs: Iterable[Program], number: int) -> Program:
@@ -118,7 +118,7 @@ class _Family:
         return found
 
 
-class _Drawing:
+class _Tree:
     """What of a family is shown."""
 
     def __init__(self, family: _Family, shown: Collection[int], focus: int | None) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from colocate.lab.proposal import Program
-from colocate.lab.watch.ladder import Rung, Scale, fails, round_steps
+from colocate.lab.watch.ladder import LadderScale, Rung, fails, round_steps
 from colocate.lab.watch.sheet import figure, mention
 from colocate.outputs.markup import Markup, tag
 from colocate.outputs.svg import Point, label, picture, steps
@@ -24,7 +24,7 @@ class Plot:
     def draw(self, name: str, size: tuple[int, int]) -> Markup:
         """Return the picture at a size; `name` tells its parts from those of other pictures."""
         last = max(program.generation for program in self.programs)
-        axes = _Axes(Scale.over(self.programs), last, *size)
+        axes = _Axes(LadderScale.over(self.programs), last, *size)
         failed = [program for program in self.programs if fails(program)]
         sound = [program for program in self.programs if not fails(program)]
         return picture(
@@ -52,7 +52,7 @@ class Plot:
 class _Axes:
     """Where generations and fitnesses are."""
 
-    scale: Scale
+    scale: LadderScale
     last: int
     width: int
     height: int

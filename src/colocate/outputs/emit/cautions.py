@@ -7,7 +7,7 @@ from colocate.inputs.spec_errors import shown
 from colocate.outputs.emit.emission import asleep_lines
 from colocate.outputs.emit.engine_options import engine_options
 from colocate.outputs.emit.launch import Fleetwide, Launch
-from colocate.outputs.emit.settings import Engine, Settings
+from colocate.outputs.emit.settings import EmitSettings, Engine
 from colocate.outputs.emit.shares import FLOOR_GB, KEPT_FREE
 from colocate.outputs.emit.weight_formats import (
     format_name,
@@ -66,7 +66,7 @@ def comments_on(
     return [*filter(None, doors), *noted, *asleep_lines(fleetwide)]
 
 
-def open_door(settings: Settings, listener: str = "Engines listen") -> str:
+def open_door(settings: EmitSettings, listener: str = "Engines listen") -> str:
     """Return a sentence on who may use what listens, empty where that is this machine alone."""
     if settings.host in LOOPBACK:
         return ""
@@ -117,7 +117,7 @@ def _tight(fleetwide: Fleetwide, launches: Iterable[Launch]) -> Iterator[str]:
             )
 
 
-def _in_float16(launches: Iterable[Launch], settings: Settings) -> Iterator[str]:
+def _in_float16(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[str]:
     changed: dict[tuple[str, ...], dict[str, None]] = {}
     for launch in launches:
         told = engine_options(launch, settings).get("dtype")

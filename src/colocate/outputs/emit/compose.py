@@ -17,7 +17,7 @@ from colocate.outputs.emit.containers import (
 from colocate.outputs.emit.emission import Emission, by_node
 from colocate.outputs.emit.engine_options import COMMANDS, command, environment
 from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
-from colocate.outputs.emit.settings import Settings
+from colocate.outputs.emit.settings import EmitSettings
 from colocate.outputs.emit.yaml_file import dollars_doubled, yaml_text
 from colocate.solver.plan import Plan
 
@@ -26,7 +26,7 @@ INSIDE = 8000
 """The port inside a container; those outside differ."""
 
 
-def emit_compose(plan: Plan, fleet: Fleet, settings: Settings) -> Emission:
+def emit_compose(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
     """Return a file for each machine; compose knows only its own."""
     fleetwide = launches_of(plan, fleet, settings, settings.base_port)
 
@@ -51,7 +51,7 @@ def _project(fleetwide: Fleetwide, launches: list[Launch]) -> dict[str, Any]:
     }
 
 
-def _service(launch: Launch, settings: Settings) -> dict[str, Any]:
+def _service(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
     entry = list(COMMANDS[settings.engine])
     inner = replace(settings, host="0.0.0.0")
     words = command(replace(launch, port=INSIDE), inner, source_inside(launch))
@@ -80,7 +80,7 @@ def _service(launch: Launch, settings: Settings) -> dict[str, Any]:
     return service
 
 
-def _port(launch: Launch, settings: Settings) -> dict[str, Any]:
+def _port(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
     host = dollars_doubled([settings.host])[0]
     return {"target": INSIDE, "published": str(launch.port), "host_ip": host}
 

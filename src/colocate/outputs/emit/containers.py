@@ -4,7 +4,7 @@ import posixpath
 
 from colocate.errors import InputError
 from colocate.outputs.emit.launch import Launch
-from colocate.outputs.emit.settings import Engine, Settings
+from colocate.outputs.emit.settings import EmitSettings, Engine
 
 IMAGES = {
     (Engine.VLLM, False): "vllm/vllm-openai:latest",
@@ -21,7 +21,7 @@ READY_SECONDS = 1800
 """How long an engine may take until it answers."""
 
 
-def image_of(settings: Settings) -> str:
+def image_of(settings: EmitSettings) -> str:
     """Return the image that the user chose, or the usual one."""
     return settings.image or IMAGES[settings.engine, settings.elastic]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from colocate.inputs.spec import ModelSpec
 from colocate.outputs.emit.launch import Launch
-from colocate.outputs.emit.settings import Engine, Settings
+from colocate.outputs.emit.settings import EmitSettings, Engine
 from colocate.outputs.emit.weight_formats import (
     ENGINE_DTYPES,
     format_name,
@@ -32,7 +32,7 @@ SLEEP = {
 AUTOPATCH = {"ENABLE_KVCACHED": "true", "KVCACHED_AUTOPATCH": "1"}
 
 
-def command(launch: Launch, settings: Settings, source: str | None = None) -> list[str]:
+def command(launch: Launch, settings: EmitSettings, source: str | None = None) -> list[str]:
     """Return the whole command line of an engine, one argument each.
 
     Parameters
@@ -63,7 +63,7 @@ def _start(engine: Engine, source: str) -> list[str]:
     return [*COMMANDS[engine], source if engine is Engine.VLLM else f"--model-path={source}"]
 
 
-def own_arguments(launch: Launch, settings: Settings) -> list[str]:
+def own_arguments(launch: Launch, settings: EmitSettings) -> list[str]:
     """Return the options that the plan decides on; a value can never be taken for an option."""
     own: Options = {
         "served-model-name": launch.model,
@@ -74,7 +74,7 @@ def own_arguments(launch: Launch, settings: Settings) -> list[str]:
     return [f"--{name}={value}" for name, value in own.items()]
 
 
-def engine_options(launch: Launch, settings: Settings) -> Options:
+def engine_options(launch: Launch, settings: EmitSettings) -> Options:
     """Return what an engine is told about shards, formats and memory."""
     of_vllm = settings.engine is Engine.VLLM
     options = _formats(launch.spec, launch.args, of_vllm, bool(launch.kinds_without_bf16))
@@ -92,7 +92,7 @@ def engine_options(launch: Launch, settings: Settings) -> Options:
     }
 
 
-def environment(launch: Launch, settings: Settings) -> dict[str, str]:
+def environment(launch: Launch, settings: EmitSettings) -> dict[str, str]:
     """Return the environment that kvcached needs; none without it."""
     if not settings.elastic:
         return {}

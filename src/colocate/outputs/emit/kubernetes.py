@@ -21,7 +21,7 @@ from colocate.outputs.emit.engine_options import COMMANDS, command, environment
 from colocate.outputs.emit.kubernetes_claims import REQUEST, claim, indistinct
 from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.names import front_names, safe_names
-from colocate.outputs.emit.settings import Settings, Share
+from colocate.outputs.emit.settings import EmitSettings, Share
 from colocate.outputs.emit.yaml_file import dollars_doubled, yaml_text
 from colocate.solver.plan import Plan
 
@@ -32,7 +32,7 @@ PORT_NAME = "http"
 DOOR = "Engines ask for no key: whatever runs in the cluster may use them by their Services."
 
 
-def emit_kubernetes(plan: Plan, fleet: Fleet, settings: Settings) -> Emission:
+def emit_kubernetes(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
     """Return one file with all manifests."""
     fleetwide = launches_of(plan, fleet, settings, settings.base_port)
     launches = [replace(launch, port=settings.base_port) for launch in fleetwide.launches]
@@ -91,7 +91,7 @@ def _notes(fleetwide: Fleetwide) -> list[str]:
 
 
 def _deployment(
-    launch: Launch, settings: Settings, labels: Mapping[str, str], claims: Mapping[str, str]
+    launch: Launch, settings: EmitSettings, labels: Mapping[str, str], claims: Mapping[str, str]
 ) -> dict[str, Any]:
     pod: dict[str, Any] = {
         "containers": [_container(launch, settings)],
@@ -136,7 +136,7 @@ def _deployment(
     }
 
 
-def _container(launch: Launch, settings: Settings) -> dict[str, Any]:
+def _container(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
     entry = list(COMMANDS[settings.engine])
     words = command(launch, replace(settings, host="0.0.0.0"), source_inside(launch))
     health = {"path": "/health", "port": PORT_NAME}
@@ -161,7 +161,7 @@ def _container(launch: Launch, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _variables(launch: Launch, settings: Settings) -> list[dict[str, Any]]:
+def _variables(launch: Launch, settings: EmitSettings) -> list[dict[str, Any]]:
     secret = {"name": "huggingface", "key": "token", "optional": True}
     values = environment(launch, settings)
     if settings.share is Share.ENV:
@@ -172,7 +172,7 @@ def _variables(launch: Launch, settings: Settings) -> list[dict[str, Any]]:
     ]
 
 
-def _waiting(launch: Launch, settings: Settings) -> dict[str, Any]:
+def _waiting(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
     """Return a container that ends when the engines before this one on its GPUs answer."""
     urls = [f"http://{name}:{launch.port}/health" for name in launch.after]
     return {"name": "wait", "image": image_of(settings), "command": waiting(urls)}
@@ -184,7 +184,7 @@ def _model_volume(launch: Launch) -> list[dict[str, Any]]:
 
 
 def _service(
-    name: str, labels: Mapping[str, str], selector: Mapping[str, str], settings: Settings
+    name: str, labels: Mapping[str, str], selector: Mapping[str, str], settings: EmitSettings
 ) -> dict[str, Any]:
     port = {"name": PORT_NAME, "port": settings.base_port, "targetPort": PORT_NAME}
     return {

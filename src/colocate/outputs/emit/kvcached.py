@@ -10,7 +10,7 @@ from colocate.outputs.emit.cautions import cautions, comments_on, open_door
 from colocate.outputs.emit.emission import Emission, by_node
 from colocate.outputs.emit.engine_options import device_environment, engine_options, environment
 from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
-from colocate.outputs.emit.settings import Memory, Settings
+from colocate.outputs.emit.settings import EmitSettings, Memory
 from colocate.outputs.emit.yaml_file import yaml_text
 from colocate.solver.plan import Plan
 
@@ -18,7 +18,7 @@ DELAY_SECONDS = 60
 """Between starts: the controller waits for a time, not for an answer."""
 
 
-def emit_kvcached(plan: Plan, fleet: Fleet, settings: Settings) -> Emission:
+def emit_kvcached(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
     """Return a file for each machine; its router has the base port, the engines those above."""
     settings = replace(settings, memory=Memory.KVCACHED)
     fleetwide = launches_of(plan, fleet, settings, settings.base_port + 1)
@@ -55,7 +55,7 @@ def _comments(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> list[s
     ]
 
 
-def _config(settings: Settings, launches: list[Launch]) -> dict[str, Any]:
+def _config(settings: EmitSettings, launches: list[Launch]) -> dict[str, Any]:
     return {
         "kvcached": {
             "kvcached_page_prealloc_enabled": True,
@@ -75,7 +75,7 @@ def _config(settings: Settings, launches: list[Launch]) -> dict[str, Any]:
     }
 
 
-def _instance(launch: Launch, settings: Settings) -> dict[str, Any]:
+def _instance(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
     """Return one engine; the controller splits each argument as a shell would, so they are quoted.
 
     Its name goes into a shell unquoted, so it must be a safe one.

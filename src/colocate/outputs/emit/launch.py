@@ -9,8 +9,8 @@ from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.spec import ModelSpec
 from colocate.outputs.emit.names import copy_names, safe_names
-from colocate.outputs.emit.settings import LAST_PORT, Engine, Settings
-from colocate.outputs.emit.shares import MemoryShare, Room, rooms_of, shares_of
+from colocate.outputs.emit.settings import LAST_PORT, EmitSettings, Engine
+from colocate.outputs.emit.shares import EngineRoom, MemoryShare, rooms_of, shares_of
 from colocate.outputs.emit.weight_formats import (
     full_weights_gb,
     has_bf16,
@@ -73,9 +73,9 @@ class Fleetwide:
 
     launches: tuple[Launch, ...]
     asleep: tuple[ModelSpec, ...]
-    settings: Settings
+    settings: EmitSettings
     fleet: Fleet
-    rooms: Mapping[str, Room]
+    rooms: Mapping[str, EngineRoom]
     """What models leave of the GPUs they are on, by the names of these."""
 
     @property
@@ -98,7 +98,7 @@ class _Copy(NamedTuple):
     gpus: tuple[str, ...]
 
 
-def launches_of(plan: Plan, fleet: Fleet, settings: Settings, first_port: int) -> Fleetwide:
+def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: int) -> Fleetwide:
     """Return what a plan starts; ports count from the first one on.
 
     Engines that make fp8 while they load may need the memory of 16 bits for a while, so they are

@@ -16,7 +16,7 @@ from colocate.outputs.emit.emission import Emission, EmittedFile
 from colocate.outputs.emit.engine_options import engine_options, environment
 from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.names import safe_names
-from colocate.outputs.emit.settings import Engine, Settings
+from colocate.outputs.emit.settings import EmitSettings, Engine
 from colocate.outputs.emit.shares import MemoryShare
 from colocate.outputs.emit.yaml_file import yaml_text
 from colocate.solver.plan import Plan
@@ -30,7 +30,7 @@ NOTES = (
 )
 
 
-def emit_ray(plan: Plan, fleet: Fleet, settings: Settings) -> Emission:
+def emit_ray(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
     """Return the config; the router of Ray has the base port."""
     settings = replace(settings, engine=Engine.VLLM)
     fleetwide = launches_of(plan, fleet, settings, settings.base_port)
@@ -93,7 +93,7 @@ def _doubled(fleetwide: Fleetwide) -> tuple[str, ...]:
     )
 
 
-def _model(copies: list[Launch], settings: Settings, resource: str) -> dict[str, Any]:
+def _model(copies: list[Launch], settings: EmitSettings, resource: str) -> dict[str, Any]:
     """Return one model; its copies are alike to Ray, so they are as the smallest of them."""
     launch = replace(
         copies[0],

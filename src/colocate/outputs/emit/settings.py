@@ -46,7 +46,7 @@ class Share(StrEnum):
 
 
 @dataclass(frozen=True)
-class Settings:
+class EmitSettings:
     """Choices of the user, checked.
 
     Parameters

@@ -24,7 +24,7 @@ Order = Sequence[tuple[str, tuple[str, ...]]]
 KEPT_FREE = 0.05
 """Of all memory of a GPU, as kvcached keeps; what the fleet file reserves counts towards it. It is
 less where engines would not have their floor otherwise, and at least half of what the models leave:
-`Room.tight` says so."""
+`EngineRoom.tight` says so."""
 FLOOR_GB = 1.0
 """Cache that every part gets before load decides, if there is that much."""
 DECIMALS = 10_000
@@ -37,7 +37,7 @@ BYTES = 10**6
 
 
 @dataclass(frozen=True)
-class Room:
+class EngineRoom:
     """What the models on a GPU leave of it."""
 
     engines: int
@@ -80,7 +80,7 @@ class MemoryShare:
         return floor(self.cache_gb * 1e9 / BYTES) * BYTES
 
 
-def rooms_of(plan: Plan, fleet: Fleet) -> dict[str, Room]:
+def rooms_of(plan: Plan, fleet: Fleet) -> dict[str, EngineRoom]:
     """Return what every GPU that has models leaves them, by its name."""
     parts = plan.models_by_gpu()
     return {
@@ -91,7 +91,7 @@ def rooms_of(plan: Plan, fleet: Fleet) -> dict[str, Room]:
 
 
 def shares_of(
-    plan: Plan, fleet: Fleet, rooms: Mapping[str, Room], order: Order
+    plan: Plan, fleet: Fleet, rooms: Mapping[str, EngineRoom], order: Order
 ) -> list[MemoryShare]:
     """Return the share of each copy.
 
@@ -132,7 +132,9 @@ def shares_of(
     return shares
 
 
-def _caches(plan: Plan, rooms: Mapping[str, Room], order: Order) -> dict[str, dict[str, float]]:
+def _caches(
+    plan: Plan, rooms: Mapping[str, EngineRoom], order: Order
+) -> dict[str, dict[str, float]]:
     """Return the GB for keys and values by GPU and model.
 
     What a copy over several GPUs cannot use on one of them, since it has less on another, goes to
@@ -152,7 +154,7 @@ def _caches(plan: Plan, rooms: Mapping[str, Room], order: Order) -> dict[str, di
     return caches
 
 
-def _room(gpu: Gpu, device: Device, parts: Sequence[Model]) -> Room:
+def _room(gpu: Gpu, device: Device, parts: Sequence[Model]) -> EngineRoom:
     """Return what the models of a GPU leave of it, or refuse where no engine would start."""
     left = gpu.memory_gb - sum(part.size_gb for part in parts)
     reserved = device.memory_gb - gpu.memory_gb
@@ -164,7 +166,7 @@ def _room(gpu: Gpu, device: Device, parts: Sequence[Model]) -> Room:
             f"{len(parts)} models, must have more for an engine to start: plan with fewer models "
             "or a larger GPU"
         )
-    return Room(len(parts), left, room, left - room + reserved, device.memory_gb)
+    return EngineRoom(len(parts), left, room, left - room + reserved, device.memory_gb)
 
 
 def _split(room: float, parts: Sequence[Model]) -> dict[str, float]:

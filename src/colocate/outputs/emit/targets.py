@@ -8,12 +8,12 @@ from colocate.outputs.emit.emission import Emission
 from colocate.outputs.emit.kubernetes import emit_kubernetes
 from colocate.outputs.emit.kvcached import emit_kvcached
 from colocate.outputs.emit.ray_serve import emit_ray
-from colocate.outputs.emit.settings import Settings, Target
+from colocate.outputs.emit.settings import EmitSettings, Target
 from colocate.outputs.emit.sglang import emit_sglang
 from colocate.outputs.emit.vllm import emit_vllm
 from colocate.solver.plan import Plan
 
-TARGETS: dict[Target, Callable[[Plan, Fleet, Settings], Emission]] = {
+TARGETS: dict[Target, Callable[[Plan, Fleet, EmitSettings], Emission]] = {
     Target.VLLM: emit_vllm,
     Target.SGLANG: emit_sglang,
     Target.KVCACHED: emit_kvcached,
@@ -23,7 +23,9 @@ TARGETS: dict[Target, Callable[[Plan, Fleet, Settings], Emission]] = {
 }
 
 
-def emit(target: Target, plan: Plan, fleet: Fleet, settings: Settings | None = None) -> Emission:
+def emit(
+    target: Target, plan: Plan, fleet: Fleet, settings: EmitSettings | None = None
+) -> Emission:
     """Return the files that start a plan.
 
     Parameters
@@ -41,4 +43,4 @@ def emit(target: Target, plan: Plan, fleet: Fleet, settings: Settings | None = N
         If something in plan or settings cannot be started, such as a model without any room for
         its cache.
     """
-    return TARGETS[target](plan, fleet, settings or Settings())
+    return TARGETS[target](plan, fleet, settings or EmitSettings())

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from colocate.outputs.fleet_bars import Bar, Bars, Part, cut_in_middle
+from colocate.outputs.fleet_bars import Bar, BarPart, Bars, cut_in_middle
 from colocate.outputs.markup import Markup, tag
 from colocate.outputs.page_frame import legend, note
 from colocate.outputs.plan_words import shown_pressure
@@ -120,7 +120,7 @@ def _segment(
     return tag("span", *label, class_=kind, title=told, style=f"{width};{style}".rstrip(";"))
 
 
-def _label(part: Part) -> list[Markup]:
+def _label(part: BarPart) -> list[Markup]:
     """Name a model; which copy or shard it is stays visible where the name is cut."""
     which = [tag("span", part.which, class_="which")] if part.which else []
     return [tag("span", one_line(part.name, LONGEST_NAME)), *which]

@@ -1,6 +1,6 @@
 """Small pieces of the page: bars for figures, colours and names of models."""
 
-from colocate.outputs.fleet_bars import Part
+from colocate.outputs.fleet_bars import BarPart
 from colocate.outputs.markup import Markup, tag
 from colocate.outputs.palette import colour_of
 from colocate.outputs.visible import one_line
@@ -13,13 +13,13 @@ def gauge(share: float, worst: bool = False) -> Markup:
     return tag("span", filled, class_="gauge worst" if worst else "gauge", aria_hidden="true")
 
 
-def colouring(part: Part) -> str:
+def colouring(part: BarPart) -> str:
     """Return the style that gives a model its colour; the sheet says how light it is."""
     colour = colour_of(part.number)
     return f"--hue:{colour.hue:.1f};--tier:{colour.tier}"
 
 
-def described(part: Part) -> str:
+def described(part: BarPart) -> str:
     """Say what of which model it is, how large it is and how much load it has."""
     which = f", {part.which}" if part.which else ""
     return f"{one_line(part.name)}{which}: {gigabytes(part.size_gb)}, load {part.load:.4g}"

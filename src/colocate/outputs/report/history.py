@@ -39,7 +39,7 @@ class History:
 
     def draw(self, name: str, size: tuple[int, int]) -> Markup:
         """Return the chart at a size; `name` tells its parts from those at other sizes."""
-        axes = _Axes(self, *size)
+        axes = _Frame(self, *size)
         values = [axes.point(step.seconds, step.value) for step in self.steps]
         bounds = [axes.point(step.seconds, step.bound) for step in self.steps]
         return picture(
@@ -62,7 +62,7 @@ class History:
 
 
 @dataclass(frozen=True)
-class _Axes:
+class _Frame:
     """Where times and pressures are."""
 
     history: History
@@ -111,7 +111,7 @@ def shown_seconds(seconds: float) -> str:
     return f"{1000 * seconds:.2g} ms" if seconds < 0.1 else f"{seconds:.3g} s"
 
 
-def _frame(axes: _Axes) -> Iterator[Markup]:
+def _frame(axes: _Frame) -> Iterator[Markup]:
     for pressure in _round_values(*axes.pressures):
         y = axes.y(pressure)
         yield tag("path", d=f"M{LEFT} {y:.1f}H{axes.right}", class_="grid")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from colocate.advise.comparison import Alternative, Comparison, gpus_used
-from colocate.outputs.fleet_bars import Bar, Bars, Part
+from colocate.outputs.fleet_bars import Bar, BarPart, Bars
 from colocate.outputs.html_table import html_table
 from colocate.outputs.markup import Markup, join, tag
 from colocate.outputs.plan_words import shown_pressure
@@ -169,7 +169,7 @@ def _models(bar: Bar) -> Markup:
     return tag("ul", *items, class_="parts")
 
 
-def _model(part: Part) -> Markup:
+def _model(part: BarPart) -> Markup:
     which = f"{part.which}, " if part.which else ""
     told = f"{which}{gigabytes(part.size_gb)}, load {part.load:.4g}"
     swatch = tag("span", class_="swatch", style=colouring(part))

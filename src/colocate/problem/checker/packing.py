@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colocate.problem.checker.items import Kin, use_on
-from colocate.problem.checker.walk import NO_SQUAD, UNLIMITED, Packing
+from colocate.problem.checker.walk import NO_SQUAD, UNLIMITED, WalkTables
 from colocate.problem.exact import whole_numbers
 from colocate.problem.problem import Problem
 
@@ -35,7 +35,7 @@ class Rounding(NamedTuple):
     """Of a GPU without load, by its memory."""
 
 
-class Column(NamedTuple):
+class UseColumn(NamedTuple):
     """GPUs on which every item uses as much as on the others."""
 
     kind: str
@@ -49,7 +49,7 @@ def packing_of(
     rounding: Rounding,
     waste: Sequence[int],
     order: Sequence[int],
-) -> Packing:
+) -> WalkTables:
     """Return what a walk needs to know, items in the order of the search."""
     columns, column_of = _columns(problem)
     uses, limits = _uses_and_limits(problem, kin, columns, column_of)
@@ -69,7 +69,7 @@ def packing_of(
         for room in (rounding.room, rounding.roomy)
     ]
     ends = accumulate([len(colours) for *_, colours in kinds])
-    return Packing(
+    return WalkTables(
         np.array(kind_of, np.int64)[np.array(order, np.int64)],
         np.array(demands, np.int64),
         np.array(
@@ -95,13 +95,13 @@ def _numbered(keys: Sequence[Key]) -> tuple[list[Key], list[int]]:
     return list(place), which
 
 
-def _columns(problem: Problem) -> tuple[list[Column], list[int]]:
+def _columns(problem: Problem) -> tuple[list[UseColumn], list[int]]:
     """Return on which GPUs items use different amounts, and the column of every GPU."""
     if not any(gpu.limits for gpu in problem.gpus):
-        return [Column("", ())], [0] * len(problem.gpus)
+        return [UseColumn("", ())], [0] * len(problem.gpus)
     return _numbered(
         [
-            Column(gpu.kind, tuple([name for name, limit in gpu.limits if limit == 0.0]))
+            UseColumn(gpu.kind, tuple([name for name, limit in gpu.limits if limit == 0.0]))
             for gpu in problem.gpus
         ]
     )
@@ -177,7 +177,7 @@ def _kinds(
 
 
 def _uses_and_limits(
-    problem: Problem, kin: Sequence[Kin], columns: Sequence[Column], column_of: Sequence[int]
+    problem: Problem, kin: Sequence[Kin], columns: Sequence[UseColumn], column_of: Sequence[int]
 ) -> tuple[list[tuple[Amounts, ...]], list[Amounts]]:
     """Return uses by kin, column and resource, and limits by GPU and resource.
 

@@ -27,6 +27,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from colocate.problem.code_cache import keep_code
+
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -54,7 +56,7 @@ UNLIMITED = 2**62
 """What was found."""
 
 
-class Packing(NamedTuple):
+class WalkTables(NamedTuple):
     """What the walk needs to know: kinds of items, kinds of GPUs, all in whole numbers.
 
     Items of one kind are equal, GPUs of one kind are twins: exchanging two of them changes nothing.
@@ -85,7 +87,7 @@ ROW, SQUAD, FIRST_COLOUR, LAST_COLOUR = range(4)
 COLUMN, PLACE, NODE = range(3)
 
 
-class State(NamedTuple):
+class WalkState(NamedTuple):
     """What is on the GPUs that were opened, and what is left."""
 
     twin: Ints
@@ -105,11 +107,11 @@ class State(NamedTuple):
 
 
 def _compiled(function: Function, **options: Any) -> Function:
-    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    try:
-        return cast(Function, njit(cache=True, **options)(function))
-    except RuntimeError:  # there is no place to write to: it is compiled at every start
-        return cast(Function, njit(**options)(function))
+    compiled: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(
+        function
+    )
+    keep_code(compiled)
+    return cast(Function, compiled)
 
 
 def _part(function: Function) -> Function:
@@ -118,7 +120,7 @@ def _part(function: Function) -> Function:
 
 
 @_part
-def _fits(q: Packing, s: State, kind: int, level: int) -> bool:
+def _fits(q: WalkTables, s: WalkState, kind: int, level: int) -> bool:
     """Say whether one more item fits on the GPU, as far as that depends on what is on it."""
     twin = s.twin[level]
     column = q.gpu_facts[twin, COLUMN]
@@ -134,7 +136,7 @@ def _fits(q: Packing, s: State, kind: int, level: int) -> bool:
 
 
 @_part
-def _may_be(q: Packing, s: State, kind: int, twin: int) -> bool:
+def _may_be(q: WalkTables, s: WalkState, kind: int, twin: int) -> bool:
     """Say whether pins and squad let an item be on a GPU; what is on that does not matter."""
     if q.allowed[q.facts[kind, ROW], q.gpu_facts[twin, PLACE]] == 0:
         return False
@@ -145,7 +147,7 @@ def _may_be(q: Packing, s: State, kind: int, twin: int) -> bool:
 
 
 @_part
-def _fits_empty(q: Packing, s: State, kind: int, twin: int) -> bool:
+def _fits_empty(q: WalkTables, s: WalkState, kind: int, twin: int) -> bool:
     """Say whether an item fits on a GPU that is empty."""
     column = q.gpu_facts[twin, COLUMN]
     last = s.on.shape[1] - 1
@@ -157,7 +159,7 @@ def _fits_empty(q: Packing, s: State, kind: int, twin: int) -> bool:
 
 
 @_part
-def _add(q: Packing, s: State, kind: int, level: int, undone: int) -> int:
+def _add(q: WalkTables, s: WalkState, kind: int, level: int, undone: int) -> int:
     """Put an item on the GPU; return how many marks were written over till now."""
     column = q.gpu_facts[s.twin[level], COLUMN]
     for d in range(s.on.shape[1]):
@@ -170,7 +172,7 @@ def _add(q: Packing, s: State, kind: int, level: int, undone: int) -> int:
 
 
 @_part
-def _remove(q: Packing, s: State, kind: int, level: int, undone: int) -> int:
+def _remove(q: WalkTables, s: WalkState, kind: int, level: int, undone: int) -> int:
     """Take back what was added last."""
     column = q.gpu_facts[s.twin[level], COLUMN]
     for d in range(s.on.shape[1]):
@@ -182,7 +184,7 @@ def _remove(q: Packing, s: State, kind: int, level: int, undone: int) -> int:
 
 
 @_part
-def _wasteful(q: Packing, s: State, level: int) -> bool:
+def _wasteful(q: WalkTables, s: WalkState, level: int) -> bool:
     """Say whether the GPU as it is leaves more than all GPUs that are not closed may leave.
 
     In a placement, what GPUs leave adds up to what all rooms exceed all needs by, and none leaves
@@ -196,8 +198,8 @@ def _wasteful(q: Packing, s: State, level: int) -> bool:
 
 @_part
 def _last(
-    q: Packing,
-    s: State,
+    q: WalkTables,
+    s: WalkState,
     kind: int,
     level: int,
     pile: Ints,
@@ -224,7 +226,7 @@ def _last(
 
 
 @_part
-def _movable(q: Packing, s: State, kind: int) -> bool:
+def _movable(q: WalkTables, s: WalkState, kind: int) -> bool:
     """Say whether an item could be moved to a GPU on which it fits, whoever it belongs to.
 
     If a sibling is placed already, an item fits in its node only; if none is, moving it would
@@ -272,7 +274,7 @@ def _skipped(
 
 @_compiled
 def walk(  # noqa: PLR0911, PLR0915
-    q: Packing, tree: Bytes, width: int, budget: int, most_pile: int
+    q: WalkTables, tree: Bytes, width: int, budget: int, most_pile: int
 ) -> tuple[int, int]:
     """Walk a tree.
 
@@ -305,7 +307,7 @@ def walk(  # noqa: PLR0911, PLR0915
         width_of_marks = q.facts[kind, LAST_COLOUR] - q.facts[kind, FIRST_COLOUR]
         marks += width_of_marks
         widest = max(widest, width_of_marks)
-    s = State(
+    s = WalkState(
         np.zeros(levels, np.int64),
         np.zeros((levels, numbers), np.int64),
         np.zeros((levels, windows), np.int64),

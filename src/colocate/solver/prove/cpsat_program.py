@@ -18,7 +18,7 @@ from colocate.solver.prove.choices import Choice, Places, in_order_of_nodes, loa
 from colocate.solver.prove.clock import Clock
 from colocate.solver.prove.cpsat import LARGEST, new_program, run_cpsat
 from colocate.solver.prove.crowds import Crowd
-from colocate.solver.prove.searching import NONE, Reply
+from colocate.solver.prove.searching import NONE, Finding
 
 FINENESS = LARGEST - 2
 """Parts of a GPU in which amounts are counted."""
@@ -63,7 +63,7 @@ class CpSatProgram:
             self._order(alike)
         self._unit = self._price()
 
-    def search(self, clock: Clock) -> Reply:
+    def search(self, clock: Clock) -> Finding:
         """Search for a placement with the least cost of sleeping."""
         solver, status = run_cpsat(self._program, clock, self._workers)
         if status == "INFEASIBLE":
@@ -73,9 +73,9 @@ class CpSatProgram:
             proven = max(float(solver.best_objective_bound), 0.0) - len(self._asleep)
             bound = max(proven, 0.0) * self._unit * ROUNDED_DOWN
         if status not in ("OPTIMAL", "FEASIBLE"):
-            return Reply(Outcome.UNDECIDED, {}, bound)
+            return Finding(Outcome.UNDECIDED, {}, bound)
         self._hint(solver)
-        return Reply(Outcome.FOUND, self._placement(solver), bound)
+        return Finding(Outcome.FOUND, self._placement(solver), bound)
 
     def forbid(self, crowd: Crowd) -> None:
         """Let parts no longer be all on one GPU."""

@@ -21,7 +21,7 @@ from colocate.solver.prove.choices import Choice, Places, in_order_of_nodes, loa
 from colocate.solver.prove.clock import Clock
 from colocate.solver.prove.crowds import Crowd
 from colocate.solver.prove.scip import TOLERANCE, LinearProgram, ScipStatus, Term
-from colocate.solver.prove.searching import NONE, UNDECIDED, Reply
+from colocate.solver.prove.searching import NONE, UNDECIDED, Finding
 
 ROOM = 1.0 + 100 * TOLERANCE
 """A GPU, a little too large."""
@@ -80,7 +80,7 @@ class ScipProgram:
         self._count_slots()
         self._total = self._price(below)
 
-    def search(self, clock: Clock) -> Reply:
+    def search(self, clock: Clock) -> Finding:
         """Search for a placement with the least cost of sleeping, below the cost given."""
         status = self._program.run(clock)
         if status is ScipStatus.INFEASIBLE:
@@ -88,7 +88,7 @@ class ScipProgram:
         if status is ScipStatus.UNKNOWN:
             return UNDECIDED
         bound = max(self._program.bound - COST_MARGIN, 0.0) * self._total
-        return Reply(Outcome.FOUND, self._placement(), bound)
+        return Finding(Outcome.FOUND, self._placement(), bound)
 
     def forbid(self, crowd: Crowd) -> None:
         """Let parts no longer be all on one GPU."""

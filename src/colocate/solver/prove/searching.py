@@ -17,7 +17,7 @@ from colocate.solver.prove.clock import Clock
 from colocate.solver.prove.crowds import Crowd, crowds_in
 
 
-class Reply(NamedTuple):
+class Finding(NamedTuple):
     """What a solver says."""
 
     outcome: Outcome
@@ -26,14 +26,14 @@ class Reply(NamedTuple):
     """It claims that no placement within the target costs less; infinite if there is none."""
 
 
-UNDECIDED = Reply(Outcome.UNDECIDED, {}, 0.0)
-NONE = Reply(Outcome.NONE, {}, inf)
+UNDECIDED = Finding(Outcome.UNDECIDED, {}, 0.0)
+NONE = Finding(Outcome.NONE, {}, inf)
 
 
-class Program(Protocol):
+class SearchProgram(Protocol):
     """A problem and a target as one solver sees them."""
 
-    def search(self, clock: Clock) -> Reply:
+    def search(self, clock: Clock) -> Finding:
         """Search for a placement with the least cost of sleeping."""
         ...
 
@@ -43,25 +43,25 @@ class Program(Protocol):
 
 
 def search_exactly(
-    program: Program,
+    program: SearchProgram,
     problem: Problem,
     choices: Sequence[Sequence[Choice]],
     target: float,
     clock: Clock,
-) -> Reply:
+) -> Finding:
     """Search until a placement is truly within the target, or there is none, or time is over."""
     bound = 0.0
     while not clock.over:
         reply = program.search(clock)
         bound = max(bound, reply.cost_bound)
         if reply.outcome is not Outcome.FOUND:
-            return Reply(reply.outcome, {}, bound)
+            return Finding(reply.outcome, {}, bound)
         verdict = verify(problem, reply.placement)
         if verdict.valid and verdict.pressure <= target:
-            return Reply(Outcome.FOUND, reply.placement, bound)
+            return Finding(Outcome.FOUND, reply.placement, bound)
         crowds = crowds_in(problem, choices, reply.placement, target)
         if not crowds:  # it breaks another rule: this solver is of no use here
             return UNDECIDED
         for crowd in crowds:
             program.forbid(crowd)
-    return Reply(Outcome.UNDECIDED, {}, bound)
+    return Finding(Outcome.UNDECIDED, {}, bound)

@@ -18,7 +18,7 @@ from colocate.solver.prove.cpsat_program import CpSatProgram
 from colocate.solver.prove.same_target import robust_target
 from colocate.solver.prove.scip import ScipMissingError
 from colocate.solver.prove.scip_program import ScipProgram
-from colocate.solver.prove.searching import UNDECIDED, Reply, search_exactly
+from colocate.solver.prove.searching import UNDECIDED, Finding, search_exactly
 
 CP_SAT, SCIP = "CP-SAT", "SCIP"
 MOST_PLACES = 20_000
@@ -36,7 +36,7 @@ SAME_COST = 2e-7
 
 
 @dataclass(frozen=True)
-class Alarm:
+class FalseClaim:
     """A solver said that there is no placement, or none so cheap, where there is one.
 
     Parameters
@@ -55,7 +55,7 @@ class Alarm:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Agreement:
     """What two solvers know about a problem and a target.
 
     Parameters
@@ -74,10 +74,10 @@ class Answer:
     outcome: Outcome
     placement: Places
     cost_bound: float
-    alarm: Alarm | None = None
+    alarm: FalseClaim | None = None
 
 
-NOTHING = Answer(Outcome.UNDECIDED, {}, 0.0)
+NOTHING = Agreement(Outcome.UNDECIDED, {}, 0.0)
 
 
 def small_enough(problem: Problem) -> bool:
@@ -98,7 +98,7 @@ def search_all(
     workers: int = 2,
     stopped: Callable[[], bool] = never,
     known: float = inf,
-) -> Answer:
+) -> Agreement:
     """Search for a placement with no pressure above the target and the least cost of sleeping.
 
     Parameters
@@ -131,20 +131,20 @@ class _Search:
         self._known = known if known < inf and target >= known else None
         self._choices = choices_of(problem)
         self._robust = robust_target(problem, self._choices, target)
-        self._alarm: Alarm | None = None
+        self._alarm: FalseClaim | None = None
 
     @property
-    def given_up(self) -> Answer:
+    def given_up(self) -> Agreement:
         """Nothing is known but an alarm."""
         return replace(NOTHING, alarm=self._alarm)
 
-    def run(self, clock: Clock) -> Answer:
+    def run(self, clock: Clock) -> Agreement:
         """Ask CP-SAT, and where that is not enough SCIP."""
         if self._problem.sleepers and (awake := self._all_awake(clock.part(WAKING))):
-            return Answer(Outcome.FOUND, awake, 0.0)
+            return Agreement(Outcome.FOUND, awake, 0.0)
         first = self._first(self._problem, clock.part(FINDING))
         if self._cost(first) == 0.0:
-            return Answer(Outcome.FOUND, first.placement, 0.0)
+            return Agreement(Outcome.FOUND, first.placement, 0.0)
         self._suspect(CP_SAT, first)
         second = self._second(clock, self._cost(first))
         if first.outcome is Outcome.UNDECIDED and second.outcome is Outcome.NONE:
@@ -157,14 +157,14 @@ class _Search:
         awake = self._problem.awake(())
         return self._first(awake, clock).placement or None if awake else None
 
-    def _first(self, problem: Problem, clock: Clock) -> Reply:
+    def _first(self, problem: Problem, clock: Clock) -> Finding:
         try:
             program = CpSatProgram(problem, self._choices, self._robust, clock, self._workers)
         except TimeOverError:
             return UNDECIDED
         return search_exactly(program, problem, self._choices, self._target, clock)
 
-    def _second(self, clock: Clock, below: float) -> Reply:
+    def _second(self, clock: Clock, below: float) -> Finding:
         try:
             program = ScipProgram(self._problem, self._choices, self._robust, clock, below)
         except (TimeOverError, ScipMissingError):
@@ -173,10 +173,10 @@ class _Search:
         if below == inf:
             self._suspect(SCIP, reply)
         elif reply.outcome is Outcome.NONE:  # none cheaper than what is found
-            return Reply(Outcome.UNDECIDED, {}, max(below - self._smallest_cost, 0.0))
+            return Finding(Outcome.UNDECIDED, {}, max(below - self._smallest_cost, 0.0))
         return reply
 
-    def _agreed(self, first: Reply, second: Reply) -> Answer:
+    def _agreed(self, first: Finding, second: Finding) -> Agreement:
         """Believe what is found, and what both say."""
         found = min(
             (reply for reply in (first, second) if reply.outcome is Outcome.FOUND),
@@ -187,20 +187,20 @@ class _Search:
         if found is None:
             none = first.outcome is Outcome.NONE and second.outcome is Outcome.NONE
             if none and self._alarm is None:
-                return Answer(Outcome.NONE, {}, inf)
-            return Answer(Outcome.UNDECIDED, {}, 0.0 if self._alarm else bound, self._alarm)
+                return Agreement(Outcome.NONE, {}, inf)
+            return Agreement(Outcome.UNDECIDED, {}, 0.0 if self._alarm else bound, self._alarm)
         for solver, reply in ((CP_SAT, first), (SCIP, second)):
             if reply.cost_bound > self._cost(found) + self._smallest_cost:
                 pressure = verify(self._problem, found.placement).pressure
-                self._alarm = Alarm(solver, self._target, pressure)
-        return Answer(Outcome.FOUND, found.placement, 0.0 if self._alarm else bound, self._alarm)
+                self._alarm = FalseClaim(solver, self._target, pressure)
+        return Agreement(Outcome.FOUND, found.placement, 0.0 if self._alarm else bound, self._alarm)
 
-    def _suspect(self, solver: str, reply: Reply) -> None:
+    def _suspect(self, solver: str, reply: Finding) -> None:
         """Take note if a solver denies a placement that is known."""
         if reply.outcome is Outcome.NONE and self._known is not None:
-            self._alarm = self._alarm or Alarm(solver, self._target, self._known)
+            self._alarm = self._alarm or FalseClaim(solver, self._target, self._known)
 
-    def _cost(self, reply: Reply) -> float:
+    def _cost(self, reply: Finding) -> float:
         """Return what a reply costs, infinite if it has no placement."""
         found = reply.outcome is Outcome.FOUND
         return cost_of(self._problem, reply.placement) if found else inf
