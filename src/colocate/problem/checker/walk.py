@@ -107,9 +107,8 @@ class WalkState(NamedTuple):
 
 
 def _compiled(function: Function, **options: Any) -> Function:
-    compiled: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(
-        function
-    )
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    compiled: Any = njit(**options)(function)
     keep_code(compiled)
     return cast(Function, compiled)
 
