@@ -168,7 +168,7 @@ def test_what_the_bound_is_made_of():
          "could be cut and spread at will"),
         (Certificate(Proof.MODEL, alone, model="a"), "a has a load of 2 and leaves 30 GB of",
          "It is that pressed on its own"),
-        (Certificate(Proof.WEIGHTS, all_load, weights=(2, 1)), "by weights: ",
+        (Certificate(Proof.WEIGHTS, all_load, weights=(2, 1)), "by multipliers: ",
          "The heaviest are a (67%) and b (33%)."),
         (Certificate(Proof.SEARCH, 0.15, nodes=1234), "by an exhaustive search of 1,234 nodes",
          "All ways to stay below it were searched"),

@@ -21,23 +21,24 @@ FOR_CURVE = 0.3
 
 def capacity(
     fleet: Annotated[Path, typer.Argument(help="Fleet file: its gpus are kinds that can be had.")],
-    pressure: Annotated[
-        float | None, typer.Option(help="The pressure that no GPU may be above.")
-    ] = None,
+    pressure: Annotated[float | None, typer.Option(help="The highest pressure allowed.")] = None,
     score_of: Annotated[
         str | None,
-        typer.Option(help="Instead: what this strategy reaches with all GPUs of the file."),
+        typer.Option(help="Instead: the pressure this strategy reaches on the whole fleet."),
     ] = None,
     by: Annotated[
         By | None,
-        typer.Option(help="What is to be low; by default gpus of one kind, price of several."),
+        typer.Option(
+            help="Minimise the number of GPUs or the price "
+            "(default: gpus for one kind, price for several)."
+        ),
     ] = None,
     price: Annotated[
         list[str] | None,
         typer.Option(help="KIND=DOLLARS per hour, instead of the catalogue's; repeatable."),
     ] = None,
     most: Annotated[
-        int | None, typer.Option(min=1, help="How many GPUs there may be; by default plenty.")
+        int | None, typer.Option(min=1, help="The most GPUs to consider (default: plenty).")
     ] = None,
     whole_machines: Annotated[
         bool, typer.Option("--whole-machines", help="Take all GPUs of a node or none.")

@@ -19,8 +19,8 @@ def check(
         list[Path],
         typer.Argument(
             metavar="[FLEET] PLAN",
-            help="The plan, as `colocate plan --json` prints it; before it the fleet file, if the "
-            "plan is to be held against that and not against its own fleet.",
+            help="The plan that `colocate plan --json` prints; before it, optionally, the fleet "
+            "file to check against instead of the one in the plan.",
         ),
     ],
     reprove: Annotated[

@@ -17,7 +17,7 @@ def explain(
     ] = 5.0,
     as_json: AsJson = False,
 ) -> None:
-    """Say why the bottleneck is one, what would relieve it, and what the bound is made of."""
+    """Explain the bottleneck, what would relieve it, and the bound."""
     import json
 
     from rich.text import Text

@@ -17,7 +17,7 @@ def proof_text(found: BoundFacts) -> str:
             f"{free} of the largest GPU that it may be on"
         )
     if found.proof is Proof.WEIGHTS:
-        return f"by weights: {_weighing(found)}"
+        return f"by multipliers: {_weighing(found)}"
     if found.proof is Proof.SOLVERS:
         return "by two solvers, not checkable: both found no placement below it"
     nodes = f" of {found.nodes:,} nodes" if found.nodes else ""
@@ -31,9 +31,9 @@ def proof_text(found: BoundFacts) -> str:
 
 def _weighing(found: BoundFacts) -> str:
     if found.weighing is None:
-        return "models carry weights, and all GPUs together can hold less than they weigh"
+        return "below the bound, the models outweigh what the GPUs can carry"
     weighing = found.weighing
     return (
-        f"{amount(weighing.weighted, 'model')} or parts carry weights that add up to "
-        f"{weighing.weight:,}; at a lower pressure the GPUs can hold {weighing.held:,} at most"
+        f"the multipliers of {amount(weighing.weighted, 'model')} or parts add up to "
+        f"{weighing.weight:,}; at a lower pressure the GPUs can carry {weighing.held:,} at most"
     )
