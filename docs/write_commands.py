@@ -16,7 +16,8 @@ INTRODUCTION = """# Commands
 Written from `colocate --help` by `make commands`.
 
 Results go to stdout, notes and progress to stderr. Exit codes: 0 done, 1 fault, 2 usage,
-3 bad input, 4 proven infeasible, 5 nothing feasible found, 130 interrupted.
+3 bad input, 4 proven infeasible, 5 nothing feasible found, 6 nothing wrong but not all confirmed
+(`check`), 130 interrupted with nothing to show. `--help` is also `-h`.
 """
 
 

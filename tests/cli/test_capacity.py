@@ -84,7 +84,7 @@ def test_nothing_found_in_no_time(tmp_path):
     ("options", "code", "sentence"),
     [
         ((), 2, "give --pressure, or --score-of greedy"),
-        (("--pressure", "1", "--score-of", "greedy"), 2, "must have one of them"),
+        (("--pressure", "1", "--score-of", "greedy"), 2, "give only one of"),
         (("--pressure", "0"), 2, "must be a finite number > 0"),
         (("--pressure", "nan"), 2, "must be a finite number > 0"),
         (("--score-of", "gredy"), 2, "strategy='gredy' is not known"),

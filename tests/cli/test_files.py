@@ -40,6 +40,16 @@ def test_capacity_does_not_write_over_its_fleet(tmp_path):
     assert path.read_text() == TINY
 
 
+def test_files_that_cannot_be_written_are_refused_before_any_work(tmp_path):
+    path, page = fleet(tmp_path, TINY), tmp_path / "plan.json"
+    done = run("plan", path, "--save", tmp_path / "nowhere" / "plan.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "its folder does not exist or is read-only" in done.stderr
+    done = run("plan", path, "--save", page, "--report", tmp_path / "." / "plan.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is given twice; write to different files" in done.stderr
+
+
 def test_what_was_written_is_said_on_stderr(tmp_path):
     path, saved, page = fleet(tmp_path, TINY), tmp_path / "plan.json", tmp_path / "plan.html"
     done = run("plan", path, "--json", "--save", saved, "--report", page)

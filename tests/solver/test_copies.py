@@ -127,7 +127,7 @@ def test_the_checker_knows_how_many_copies_there_may_be():
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(InputError, match="most_replicas=1, must be at least 2"):
         Model("m", 1, load=1, replicas=2, most_replicas=1)
-    with pytest.raises(InputError, match="do not decide on copies"):
+    with pytest.raises(InputError, match="do not decide on the number of copies of"):
         place(hot(2), "five_recommendations")
 
 

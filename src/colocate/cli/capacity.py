@@ -8,7 +8,7 @@ import typer
 
 from colocate.advise.capacity.objective import By
 from colocate.cli.exit_codes import INFEASIBLE, NOTHING_FOUND
-from colocate.cli.output_files import refuse_to_overwrite, say_wrote
+from colocate.cli.output_files import check_outputs, say_wrote
 from colocate.cli.shared_options import AsJson, Compute, Seed, Workers, drawable
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def capacity(
     from colocate.solver.plan import Status
 
     _check_usage(pressure, score_of)
-    refuse_to_overwrite(fleet, (save, plot))
+    check_outputs(fleet, (save, plot))
     stated = read_fleet(fleet, compute)
     if (pressure, score_of, stated.spec.most_pressure) == (None, None, None):
         raise typer.BadParameter("give --pressure, or --score-of greedy, or another strategy")
@@ -89,7 +89,7 @@ def _check_usage(pressure: float | None, score_of: str | None) -> None:
     from colocate.advise.capacity.question import named_strategy
 
     if pressure is not None and score_of is not None:
-        raise typer.BadParameter("has --pressure and --score-of, must have one of them")
+        raise typer.BadParameter("give only one of --pressure and --score-of")
     if pressure is not None and not (isfinite(pressure) and pressure > 0.0):
         raise typer.BadParameter(f"--pressure {pressure}, must be a finite number > 0")
     if score_of is not None:

@@ -48,7 +48,8 @@ def emit(
     for note in emission.notes:
         notes().print(f"note: {one_line(note, 1000)}", markup=False)
     if out is not None:
-        refuse_to_overwrite(plan, [out / file.name for file in files])
+        for file in files:
+            refuse_to_overwrite(plan, out / file.name)
         for path in write_files(out, files):
             say_wrote(path)
         for path in left_over(out, to, emission.files):

@@ -1,16 +1,27 @@
 """Files that commands write: never over what they read, and never in silence."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import typer
 
 
-def refuse_to_overwrite(source: Path, targets: Iterable[Path | None]) -> None:
-    """Refuse, before any work is done, to write over the file that is read."""
-    for target in targets:
-        if target is not None and target.exists() and source.exists() and target.samefile(source):
-            raise typer.BadParameter(f"{target} is the input; write to another file")
+def check_outputs(source: Path, targets: Iterable[Path | None]) -> None:
+    """Refuse, before any work is done, files that cannot be written or would lose something."""
+    given = [target for target in targets if target is not None]
+    for number, target in enumerate(given):
+        refuse_to_overwrite(source, target)
+        if target.resolve() in [other.resolve() for other in given[:number]]:
+            raise typer.BadParameter(f"{target} is given twice; write to different files")
+        if not os.access(target.resolve().parent, os.W_OK):
+            raise typer.BadParameter(f"{target}: its folder does not exist or is read-only")
+
+
+def refuse_to_overwrite(source: Path, target: Path) -> None:
+    """Refuse to write over the file that is read."""
+    if target.exists() and source.exists() and target.samefile(source):
+        raise typer.BadParameter(f"{target} is the input; write to another file")
 
 
 def say_wrote(path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from colocate.cli.exit_codes import INFEASIBLE, INTERRUPTED, NOTHING_FOUND
-from colocate.cli.output_files import refuse_to_overwrite, say_wrote
+from colocate.cli.output_files import check_outputs, say_wrote
 from colocate.cli.shared_options import AsJson, Compute, Seed, Workers, drawable
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def plan(
         float | None,
         typer.Option(
             min=0.001,
-            help="Seconds for the solver; by default 1, or up to 10 until it is within 1%.",
+            help="Seconds for the solver (default: 1, and up to 10 while the gap is above 1%).",
         ),
     ] = None,
     gap: Annotated[
@@ -69,7 +69,7 @@ def plan(
     from colocate.solver.plan import Status
     from colocate.solver.strategies import find_strategy
 
-    refuse_to_overwrite(fleet, (save, report, plot))
+    check_outputs(fleet, (save, report, plot))
     chosen = find_strategy(strategy) if strategy else None
     stated = read_fleet(fleet, compute)
     say_when_compiling()

@@ -56,8 +56,7 @@ def place(
         checked_number("place", "time_limit", time_limit, positive=True)
     chosen = strategy if isinstance(strategy, Strategy) else find_strategy(strategy)
     if problem.elastic or problem.sleepers or problem.most_pressure is not None:
-        open_ends = "copies, sleep or a limit on the pressure"
-        raise InputError(f"strategies do not decide on {open_ends}; use the solver")
+        raise InputError(f"strategies do not decide on {_open_end(problem)}; use the solver")
     if any(model.shards > 1 for model in problem.models):
         raise InputError("strategies do not know shards, which must be on one node; use the solver")
     deadline = Deadline(time_limit)
@@ -66,6 +65,15 @@ def place(
         with deadline.watched():
             plan = _plan(parts_of(problem), chosen, seed, deadline)
     return replace(plan, strategy=chosen.name, seed=seed, seconds=deadline.seconds)
+
+
+def _open_end(problem: Problem) -> str:
+    """Say what a strategy would have to decide on."""
+    if elastic := [model.name for model in problem.models if model.elastic]:
+        return f"the number of copies of {elastic[0]!r}"
+    if problem.sleepers:
+        return f"whether {problem.sleepers[0].name!r} sleeps"
+    return "placements below a limit on the pressure"
 
 
 def _plan(parts: Parts, strategy: Strategy, seed: int, deadline: Deadline) -> Plan:
