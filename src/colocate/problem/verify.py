@@ -108,7 +108,7 @@ def _scale_of(problem: Problem) -> WholeNumbers:
     amounts, size_bits = whole_numbers(
         [*[gpu.memory_gb for gpu in gpus], *[model.size_gb for model in models]]
     )
-    memory = {gpu.name: amount for gpu, amount in zip(gpus, amounts, strict=False)}
+    memory = {gpu.name: amount for gpu, amount in zip(gpus, amounts[: len(gpus)], strict=True)}
     sizes = amounts[len(gpus) :]
     size = {model.name: amount for model, amount in zip(models, sizes, strict=True)}
     loads, load_bits = whole_numbers([amount for model in models for amount in model.load])

@@ -37,7 +37,8 @@ def too_many_parts(problem: Problem) -> Obstacle | None:
 def obvious_obstacle(parts: Parts) -> Obstacle | None:
     """Return why no placement can exist, if one look at the sums shows it."""
     instance = parts.instance
-    too_large = instance.size > parts.largest_room * GENEROUS
+    room = parts.largest_room
+    too_large = (instance.size > room * GENEROUS) | (room == 0.0)
     if too_large.any():
         homeless = int(too_large.argmax())
         proof = Certificate(Proof.MODEL, inf, model=parts.items[homeless].models[0].name)

@@ -227,7 +227,8 @@ class Progress:
     def _rated(self, gpu_of: Ints) -> tuple[float, float]:
         arrange(self.parts.instance, self._layout, gpu_of)
         pressure = self._layout.pressure
-        return float(pressure.max()), float(pressure @ pressure)
+        with np.errstate(over="ignore"):
+            return float(pressure.max()), float(pressure @ pressure)
 
     def _note(self, block: str) -> None:
         improvement = Improvement(self.seconds, self._value, self.bound, block)

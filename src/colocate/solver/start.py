@@ -63,8 +63,24 @@ def first_placement(parts: Parts, deadline: Deadline, found: Found, alarmed: Ala
     for block in quick_ways(parts, layout, deadline):
         any_found = True
         found(layout.gpu_of, block)
+    if not any_found and deadline.over and _simple(parts):
+        any_found = _filled_late(parts, found)
     if not any_found:
         _search(parts, deadline, found, alarmed)
+
+
+def _simple(parts: Parts) -> bool:
+    """Say whether nothing but memory and one window of load matters."""
+    return parts.whole.plain and parts.whole.windows + len(parts.resources) == 1
+
+
+def _filled_late(parts: Parts, found: Found) -> bool:
+    """Fill the GPUs though time is up: less than a microsecond an item is worth a placement."""
+    layout = empty_layout(parts.canonical)
+    complete = filled(parts.canonical, layout, 0) == 0
+    if complete:
+        found(layout.gpu_of, "filling")
+    return complete
 
 
 def quick_ways(parts: Parts, layout: Layout, deadline: Deadline) -> Iterator[str]:
@@ -85,7 +101,7 @@ def quick_ways(parts: Parts, layout: Layout, deadline: Deadline) -> Iterator[str
 def _ways_for_many(
     parts: Parts, instance: Instance, layout: Layout, deadline: Deadline
 ) -> Iterator[str]:
-    simple = parts.whole.plain and instance.load.shape[1] + len(parts.resources) == 1
+    simple = _simple(parts)
     left_out, finite = len(parts.items), False
     if not simple:
         left_out = filled(instance, layout, 0)

@@ -23,8 +23,12 @@ from colocate.solver.progress import Progress, gap_between
 
 STEPS = 20
 """Steps of the first repair; later ones have more."""
-ROUNDS = 1.0
-"""Ways to fill a GPU that a vector fit tries, times the gap that is aimed at: more for less."""
+ROUNDS, MOST_ROUNDS = 1.0, 1000
+"""Ways to fill a GPU that a vector fit tries, times the gap that is aimed at; at most so many."""
+MOST_EFFORT = 81
+"""By how much more is tried than at first, after many failures."""
+PATIENCE = 20
+"""Fleets in a row that could not be filled, after which it gives up."""
 AIM = 1.0 / 3.0
 """What is aimed at first, as a share of the gap."""
 CLOSE = 1.2
@@ -52,7 +56,8 @@ class Tightening:
         self._failed = 0.0
         self._target = 0.0
         self._left = 0
-        self._steps, self._rounds = STEPS, ROUNDS
+        self._effort = 1
+        self._unfilled = 0
         self.share = 1.0
         self.exhausted = False
 
@@ -74,22 +79,24 @@ class Tightening:
         reached = gap_between(progress.value, progress.bound)
         if reached < self._failed * CLOSE:
             self._failed = 0.0
-            self._steps *= 3
-            self._rounds *= 3
+            self._effort = min(3 * self._effort, MOST_EFFORT)
         wanted = sqrt(reached * self._failed) if self._failed else reached * AIM
         if wanted < SMALLEST_GAP:
             self.exhausted = True
             return False
         self._target = progress.bound / self._unit * (1.0 + wanted)
         with self._deadline.watched():
-            filled = self._filled(self._target, int(self._rounds / wanted) + 1)
+            rounds = min(int(ROUNDS / wanted) + 1, MOST_ROUNDS) * self._effort
+            filled = self._filled(self._target, rounds)
+        self._unfilled = 0 if filled else self._unfilled + 1
         if not filled:
             self._fail(wanted)
+            self.exhausted = self._unfilled == PATIENCE
             return False
         self._pace = bold_pace()
         homes = settled_homes(self._open, self._layout.gpu_of)
         self._instance = confined(self._open, homes)
-        self._left = self._steps
+        self._left = STEPS * self._effort
         return True
 
     def _conclude(self, progress: Progress) -> None:

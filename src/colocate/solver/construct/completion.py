@@ -389,7 +389,9 @@ def complete(
     frames = models.shape[0] + gpus.shape[0] + 2
     trail = empty_trail(frames, task.need.shape[1], instance.limit.shape[1])
     outcome, visited, written = NONE, 0, 0
-    if state.waste.min() >= 0.0:
+    if models.shape[0] == 0:
+        outcome = FOUND
+    elif state.waste.min() >= 0.0:
         outcome, visited, written = search(instance, task, state, trail, nodes, go, tape)
     homes = np.full(models.shape[0], NOWHERE)
     if outcome == Outcome.FOUND:

@@ -37,6 +37,8 @@ class Pool(NamedTuple):
     """rank[n]: where an item is among these."""
     least: Floats
     """least[r]: the need of the item of a rank in the busiest window."""
+    mark: Ints
+    """mark[n]: the number of the last filling that an item was chosen for."""
     highest: Ints
     """highest[r + 1]: r + 1 if the item of a rank is left, or else something lower, 0 at last."""
 
@@ -131,16 +133,7 @@ def squares_with(instance: Instance, room: Room, item: int) -> float:
 
 
 @leaf_kernel
-def holds(chosen: Ints, item: int) -> bool:
-    """Say whether an item was chosen."""
-    found = False
-    for other in chosen:
-        found = found or other == item
-    return found
-
-
-@leaf_kernel
-def filling_up(instance: Instance, room: Room, pool: Pool, chosen: Ints) -> tuple[int, float]:
+def filling_up(instance: Instance, room: Room, pool: Pool, number: int) -> tuple[int, float]:
     """Return an item that fits and fills up the busiest window, and what is left then."""
     most = np.searchsorted(pool.least, room.left[room.busiest], side="right")
     rank = highest_left(pool, most - 1)
@@ -149,7 +142,7 @@ def filling_up(instance: Instance, room: Room, pool: Pool, chosen: Ints) -> tupl
             break
         item = pool.ranked[rank]
         left = squares_with(instance, room, item)
-        if left < np.inf and not holds(chosen, item):
+        if left < np.inf and pool.mark[item] != number:
             return item, left
         rank = highest_left(pool, rank - 1)
     return NOWHERE, np.inf
@@ -157,15 +150,15 @@ def filling_up(instance: Instance, room: Room, pool: Pool, chosen: Ints) -> tupl
 
 @kernel
 def drawn(
-    instance: Instance, room: Room, items: Ints, chosen: Ints, rng: np.random.Generator
+    instance: Instance, room: Room, pool: Pool, count: int, number: int, rng: np.random.Generator
 ) -> int:
     """Return an item that fits, the best of those drawn; NOWHERE if none of them fits."""
     best = NOWHERE
     least = np.inf
     for _ in range(DRAWN):
-        item = items[int(rng.random() * items.shape[0])]
+        item = pool.items[int(rng.random() * count)]
         left = squares_with(instance, room, item)
-        if left < least and not holds(chosen, item):
+        if left < least and pool.mark[item] != number:
             best = item
             least = left
     return best
@@ -178,25 +171,29 @@ def fill_room(
     first: int,
     pool: Pool,
     count: int,
+    number: int,
     least: float,
-    tried: Ints,
+    go: Ints,
     best: Ints,
     rng: np.random.Generator,
 ) -> tuple[int, float]:
     """Fill a GPU by chance; return how many items leave less than the least so far, and how much.
 
-    It begins with a first item if that fits. The items are written into `best`, if there are any.
+    It begins with a first item if that fits. The items are written into `best`, if there are any;
+    every filling has a number of its own.
     """
     found = 0
     length = 0
+    tried = np.empty(count, np.int64)
     item = first
     if squares_with(instance, room, first) == np.inf:
-        item = drawn(instance, room, pool.items[:count], tried[:0], rng)
-    while item != NOWHERE:
+        item = drawn(instance, room, pool, count, number, rng)
+    while item != NOWHERE and go[0] != 0:
         tried[length] = item
         length += 1
+        pool.mark[item] = number
         occupy(instance, room, item)
-        last, left = filling_up(instance, room, pool, tried[:length])
+        last, left = filling_up(instance, room, pool, number)
         if last == NOWHERE:
             left = squares(room)
         if left < least:
@@ -206,7 +203,7 @@ def fill_room(
             if last != NOWHERE:
                 best[length] = last
                 found += 1
-        item = drawn(instance, room, pool.items[:count], tried[:length], rng)
+        item = drawn(instance, room, pool, count, number, rng)
     return found, least
 
 
@@ -219,7 +216,9 @@ def make_pool(items: Ints, need: Floats) -> Pool:
     for number in range(items.shape[0]):
         place[items[number]] = number
         rank[ranked[number]] = number
-    return Pool(items.copy(), place, ranked, rank, need[ranked], np.arange(items.shape[0] + 1))
+    mark = np.zeros(need.shape[0], np.int64)
+    below = np.arange(items.shape[0] + 1)
+    return Pool(items.copy(), place, ranked, rank, need[ranked], mark, below)
 
 
 @kernel_section
@@ -263,8 +262,8 @@ def fill_vectors(
     need = needs(instance, target)
     pool = make_pool(order, need[:, busiest])
     left = np.empty(instance.load.shape[1] + instance.limit.shape[1])
-    tried = np.empty(count, np.int64)
     best = np.empty(count + 1, np.int64)
+    number = 0
     largest = 0
     for gpu in row:
         if count == 0 or layout.go[0] == 0:
@@ -275,9 +274,12 @@ def fill_vectors(
         size = 0
         least = np.inf
         for _ in range(rounds):
+            if layout.go[0] == 0:
+                break
             look(instance, layout, room)
+            number += 1
             found, least = fill_room(
-                instance, room, order[largest], pool, count, least, tried, best, rng
+                instance, room, order[largest], pool, count, number, least, layout.go, best, rng
             )
             if found > 0:
                 size = found

@@ -11,9 +11,6 @@ from colocate.problem.pressure import lower
 from colocate.problem.rules import BY_NODE, FIRST, NODE, SQUAD
 from colocate.solver.tournament import replay, tournament
 
-MOST_SHARDS = 64
-"""Squads with more shards are not moved."""
-
 
 class Squads(NamedTuple):
     """The squads of an instance."""
@@ -160,6 +157,8 @@ def move_squads(
 @entry_kernel
 def unsettle(instance: Instance, layout: Layout, squads: Squads, rng: np.random.Generator) -> None:
     """Move any squad to any node on which the pressure stays finite: a new start nearby."""
+    if squads.first.shape[0] == 0:
+        return
     squad = int(rng.random() * squads.first.shape[0])
     node = int(rng.random() * node_count(instance))
     relocated(instance, layout, squads.first[squad], squads.size[squad], node, np.inf)
