@@ -320,8 +320,9 @@ def test_recommendations_are_of_many_kinds():
         "worth: so far +0.040000 over 1 pair, none of them clean.",
         "Cross number 4 (`named_4`) with number 6 (`named_6`), which has `IdleRelief` and `Ruin` "
         "and a fitness of 0.940000.",
-        "Lower the pressure on case `case-1`, where number 4 (`named_4`) reaches only 0.960000 of "
-        "the optimum with `Annealing`, `Descent(best=True)`, `Greedy(Order.LOAD)` and `PeakRelief`.",
+        "Lower the pressure on case `case-1`, where number 4 (`named_4`) reaches only 0.960000 "
+        "of the optimum with `Annealing`, `Descent(best=True)`, `Greedy(Order.LOAD)` and "
+        "`PeakRelief`.",
     )
 
 
