@@ -134,7 +134,7 @@ def test_conflicts_in_words():
         "'t' has no place even if there were no other model: 4 shards need as many GPUs in one "
         "node, and no node has them",
         "  it needs 5 GB in 4 parts; the 2 GPUs that it may be on have 16 GB, the largest 8 GB, "
-        "and 2 of them are in one node at most",
+        "and no node has more than 2 of them",
     ]
     assert "--time-limit" in next(diagnosis_lines(Diagnosis(fits=True)))
 

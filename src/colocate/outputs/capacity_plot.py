@@ -29,6 +29,8 @@ WIDE = 50.0
 """Where the highest pressure is more than so many times the lowest, the scale is logarithmic."""
 LONGEST = 110
 """Letters of a line at the top."""
+MOST_ROWS = 3
+"""Rows of the legend that there is room for."""
 
 
 class _Point(NamedTuple):
@@ -166,6 +168,6 @@ def _write(axes: "Axes", report: CapacityReport) -> None:
     for y, text, points, weight, shade in lines:
         axes.text(-0.06, y, one_line(as_sentence(text), LONGEST), transform=axes.transAxes,
                   size=points, weight=weight, color=shade, parse_math=False)  # fmt: skip
-    axes.legend(
-        fontsize=SMALL, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2
-    )
+    columns = 2 if len(axes.get_legend_handles_labels()[1]) <= 2 * MOST_ROWS else 3
+    axes.legend(fontsize=SMALL, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.17),
+                ncols=columns)  # fmt: skip

@@ -82,7 +82,7 @@ def _needs(conflict: Conflict) -> str:
     if conflict.gpus > 1:
         have += f", the largest {gigabytes(conflict.largest_gb)}"
     if conflict.shards > 1:
-        have += f", and {conflict.largest_node} of them are in one node at most"
+        have += f", and no node has more than {conflict.largest_node} of them"
     return f"{needed}; {have}"
 
 
