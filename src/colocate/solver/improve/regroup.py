@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.instance import Floats, Instance, Ints
-from colocate.problem.kernel import entry_kernel, kernel, kernel_section
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, fits, gather, node_count, put, take
 from colocate.problem.pressure import TIE
 from colocate.problem.rules import BY_NODE, FIRST, NODE
@@ -85,6 +85,21 @@ def draw_gpu(
     return gpu
 
 
+@leaf_kernel
+def join(layout: Layout, gpu: int, group: Ints, size: int, models: Ints, count: int) -> int:
+    """Let a GPU join a group of so many with so many models; return how many models it has then.
+
+    `NOWHERE` if the GPU is in it already, or has more models than there is room for.
+    """
+    for place in range(size):
+        if group[place] == gpu:
+            return NOWHERE
+    together = gather(layout, gpu, models, count)
+    if together != NOWHERE:
+        group[size] = gpu
+    return together
+
+
 @kernel_section
 def draw_group(
     instance: Instance, layout: Layout, peak: int, reach: float, rng: np.random.Generator
@@ -101,13 +116,10 @@ def draw_group(
         if attempt > 0:
             near = peak if bound_to_nodes and rng.random() < NEAR else NOWHERE
             gpu = draw_gpu(instance, layout, near, size % 2 == 0, rng)
-        if np.any(group[:size] == gpu):
-            continue
-        together = gather(layout, gpu, models, count)
+        together = join(layout, gpu, group, size, models, count)
         if together == NOWHERE:
             continue
         count = together
-        group[size] = gpu
         size += 1
         if size == group.shape[0] or (size > 1 and count >= limit):
             break

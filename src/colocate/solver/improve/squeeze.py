@@ -4,10 +4,10 @@ import numpy as np
 
 from colocate.problem.instance import Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel_section
-from colocate.problem.layout import NOWHERE, Layout, gather, put, take
+from colocate.problem.layout import NOWHERE, Layout, put, take
 from colocate.problem.rules import BY_NODE, FIRST, HOME, PIN
 from colocate.solver.construct.completion import Outcome, complete
-from colocate.solver.improve.regroup import any_gpu
+from colocate.solver.improve.regroup import any_gpu, join
 
 NODES = 2000
 """Nodes to search in a group."""
@@ -70,13 +70,10 @@ def draw_around(
     for number in range(2 * MOST_GPUS):
         near = first if rng.random() < NEAR else NOWHERE
         gpu = first if number == 0 else roomy_gpu(instance, layout, NOWHERE, near, rng)
-        if np.any(group[:size] == gpu):
-            continue
-        together = gather(layout, gpu, models, count)
+        together = join(layout, gpu, group, size, models, count)
         if together == NOWHERE:
             continue
         count = together
-        group[size] = gpu
         size += 1
         if size == wanted:
             break
