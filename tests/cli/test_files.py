@@ -43,8 +43,8 @@ def test_capacity_does_not_write_over_its_fleet(tmp_path):
 def test_files_that_cannot_be_written_are_refused_before_any_work(tmp_path):
     path, page = fleet(tmp_path, TINY), tmp_path / "plan.json"
     done = run("plan", path, "--save", tmp_path / "nowhere" / "plan.json")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "its folder does not exist or is read-only" in done.stderr
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "plan.json: cannot be written: No such file or directory" in done.stderr
     done = run("plan", path, "--save", page, "--report", tmp_path / "." / "plan.json")
     assert (done.returncode, done.stdout) == (2, "")
     assert "is given twice; write to different files" in done.stderr

@@ -1,10 +1,13 @@
 """Files that commands write: never over what they read, and never in silence."""
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import typer
+
+from colocate.errors import OutputError
 
 
 def check_outputs(source: Path, targets: Iterable[Path | None]) -> None:
@@ -14,8 +17,10 @@ def check_outputs(source: Path, targets: Iterable[Path | None]) -> None:
         refuse_to_overwrite(source, target)
         if target.resolve() in [other.resolve() for other in given[:number]]:
             raise typer.BadParameter(f"{target} is given twice; write to different files")
-        if not os.access(target.resolve().parent, os.W_OK):
-            raise typer.BadParameter(f"{target}: its folder does not exist or is read-only")
+        folder = target.resolve().parent
+        if not os.access(folder, os.W_OK):
+            code = errno.EACCES if folder.exists() else errno.ENOENT
+            raise OutputError(f"{target}: cannot be written: {os.strerror(code)}")
 
 
 def refuse_to_overwrite(source: Path, target: Path) -> None:
