@@ -15,7 +15,7 @@ from rich.table import Table
 
 from colocate.inputs.compute import busy_shares
 from colocate.inputs.spec import ModelSpec
-from colocate.outputs.console import show
+from colocate.outputs.text.console import show
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
 

@@ -13,12 +13,12 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from colocate.arena.contest import open_contest
+from colocate.lab.lab_folder import local_evaluation, make_lab
 from colocate.lab.loop import Lab
-from colocate.lab.proposers.composer import Composer
+from colocate.lab.proposers.composer.composer import Composer
 from colocate.lab.settings import Budget, Settings
 from colocate.lab.start import start_program
 from colocate.lab.watch import ladder
-from colocate.lab.workshop import local_evaluation, make_lab
 
 
 def main() -> None:

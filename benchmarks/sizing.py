@@ -7,7 +7,7 @@ from rich import box
 from rich.table import Table
 
 from colocate.inputs.huggingface import ModelSize, read_model_size
-from colocate.outputs.console import show
+from colocate.outputs.text.console import show
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
 GIB = 2**30

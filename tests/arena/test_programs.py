@@ -10,7 +10,7 @@ from colocate.arena.leaderboard import program_table, verdict_page
 from colocate.arena.programs import MOST_CHARACTERS, find_programs, judge_all, read_program
 from colocate.arena.sandbox import Limits
 from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
-from colocate.outputs.console import show
+from colocate.outputs.text.console import show
 from tests.arena.tiny_contest import CONTEST, program, question
 
 APART, TOGETHER = program(), program("", "{0: models}")

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from colocate.cli.main import app
 from colocate.errors import InputError, UnknownNameError
-from colocate.outputs.plan_json import plan_json
+from colocate.outputs.plan.json_form import plan_json
 from tests.outputs.emit.plans import DATA, plan_of, realistic_plan
 
 

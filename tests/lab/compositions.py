@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from colocate import load_suite
-from colocate.lab.proposers.grammar import (
+from colocate.lab.proposers.composer.grammar import (
     CHOICES,
     EFFORTS,
     IMPROVERS,

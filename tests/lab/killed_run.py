@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from colocate.lab.archive import Archive
+from colocate.lab.lab_folder import settings_of
 from colocate.lab.settings import Budget
-from colocate.lab.workshop import settings_of
 from tests.lab.toy import ToyEvaluation, ToyProposer, lab
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from random import Random
 from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
 from colocate.lab.archive import Archive, Attempt
 from colocate.lab.proposal import Answer, Kind, Program
-from colocate.lab.review import write_review
+from colocate.lab.review.report import write_review
 
 SETTINGS = {"suite": "adrs", "seed": 0, "islands": 3, "review": 20}
 PUBLIC, HIDDEN = 50, 25

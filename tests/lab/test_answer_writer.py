@@ -3,10 +3,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from colocate.errors import PatchRefused
-from colocate.lab.answer import read_patch
-from colocate.lab.answer_writer import write_patch
-from colocate.lab.patch import PatchKind, apply_patch
-from colocate.lab.syntax import same_program
+from colocate.lab.patches.answer import read_patch
+from colocate.lab.patches.answer_writer import write_patch
+from colocate.lab.patches.patch import PatchKind, apply_patch
+from colocate.lab.patches.syntax import same_program
 from tests.lab.answers import BOTH, CHILD, DEAL, PARENT, RATIO, SORTED
 
 WORDS = {"name": "sort_first", "description": "Take the lightest first."}

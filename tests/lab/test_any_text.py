@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colocate.errors import PatchRefused
-from colocate.lab.answer import read_patch
-from colocate.lab.patch import apply_patch
-from colocate.lab.syntax import syntax_key
+from colocate.lab.patches.answer import read_patch
+from colocate.lab.patches.patch import apply_patch
+from colocate.lab.patches.syntax import syntax_key
 from tests.lab.answers import (
     BOTH,
     CHILD,

@@ -1,6 +1,6 @@
 import pytest
 
-from colocate.lab.blocks import anatomy, bare_name, differ_in_one_block
+from colocate.lab.review.anatomy import anatomy, bare_name, differ_in_one_block
 from tests.lab.archives import composed
 
 

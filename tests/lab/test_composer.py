@@ -4,12 +4,12 @@ from types import SimpleNamespace
 import pytest
 
 from colocate.errors import ProposerError
-from colocate.lab.answer import read_patch
-from colocate.lab.patch import PatchKind, apply_patch
+from colocate.lab.patches.answer import read_patch
+from colocate.lab.patches.patch import PatchKind, apply_patch
 from colocate.lab.proposal import Kind, Program, Request
-from colocate.lab.proposers.composer import Composer
-from colocate.lab.proposers.naming import name_of
-from colocate.lab.proposers.source import read_composition, write_program
+from colocate.lab.proposers.composer.composer import Composer
+from colocate.lab.proposers.composer.naming import name_of
+from colocate.lab.proposers.composer.source import read_composition, write_program
 from colocate.lab.start import start_program
 from tests.lab.answers import PARENT
 from tests.lab.compositions import ADRS, RICH, SIMPLE, loaded, pressure_of, program_answer

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colocate.lab.proposers.drawing import Draw, drawn
-from colocate.lab.proposers.effort import LONGEST, milliseconds
-from colocate.lab.proposers.grammar import IMPROVERS, STARTS, Composition, is_sound
-from colocate.lab.proposers.mutation import KINDS, crossed, mutated, mutated_often, renewed
-from colocate.lab.proposers.naming import name_of
-from colocate.lab.proposers.source import read_composition, write_program
+from colocate.lab.proposers.composer.choices import Draw, drawn
+from colocate.lab.proposers.composer.cost_model import LONGEST, milliseconds
+from colocate.lab.proposers.composer.grammar import IMPROVERS, STARTS, Composition, is_sound
+from colocate.lab.proposers.composer.mutation import KINDS, crossed, mutated, mutated_often, renewed
+from colocate.lab.proposers.composer.naming import name_of
+from colocate.lab.proposers.composer.source import read_composition, write_program
 from colocate.solver.construct.bisection import Bisection
 from colocate.solver.construct.greedy import Greedy, Look
 from colocate.solver.construct.orders import Order

@@ -8,8 +8,8 @@ import pytest
 
 from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
 from colocate.errors import InputError, ProposerError
-from colocate.lab.answer import read_patch
-from colocate.lab.patch import apply_patch
+from colocate.lab.patches.answer import read_patch
+from colocate.lab.patches.patch import apply_patch
 from colocate.lab.proposal import Kind, LearningProposer, Program, Request
 from colocate.lab.proposers.openai import OpenAiProposer, PricedModel
 from colocate.lab.proposers.prompt import messages

@@ -3,8 +3,8 @@ from time import perf_counter
 import pytest
 
 from colocate.errors import PatchRefused
-from colocate.lab.answer import read_patch
-from colocate.lab.patch import Block, Patch, apply_patch
+from colocate.lab.patches.answer import read_patch
+from colocate.lab.patches.patch import Block, Patch, apply_patch
 from tests.lab.answers import (
     BOTH,
     CHILD,

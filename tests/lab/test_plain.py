@@ -3,7 +3,7 @@ from textwrap import dedent
 
 import pytest
 
-from colocate.lab.proposers.plain import on_lists
+from colocate.lab.proposers.composer.plain_python import on_lists
 
 
 def respelt(source):

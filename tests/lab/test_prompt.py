@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from colocate.errors import InputError
-from colocate.lab.answer import read_patch
-from colocate.lab.patch import PatchKind
+from colocate.lab.patches.answer import read_patch
+from colocate.lab.patches.patch import PatchKind
 from colocate.lab.proposal import Kind, Request
 from colocate.lab.proposers.prompt import answer_form, messages
 from tests.lab.answers import PARENT

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colocate.errors import ArchiveError, ColocateError
-from colocate.lab.evidence import Claim, Direction, Effect
 from colocate.lab.proposal import NOBODY, Answer, Kind
-from colocate.lab.review import Review, ReviewRefused, worded, write_review
+from colocate.lab.review.evidence import Claim, Direction, Effect
+from colocate.lab.review.report import Review, ReviewRefused, worded, write_review
 from tests.lab.archives import CRASH, attempt, composed, five_programs, program
 
 BEST = "Descent(best=True)"

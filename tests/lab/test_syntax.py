@@ -4,7 +4,7 @@ import warnings
 import pytest
 
 from colocate.errors import PatchRefused
-from colocate.lab.syntax import defines_entry, same_program, syntax_key
+from colocate.lab.patches.syntax import defines_entry, same_program, syntax_key
 
 
 @pytest.mark.parametrize(

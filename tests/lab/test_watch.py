@@ -14,7 +14,7 @@ from colocate.lab.watch import (
 )
 from colocate.lab.watch.account import duration, kind_of_refusal
 from colocate.lab.watch.ladder import LadderScale, round_steps
-from colocate.outputs import console
+from colocate.outputs.text import console
 from tests.lab.made_labs import REFUSALS, attempt, make_lab, program
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from colocate.lab.wording import figures, unfounded
+from colocate.lab.review.fact_check import figures, unfounded
 
 FACTS = (26.2332, 0.98765, -0.005, 0.02, 42 / 50, 50.0, 1500.0, 0.006, 12.0)
 

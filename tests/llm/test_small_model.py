@@ -16,8 +16,8 @@ import pytest
 
 from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
 from colocate.errors import PatchRefused
-from colocate.lab.answer import read_patch
-from colocate.lab.patch import apply_patch
+from colocate.lab.patches.answer import read_patch
+from colocate.lab.patches.patch import apply_patch
 from colocate.lab.proposal import Kind, Program, Request
 from colocate.lab.proposers.openai import OpenAiProposer, PricedModel
 from tests.lab.answers import PARENT

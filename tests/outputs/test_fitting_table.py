@@ -3,7 +3,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from colocate.outputs.fitting_table import Column, fitting_table
+from colocate.outputs.text.fitting_table import Column, fitting_table
 
 COLUMNS = (
     Column("name", words=True),

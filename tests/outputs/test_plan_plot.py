@@ -12,9 +12,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from colocate.errors import InputError
 from colocate.inputs.fleet import read_fleet
-from colocate.outputs.figure import LOOKS
-from colocate.outputs.fleet_bars import fleet_bars
-from colocate.outputs.plan_plot import _Drawing, plan_plot
+from colocate.outputs.page.figure import LOOKS
+from colocate.outputs.plan.fleet_bars import fleet_bars
+from colocate.outputs.plan.plot import _Drawing, plan_plot
 from colocate.problem.placement import Placement
 from colocate.solver.plan import Plan, Status
 from colocate.solver.solve import solve
@@ -126,7 +126,7 @@ def test_what_cannot_be_drawn_is_said(monkeypatch):
     none = Plan(fleet.problem, Status.INFEASIBLE, reason="too large")
     with pytest.raises(InputError, match="no placement to draw"):
         plan_plot(none, fleet, "svg")
-    monkeypatch.setattr("colocate.outputs.figure.find_spec", lambda _: None)
+    monkeypatch.setattr("colocate.outputs.page.figure.find_spec", lambda _: None)
     with pytest.raises(InputError, match=r"needs matplotlib: pip install 'colocate\[plot\]'"):
         plan_plot(plan, fleet, "svg")
 

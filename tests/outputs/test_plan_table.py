@@ -3,7 +3,7 @@ from io import StringIO
 from rich.console import Console
 
 from colocate import Gpu, Model, Problem, place, solve
-from colocate.outputs.plan_table import improvement_line, plan_table
+from colocate.outputs.plan.table import improvement_line, plan_table
 from colocate.solver.progress import Improvement
 from tests.outputs.made_plans import small
 

@@ -8,13 +8,13 @@ import pytest
 
 from colocate import Gpu, Model, Problem, solve
 from colocate.errors import OutputError
-from colocate.outputs.fleet_bars import MOST_BARS, cut_in_middle, fleet_bars
-from colocate.outputs.palette import colour_of, on_paper
-from colocate.outputs.plan_words import peak_line, proof_line
+from colocate.outputs.page.palette import colour_of, on_paper
+from colocate.outputs.plan.fleet_bars import MOST_BARS, cut_in_middle, fleet_bars
+from colocate.outputs.plan.words import peak_line, proof_line
 from colocate.outputs.report import Alternative, Comparison, compare, report_page
 from colocate.outputs.report.bound import bound_sentences
 from colocate.outputs.report.tables import beside
-from colocate.outputs.text_output import write_bytes, write_text
+from colocate.outputs.text.whole_files import write_bytes, write_text
 from colocate.problem.certificate import Certificate, Proof
 from colocate.solver.plan import Plan, Status
 from tests.cli.test_commands import run

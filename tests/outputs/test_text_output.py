@@ -5,7 +5,7 @@ from threading import Thread
 import pytest
 
 from colocate.errors import OutputError
-from colocate.outputs.text_output import write_text
+from colocate.outputs.text.whole_files import write_text
 
 
 def test_a_file_is_written_and_nothing_is_left_beside_it(tmp_path):

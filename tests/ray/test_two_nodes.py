@@ -9,12 +9,12 @@ from colocate.arena.contest import Referee, open_contest
 from colocate.errors import InputError
 from colocate.lab.archive import Archive
 from colocate.lab.evaluation import LocalEvaluation
+from colocate.lab.lab_folder import differences, make_lab
 from colocate.lab.loop import Lab
-from colocate.lab.proposers.composer import Composer
+from colocate.lab.proposers.composer.composer import Composer
 from colocate.lab.ray_evaluation import connected
 from colocate.lab.settings import Budget, Settings
 from colocate.lab.start import start_program
-from colocate.lab.workshop import differences, make_lab
 
 SETTINGS = Settings(proposals=2, review=2)
 LOSES_ALL = "def compute_model_placement(gpu_num, models):\n    return {}\n"

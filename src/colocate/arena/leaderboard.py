@@ -8,9 +8,9 @@ from rich.text import Text
 from colocate.arena.programs import Entry
 from colocate.arena.reasons import FailedCase, reason_lines
 from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
-from colocate.outputs.fitting_table import Column, fitting_table
-from colocate.outputs.visible import one_line
-from colocate.outputs.wording import fixed, milliseconds
+from colocate.outputs.text.fitting_table import Column, fitting_table
+from colocate.outputs.text.sanitise import one_line
+from colocate.outputs.text.wording import fixed, milliseconds
 
 LONGEST_NOTE = 120
 TALLIES = (

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from colocate.outputs.visible import visible
-from colocate.outputs.wording import amount, listed
+from colocate.outputs.text.sanitise import visible
+from colocate.outputs.text.wording import amount, listed
 
 PARTICULAR = r"(?:'[^']*'|\"[^\"]*\"|\d+(?:\.\d+)?)"
 PARTICULARS = re.compile(rf"{PARTICULAR}(?:(?:, | and ){PARTICULAR})*(?: more)?")

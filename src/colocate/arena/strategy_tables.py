@@ -9,8 +9,8 @@ from rich.text import Text
 
 from colocate.arena.reasons import FailedCase, reason_lines
 from colocate.arena.score import SOLVER, Score
-from colocate.outputs.fitting_table import Column, fitting_table
-from colocate.outputs.wording import fixed, milliseconds
+from colocate.outputs.text.fitting_table import Column, fitting_table
+from colocate.outputs.text.wording import fixed, milliseconds
 
 SCORES = (
     Column("strategy", words=True),

@@ -37,7 +37,7 @@ def bench(
     from colocate.arena.strategy_tables import case_table, score_table
     from colocate.arena.suites import load_suite
     from colocate.cli.compiling import say_when_compiling
-    from colocate.outputs.console import notes, results, show
+    from colocate.outputs.text.console import notes, results, show
     from colocate.solver.strategies import STRATEGIES, STRONGEST, find_strategy
 
     asked = strategy or ["initial_program", STRONGEST, SOLVER]

@@ -13,7 +13,7 @@ from colocate.cli.shared_options import AsJson, Compute, Seed, Workers, drawable
 
 if TYPE_CHECKING:
     from colocate.advise.capacity.question import CapacityQuestion
-    from colocate.outputs.capacity_words import CapacityReport
+    from colocate.outputs.capacity.words import CapacityReport
 
 FOR_CURVE = 0.3
 """The share of the time that goes into the curve of a plot."""
@@ -62,7 +62,7 @@ def capacity(
     from colocate.cli.compiling import say_when_compiling
     from colocate.inputs.fleet import read_fleet
     from colocate.inputs.text_file import naming
-    from colocate.outputs.console import notes
+    from colocate.outputs.text.console import notes
     from colocate.solver.plan import Status
 
     _check_usage(pressure, score_of)
@@ -105,8 +105,8 @@ def _searched(
     from colocate.advise.capacity.mixes import least_cost
     from colocate.advise.capacity.question import mixes_of_curve
     from colocate.advise.capacity.search import CapacitySearch
-    from colocate.outputs.capacity_words import CapacityReport, named, verdict
-    from colocate.outputs.console import notes
+    from colocate.outputs.capacity.words import CapacityReport, named, verdict
+    from colocate.outputs.text.console import notes
 
     market, kinds = question.market(), question.sizes.kinds
     with notes().status("searching") as status:
@@ -139,11 +139,11 @@ def _written(
     """Write and print what was asked for."""
     from dataclasses import replace
 
-    from colocate.outputs.capacity_json import capacity_json
-    from colocate.outputs.capacity_table import capacity_table
-    from colocate.outputs.console import results, show
-    from colocate.outputs.plan_json import plan_json
-    from colocate.outputs.text_output import write_bytes, write_text
+    from colocate.outputs.capacity.json_form import capacity_json
+    from colocate.outputs.capacity.table import capacity_table
+    from colocate.outputs.plan.json_form import plan_json
+    from colocate.outputs.text.console import results, show
+    from colocate.outputs.text.whole_files import write_bytes, write_text
 
     best = report.answer.best
     fleet = question.sizes.fleet(best.mix) if best else None
@@ -152,7 +152,7 @@ def _written(
         write_text(save, plan_json(plan, fleet) + "\n")
         say_wrote(save)
     if plot:
-        from colocate.outputs.capacity_plot import capacity_plot
+        from colocate.outputs.capacity.plot import capacity_plot
 
         write_bytes(plot, capacity_plot(report, plot.suffix.removeprefix(".")))
         say_wrote(plot)

@@ -41,7 +41,7 @@ def check(
     """
     from colocate.inputs.plan_file import read_plan
     from colocate.inputs.text_file import naming
-    from colocate.outputs.console import notes, show
+    from colocate.outputs.text.console import notes, show
     from colocate.solver.check import check_plan
 
     *fleets, plan = files

@@ -4,7 +4,7 @@ from typing import Any
 
 from numba.core import event
 
-from colocate.outputs.console import notes
+from colocate.outputs.text.console import notes
 
 KERNELS = "colocate."
 

@@ -36,11 +36,11 @@ def emit(
 ) -> None:
     """Write the files that start a plan: scripts, manifests or configs."""
     from colocate.cli.plan_input import read_valid_plan
-    from colocate.outputs.console import notes
     from colocate.outputs.emit.settings import EmitSettings
     from colocate.outputs.emit.targets import emit as emitted
     from colocate.outputs.emit.write import chosen, left_over, write_files
-    from colocate.outputs.visible import one_line
+    from colocate.outputs.text.console import notes
+    from colocate.outputs.text.sanitise import one_line
 
     settings = EmitSettings(memory, engine, share, base_port, host, image, venv)
     emission = emitted(to, *read_valid_plan(plan), settings)

@@ -21,8 +21,8 @@ def explain_infeasible(path: Path, fleet: "Fleet", time_limit: float | None) -> 
     """
     from colocate.advise.remedies.diagnosis import SECONDS, diagnose_fleet
     from colocate.advise.remedies.quantising import configs_in
-    from colocate.outputs.console import notes
-    from colocate.outputs.remedies_text import diagnosis_lines
+    from colocate.outputs.explain.remedies import diagnosis_lines
+    from colocate.outputs.text.console import notes
 
     seconds = min(time_limit or SECONDS, SECONDS)
     with notes().status("looking for what would help"):

@@ -60,11 +60,11 @@ def plan(
     from colocate.cli.compiling import say_when_compiling
     from colocate.cli.infeasible import explain_infeasible
     from colocate.inputs.fleet import read_fleet
-    from colocate.outputs.console import notes, results, show
-    from colocate.outputs.plan_json import plan_json
-    from colocate.outputs.plan_table import plan_table
-    from colocate.outputs.plan_words import alarm_lines
-    from colocate.outputs.text_output import write_text
+    from colocate.outputs.plan.json_form import plan_json
+    from colocate.outputs.plan.table import plan_table
+    from colocate.outputs.plan.words import alarm_lines
+    from colocate.outputs.text.console import notes, results, show
+    from colocate.outputs.text.whole_files import write_text
     from colocate.solver.place import place
     from colocate.solver.plan import Status
     from colocate.solver.strategies import find_strategy
@@ -105,8 +105,8 @@ def _solved(
     fleet: "Fleet", time_limit: float | None, seed: int, workers: int | None, gap: float | None
 ) -> "Plan":
     """Solve, and say on the way how far it is."""
-    from colocate.outputs.console import notes
-    from colocate.outputs.plan_table import improvement_line
+    from colocate.outputs.plan.table import improvement_line
+    from colocate.outputs.text.console import notes
     from colocate.solver.solve import solve
 
     with notes().status("searching") as status:
@@ -127,7 +127,7 @@ def _usual_gap(seconds: float) -> float:
 def _report(path: Path, answer: "Plan", fleet: "Fleet") -> None:
     """Write the page, with the command that was given."""
     from colocate.outputs.report import compare, report_page
-    from colocate.outputs.text_output import write_text
+    from colocate.outputs.text.whole_files import write_text
 
     command = shlex.join(["colocate", *sys.argv[1:]])
     write_text(path, report_page(answer, fleet, compare(answer), command))
@@ -136,8 +136,8 @@ def _report(path: Path, answer: "Plan", fleet: "Fleet") -> None:
 
 def _plot(path: Path, answer: "Plan", fleet: "Fleet") -> None:
     """Write the picture in the form that the name of the file asks for."""
-    from colocate.outputs.plan_plot import plan_plot
-    from colocate.outputs.text_output import write_bytes
+    from colocate.outputs.plan.plot import plan_plot
+    from colocate.outputs.text.whole_files import write_bytes
 
     write_bytes(path, plan_plot(answer, fleet, path.suffix.removeprefix(".")))
     say_wrote(path)

@@ -42,7 +42,7 @@ def score(
     from colocate.arena.contest import Referee, open_contest
     from colocate.arena.programs import read_program
     from colocate.arena.sandbox import Limits
-    from colocate.outputs.console import show
+    from colocate.outputs.text.console import show
 
     folder = program.is_dir()
     programs = _read_folder(program) if folder else [(str(program), read_program(program))]
@@ -63,7 +63,7 @@ def score(
 
 def _read_folder(folder: Path) -> list[tuple[str, str]]:
     from colocate.arena.programs import find_programs, read_program
-    from colocate.outputs.console import notes
+    from colocate.outputs.text.console import notes
 
     programs = []
     for path in find_programs(folder):
@@ -78,7 +78,7 @@ def _judge_file(
     source: str, contest: "Contest", referee: "Referee", runs: int, cases: bool
 ) -> tuple[dict[str, Any], list["RenderableType"]]:
     from colocate.arena.leaderboard import verdict_page
-    from colocate.outputs.console import results
+    from colocate.outputs.text.console import results
 
     with _progress() as progress:
         bar = progress.add_task(contest.suite, total=runs * len(contest.questions))
@@ -95,7 +95,7 @@ def _judge_folder(
 ) -> tuple[dict[str, Any], list["RenderableType"]]:
     from colocate.arena.leaderboard import program_table
     from colocate.arena.programs import judge_all
-    from colocate.outputs.console import results
+    from colocate.outputs.text.console import results
 
     with _progress() as progress:
         bar = progress.add_task("programs", total=len(programs))
@@ -110,7 +110,7 @@ def _progress() -> "Progress":
     """Return a bar on a screen; into a pipe or file, it draws nothing."""
     from rich.progress import Progress
 
-    from colocate.outputs.console import notes
+    from colocate.outputs.text.console import notes
 
     console = notes()
     return Progress(console=console, transient=True, disable=not console.is_terminal)

@@ -14,7 +14,7 @@ def drawable(path: Path | None) -> Path | None:
         return None
     if path.suffix not in PICTURES:
         raise typer.BadParameter(f"{path} must end in {' or '.join(PICTURES)}")
-    from colocate.outputs.figure import require_matplotlib
+    from colocate.outputs.page.figure import require_matplotlib
 
     require_matplotlib()
     return path

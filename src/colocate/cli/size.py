@@ -33,7 +33,7 @@ def size(
     from rich.text import Text
 
     from colocate.inputs.huggingface import read_model_size
-    from colocate.outputs.console import notes, show
+    from colocate.outputs.text.console import notes, show
 
     found = read_model_size(config, dtype, kv_dtype)
     if as_json:
@@ -51,7 +51,7 @@ def size(
 
 
 def _lines(found: "ModelSize") -> list[str]:
-    from colocate.outputs.visible import LONGEST_NAME, one_line
+    from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
     growth = f"{found.kv_bytes_per_token:,} bytes for each token ({found.kv_dtype})"
     if found.sliding_window is not None:

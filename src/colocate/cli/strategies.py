@@ -15,7 +15,7 @@ def strategies(
     from rich.table import Table
 
     from colocate.arena.strategy_tables import known_scores
-    from colocate.outputs.console import show
+    from colocate.outputs.text.console import show
     from colocate.solver.strategies import ROWS
 
     scores = known_scores()

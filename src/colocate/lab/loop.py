@@ -15,11 +15,11 @@ from colocate.errors import ProposerError
 from colocate.lab.archive import Archive, Attempt
 from colocate.lab.asking import Child, ask, askers, unanswered
 from colocate.lab.evaluation import Evaluation
+from colocate.lab.patches.syntax import syntax_key
 from colocate.lab.population import Population, best_first
 from colocate.lab.proposal import LearningProposer, Program, Proposer, Request
-from colocate.lab.review import Review, write_review
+from colocate.lab.review.report import Review, write_review
 from colocate.lab.settings import Budget, Settings
-from colocate.lab.syntax import syntax_key
 
 
 class Lab:

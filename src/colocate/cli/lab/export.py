@@ -14,7 +14,7 @@ def export(
 ) -> None:
     """Write every program as gen_N/main.py, as `colocate score` reads them, and the best beside."""
     from colocate.lab.archive import Archive
-    from colocate.lab.workshop import archive_path, export_programs
+    from colocate.lab.lab_folder import archive_path, export_programs
 
     with Archive.open(archive_path(lab)) as archive:
         best = export_programs(archive.programs(), to)

@@ -33,9 +33,9 @@ def init(
     """Make a lab: a folder with an archive and its first program, judged."""
     from colocate.arena.programs import read_program
     from colocate.cli.compiling import say_when_compiling
+    from colocate.lab.lab_folder import local_evaluation, make_lab
     from colocate.lab.settings import Settings
     from colocate.lab.start import start_program
-    from colocate.lab.workshop import local_evaluation, make_lab
 
     settings = Settings(
         suite=suite,

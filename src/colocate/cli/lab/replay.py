@@ -21,8 +21,8 @@ def replay(
     """Run a lab again from its recorded answers, and compare every program and verdict."""
     from colocate.cli.compiling import say_when_compiling
     from colocate.lab.archive import Archive
-    from colocate.lab.workshop import archive_path, differences, replayed
-    from colocate.outputs.console import notes
+    from colocate.lab.lab_folder import archive_path, differences, replayed
+    from colocate.outputs.text.console import notes
 
     say_when_compiling()
     with TemporaryDirectory() as scratch, Archive.open(archive_path(lab)) as old:

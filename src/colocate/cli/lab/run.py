@@ -63,10 +63,10 @@ def run(
     """Search for better programs, in a lab that is there or a new one; goes on where it stood."""
     from colocate.arena.contest import open_contest
     from colocate.cli.compiling import say_when_compiling
+    from colocate.lab.lab_folder import evaluation_of, settings_of
     from colocate.lab.loop import Lab
     from colocate.lab.settings import Budget
-    from colocate.lab.workshop import evaluation_of, settings_of
-    from colocate.outputs.console import notes
+    from colocate.outputs.text.console import notes
 
     chosen = _proposer(proposer, base_url, model or [], temperature, max_tokens, timeout)
     say_when_compiling()
@@ -121,9 +121,9 @@ class _Ladder:
 
 def _opened(lab: Path, seed: int | None) -> "Archive":
     from colocate.lab.archive import Archive
+    from colocate.lab.lab_folder import archive_path, local_evaluation, make_lab
     from colocate.lab.settings import Settings
     from colocate.lab.start import start_program
-    from colocate.lab.workshop import archive_path, local_evaluation, make_lab
 
     path = archive_path(lab)
     if path.exists():
@@ -148,7 +148,7 @@ def _proposer(
     timeout: float,
 ) -> "Proposer":
     if name == COMPOSER:
-        from colocate.lab.proposers.composer import Composer
+        from colocate.lab.proposers.composer.composer import Composer
 
         return Composer()
     if name != OPENAI:

@@ -26,11 +26,11 @@ def show(
     """Print a program's verdict, its change against its parent, and where it comes from."""
     from colocate.inputs.text_file import read_text
     from colocate.lab.archive import Archive
+    from colocate.lab.lab_folder import archive_path
     from colocate.lab.population import best_first
     from colocate.lab.watch import html_page, last_review, lineage_tree, program_page
-    from colocate.lab.workshop import archive_path
-    from colocate.outputs import console
-    from colocate.outputs.text_output import write_text
+    from colocate.outputs.text import console
+    from colocate.outputs.text.whole_files import write_text
 
     with Archive.open(archive_path(lab)) as archive:
         programs = {program.number: program for program in archive.programs()}

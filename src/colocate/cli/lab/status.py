@@ -6,9 +6,9 @@ from colocate.cli.lab.options import FOLDER, Folder
 def status(lab: Folder = FOLDER) -> None:
     """Print how far a lab is: its ladder, its plot, its islands, what it has cost."""
     from colocate.lab.archive import Archive
+    from colocate.lab.lab_folder import archive_path
     from colocate.lab.watch import status_page
-    from colocate.lab.workshop import archive_path
-    from colocate.outputs.console import show
+    from colocate.outputs.text.console import show
 
     with Archive.open(archive_path(lab)) as archive:
         show(*status_page(archive))

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from colocate.errors import InputError, ProposerError
-from colocate.lab.answer import printable
+from colocate.lab.patches.answer import printable
 from colocate.lab.proposal import Answer, Request
 from colocate.lab.proposers.bandit import Bandit, Reward
 from colocate.lab.proposers.prompt import messages

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from colocate.arena.verdict import CaseVerdict, ProgramVerdict
 from colocate.errors import InputError
-from colocate.lab.evolve_block import END, START, is_marker
+from colocate.lab.patches.evolve_block import END, START, is_marker
 from colocate.lab.proposal import Kind, Program, Request
 
 Message = dict[str, str]

@@ -11,7 +11,7 @@ from colocate.lab.archive import Archive, Attempt
 from colocate.lab.population import best_first
 from colocate.lab.proposal import Program
 from colocate.lab.watch.sheet import Fact, figure, mention
-from colocate.outputs.visible import LONGEST_NAME, one_line
+from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from colocate.lab.watch.html_sheet import Links, html_facts, html_sheet
 from colocate.lab.watch.sheet import figure, mention
 from colocate.lab.watch.story import story
 from colocate.lab.watch.verdict_sheets import first_traceback, verdict_sheets
-from colocate.outputs.markup import Markup, breakable, tag
-from colocate.outputs.visible import LONGEST_DESCRIPTION, one_line
+from colocate.outputs.page.markup import Markup, breakable, tag
+from colocate.outputs.text.sanitise import LONGEST_DESCRIPTION, one_line
 
 MOST_LINES = 400
 """Of one change."""

@@ -6,7 +6,7 @@ from difflib import unified_diff
 from itertools import islice
 
 from colocate.lab.proposal import Program
-from colocate.outputs.visible import visible
+from colocate.outputs.text.sanitise import visible
 
 MOST_COMPARED = 6_000
 """Lines of both programs together; more take too long to compare."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from colocate.lab.watch.html_sheet import Links
 from colocate.lab.watch.lineage import Line, Step
 from colocate.lab.watch.sheet import figure, mention, numbers
-from colocate.outputs.markup import Markup, join, tag
+from colocate.outputs.page.markup import Markup, join, tag
 
 
 def html_lineage(lines: Sequence[Line], links: Links) -> Markup:

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from colocate.lab.watch.sheet import Cell, Fact, Mention, Sheet
-from colocate.outputs.html_table import html_table
-from colocate.outputs.markup import Markup, breakable, join, tag
-from colocate.outputs.page_frame import fact_list
-from colocate.outputs.visible import one_line
+from colocate.outputs.page.frame import fact_list
+from colocate.outputs.page.html_table import html_table
+from colocate.outputs.page.markup import Markup, breakable, join, tag
+from colocate.outputs.text.sanitise import one_line
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """What the last review says."""
 
 from colocate.lab.archive import Archive
-from colocate.lab.review import Review, worded
-from colocate.outputs.visible import visible
+from colocate.lab.review.report import Review, worded
+from colocate.outputs.text.sanitise import visible
 
 
 def last_review(archive: Archive, wording: str | None = None) -> str:

@@ -19,8 +19,8 @@ from colocate.lab.watch.overview_sheets import (
     refusal_sheet,
 )
 from colocate.lab.watch.plot import Plot
-from colocate.outputs.markup import Markup, tag
-from colocate.outputs.page_frame import legend, note, section, whole_page
+from colocate.outputs.page.frame import legend, note, section, whole_page
+from colocate.outputs.page.markup import Markup, tag
 
 MOST_RUNGS = 100
 MOST_PROGRAMS = 500

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from colocate.lab.proposal import Program
 from colocate.lab.watch.ladder import LadderScale, Rung, fails, round_steps
 from colocate.lab.watch.sheet import figure, mention
-from colocate.outputs.markup import Markup, tag
-from colocate.outputs.svg import Point, label, picture, steps
+from colocate.outputs.page.markup import Markup, tag
+from colocate.outputs.page.svg import Point, label, picture, steps
 
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 48, 46
 LABEL_ROOM = 70

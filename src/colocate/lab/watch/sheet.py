@@ -6,7 +6,7 @@ from math import inf
 
 from colocate.lab.proposal import Program
 from colocate.lab.watch.ladder import Rung
-from colocate.outputs.visible import LONGEST_NAME, one_line
+from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from colocate.lab.archive import Attempt
 from colocate.lab.proposal import Program
 from colocate.lab.watch.account import Account, duration
 from colocate.lab.watch.sheet import Cell, Fact, Mention
-from colocate.outputs.visible import LONGEST_NAME, one_line
+from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
 
 def story(program: Program, programs: Sequence[Program], attempts: Sequence[Attempt]) -> list[Fact]:

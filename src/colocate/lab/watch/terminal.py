@@ -20,7 +20,7 @@ from colocate.lab.watch.overview_sheets import island_sheet, ladder_sheet, refus
 from colocate.lab.watch.sheet import Cell, Fact, Sheet, figure, mention, numbers
 from colocate.lab.watch.story import story
 from colocate.lab.watch.verdict_sheets import first_traceback, verdict_sheets
-from colocate.outputs.visible import LONGEST_DESCRIPTION, one_line, visible
+from colocate.outputs.text.sanitise import LONGEST_DESCRIPTION, one_line, visible
 
 MOST_RUNGS = 20
 DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}

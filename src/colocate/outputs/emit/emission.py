@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from colocate.outputs.emit.engine_options import SLEEP, command_by_hand
 from colocate.outputs.emit.launch import Fleetwide, Launch
 from colocate.outputs.emit.names import safe_names
-from colocate.outputs.visible import one_line
+from colocate.outputs.text.sanitise import one_line
 
 
 @dataclass(frozen=True)

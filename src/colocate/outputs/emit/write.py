@@ -6,7 +6,7 @@ from pathlib import Path
 from colocate.errors import OutputError, UnknownNameError
 from colocate.outputs.emit.emission import EmittedFile
 from colocate.outputs.emit.settings import Target
-from colocate.outputs.text_output import write_text
+from colocate.outputs.text.whole_files import write_text
 
 RUNNABLE = 0o755
 SIGNATURE, SIGNED_WITHIN = "colocate plan", 500

@@ -3,9 +3,9 @@
 from math import isinf
 
 from colocate.advise.explain.bound import bound_of
-from colocate.outputs.bound_words import proof_text
-from colocate.outputs.plan_words import shown_pressure
-from colocate.outputs.wording import listed, quoted
+from colocate.outputs.explain.bound import proof_text
+from colocate.outputs.plan.words import shown_pressure
+from colocate.outputs.text.wording import listed, quoted
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.checker.items import kin_of, names_of
 from colocate.solver.plan import Plan

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from colocate.outputs.fleet_bars import Bar, BarPart, Bars, cut_in_middle
-from colocate.outputs.markup import Markup, tag
-from colocate.outputs.page_frame import legend, note
-from colocate.outputs.plan_words import shown_pressure
+from colocate.outputs.page.frame import legend, note
+from colocate.outputs.page.markup import Markup, tag
+from colocate.outputs.plan.fleet_bars import Bar, BarPart, Bars, cut_in_middle
+from colocate.outputs.plan.words import shown_pressure
 from colocate.outputs.report.gauge import colouring, described, gauge
-from colocate.outputs.visible import LONGEST_NAME, one_line
-from colocate.outputs.wording import gigabytes
+from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
+from colocate.outputs.text.wording import gigabytes
 
 LEGIBLE, LEGIBLE_FREE = 0.07, 0.12
 """Shares of the longest bar from which on there is room for letters, and for an amount."""

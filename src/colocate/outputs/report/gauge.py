@@ -1,10 +1,10 @@
 """Small pieces of the page: bars for figures, colours and names of models."""
 
-from colocate.outputs.fleet_bars import BarPart
-from colocate.outputs.markup import Markup, tag
-from colocate.outputs.palette import colour_of
-from colocate.outputs.visible import one_line
-from colocate.outputs.wording import gigabytes
+from colocate.outputs.page.markup import Markup, tag
+from colocate.outputs.page.palette import colour_of
+from colocate.outputs.plan.fleet_bars import BarPart
+from colocate.outputs.text.sanitise import one_line
+from colocate.outputs.text.wording import gigabytes
 
 
 def gauge(share: float, worst: bool = False) -> Markup:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
 
-from colocate.outputs.markup import Markup, tag
-from colocate.outputs.plan_words import shown_pressure
-from colocate.outputs.svg import Point, label, picture, steps
+from colocate.outputs.page.markup import Markup, tag
+from colocate.outputs.page.svg import Point, label, picture, steps
+from colocate.outputs.plan.words import shown_pressure
 from colocate.solver.plan import Plan
 from colocate.solver.progress import Improvement
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from colocate.advise.comparison import Alternative, Comparison, gpus_used
 from colocate.inputs.fleet import Fleet
-from colocate.outputs.fleet_bars import Bars, fleet_bars
-from colocate.outputs.markup import Markup, tag
-from colocate.outputs.page_frame import fact_list, legend, note, section, whole_page
-from colocate.outputs.plan_words import (
+from colocate.outputs.page.frame import fact_list, legend, note, section, whole_page
+from colocate.outputs.page.markup import Markup, tag
+from colocate.outputs.plan.fleet_bars import Bars, fleet_bars
+from colocate.outputs.plan.words import (
     NOTHING_PROVEN,
     as_sentence,
     peak_line,
@@ -26,8 +26,8 @@ from colocate.outputs.report.tables import (
     gpu_table,
     several_table,
 )
-from colocate.outputs.visible import one_line
-from colocate.outputs.wording import gigabytes
+from colocate.outputs.text.sanitise import one_line
+from colocate.outputs.text.wording import gigabytes
 from colocate.solver.plan import Plan
 
 LONGEST_TITLE = 120

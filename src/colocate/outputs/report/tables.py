@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from colocate.advise.comparison import Alternative, Comparison, gpus_used
-from colocate.outputs.fleet_bars import Bar, BarPart, Bars
-from colocate.outputs.html_table import html_table
-from colocate.outputs.markup import Markup, join, tag
-from colocate.outputs.plan_words import shown_pressure
+from colocate.outputs.page.html_table import html_table
+from colocate.outputs.page.markup import Markup, join, tag
+from colocate.outputs.plan.fleet_bars import Bar, BarPart, Bars
+from colocate.outputs.plan.words import shown_pressure
 from colocate.outputs.report.gauge import colouring, gauge
-from colocate.outputs.visible import LONGEST_NAME, one_line
-from colocate.outputs.wording import gigabytes
+from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
+from colocate.outputs.text.wording import gigabytes
 from colocate.problem.model import Model
 from colocate.solver.plan import Plan
 

@@ -1,0 +1,133 @@
+"""A lab in a folder: made once, opened by every command."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from colocate.arena.contest import Referee, open_contest
+from colocate.arena.sandbox import Limits
+from colocate.errors import InputError, PatchRefused
+from colocate.lab.archive import Archive
+from colocate.lab.evaluation import Evaluation, LocalEvaluation
+from colocate.lab.loop import Lab
+from colocate.lab.patches.evolve_block import sections
+from colocate.lab.patches.syntax import defines_entry, syntax_tree
+from colocate.lab.population import best_first
+from colocate.lab.proposal import Program
+from colocate.lab.proposers.replay import Replay
+from colocate.lab.settings import Budget, Settings
+
+ARCHIVE = "lab.db"
+
+
+def archive_path(folder: Path) -> Path:
+    """Return where the archive of a lab is."""
+    return folder / ARCHIVE
+
+
+def settings_of(archive: Archive) -> Settings:
+    """Return what a lab was told when it was made."""
+    known = {field.name: archive.setting(field.name) for field in fields(Settings)}
+    return Settings(**(known | {"allow": tuple(known["allow"])}))
+
+
+def local_evaluation(settings: Settings, workers: int) -> Evaluation:
+    """Return the sandboxes of this machine, with the limits of a lab."""
+    return LocalEvaluation(referee_of(settings), workers)
+
+
+def referee_of(settings: Settings) -> Referee:
+    """Return the referee of a lab."""
+    return Referee(Limits(settings.seconds, settings.memory_mb), settings.allow)
+
+
+@contextmanager
+def evaluation_of(settings: Settings, workers: int, ray: str | None) -> Iterator[Evaluation]:
+    """Open the place where programs are judged: this machine, or a Ray cluster."""
+    if ray is None:
+        yield local_evaluation(settings, workers)
+        return
+    from colocate.lab.ray_evaluation import connected  # noqa: PLC0415, an extra
+
+    with connected(ray, referee_of(settings)) as evaluation:
+        yield evaluation
+
+
+def make_lab(folder: Path, settings: Settings, start: str, evaluation: Evaluation) -> Archive:
+    """Make a lab with its first program, judged, and open it for writing."""
+    _check_start(start)
+    contest = open_contest(settings.suite)
+    ((_, verdict),) = evaluation.judge([start], contest, runs=1)
+    if verdict.public.valid_cases == 0:
+        raise InputError(f"the start program fails on every case: {verdict.public.worst.reason}")
+    first = Program(0, "start", "where it begins", start, verdict)
+    return Archive.create(archive_path(folder), asdict(settings), first, contest.digest)
+
+
+def _check_start(start: str) -> None:
+    whose = "the start program"
+    try:
+        syntax_tree(start, whose)
+        sections(start.split("\n"), whose)
+    except PatchRefused as refusal:
+        fault, _, _advice_for_proposers = str(refusal).rpartition("; ")
+        raise InputError(fault) from refusal
+    if not defines_entry(start):
+        raise InputError(f"{whose} defines no compute_model_placement(gpu_num, models)")
+
+
+def export_programs(programs: Sequence[Program], folder: Path) -> Path:
+    """Write every program as `gen_N/main.py`, as public runs keep them, and the best beside."""
+    if folder.exists() and (folder.is_file() or any(folder.iterdir())):
+        raise InputError(f"{folder}: is not empty, must be a new folder")
+    for program in programs:
+        home = folder / f"gen_{program.number}"
+        home.mkdir(parents=True)
+        (home / "main.py").write_text(program.source, encoding="utf-8")
+    best = folder / "best.py"
+    best.write_text(best_first(programs)[0].source, encoding="utf-8")
+    return best
+
+
+def replayed(old: Archive, folder: Path, workers: int) -> Archive:
+    """Make a lab like another one and give it the same answers; return its archive, open."""
+    settings = settings_of(old)
+    evaluation = local_evaluation(settings, workers)
+    start = old.programs()[0].source
+    new = make_lab(folder, settings, start, evaluation)
+    attempts = old.attempts()
+    last = max((attempt.generation for attempt in attempts), default=0)
+    proposer = Replay(attempts)
+    contest = open_contest(settings.suite)
+    search = Lab(new, settings, contest, evaluation, proposer)
+    search.run(Budget(generations=last), lambda generation, best: None)
+    return new
+
+
+def differences(old: Sequence[Program], new: Sequence[Program]) -> list[str]:
+    """Return in what two records differ, a sentence each; time is not compared.
+
+    A program of the last generation that was not recorded may have been in flight.
+    """
+    last = max(program.generation for program in old)
+    mine = {program.number: program for program in old}
+    theirs = {p.number: p for p in new if p.number in mine or p.generation < last}
+    sentences = []
+    for number in sorted(mine.keys() | theirs.keys()):
+        if number not in mine or number not in theirs:
+            sentences.append(
+                f"program {number} was recorded, but not made again"
+                if number in mine
+                else f"program {number} was made, but not recorded"
+            )
+        elif mine[number].source != theirs[number].source:
+            sentences.append(f"program {number} is another one")
+        elif _pressures(mine[number]) != _pressures(theirs[number]):
+            sentences.append(f"program {number} has another verdict")
+    return sentences
+
+
+def _pressures(program: Program) -> list[float]:
+    verdict = program.verdict
+    return [result.pressure for result in (*verdict.public.results, *verdict.hidden.results)]

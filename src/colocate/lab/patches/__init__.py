@@ -1,0 +1,1 @@
+"""Answers with patches: how they are read, matched, applied and written."""

@@ -1,0 +1,107 @@
+"""A change between two programs, told as a proposer would tell it."""
+
+import re
+from difflib import SequenceMatcher
+
+from colocate.errors import PatchRefused
+from colocate.lab.patches.answer import printable, read_patch, snake_case
+from colocate.lab.patches.answer_lines import SHORTEST_MARKER
+from colocate.lab.patches.matching import find_lines
+from colocate.lab.patches.patch import apply_patch
+
+Hunk = tuple[list[str], list[str]]
+"""Lines of the parent, and what they become."""
+
+FIRST_CONTEXT = 3
+"""Lines around a change to begin with, as `diff -u` has them."""
+
+
+def write_patch(parent: str, child: str, *, name: str, description: str) -> str:
+    """Return an answer that makes `child` of `parent`: blocks, or else a rewrite.
+
+    Every block is widened until its SEARCH is unique, in the parent and in what the blocks before
+    it leave. A rewrite is the answer where a block cannot be told, such as for a program that
+    itself holds lines like the markers; without an evolve block it always ends with a line end.
+
+    Parameters
+    ----------
+    parent, child
+        Two programs that differ in their syntax trees, and only inside of the evolve block.
+    name
+        In snake_case.
+    description
+        In plain words, without tags.
+
+    Raises
+    ------
+    PatchRefused
+        If no answer makes this child of this parent, and leaves the name and description alone.
+    """
+    head = f"<NAME>\n{name}\n</NAME>\n\n<DESCRIPTION>\n{description}\n</DESCRIPTION>\n\n"
+    told = (snake_case(name), printable(description), child)
+    for change in (_as_diff(parent, child), _as_rewrite(child)):
+        reason = _why_not(head + change, parent, told)
+        if not reason:
+            return head + change
+    raise PatchRefused(reason)
+
+
+def _why_not(answer: str, parent: str, told: tuple[str, str, str]) -> str:
+    """Say why an answer does not tell what it should; nothing if it does."""
+    try:
+        patch = read_patch(answer)
+        found = (patch.name, patch.description, apply_patch(patch, parent))
+    except PatchRefused as refusal:
+        return str(refusal)
+    pairs = zip(("name", "description", "child"), found, told, strict=True)
+    wrong = [what for what, one, other in pairs if one != other]
+    if not wrong:
+        return ""
+    return (
+        f"no answer can tell this change: the {' and '.join(wrong)} would become another; "
+        "leave out tags, and keep the line ends of the parent"
+    )
+
+
+def _as_diff(parent: str, child: str) -> str:
+    old, new = (text.replace("\r\n", "\n").split("\n") for text in (parent, child))
+    row = max(SHORTEST_MARKER, _longest("=", parent + child) + 1)
+    lines = ["<DIFF>"]
+    for search, replacement in _hunks(old, new):
+        lines += ["<" * row + " SEARCH", *search, "=" * row, *replacement, ">" * row + " REPLACE"]
+    return "\n".join([*lines, "</DIFF>", ""])
+
+
+def _longest(letter: str, text: str) -> int:
+    return max(map(len, re.findall(f"{letter}+", text)), default=0)
+
+
+def _hunks(old: list[str], new: list[str]) -> list[Hunk]:
+    """Return what to replace, with as many lines around as make every search unique."""
+    context = FIRST_CONTEXT
+    while True:
+        # A matcher cuts its own opcodes when it groups them, so each width needs a new one.
+        groups = SequenceMatcher(None, old, new).get_grouped_opcodes(context)
+        hunks = [(old[g[0][1] : g[-1][2]], new[g[0][3] : g[-1][4]]) for g in groups]
+        if context > len(old) or _are_unique(hunks, old):
+            return hunks
+        context *= 2
+
+
+def _are_unique(hunks: list[Hunk], old: list[str]) -> bool:
+    now = list(old)
+    for search, replacement in hunks:
+        places = [find_lines(lines, search, most=2) for lines in (old, now)]
+        if not any(line.strip() for line in search) or any(len(found) > 1 for found in places):
+            return False
+        at = places[1][0]
+        now[at : at + len(search)] = replacement
+    return True
+
+
+def _as_rewrite(child: str) -> str:
+    """Return the child in a fence that is longer than any row of backticks in it."""
+    code = child.replace("\r\n", "\n")
+    fence = "`" * max(3, _longest("`", code) + 1)
+    end = "" if code.endswith("\n") else "\n"
+    return f"<CODE>\n{fence}python\n{code}{end}{fence}\n</CODE>\n"

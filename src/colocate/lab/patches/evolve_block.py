@@ -1,0 +1,110 @@
+"""Which part of a program may change: the lines between two comments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from colocate.errors import PatchRefused
+from colocate.lab.patches.syntax import quoted
+
+START = "# EVOLVE-BLOCK-START"
+END = "# EVOLVE-BLOCK-END"
+
+
+@dataclass(frozen=True)
+class Sections:
+    """The lines of a program, in three parts.
+
+    Parameters
+    ----------
+    before
+        Up to the start marker, with it; empty in a program without markers.
+    inside
+        What may change.
+    after
+        From the end marker on, with it; empty in a program without markers.
+    """
+
+    before: tuple[str, ...]
+    inside: tuple[str, ...]
+    after: tuple[str, ...]
+
+    @property
+    def marked(self) -> bool:
+        """Whether there are markers."""
+        return bool(self.before)
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """The index of the first and the last line that a change may touch or quote."""
+        first = max(0, len(self.before) - 1)
+        return first, len(self.before) + len(self.inside) - (0 if self.marked else 1)
+
+    @property
+    def lines(self) -> list[str]:
+        """All lines of the program."""
+        return [*self.before, *self.inside, *self.after]
+
+
+def is_marker(line: str) -> bool:
+    """Whether a line is one of the two comments."""
+    return line.strip() in (START, END)
+
+
+def sections(lines: Sequence[str], whose: str) -> Sections:
+    """Cut a program at its markers.
+
+    Raises
+    ------
+    PatchRefused
+        If there are markers, but not one start and then one end.
+    """
+    marks = [at for at, line in enumerate(lines) if is_marker(line)]
+    if not marks:
+        return Sections((), tuple(lines), ())
+    if [lines[at].strip() for at in marks] != [START, END]:
+        found = ", ".join(f"line {at + 1} {lines[at].strip()!r}" for at in marks[:4])
+        raise PatchRefused(
+            f"{whose} has the markers {found}, must have one {START!r} and then one {END!r}; "
+            "quote a marker in SEARCH only if REPLACE keeps it, and add none"
+        )
+    first, last = marks
+    return Sections(tuple(lines[: first + 1]), tuple(lines[first + 1 : last]), tuple(lines[last:]))
+
+
+def kept_outside(parent: Sections, child: Sequence[str], whose: str) -> Sections:
+    """Return the child with the parent's own lines around the block.
+
+    What stands outside may differ in whitespace at the ends of its lines; the parent's stays.
+
+    Raises
+    ------
+    PatchRefused
+        If the child differs outside in more than that.
+    """
+    made = sections(child, whose)
+    if made.marked and not parent.marked:
+        raise PatchRefused(f"{whose} adds evolve markers, but the parent has none; leave them out")
+    if parent.marked and not made.marked:
+        raise PatchRefused(f"{whose} removes {START!r} and {END!r}; keep both lines")
+    _refuse_other(parent.before, made.before, 1, whose)
+    _refuse_other(parent.after, made.after, len(parent.before) + len(parent.inside) + 1, whose)
+    return Sections(parent.before, made.inside, parent.after)
+
+
+def _refuse_other(own: Sequence[str], other: Sequence[str], first: int, whose: str) -> None:
+    own, other = bare(own), bare(other)
+    if own == other:
+        return
+    pairs = enumerate(zip(own, other, strict=False))
+    same = next((at for at, (ours, theirs) in pairs if ours != theirs), min(len(own), len(other)))
+    had = quoted(own[same]) if same < len(own) else "at its end"
+    has = quoted(other[same]) if same < len(other) else "nothing"
+    raise PatchRefused(
+        f"{whose} changes the parent outside of the evolve block: line {first + same}, {had}, "
+        f"becomes {has}; change only what is between {START!r} and {END!r}"
+    )
+
+
+def bare(lines: Sequence[str]) -> list[str]:
+    """Return the lines without whitespace at their ends."""
+    return [line.rstrip() for line in lines]

@@ -1,0 +1,179 @@
+"""A change to a program, and how a child is made of it: whole, or not at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from colocate.errors import PatchRefused
+from colocate.lab.patches.evolve_block import Sections, bare, is_marker, kept_outside, sections
+from colocate.lab.patches.matching import place_of
+from colocate.lab.patches.syntax import ENTRY, defines_entry, syntax_tree, tree_key
+
+MOST_CHARACTERS = 1_000_000
+"""An answer or a program longer than this is a mistake."""
+
+
+class PatchKind(StrEnum):
+    """How a change is told."""
+
+    DIFF = "diff"
+    """As blocks of lines to find and what to put in their place."""
+    REWRITE = "rewrite"
+    """As the whole text that shall stand there."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lines to find, and the lines to put in their place.
+
+    Parameters
+    ----------
+    search
+        Lines of the parent, at least one of them not blank.
+    replacement
+        What they become; nothing deletes them.
+    line
+        Where the block begins in the answer, for messages.
+    """
+
+    search: tuple[str, ...]
+    replacement: tuple[str, ...]
+    line: int = 1
+
+    def __post_init__(self) -> None:
+        if not any(line.strip() for line in self.search):
+            raise PatchRefused(
+                f"the block at line {self.line} of the answer has an empty SEARCH, so nothing "
+                "says where its REPLACE belongs; quote at least one line of the parent in SEARCH"
+            )
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A change to a parent: either blocks or code.
+
+    Parameters
+    ----------
+    name
+        In snake_case.
+    description
+        What the proposer says about it; may be empty.
+    blocks
+        Applied one after the other, each to what those before it leave.
+    code
+        The text of a rewrite.
+    """
+
+    name: str
+    description: str
+    blocks: tuple[Block, ...] = ()
+    code: str | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.blocks) == (self.code is not None):
+            found = "both" if self.blocks else "neither"
+            raise PatchRefused(f"the patch has {found} of blocks and code, must have one of them")
+
+    @property
+    def kind(self) -> PatchKind:
+        """How the change is told."""
+        return PatchKind.REWRITE if self.code is not None else PatchKind.DIFF
+
+
+def apply_patch(patch: Patch, parent: str) -> str:
+    """Return the child that a patch makes of its parent.
+
+    What is outside of the parent's evolve block stays as it is, letter for letter. The child has
+    the line ends of its parent. A rewrite without evolve markers takes the place of the inside of
+    the block; where it repeats what stands before or after the block, that is left out.
+
+    Parameters
+    ----------
+    patch
+        The change.
+    parent
+        The text of the program to change; it must compile.
+
+    Returns
+    -------
+    str
+        A program that compiles and whose syntax tree is another than the parent's.
+
+    Raises
+    ------
+    PatchRefused
+        If the patch does not fit, changes what is outside of the evolve block, or makes a child
+        that does not compile, lacks `compute_model_placement` or does the same as its parent.
+    """
+    crlf = 0 < parent.count("\n") == parent.count("\r\n")
+    text = parent.replace("\r\n", "\n") if crlf else parent
+    key = tree_key(syntax_tree(text, "the parent"))
+    own = sections(text.split("\n"), "the parent")
+    made = _patched(own, patch.blocks) if patch.code is None else _rewritten(own, patch.code)
+    child = "\n".join(made.lines)
+    _refuse_unfit(child, text, key)
+    return child.replace("\n", "\r\n") if crlf else child
+
+
+def _patched(parent: Sections, blocks: Sequence[Block]) -> Sections:
+    now = parent
+    for number, block in enumerate(blocks, 1):
+        where = f"block {number} of {len(blocks)} (line {block.line} of the answer)"
+        if number > 1:
+            where += ", after the blocks before it"
+        lines = now.lines
+        at = place_of(block.search, lines, now.frame, where)
+        lines[at : at + len(block.search)] = block.replacement
+        now = kept_outside(now, lines, where)
+    return now
+
+
+def _rewritten(parent: Sections, code: str) -> Sections:
+    lines: Sequence[str] = code.split("\n")
+    if not parent.marked:
+        return kept_outside(parent, [*lines, ""], "the rewrite")
+    given = sections(lines, "the rewrite")
+    if not given.marked:
+        lines = _without_head(lines, parent.before[:-1])
+        lines = _without_head(lines[::-1], parent.after[:0:-1])[::-1]
+        return Sections(parent.before, tuple(lines), parent.after)
+    before = _completed(given.before, parent.before)
+    after = _completed(given.after, parent.after)
+    return kept_outside(parent, [*before, *given.inside, *after], "the rewrite")
+
+
+def _completed(given: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the parent's lines where the rewrite leaves them out or only spaces them anew."""
+    told = [line for line in bare(given) if line]
+    left_out = all(is_marker(line) for line in told)
+    return own if left_out or told == [line for line in bare(own) if line] else given
+
+
+def _without_head(lines: Sequence[str], head: Sequence[str]) -> Sequence[str]:
+    """Leave out the first lines where they are those of `head`, blank lines aside."""
+    wanted = [line for line in bare(head) if line]
+    at = 0
+    for want in wanted:
+        while at < len(lines) and not lines[at].strip():
+            at += 1
+        if at == len(lines) or lines[at].rstrip() != want:
+            return lines
+        at += 1
+    return lines[at:]
+
+
+def _refuse_unfit(child: str, parent: str, key: str) -> None:
+    if len(child) > MOST_CHARACTERS:
+        raise PatchRefused(
+            f"the child has {len(child)} characters, must be at most {MOST_CHARACTERS}; shorten it"
+        )
+    tree = syntax_tree(child, "the child")
+    if defines_entry(parent) and not defines_entry(child):
+        raise PatchRefused(
+            f"the child does not define {ENTRY} at top level; keep `def {ENTRY}(gpu_num, models)`"
+        )
+    if tree_key(tree) == key:
+        raise PatchRefused(
+            "the child does the same as its parent: apart from comments, docstrings and layout "
+            "nothing changes; change what the program does"
+        )

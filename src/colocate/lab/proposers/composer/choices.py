@@ -1,0 +1,88 @@
+"""Random choices that listen to advice, and blocks drawn so."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, TypeVar
+
+from numpy.random import Generator
+
+from colocate.lab.proposers.composer.grammar import CHOICES, EFFORTS
+from colocate.lab.proposers.composer.naming import spoken
+from colocate.solver.construct.bisection import Bisection
+from colocate.solver.construct.packing import Packing
+
+Option = TypeVar("Option")
+
+FAVOUR = 4.0
+"""How much more readily something is drawn that was recommended."""
+
+PROGRAM_NAME = re.compile("[a-z0-9]+(?:_[a-z0-9]+)+")
+"""A sentence that names a program recommends not each block in that name."""
+
+USUAL = 4.0
+"""How much more readily a parameter is drawn as it is by default than in another way."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A source of random choices.
+
+    Parameters
+    ----------
+    rng
+        Where the randomness comes from.
+    advice
+        Sentences. What they name, such as `LargeNeighbourhood`, `best fit` or `Kick.BURST`, is
+        drawn more readily.
+    """
+
+    rng: Generator
+    advice: tuple[str, ...] = ()
+
+    def pick(self, options: Sequence[Option], weights: Sequence[float]) -> Option:
+        """Return one of the options."""
+        sums = list(accumulate(weights))
+        return options[bisect_right(sums, self.rng.random() * sums[-1], hi=len(sums) - 1)]
+
+    def favour(self, *things: object) -> float:
+        """Return how much more readily something is drawn, for what of it is recommended."""
+        names = {f" {name}" for thing in things for name in _names(thing)}
+        return FAVOUR if any(name in self._said for name in names) else 1.0
+
+    @cached_property
+    def _said(self) -> str:
+        return " ".join(f" {spoken(PROGRAM_NAME.sub('', sentence))}." for sentence in self.advice)
+
+
+def drawn(kind: type[Option], draw: Draw) -> Option:
+    """Return a block of a kind with parameters drawn, most by default, and little effort."""
+    defaults = getattr(kind, "_field_defaults", {})
+    chosen: dict[str, Any] = {}
+    if kind is Bisection:
+        chosen["packings"] = (drawn(Packing, draw),)
+    for field, options in CHOICES[kind].items():
+        if field in EFFORTS:
+            chosen[field] = options[0]
+            continue
+        usual = [USUAL if option == defaults.get(field) else 1.0 for option in options]
+        weights = [each * draw.favour(option) for each, option in zip(usual, options, strict=True)]
+        chosen[field] = draw.pick(options, weights)
+    return kind(**chosen)
+
+
+def _names(thing: object) -> Iterator[str]:
+    """Yield how sentences name a kind of block, a block, and what is in it."""
+    if isinstance(thing, type):
+        yield spoken(thing.__name__)
+    elif isinstance(thing, IntEnum):
+        kind, name = spoken(type(thing).__name__), spoken(thing.name)
+        yield from (f"{name} {kind}", f"{kind} {name}")
+    elif isinstance(thing, tuple):
+        yield from _names(type(thing))
+        for part in thing:
+            yield from _names(part)

@@ -1,0 +1,83 @@
+"""The proposer that needs no language model: it composes blocks that the product has."""
+
+from dataclasses import replace
+from hashlib import sha256
+
+import numpy as np
+
+from colocate.errors import PatchRefused, ProposerError
+from colocate.lab.patches.answer_writer import write_patch
+from colocate.lab.proposal import Answer, Kind, Request
+from colocate.lab.proposers.composer.choices import Draw
+from colocate.lab.proposers.composer.grammar import Composition
+from colocate.lab.proposers.composer.mutation import (
+    Mutation,
+    crossed,
+    mutated,
+    mutated_often,
+    renewed,
+)
+from colocate.lab.proposers.composer.naming import name_of
+from colocate.lab.proposers.composer.source import read_composition, write_into
+
+WHO = "composer"
+
+
+class Composer:
+    """Mutates and crosses compositions, and writes them as programs.
+
+    It reads the composition of a program that it wrote itself. A parent by another hand has none;
+    it is answered with a rewrite: a crossing then goes on from the inspiration, if that has a
+    composition, and all else begins with a single start. The same request has the same answer.
+    """
+
+    def propose(self, request: Request) -> Answer:
+        """Answer a request with a program that differs from the parent.
+
+        Raises
+        ------
+        ProposerError
+            If nothing can be changed in the parent: its evolve markers are no pair.
+        """
+        parent = read_composition(request.parent.source)
+        change = _change(request, parent, _draw(request))
+        rewrites = parent is None or request.kind is Kind.REWRITE
+        try:
+            return Answer(_told(change, request.parent.source, rewrites), WHO)
+        except PatchRefused as refusal:
+            raise ProposerError(f"{WHO}: {refusal}") from refusal
+
+
+def _draw(request: Request) -> Draw:
+    # A text has another hash at every start of Python, a digest has not.
+    refused = sha256(request.refusal.encode()).digest() if request.refusal else b""
+    return Draw(np.random.default_rng([request.seed, *refused]), request.recommendations)
+
+
+def _change(request: Request, parent: Composition | None, draw: Draw) -> Mutation:
+    crosses = request.kind is Kind.CROSSING and bool(request.inspirations)
+    other = read_composition(request.inspirations[0].source) if crosses else None
+    if parent is None:
+        return _after_inspiration(mutated(other, draw)) if other else renewed(None, draw)
+    if other:
+        return crossed(parent, other, draw)
+    if request.kind is Kind.DIFF:
+        return mutated(parent, draw)
+    return mutated_often(parent, draw) if draw.rng.random() < 0.5 else renewed(parent, draw)
+
+
+def _after_inspiration(change: Mutation) -> Mutation:
+    return replace(change, clause=f"go on from the inspiration: {change.clause}")
+
+
+def _told(change: Mutation, parent: str, rewrites: bool) -> str:
+    """Return a change as the text of an answer; with line ends of two letters, as a rewrite."""
+    name = name_of(change.child)
+    description = f"{change.clause[0].upper()}{change.clause[1:]}."
+    program = write_into(parent, change.child)
+    if not rewrites and "\r\n" not in parent:
+        return write_patch(parent, program, name=name, description=description)
+    return (
+        f"<NAME>\n{name}\n</NAME>\n\n<DESCRIPTION>\n{description}\n</DESCRIPTION>\n\n"
+        f"<CODE>\n```python\n{program}```\n</CODE>\n"
+    )

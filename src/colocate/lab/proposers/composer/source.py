@@ -1,0 +1,116 @@
+"""Compositions as programs: one file each that needs nothing but the standard library and numpy."""
+
+import ast
+from collections.abc import Collection
+
+from colocate.errors import PatchRefused
+from colocate.lab.patches.evolve_block import END, START, sections
+from colocate.lab.patches.syntax import same_program, syntax_tree
+from colocate.lab.proposers.composer.definitions import definitions_for
+from colocate.lab.proposers.composer.grammar import IMPROVERS, STARTS, Composition
+from colocate.lab.proposers.composer.notation import text_of, value_of
+from colocate.problem.instance import Instance
+from colocate.solver.strategy import Strategy
+
+HEADER = '"""Places models on GPUs by a composition of blocks."""\n'
+
+IMPORTS = """\
+from dataclasses import dataclass
+from enum import IntEnum
+from math import exp, inf, isinf
+from typing import NamedTuple
+
+import numpy as np"""
+
+ENTRY = '''\
+def compute_model_placement(gpu_num, models):
+    """Return the models of every GPU; each model is in one place."""
+    models = list(models)
+    instance = Instance(
+        size=[float(model.model_size) for model in models],
+        load=[float(model.req_rate / model.slo) for model in models],
+        capacity=[80.0] * gpu_num,
+        use=[],
+        limit=[],
+        kind=[],
+        rules=None,
+    )
+    strategy = Strategy("composition", "", STARTS, EACH, FINISH)
+    gpu_of = strategy.run(instance, np.random.default_rng(SEED))
+    if gpu_of is None:
+        raise ValueError(f"found no room for all of {len(models)} models on {gpu_num} GPUs")
+    placement = {gpu: [] for gpu in range(gpu_num)}
+    for model, gpu in zip(models, gpu_of):
+        placement[gpu].append(model)
+    return placement'''
+
+NAMES = ("STARTS", "EACH", "FINISH", "SEED")
+"""Under what names a program has its composition, in the order of its fields."""
+
+
+def write_program(composition: Composition) -> str:
+    """Return a composition as a whole program."""
+    return write_into(f"{HEADER}\n{START}\n{END}\n", composition)
+
+
+def write_into(program: str, composition: Composition) -> str:
+    """Return a program with a composition in place of what may change in it."""
+    own = sections(program.replace("\r\n", "\n").split("\n"), "the parent")
+    end = own.after or ("",)
+    return "\n".join([*own.before, *_inside(composition).split("\n"), *end])
+
+
+def read_composition(program: str) -> Composition | None:
+    """Return the composition that a program was written from, or None if it was not.
+
+    Blocks that were changed by hand are none of the product's any more, so there is none either.
+    """
+    try:
+        inside = "\n".join(sections(program.split("\n"), "the program").inside)
+        composition = _told(syntax_tree(inside))
+        own = _inside(composition)
+        is_own = inside == own or same_program(inside, own)
+    except (PatchRefused, ValueError):
+        return None
+    return composition if is_own else None
+
+
+def _inside(composition: Composition) -> str:
+    texts = definitions_for({Instance, Strategy, *_classes(composition)})
+    told = "\n".join(map(_assignment, NAMES, composition))
+    return "\n\n\n".join([IMPORTS, *texts, told, ENTRY])
+
+
+def _classes(value: object) -> set[type]:
+    """Return the classes of the product in a composition, at any depth."""
+    own = {type(value)} if type(value).__module__.startswith("colocate.solver") else set()
+    return own.union(*map(_classes, value)) if isinstance(value, tuple) else own
+
+
+def _assignment(name: str, value: object) -> str:
+    if not isinstance(value, tuple) or not value:
+        return f"{name} = {value!r}"
+    return "\n".join([f"{name} = (", *(f"    {text_of(block)}," for block in value), ")"])
+
+
+def _told(tree: ast.Module) -> Composition:
+    """Read the composition; ValueError if there is none, or one that is not of the grammar."""
+    assigned = {
+        target.id: part.value
+        for part in tree.body
+        if isinstance(part, ast.Assign)
+        for target in part.targets
+        if isinstance(target, ast.Name)
+    }
+    if not assigned.keys() >= set(NAMES):
+        raise ValueError(f"found no {', '.join(NAMES)} in the program")
+    starts, each, finish, seed = (value_of(assigned[name]) for name in NAMES)
+    if not (starts and _are(starts, STARTS) and _are(each, IMPROVERS) and _are(finish, IMPROVERS)):
+        raise ValueError("found a block where it cannot be, or no start")
+    if type(seed) is not int or seed < 0:
+        raise ValueError(f"SEED={seed!r}, must be a whole number, at least 0")
+    return Composition(starts, each, finish, seed)
+
+
+def _are(blocks: object, kinds: Collection[type]) -> bool:
+    return isinstance(blocks, tuple) and all(type(block) in kinds for block in blocks)

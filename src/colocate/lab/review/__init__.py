@@ -1,0 +1,1 @@
+"""What the archive teaches: evidence, insights, recommendations, and who checks the wording."""

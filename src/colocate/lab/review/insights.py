@@ -1,0 +1,214 @@
+"""What the evidence teaches, in four sections of sentences."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from statistics import fmean
+
+from colocate.lab.proposal import Kind, Program
+from colocate.lab.review.anatomy import anatomy
+from colocate.lab.review.causes import failure_causes, refusal_causes
+from colocate.lab.review.evidence import ROUNDING, Claim, Direction, Effect, Evidence, Pair
+from colocate.lab.review.phrases import change, code, counted, listed, share
+
+MOST_CLAIMS = 8
+MOST_CAUSES = 5
+MOST_CASES = 3
+
+
+@dataclass(frozen=True)
+class Insights:
+    """Sentences in four sections; every figure in them is of the archive."""
+
+    what_works: tuple[str, ...]
+    what_does_not: tuple[str, ...]
+    how_it_is_implemented: tuple[str, ...]
+    how_performance_behaves: tuple[str, ...]
+
+    def sections(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield each section with its title."""
+        for field in fields(self):
+            yield field.name.replace("_", " ").capitalize(), getattr(self, field.name)
+
+
+def write_insights(evidence: Evidence) -> Insights:
+    """Put the evidence into words."""
+    return Insights(
+        tuple(_what_works(evidence)),
+        tuple(_what_does_not(evidence)),
+        tuple(_implementation(evidence)),
+        tuple(_performance(evidence)),
+    )
+
+
+def withdrawals(claims: Iterable[Claim], evidence: Evidence) -> Iterator[str]:
+    """Say which claims the evidence does not bear any more, with the figures of then and now."""
+    standing = {(claim.block, claim.direction) for claim in evidence.claims}
+    for claim in claims:
+        if (claim.block, claim.direction) not in standing:
+            verb = "help" if claim.direction is Direction.HELPS else "hurt"
+            now = _instead(evidence.effects.get(claim.block))
+            yield f"{code(claim.block)} was said to {verb}, {measured(claim)}; {now}."
+
+
+def measured(found: Claim | Effect) -> str:
+    """Return the gain of a block, and what it was measured on."""
+    swaps = f", {found.swaps} against other settings" if found.swaps else ""
+    if found.clean == found.pairs:
+        return f"{change(found.gain)} over {counted(found.pairs, 'clean pair')}{swaps}"
+    alone = "" if found.clean_gain is None else f" ({change(found.clean_gain)})"
+    clean = f"{found.clean or 'none'} of them clean{alone}"
+    return f"{change(found.gain)} over {counted(found.pairs, 'pair')}, {clean}{swaps}"
+
+
+def titled(program: Program) -> str:
+    """Return the number and the name of a program."""
+    return f"number {program.number} ({code(program.name)})"
+
+
+def missed_cases(program: Program) -> list[tuple[str, float]]:
+    """Return the public cases short of their optimum with the share reached, the worst first."""
+    short = [(result.case, result.ratio) for result in program.verdict.public.results]
+    return sorted((each for each in short if each[1] < 1), key=lambda each: each[1])
+
+
+def _instead(effect: Effect | None) -> str:
+    if effect is None:
+        return "now there are 0 pairs that tell"
+    now = f"now it is {measured(effect)}"
+    if effect.claim:
+        return f"{now}, so the contrary holds"
+    if abs(effect.gain) <= effect.noise:
+        return f"{now}, and up to {share(effect.noise)} is noise"
+    return f"{now}, which does not tell"
+
+
+def _claimed(evidence: Evidence, direction: Direction) -> Iterator[str]:
+    """Yield what is claimed; blocks with the same figures share a sentence."""
+    together: defaultdict[str, list[str]] = defaultdict(list)
+    for claim in evidence.claims:
+        if claim.direction is direction:
+            together[measured(claim)].append(claim.block)
+    for figures, blocks in list(together.items())[:MOST_CLAIMS]:
+        each = "each of " if len(blocks) > 1 else ""
+        yield f"With {each}{listed(blocks)} the fitness changes by {figures}."
+
+
+def _what_works(evidence: Evidence) -> Iterator[str]:
+    claimed = list(_claimed(evidence, Direction.HELPS))
+    yield from claimed
+    if not claimed:
+        yield "No block is shown to help by a clean pair or by several pairs that agree."
+    best, first = evidence.best, next(iter(evidence.programs), None)
+    if best is None or first is None:
+        return
+    fitness = share(best.verdict.fitness)
+    if best is first:
+        yield f"Nothing is fitter than the first program, {titled(best)}, with {fitness}."
+    else:
+        base = share(first.verdict.fitness)
+        yield f"The fittest is {titled(best)} with {fitness}; the first program has {base}."
+
+
+def _what_does_not(evidence: Evidence) -> Iterator[str]:
+    claimed = list(_claimed(evidence, Direction.HURTS))
+    yield from claimed
+    if not claimed:
+        yield "No block is shown to hurt by a clean pair or by several pairs that agree."
+    causes = failure_causes(evidence.programs)
+    for cause in causes[:MOST_CAUSES]:
+        yield (
+            f"{counted(cause.programs, 'program')} failed by {code(cause.kind)} on "
+            f"{counted(cause.cases, 'case')}; the first is number {cause.number} on "
+            f"{code(cause.case)}: {code(cause.reason)}."
+        )
+    if causes:
+        yield "No block is blamed for a failure: what fails is not compared with its parent."
+    for refused in refusal_causes(evidence.attempts)[:MOST_CAUSES]:
+        yield (
+            f"Refused for one cause: {counted(refused.answers, 'answer')}, "
+            f"the first for number {refused.number}: {code(refused.refusal)}."
+        )
+
+
+def _implementation(evidence: Evidence) -> Iterator[str]:
+    best = evidence.best
+    if best:
+        own = sorted(anatomy(best.source).blocks)
+        others = [anatomy(each.source).blocks for each in evidence.sound if each is not best]
+        yield f"The fittest, {titled(best)}, is made of {listed(own) or 'no block with a name'}."
+        common = [block for block in own if others and all(block in each for each in others)]
+        alone = [block for block in own if others and not any(block in each for each in others)]
+        if common:
+            yield f"All {len(evidence.sound)} programs without a failed case have {listed(common)}."
+        if alone:
+            yield f"Only the fittest has {listed(alone)}."
+    yield _pairs_told(evidence.pairs)
+    repeats = [each.number for each in evidence.programs if evidence.repeats_parent(each)]
+    if repeats:
+        yield (
+            f"Only words for readers tell {_numbers(repeats)} from the parent: "
+            "the same program, from which nothing is learned."
+        )
+
+
+def _pairs_told(pairs: tuple[Pair, ...]) -> str:
+    clean = sum(pair.clean for pair in pairs)
+    unnamed = sum(not pair.added | pair.removed for pair in pairs)
+    return (
+        f"{counted(len(pairs), 'pair')} of a parent and its child can be compared, as neither has "
+        f"a failed case: {clean} clean, with one block that differs and nothing else, "
+        f"and {unnamed} without a block by which to tell them apart."
+    )
+
+
+def _numbers(numbers: list[int]) -> str:
+    return f"{'number' if len(numbers) == 1 else 'numbers'} {', '.join(map(str, numbers))}"
+
+
+def _performance(evidence: Evidence) -> Iterator[str]:
+    best = evidence.best
+    if best is None:
+        yield "Every program has a failed case, so there is no figure to compare."
+        return
+    top = best.verdict.fitness
+    level = sum(each.verdict.fitness > top - ROUNDING for each in evidence.sound)
+    yield (
+        f"The highest fitness, {share(top)}, is reached by {level} of "
+        f"{counted(len(evidence.sound), 'different program')} without a failed case."
+    )
+    yield _reached(best)
+    yield from _kinds(evidence)
+    quick = min(evidence.sound, key=lambda each: each.verdict.seconds)
+    slow = max(evidence.sound, key=lambda each: each.verdict.seconds)
+    yield (
+        f"All public cases take between {quick.verdict.seconds:.3f} s (number {quick.number}) "
+        f"and {slow.verdict.seconds:.3f} s (number {slow.number})."
+    )
+    if evidence.unsteadiness > ROUNDING:
+        yield (
+            f"One and the same program was seen to differ by {share(evidence.unsteadiness)} in "
+            "fitness, so a gain up to that is noise."
+        )
+
+
+def _reached(best: Program) -> str:
+    verdict, missed = best.verdict, missed_cases(best)
+    where = ", ".join(f"{code(case)} ({share(ratio)})" for case, ratio in missed[:MOST_CASES])
+    by_most = f", by most on {where}" if missed else ""
+    return (
+        f"The fittest misses the optimum on {len(missed)} of "
+        f"{counted(verdict.public.cases, 'public case')}{by_most}; its ratio is "
+        f"{share(verdict.ratio)} there and {share(verdict.hidden.ratio)} on hidden cases."
+    )
+
+
+def _kinds(evidence: Evidence) -> Iterator[str]:
+    for kind in Kind:
+        gains = [p.gain for p in evidence.pairs if evidence.kinds.get(p.child.number) is kind]
+        if gains:
+            better = sum(gain > evidence.unsteadiness for gain in gains)
+            yield (
+                f"By {kind.value}, the child is fitter in {better} of "
+                f"{counted(len(gains), 'pair')}, {change(fmean(gains))} in the mean."
+            )

@@ -1,0 +1,1 @@
+"""An answer about capacity as a table, as a picture, and as JSON."""

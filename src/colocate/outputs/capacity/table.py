@@ -1,0 +1,69 @@
+"""A capacity as a person wants to read it: the answer, the mixes around it, and its plan."""
+
+from math import isinf
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from colocate.advise.capacity.trials import MixTrial
+from colocate.outputs.capacity.words import CapacityReport, headline, proof, question, verdict
+from colocate.outputs.plan.table import MARK, plan_table
+from colocate.outputs.plan.words import shown_pressure
+
+BELOW, ABOVE = 10, 3
+"""So many of the mixes looked at are shown that cost less than the answer, and that cost more."""
+
+
+def capacity_table(report: CapacityReport, width: int) -> RenderableType:
+    """Draw an answer for a screen of that width."""
+    parts: list[RenderableType] = [Text(question(report))]
+    shown, hidden = _around(report)
+    if shown:
+        parts.append(_table(report, shown))
+    if hidden:
+        parts.append(Text(f"and {hidden} more that were looked at"))
+    best = report.answer.best
+    parts.append(Text(headline(report), style="bold"))
+    if best and best.plan:
+        parts += [Text(proof(report)), plan_table(best.plan, width)]
+    return Group(*parts)
+
+
+def _around(report: CapacityReport) -> tuple[list[MixTrial], int]:
+    """Return the trials closest to the answer, and how many others there are."""
+    trials, best = list(report.answer.trials), report.answer.best
+    mixes = [trial.mix for trial in trials]
+    place = mixes.index(best.mix) if best else len(trials)
+    shown = trials[max(place - BELOW, 0) : place + 1 + ABOVE]
+    return shown, len(trials) - len(shown)
+
+
+def _table(report: CapacityReport, trials: list[MixTrial]) -> Table:
+    priced = any(report.price(trial.mix) is not None for trial in trials)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("GPUs", justify="right", no_wrap=True)
+    table.add_column("of which", overflow="fold")
+    if priced:
+        table.add_column("$/hour", justify="right", no_wrap=True)
+    table.add_column("pressure", justify="right", no_wrap=True)
+    table.add_column("at least", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("", overflow="fold")
+    for trial in trials:
+        price = report.price(trial.mix)
+        best = report.is_best(trial)
+        cells = [str(report.total(trial.mix)), report.named(trial.mix)]
+        cells += [f"{price:.2f}" if price is not None else "-"] if priced else []
+        cells += [_pressure(trial), _bound(trial), MARK if best else "", verdict(trial)]
+        table.add_row(*map(Text, cells), style="bold" if best else "")
+    return table
+
+
+def _pressure(trial: MixTrial) -> str:
+    return shown_pressure(trial.pressure) if trial.plan and trial.plan.placement else "-"
+
+
+def _bound(trial: MixTrial) -> str:
+    return "-" if trial.bound == 0.0 or isinf(trial.bound) else shown_pressure(trial.bound)

@@ -1,0 +1,127 @@
+"""What is said of a capacity, in the same words in table, picture and JSON."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from colocate.advise.capacity.fleet_sizes import GpuKind
+from colocate.advise.capacity.mixes import Mix
+from colocate.advise.capacity.objective import By
+from colocate.advise.capacity.search import Capacity
+from colocate.advise.capacity.trials import Decision, MixTrial
+from colocate.outputs.plan.words import PROOFS
+from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
+from colocate.outputs.text.wording import amount, listed
+from colocate.solver.plan import Status
+
+
+@dataclass(frozen=True)
+class CapacityReport:
+    """An answer with what is needed to read it.
+
+    Parameters
+    ----------
+    answer
+        What was found.
+    kinds
+        The kinds of GPU, in the order of the mixes.
+    prices
+        Of an hour of one GPU of each kind; None where it is not known.
+    by
+        What was to be as low as possible, `gpus` or `price`.
+    asked
+        Where the pressure comes from, as the end of a sentence; empty if it was given.
+    floor
+        The number of GPUs, or the price, that sums alone show to be the least.
+    """
+
+    answer: Capacity
+    kinds: tuple[GpuKind, ...]
+    prices: tuple[Fraction | None, ...]
+    by: By
+    asked: str = ""
+    floor: Fraction = Fraction()
+
+    def gpus(self, mix: Mix) -> tuple[int, ...]:
+        """Return how many GPUs of each kind a mix has."""
+        return tuple(n * kind.at_once for n, kind in zip(mix, self.kinds, strict=True))
+
+    def total(self, mix: Mix) -> int:
+        """Return how many GPUs a mix has."""
+        return sum(self.gpus(mix))
+
+    def price(self, mix: Mix) -> float | None:
+        """Return what an hour of a mix costs, None if a price is not known."""
+        paid = zip(self.gpus(mix), self.prices, strict=True)
+        amounts = [None if price is None else count * price for count, price in paid if count]
+        known = [amount for amount in amounts if amount is not None]
+        return float(sum(known)) if len(known) == len(amounts) else None
+
+    def is_best(self, trial: MixTrial) -> bool:
+        """Say whether a trial is of the answer."""
+        return self.answer.best is not None and trial.mix == self.answer.best.mix
+
+    def named(self, mix: Mix) -> str:
+        """Say what a mix consists of."""
+        return named(self.kinds, mix)
+
+    def priced(self, mix: Mix) -> str:
+        """Say what an hour of a mix costs; nothing if it is not known."""
+        price = self.price(mix)
+        return "" if price is None else f"${price:,.2f} per hour"
+
+
+def named(kinds: Sequence[GpuKind], mix: Mix) -> str:
+    """Say what a mix of some kinds consists of."""
+    counts = ((n * kind.at_once, kind.label) for n, kind in zip(mix, kinds, strict=True) if n)
+    return " + ".join(f"{n} x {one_line(label, LONGEST_NAME)}" for n, label in counts) or "nothing"
+
+
+def question(report: CapacityReport) -> str:
+    """Say what was asked for."""
+    what = "the fewest GPUs" if report.by is By.GPUS else "the cheapest mix of GPUs"
+    pressure = f"a pressure of {report.answer.target:.6g} or less"
+    return f"{what} for {pressure}{report.asked}"
+
+
+def headline(report: CapacityReport) -> str:
+    """Say what the answer is."""
+    best = report.answer.best
+    if best is None:
+        return report.answer.reason
+    total = report.total(best.mix)
+    price = report.priced(best.mix)
+    return f"{amount(total, 'GPU')}: {report.named(best.mix)}" + (f", {price}" if price else "")
+
+
+def proof(report: CapacityReport) -> str:
+    """Say whether the answer is proven, and what is not."""
+    answer = report.answer
+    what = "the fewest" if report.by is By.GPUS else "the cheapest"
+    less = "fewer GPUs" if report.by is By.GPUS else "a cheaper mix"
+    if answer.status is Status.OPTIMAL:
+        reach = "reach" if report.by is By.GPUS else "reaches"
+        return f"proven {what}: it is excluded that {less} {reach} the pressure"
+    left = [report.named(mix) for mix in answer.not_excluded]
+    excluded = f"; not excluded: {listed(left, 3)}" if left else f"; {less} may do"
+    return f"not proven {what}: nothing less was found in the time{excluded}; {_least(report)}"
+
+
+def _least(report: CapacityReport) -> str:
+    """Say what is needed at least, by sums alone."""
+    if report.by is By.GPUS:
+        return f"it takes {amount(ceil(report.floor), 'GPU')} or more"
+    return f"it takes ${floor(report.floor * 100) / 100:,.2f} per hour or more"
+
+
+def verdict(trial: MixTrial) -> str:
+    """Say what is known about a mix."""
+    if trial.decision is Decision.REACHED:
+        return "reaches it"
+    if trial.decision is Decision.OPEN:
+        return "not known"
+    if trial.reason:
+        return f"cannot: {one_line(trial.reason)}"
+    certificate = trial.plan and trial.plan.certificate
+    return f"cannot, proven by {PROOFS[certificate.proof]}" if certificate else "cannot"

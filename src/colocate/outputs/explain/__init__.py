@@ -1,0 +1,1 @@
+"""An explanation, and what would help, in sentences and as JSON."""

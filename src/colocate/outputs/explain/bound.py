@@ -1,0 +1,39 @@
+"""What a bound is made of, in the same words wherever it is said."""
+
+from colocate.advise.explain.bound import BoundFacts
+from colocate.outputs.text.wording import amount, gigabytes, quoted
+from colocate.problem.certificate import Proof
+
+
+def proof_text(found: BoundFacts) -> str:
+    """Say by what a bound is proven, with the figures of the proof."""
+    if found.proof is Proof.VOLUME:
+        free = gigabytes(found.memory_gb - found.size_gb)
+        return f"by volume: all load, {found.load:.4g}, over all free memory, {free}"
+    if found.proof is Proof.MODEL:
+        free = gigabytes(found.memory_gb - found.size_gb)
+        return (
+            f"by one model: {quoted(found.model, '')} has a load of {found.load:.4g} and leaves "
+            f"{free} of the largest GPU that it may be on"
+        )
+    if found.proof is Proof.WEIGHTS:
+        return f"by multipliers: {_weighing(found)}"
+    if found.proof is Proof.SOLVERS:
+        return "by two solvers, not checkable: both found no placement below it"
+    nodes = f" of {found.nodes:,} nodes" if found.nodes else ""
+    if found.proof is Proof.TREE:
+        return (
+            f"by an exhaustive search{nodes}; its tree is kept in the plan, and `colocate check` "
+            "walks it"
+        )
+    return f"by an exhaustive search{nodes}, tree too large to keep"
+
+
+def _weighing(found: BoundFacts) -> str:
+    if found.weighing is None:
+        return "below the bound, the models outweigh what the GPUs can carry"
+    weighing = found.weighing
+    return (
+        f"the multipliers of {amount(weighing.weighted, 'model')} or parts add up to "
+        f"{weighing.weight:,}; at a lower pressure the GPUs can carry {weighing.held:,} at most"
+    )

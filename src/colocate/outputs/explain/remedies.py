@@ -1,0 +1,148 @@
+"""Why it does not fit and what would help, in sentences."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from colocate.advise.remedies.conflict import Conflict, Lack
+from colocate.advise.remedies.diagnosis import Diagnosis
+from colocate.advise.what_if import Change, ChangeKind
+from colocate.outputs.text.wording import amount, gigabytes, listed, quoted
+
+MOST_SHOWN = 12
+MOST_OF_A_KIND = 3
+"""So many changes are told, of each kind, the smallest ones."""
+
+
+def diagnosis_lines(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield the lines that say it."""
+    if diagnosis.fits:
+        yield "another search finds a placement: give the solver more time (--time-limit)"
+        return
+    if diagnosis.conflict:
+        yield from _conflict(diagnosis.conflict)
+    if diagnosis.constraints:
+        yield "it would fit without any one of these constraints (confirmed by a placement):"
+        yield from _items([change_text(remedy.change) for remedy in diagnosis.constraints])
+    if diagnosis.remedies:
+        yield "it fits after any one of these changes (confirmed by a placement), smallest first:"
+        yield from _items(_few_of_each_kind([r.change for r in diagnosis.remedies], MOST_OF_A_KIND))
+    elif not diagnosis.constraints:
+        yield "no change that was tried makes it fit"
+    if diagnosis.undecided:
+        yield "not decided in time whether it would fit after:"
+        yield from _items(_few_of_each_kind(diagnosis.undecided, 1))
+    if not diagnosis.complete:
+        yield "there was no time to try everything"
+
+
+def _few_of_each_kind(changes: Sequence[Change], most: int) -> list[str]:
+    """Say what the changes are, and of those of one kind only the first ones."""
+    seen: Counter[ChangeKind] = Counter()
+    of_kind = Counter(change.kind for change in changes)
+    texts = []
+    for change in changes:
+        seen[change.kind] += 1
+        more = of_kind[change.kind] - most
+        if seen[change.kind] == most and more > 0:
+            texts.append(f"{change_text(change)}, or {amount(more, 'other change')} of this kind")
+        elif seen[change.kind] <= most:
+            texts.append(change_text(change))
+    return texts
+
+
+def _items(texts: Sequence[str]) -> Iterator[str]:
+    yield from (f"  - {text}" for text in texts[:MOST_SHOWN])
+    if len(texts) > MOST_SHOWN:
+        yield f"  - ... and {len(texts) - MOST_SHOWN} more"
+
+
+def _conflict(conflict: Conflict) -> Iterator[str]:
+    single = len(conflict.models) == 1
+    names = listed([quoted(name) for name in conflict.models])
+    if single:
+        yield f"{names} has no place even if there were no other model: {_lack(conflict)}"
+    else:
+        yield f"{names} cannot be placed together: {_lack(conflict)}"
+    if conflict.gpus > 0:
+        yield f"  {_needs(conflict)}"
+    if not single and conflict.minimal:
+        yield "  leave out any one of them, and the others have a placement"
+    elif not conflict.minimal:
+        yield "  fewer of them may be enough for the conflict: there was no time to find out"
+
+
+def _needs(conflict: Conflict) -> str:
+    """Say what the models need and what there is."""
+    it, needs = ("it", "needs") if len(conflict.models) == 1 else ("they", "need")
+    needed = f"{it} {needs} {gigabytes(conflict.size_gb)}"
+    if conflict.parts > len(conflict.models):
+        needed += f" in {conflict.parts} parts"
+    gpus = f"{amount(conflict.gpus, 'GPU')} that {it} may be on"
+    have = f"the {gpus} {'has' if conflict.gpus == 1 else 'have'} {gigabytes(conflict.memory_gb)}"
+    if conflict.gpus > 1:
+        have += f", the largest {gigabytes(conflict.largest_gb)}"
+    if conflict.shards > 1:
+        have += f", and no node has more than {conflict.largest_node} of them"
+    return f"{needed}; {have}"
+
+
+def _lack(conflict: Conflict) -> str:
+    if conflict.gpus == 0:
+        return "there is no GPU that it may be on"
+    if conflict.shards > conflict.largest_node:
+        return f"{conflict.shards} shards need as many GPUs in one node, and no node has them"
+    if conflict.lack is Lack.MEMORY:
+        return f"{gigabytes(conflict.lacking_gb)} are missing at least"
+    return {
+        Lack.CONSTRAINTS: "the constraints forbid it, however much memory there were",
+        Lack.PRESSURE: "the memory is enough, but most_pressure would be exceeded",
+        Lack.UNKNOWN: "every way to do so was excluded",
+    }[conflict.lack]
+
+
+def change_text(change: Change) -> str:
+    """Say what a change is."""
+    return _WORDS[change.kind](change)
+
+
+def _names(change: Change) -> str:
+    return listed([quoted(name) for name in change.names])
+
+
+def _gpus(change: Change) -> str:
+    kind = quoted(change.to, "")
+    many = f"one more GPU of {kind}" if change.count == 1 else f"{change.count} more GPUs of {kind}"
+    return many + (f" in node {quoted(change.node)}" if change.node else "")
+
+
+def _quantise(change: Change) -> str:
+    sizes = f"weights {gigabytes(change.before_gb)} -> {gigabytes(change.after_gb)}"
+    basis = "assumed in proportion to the bits" if change.assumed else "counted from the config"
+    return f"quantise {_names(change)} to {change.to} ({sizes}, {basis})"
+
+
+def _sleep(change: Change) -> str:
+    return f"leave {_names(change)} asleep (demand {change.demand:.4g}, {gigabytes(change.gb)})"
+
+
+_WORDS: dict[ChangeKind, Callable[[Change], str]] = {
+    ChangeKind.GPUS: _gpus,
+    ChangeKind.QUANTISE: _quantise,
+    ChangeKind.SLEEP: _sleep,
+    ChangeKind.SHARDS: lambda change: (
+        f"cut {_names(change)} in {change.count} shards (tensor parallel {change.count})"
+        if change.count > 1
+        else f"serve {_names(change)} in one piece"
+    ),
+    ChangeKind.COPIES: lambda change: (
+        f"{amount(change.count, 'copy', 'copies')} of {_names(change)}"
+    ),
+    ChangeKind.APART: lambda change: f"apart: {_names(change)}",
+    ChangeKind.TOGETHER: lambda change: f"together: {_names(change)}",
+    ChangeKind.MOST_MODELS: lambda change: f"most_models: {change.count}",
+    ChangeKind.MOST_PRESSURE: lambda change: "most_pressure",
+    ChangeKind.ONLY: lambda change: f"only, of {_names(change)}",
+    ChangeKind.NEVER: lambda change: f"never, of {_names(change)}",
+    ChangeKind.LIMIT: lambda change: f"the limit on {_names(change)}",
+    ChangeKind.ONE_NODE: lambda change: f"the shards of {_names(change)} in one node",
+}

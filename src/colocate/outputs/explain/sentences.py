@@ -1,0 +1,231 @@
+"""Why a plan is as it is, in sentences."""
+
+from collections.abc import Iterator
+from math import inf, isinf
+
+from colocate.advise.explain.bottleneck import Alone, Bottleneck, Tenant
+from colocate.advise.explain.bound import BoundFacts
+from colocate.advise.explain.cause import Cause, Why
+from colocate.advise.explain.explanation import Explanation
+from colocate.advise.explain.idle import Idle, IdleGpus
+from colocate.advise.explain.levers import Lever
+from colocate.advise.what_if import ChangeKind
+from colocate.outputs.explain.bound import proof_text
+from colocate.outputs.explain.remedies import change_text
+from colocate.outputs.text.wording import amount, gigabytes, listed, percent, pressure_text, quoted
+from colocate.solver.plan import Status
+
+MOST_SHOWN = 5
+SAME = 1e-9
+MARGIN = 0.001
+"""Pressures that differ by less are the same to a reader."""
+
+
+def explanation_lines(told: Explanation) -> Iterator[str]:
+    """Yield the lines of an explanation: a heading, then sentences below it."""
+    sections = {
+        "bottleneck": _bottleneck(told.bottleneck),
+        "why": _why(told.why, told.bottleneck),
+        "next move": _move(told),
+        "levers": _levers(told),
+        "bound": _bound(told.bound, told.bottleneck.pressure),
+        "close to a limit": _tight(told),
+        "idle": _idle(told),
+        "asleep": _asleep(told),
+    }
+    first = True
+    for heading, lines in sections.items():
+        for number, line in enumerate(lines):
+            if number == 0:
+                yield heading if first else f"\n{heading}"
+                first = False
+            yield f"  {line}"
+
+
+def _bottleneck(found: Bottleneck) -> Iterator[str]:
+    where = ", ".join(quoted(text, "") for text in (found.kind, found.node) if text)
+    name = quoted(found.gpu, "") + (f" ({where})" if where else "")
+    if found.hottest is None:
+        yield "no GPU is pressed: no model has any load"
+        return
+    window = f" in time window {found.window}" if found.window is not None else ""
+    yield (
+        f"{name} has the highest pressure, {pressure_text(found.pressure)}{window}: a load of "
+        f"{found.load:.4g} over {gigabytes(found.free_gb)} free of {gigabytes(found.memory_gb)}"
+    )
+    for tenant in found.tenants:
+        yield f"- {_tenant(tenant)}"
+    if found.tied > 1:
+        yield f"{found.tied} GPUs have this pressure; the first of them is told here"
+
+
+def _tenant(tenant: Tenant) -> str:
+    parts = []
+    if tenant.copies > 1:
+        parts.append(f"one of {tenant.copies} copies")
+    if tenant.shards > 1:
+        parts.append(f"one of {tenant.shards} shards")
+    which = f" ({', '.join(parts)})" if parts else ""
+    share = f"{percent(tenant.share)} of the load"
+    name = quoted(tenant.model, "")
+    return f"{name}{which}: {gigabytes(tenant.size_gb)}, load {tenant.load:.4g}, {share}"
+
+
+def _why(why: Why, bottleneck: Bottleneck) -> Iterator[str]:
+    if why.cause is Cause.HOT_MODEL and why.alone:
+        yield from _hot(why.alone, bottleneck)
+    elif why.cause is Cause.PLACEMENT:
+        yield "the placement is not the best one: plan again, with a longer --time-limit"
+    elif why.cause is Cause.CONSTRAINTS:
+        yield "constraints force it: without them the peak would be lower"
+    elif why.cause is Cause.EVEN:
+        yield (
+            "all GPUs together have little left to give: spread perfectly, the load would still "
+            f"make {pressure_text(why.even_pressure)} everywhere "
+            f"({why.load:.4g} over {gigabytes(why.free_gb)} free)"
+        )
+    elif why.cause is Cause.PIECES:
+        yield (
+            "models come in pieces: spread perfectly, the load would make "
+            f"{pressure_text(why.even_pressure)} everywhere ({why.load:.4g} over "
+            f"{gigabytes(why.free_gb)} free); how whole models fit together makes the rest"
+        )
+    for relief in why.reliefs[:MOST_SHOWN]:
+        yield f"- without {change_text(relief.change)}: {pressure_text(relief.pressure)}"
+
+
+def _hot(alone: Alone, bottleneck: Bottleneck) -> Iterator[str]:
+    hottest = bottleneck.hottest
+    which = "the largest GPU" if alone.everywhere else "the largest GPU that it may be on"
+    copies = hottest.copies if hottest else 1
+    shards = f" in {hottest.shards} shards" if hottest and hottest.shards > 1 else ""
+    number = "one copy" if copies == 1 else f"{copies} copies"
+    yield (
+        f"{quoted(alone.model, '')} alone sets the peak: alone on {which} "
+        f"({gigabytes(alone.memory_gb)}) it has a pressure of {pressure_text(alone.pressure)}, "
+        f"so no placement with {number} of it{shards} can be below that"
+    )
+
+
+def _move(told: Explanation) -> Iterator[str]:
+    peak, move = told.bottleneck.pressure, told.move
+    if told.bottleneck.hottest is None:
+        return
+    if move is None:
+        yield "no move off this GPU and no swap is allowed by memory and constraints"
+    else:
+        models = listed([quoted(name, "") for name in move.models])
+        target = quoted(move.target, "")
+        what = f"moving {models} to {target}"
+        if move.others:
+            others = listed([quoted(name, "") for name in move.others])
+            what = f"swapping {models} with {others} of {target}"
+        if move.lowers:
+            yield f"{what} lowers the peak: {_after(move.pressure, peak)}"
+        elif move.pressure == peak or abs(move.pressure - peak) <= SAME * peak:
+            yield "no move or swap lowers it: the best ones leave it as it is"
+        else:
+            yield f"no move or swap lowers it; the best is {what}: {_after(move.pressure, peak)}"
+    if told.solved_again is not None:
+        yield f"the solver finds {_after(told.solved_again, peak)} for the same models and GPUs"
+
+
+def _after(pressure: float, peak: float) -> str:
+    """Return a pressure and how it compares with the peak."""
+    text = pressure_text(pressure)
+    if isinf(pressure) or isinf(peak) or peak == 0.0:
+        return text
+    change = pressure / peak - 1.0
+    if abs(change) < MARGIN:
+        return f"{text} (no change)" if abs(change) < 1e-9 else f"{text} (hardly any change)"
+    return f"{text} ({'+' if change > 0 else '-'}{percent(abs(change))})"
+
+
+def _levers(told: Explanation) -> Iterator[str]:
+    hottest = told.bottleneck.hottest
+    if hottest is None:
+        return
+    peak = told.bottleneck.pressure
+    for lever in told.levers:
+        yield _lever(lever, peak)
+    if any(lever.pressure < peak for lever in told.levers):
+        yield "replicas: auto lets the solver decide how many copies of each model pay"
+    if not told.levers:
+        yield (
+            f"{quoted(hottest.model, '')} must share one GPU with others (together), so it cannot "
+            "have another copy"
+        )
+
+
+def _lever(lever: Lever, peak: float) -> str:
+    name = quoted(lever.model, "")
+    if lever.kind is ChangeKind.COPIES:
+        ordinal = {2: "a second copy", 3: "a third copy"}.get(lever.count, f"copy {lever.count}")
+        what = f"{ordinal} of {name} (replicas: {lever.count}, {gigabytes(lever.added_gb)} more)"
+    else:
+        what = f"{name} in {lever.count} shards ({gigabytes(lever.added_gb)} more)"
+    if peak <= lever.pressure < inf:
+        return f"{what} would not lower the peak"
+    if isinf(lever.pressure):
+        reason = "does not fit" if lever.status is Status.INFEASIBLE else "was not placed in time"
+        return f"{what} {reason}"
+    result = f"{what}: peak {_after(lever.pressure, peak)}"
+    if lever.then and lever.then != lever.model:
+        result += f", set by {quoted(lever.then, '')} then"
+    if lever.status is Status.OPTIMAL:
+        return f"{result}, proven to be the best"
+    return f"{result}, at least {pressure_text(lever.bound)} whatever the placement"
+
+
+def _bound(found: BoundFacts | None, peak: float) -> Iterator[str]:
+    if found is None:
+        yield "none is stated: nothing is known about how much could still be gained"
+        return
+    if found.fault is not None:
+        yield f"the plan states {pressure_text(found.bound)}, but that is not proven: {found.fault}"
+        return
+    yield f"no placement is below {pressure_text(found.bound)}, {proof_text(found)}"
+    if found.gap <= 1e-8:
+        yield "so nothing can be gained any more with these models and GPUs"
+    elif isinf(found.gap):
+        yield "so it is not known how much could still be gained"
+    else:
+        share = percent(1.0 - found.bound / peak) if not isinf(peak) else "all"
+        yield f"so at most {share} of the peak could still be gained"
+
+
+def _tight(told: Explanation) -> Iterator[str]:
+    for tight in told.tight[:MOST_SHOWN]:
+        share = percent(tight.use / tight.limit)
+        gpu, resource = quoted(tight.gpu, ""), quoted(tight.resource, "")
+        yield f"{gpu} uses {tight.use:.3g} of {tight.limit:.3g} {resource} ({share})"
+    if len(told.tight) > MOST_SHOWN:
+        yield f"and {amount(len(told.tight) - MOST_SHOWN, 'GPU')} more"
+
+
+def _idle(told: Explanation) -> Iterator[str]:
+    for group in told.idle:
+        yield _idle_group(group, told)
+
+
+def _idle_group(group: IdleGpus, told: Explanation) -> str:
+    names = listed([quoted(name, "") for name in group.gpus], MOST_SHOWN)
+    many = f"{amount(len(group.gpus), 'GPU')} of {gigabytes(group.memory_gb)}: {names}"
+    hot = told.why.cause is Cause.HOT_MODEL and told.why.alone
+    no_gain = "nothing moved there from the bottleneck would lower the peak"
+    if hot and group.why is Idle.NO_GAIN and told.why.alone:
+        no_gain = f"{quoted(told.why.alone.model, '')} sets the peak alone, wherever the others are"
+    reason = {
+        Idle.FORBIDDEN: "no model may be there (only, never)",
+        Idle.TOO_SMALL: "no model that may be there fits",
+        Idle.LIMITED: "every model that fits there uses more than the limits allow",
+        Idle.NOT_FOR_BOTTLENECK: "nothing of the bottleneck may or can be there",
+        Idle.NO_GAIN: no_gain,
+        Idle.HELPS: "what presses the bottleneck could be there",
+    }[group.why]
+    return f"{many}; {reason}"
+
+
+def _asleep(told: Explanation) -> Iterator[str]:
+    if told.asleep:
+        yield listed([quoted(name, "") for name in told.asleep])

@@ -1,0 +1,61 @@
+"""One page of HTML that needs nothing else: no network, no script, no font."""
+
+from collections.abc import Iterable
+from importlib import resources
+
+from colocate.outputs.page.markup import Markup, tag
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""A second wall behind the escapes: the browser runs no script and loads nothing."""
+STYLE = "page.css"
+
+
+def whole_page(title: str, package: str, *parts: Markup) -> str:
+    """Return a page.
+
+    Parameters
+    ----------
+    title
+        What it is about.
+    package
+        Where its own style sheet is, which comes after the one of all pages.
+    parts
+        What it shows, from top to bottom.
+    """
+    sheets = (
+        (resources.files(origin) / STYLE).read_text(encoding="utf-8")
+        for origin in ("colocate.outputs.page", package)
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        tag("style", Markup("\n".join(sheets))),
+    )
+    body = tag("body", tag("main", *parts))
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def section(title: str, *parts: Markup) -> Markup:
+    """Return a part of a page under a heading."""
+    return tag("section", tag("h2", title), *parts)
+
+
+def note(text: str) -> Markup:
+    """Return what explains something, in small letters."""
+    return tag("p", text, class_="note")
+
+
+def legend(keys: Iterable[tuple[str, str]]) -> Markup:
+    """Return what the marks of a figure mean: the style of each, and the words."""
+    items = (tag("li", tag("span", class_=f"key {kind}"), text) for kind, text in keys)
+    return tag("ul", *items, class_="legend")
+
+
+def fact_list(facts: Iterable[tuple[str, str]], kind: str) -> Markup:
+    """Return what is the case, each after what it is about."""
+    pairs = (tag("div", tag("dt", name), tag("dd", told)) for name, told in facts)
+    return tag("dl", *pairs, class_=kind)

@@ -1,0 +1,1 @@
+"""A plan as a table, as a picture, and as JSON."""

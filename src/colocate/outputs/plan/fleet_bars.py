@@ -1,0 +1,189 @@
+"""A plan as bars of memory, one a GPU, before it is decided how they are drawn."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isinf
+
+from colocate.inputs.fleet import Fleet
+from colocate.outputs.plan.words import shown_pressure
+from colocate.problem.gpu import Gpu
+from colocate.problem.model import Model
+from colocate.problem.verify import use_of
+from colocate.solver.plan import Plan
+
+MOST_BARS = 64
+"""GPUs that are drawn: of more, the most pressed ones."""
+MOST_PARTS = 40
+"""Models that are drawn on one GPU: of more, the largest."""
+
+
+@dataclass(frozen=True)
+class BarPart:
+    """What of a model is on a GPU."""
+
+    name: str
+    number: int
+    """Of the model among those of the problem."""
+    size_gb: float
+    load: float
+    """In its busiest window."""
+    copy: str = ""
+    """Which of its copies, such as 1/2; empty if there is one."""
+    shard: str = ""
+    """Which part of the copy; empty if it is whole."""
+
+    @property
+    def which(self) -> str:
+        """Say what of the model it is, nothing if it is all of it."""
+        told = (("copy", self.copy), ("shard", self.shard))
+        return ", ".join(f"{what} {count}" for what, count in told if count)
+
+
+@dataclass(frozen=True)
+class Use:
+    """How much of a further resource is used on a GPU."""
+
+    resource: str
+    amount: float
+    limit: float
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The memory of a GPU, and its pressure."""
+
+    gpu: Gpu
+    memory_gb: float
+    """All of it, with what models may not use."""
+    parts: tuple[BarPart, ...]
+    """The largest first."""
+    uses: tuple[Use, ...]
+    pressure: float
+    of_peak: float
+    """Its pressure as a share of the highest that is not infinite."""
+    worst: bool
+    """Whether it is the bottleneck."""
+
+    @property
+    def largest(self) -> tuple[BarPart, ...]:
+        """Those that are drawn and named."""
+        return self.parts[:MOST_PARTS]
+
+    @property
+    def others(self) -> tuple[BarPart, ...]:
+        """Those that are only counted."""
+        return self.parts[MOST_PARTS:]
+
+    @property
+    def used_gb(self) -> float:
+        """What models hold."""
+        return sum(part.size_gb for part in self.parts)
+
+    @property
+    def free_gb(self) -> float:
+        """What is left for KV cache."""
+        return max(self.gpu.memory_gb - self.used_gb, 0.0)
+
+    @property
+    def reserve_gb(self) -> float:
+        """What models may not use."""
+        return max(self.memory_gb - self.gpu.memory_gb, 0.0)
+
+
+@dataclass(frozen=True)
+class Bars:
+    """The GPUs that are drawn, and a count of the others."""
+
+    drawn: tuple[Bar, ...]
+    """In the order of the problem."""
+    left_out: tuple[Bar, ...]
+
+    @property
+    def largest_gb(self) -> float:
+        """The memory of the largest that is drawn: all have one scale."""
+        return max(bar.memory_gb for bar in self.drawn)
+
+    @property
+    def rest(self) -> str:
+        """Say what is not drawn; nothing if all are."""
+        if not self.left_out:
+            return ""
+        highest = max(bar.pressure for bar in self.left_out)
+        return (
+            f"The {len(self.drawn)} most pressed GPUs are shown. The other {len(self.left_out)} "
+            f"are at {shown_pressure(highest)} or less."
+        )
+
+
+def cut_in_middle(name: str, letters: int) -> str:
+    """Return so many letters of a name, from both ends: names of GPUs often differ in the last."""
+    if len(name) <= letters:
+        return name
+    return f"{name[: (letters + 1) // 2]}…{name[len(name) - letters // 2 :]}"
+
+
+def fleet_bars(plan: Plan, fleet: Fleet, most: int = MOST_BARS) -> Bars:
+    """Return the bars of a plan; of many GPUs only the most pressed ones are drawn."""
+    parts, models = _placed(plan)
+    highest = max((p for p in plan.pressures.values() if not isinf(p)), default=0.0)
+    bars = [
+        _bar(plan, fleet, gpu, highest, parts[gpu.name], models[gpu.name])
+        for gpu in plan.problem.gpus
+    ]
+    order = sorted(range(len(bars)), key=lambda place: (-bars[place].pressure, place))
+    chosen = set(order[:most])
+    return Bars(
+        tuple(bar for place, bar in enumerate(bars) if place in chosen),
+        tuple(bar for place, bar in enumerate(bars) if place not in chosen),
+    )
+
+
+def _bar(
+    plan: Plan, fleet: Fleet, gpu: Gpu, highest: float, parts: list[BarPart], models: list[Model]
+) -> Bar:
+    device = fleet.devices.get(gpu.name)
+    pressure = plan.pressures[gpu.name]
+    return Bar(
+        gpu,
+        max(device.memory_gb if device else 0.0, gpu.memory_gb),
+        tuple(sorted(parts, key=lambda part: -part.size_gb)),
+        tuple(
+            Use(resource, sum(use_of(model, resource, gpu.kind) for model in models), limit)
+            for resource, limit in gpu.limits
+        ),
+        pressure,
+        _share(pressure, highest),
+        gpu.name == plan.bottleneck and plan.pressure > 0,
+    )
+
+
+def _placed(plan: Plan) -> tuple[Mapping[str, list[BarPart]], Mapping[str, list[Model]]]:
+    """Return what is on every GPU: to be drawn, and to be added up."""
+    parts: dict[str, list[BarPart]] = {gpu.name: [] for gpu in plan.problem.gpus}
+    models: dict[str, list[Model]] = {gpu.name: [] for gpu in plan.problem.gpus}
+    for number, model in enumerate(plan.problem.models):
+        places = plan.placement.get(model.name, ())
+        if not places:
+            continue
+        copies = len(places) // model.shards
+        part = model.part(copies)
+        for place, gpu in enumerate(places):
+            copy, shard = divmod(place, model.shards)
+            models[gpu].append(part)
+            parts[gpu].append(
+                BarPart(
+                    model.name,
+                    number,
+                    part.size_gb,
+                    max(part.load),
+                    f"{copy + 1}/{copies}" if copies > 1 else "",
+                    f"{shard + 1}/{model.shards}" if model.shards > 1 else "",
+                )
+            )
+    return parts, models
+
+
+def _share(pressure: float, highest: float) -> float:
+    if pressure <= 0:
+        return 0.0
+    return 1.0 if isinf(pressure) else pressure / highest

@@ -1,0 +1,80 @@
+"""What is said of a plan, in the same words wherever it is said."""
+
+from math import inf, isinf
+
+from colocate.outputs.text.wording import amount, listed
+from colocate.problem.certificate import Proof
+from colocate.solver.plan import Plan
+from colocate.solver.progress import PROVEN
+
+PROOFS = {
+    Proof.VOLUME: "all load over all free memory",
+    Proof.MODEL: "one model that is alone on its GPU",
+    Proof.WEIGHTS: "multipliers (below the bound, models outweigh what GPUs can carry)",
+    Proof.TREE: "exhaustive search",
+    Proof.SEARCH: "exhaustive search, tree too large to keep",
+    Proof.SOLVERS: "two solvers, not checkable",
+}
+NOTHING_PROVEN = "Nothing is proven"
+FEW_NAMES = 2
+"""So many names fit where there is little room."""
+
+
+def shown_pressure(pressure: float) -> str:
+    """Return a pressure as it is written."""
+    return "∞" if isinf(pressure) else f"{pressure:#.6g}"
+
+
+def shown_gap(gap: float) -> str:
+    """Say how far from the optimum something is at most."""
+    if gap >= 1.0:
+        return f"at most {1.0 + gap:.2g} times the optimum"
+    return f"at most {100 * gap:.2g}% above the optimum"
+
+
+def peak_line(plan: Plan) -> str:
+    """Say how high the highest pressure is, and where."""
+    return f"peak pressure {shown_pressure(plan.pressure)} on {plan.bottleneck}"
+
+
+def proof_line(plan: Plan) -> str:
+    """Say what is known about the optimum, and by which proof; nothing if nothing is."""
+    if not plan.certificate or plan.gap == inf:
+        return ""
+    proven = f"to be {shown_gap(plan.gap)}"
+    if plan.gap <= PROVEN:
+        proven = "optimal" if plan.loses_least else "optimal for the models that are awake"
+    return f"proven {proven}, by {PROOFS[plan.certificate.proof]}"
+
+
+def alarm_lines(plan: Plan) -> list[str]:
+    """Say which claims turned out to be false, one line each."""
+    return [
+        f"alarm: a bound of {shown_pressure(alarm.bound)} by {alarm.proof} is false and was not "
+        f"used; please report it with this fleet"
+        for alarm in plan.alarms
+    ]
+
+
+def sleep_line(plan: Plan) -> str:
+    """Say what is left asleep, and what that loses; nothing if all models are awake."""
+    if not plan.asleep:
+        return ""
+    return f"asleep: {listed(plan.asleep)}; {_lost(plan)}"
+
+
+def short_sleep_line(plan: Plan) -> str:
+    """Say the same where there is little room: of many models only how many there are."""
+    if len(plan.asleep) <= FEW_NAMES:
+        return sleep_line(plan)
+    return f"{amount(len(plan.asleep), 'model')} asleep; {_lost(plan)}"
+
+
+def _lost(plan: Plan) -> str:
+    least = ", proven to be the least" if plan.loses_least else ""
+    return f"demand lost {plan.lost:.6g}{least}"
+
+
+def as_sentence(line: str) -> str:
+    """Return a line as the beginning of a text."""
+    return line[:1].upper() + line[1:]

@@ -1,0 +1,1 @@
+"""Where text goes, and how names, amounts and tables are written."""

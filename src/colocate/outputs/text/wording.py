@@ -1,0 +1,53 @@
+"""Amounts and names in sentences."""
+
+from collections.abc import Sequence
+from math import isinf
+
+from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
+
+MOST_NAMES = 8
+
+
+def listed(texts: Sequence[str], most: int = MOST_NAMES) -> str:
+    """Return texts as a sentence lists them: a, b and c; of many, only the first ones."""
+    shown = list(texts[:most])
+    if len(texts) > most:
+        shown.append(f"{len(texts) - most} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def quoted(name: str, mark: str = "'") -> str:
+    """Return a name of unknown origin, on one line and no longer than can be read."""
+    return f"{mark}{one_line(name, LONGEST_NAME)}{mark}"
+
+
+def amount(count: int, thing: str, things: str | None = None) -> str:
+    """Return how many things there are."""
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+
+
+def gigabytes(value: float) -> str:
+    """Return an amount of memory, to three digits or whole."""
+    return f"{value:,.0f} GB" if abs(value) >= 100 else f"{value:.3g} GB"
+
+
+def pressure_text(value: float) -> str:
+    """Return a pressure to four digits."""
+    return "∞" if isinf(value) else f"{value:.4g}"
+
+
+def percent(share: float) -> str:
+    """Return a share as people say it."""
+    return "∞" if isinf(share) else f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"
+
+
+def fixed(value: float | None, digits: int) -> str:
+    """Return a number with so many digits after the point, a dash for none."""
+    if value is None:
+        return "-"
+    return "∞" if isinf(value) else f"{value:.{digits}f}"
+
+
+def milliseconds(seconds: float) -> str:
+    """Return a time as a table shows it."""
+    return f"{1000 * seconds:.3g} ms"
