@@ -15,7 +15,7 @@ from time import perf_counter
 from colocate import Status, load_suite, solve
 from colocate.solver.check import check_plan
 
-SUITES = ("adrs", "idle", "tight", "mixed", "longtail", "chatlmsys", "prism24")
+SUITES = ("adrs", "idle", "tight", "mixed", "longtail", "scale", "chatlmsys", "prism24")
 KINDS = ("tree", "weights", "volume", "model", "search", "solvers")
 
 

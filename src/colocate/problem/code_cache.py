@@ -4,7 +4,20 @@ What was kept by another version may name classes that no longer exist. Numba wo
 it counts as not kept, and is compiled anew.
 """
 
+from pickle import UnpicklingError
 from typing import Any
+
+UNREADABLE = (
+    AttributeError,
+    EOFError,
+    ImportError,
+    IndexError,
+    KeyError,
+    TypeError,
+    UnpicklingError,
+    ValueError,
+)
+"""What reading a pickle of unknown origin may raise."""
 
 
 def keep_code(compiled: Any, stamp: str | None = None) -> None:
@@ -31,7 +44,7 @@ def keep_code(compiled: Any, stamp: str | None = None) -> None:
     def readable_index() -> Any:
         try:
             return load_index()
-        except Exception:
+        except UNREADABLE:
             return {}
 
     kept._load_index = readable_index
