@@ -22,11 +22,13 @@ from colocate import (
     verify,
 )
 from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.checker import tree
 from colocate.problem.parts import parts_of
 from colocate.solver.check import check_plan
 from colocate.solver.deadline import Deadline
 from colocate.solver.progress import Alarm, Progress, Wish
 from colocate.solver.prove.columns import prove_by_columns
+from colocate.solver.warm_up import _warm_up_for_few
 from tests.problems import in_units, optimum, problems
 
 FIVE = Problem([Gpu(f"g{n}", 80) for n in range(4)], [Model(f"m{n}", 30, load=1) for n in range(5)])
@@ -378,3 +380,11 @@ def test_a_large_plain_fleet_has_a_placement_however_short_the_time():
 def test_huge_loads_overflow_in_silence():
     models = [Model(f"m{n}", 10, load=1e200) for n in range(4)]
     assert solve(Problem([Gpu("a", 80), Gpu("b", 80)], models)).status is Status.OPTIMAL
+
+
+def test_the_checker_of_trees_is_compiled_before_the_time_counts(monkeypatch):
+    walked = []
+    walk = tree.walk
+    monkeypatch.setattr(tree, "walk", lambda *given: walked.append(given) or walk(*given))
+    _warm_up_for_few.__wrapped__()
+    assert walked

@@ -30,6 +30,10 @@ SMALL = Problem(
     (Gpu("a", 80), Gpu("b", 80)), tuple(Model(f"m{n}", 5 + n, load=1 + n) for n in range(4))
 )
 
+ODD = Problem((Gpu("a", 80), Gpu("b", 80)), tuple(Model(f"m{n}", 5, load=1) for n in range(3)))
+OUT_OF_REACH = 0.025
+"""Two of the three share a GPU, at 2/70, while their sums would allow 3/145."""
+
 
 def warm_up(problem: Problem) -> None:
     """Call every kernel once that a problem may need, on a small one."""
@@ -51,9 +55,10 @@ def _warm_up_for_few() -> None:
     regroup(instance, layout, np.random.default_rng(0), 0.0, fresh_pace(), 10)
     smooth(instance, layout, PASSES)
     arrange(parts.instance, empty_layout(parts.instance), np.zeros(4, np.int64))
-    _, proof = search_with_proof(parts.instance, layout, 0.1, 100)
-    if proof:
-        refuted(parts.whole, proof)
+    odd = parts_of(ODD)
+    _, proof = search_with_proof(odd.instance, empty_layout(odd.instance), OUT_OF_REACH, 100)
+    assert proof is not None
+    refuted(odd.whole, proof)
     prove_by_dual_functions(parts.instance, 0.01, 0)
     sizes = np.array([1, 2])
     fill_gpus(sizes, sizes - 1, np.ones(2), np.array([3]), np.zeros(1))
