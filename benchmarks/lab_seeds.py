@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from colocate.arena.contest import open_contest
+from colocate.arena.referee import open_contest
 from colocate.lab.lab_folder import local_evaluation, make_lab
 from colocate.lab.loop import Lab
 from colocate.lab.proposers.composer.composer import Composer

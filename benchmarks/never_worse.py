@@ -15,7 +15,7 @@ from colocate import Status, load_suite, solve, verify
 from colocate.arena.suites import SUITES
 
 FOR_CPSAT = [name for name in SUITES if name != "families"]
-"""The program of the peer knows no copies, sleep, pins or groups."""
+"""The program of the peer knows no replicas, sleep, pins or groups."""
 
 
 def main() -> None:

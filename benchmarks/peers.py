@@ -24,7 +24,7 @@ from colocate.arena.suites import SUITES, Case
 
 OURS = "ours"
 FOR_ALL = [name for name in SUITES if name not in ("chatlmsys", "families")]
-"""The suites that all can take: the others know no shards, copies, sleep, pins or groups."""
+"""The suites that all can take: the others know no shards, replicas, sleep, pins or groups."""
 STRATEGIES = ("initial_program", "five_recommendations", "steepest_descent_variance_ils")
 MIDDLE = 64
 """Above so many GPUs, only what can still answer takes part."""

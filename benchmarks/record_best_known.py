@@ -9,7 +9,7 @@ import sys
 from math import isinf
 
 from colocate.arena.best_known import Record, read_best_known, write_best_known
-from colocate.arena.contest import HIDDEN, hidden_suite
+from colocate.arena.referee import HIDDEN, hidden_suite
 from colocate.arena.suites import Case, load_suite
 from colocate.solver.solve import solve
 

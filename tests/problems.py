@@ -89,7 +89,7 @@ def in_units(problem, size_factor, load_factor):
 
 
 def lowest_pressure(problem):
-    """The lowest pressure over all numbers of copies and all places; None if nothing fits."""
+    """The lowest pressure over all numbers of replicas and all places; None if nothing fits."""
     names = [gpu.name for gpu in problem.gpus]
     options = []
     for model in problem.models:

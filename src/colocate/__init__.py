@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from colocate.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from colocate.arena.program import compute_model_placement as compute_model_placement
-    from colocate.arena.score import Score as Score
-    from colocate.arena.score import score_strategy as score_strategy
+    from colocate.arena.drop_in import compute_model_placement as compute_model_placement
+    from colocate.arena.strategy_score import Score as Score
+    from colocate.arena.strategy_score import score_strategy as score_strategy
     from colocate.arena.suites import Suite as Suite
     from colocate.arena.suites import load_suite as load_suite
     from colocate.errors import ColocateError as ColocateError
@@ -44,17 +44,17 @@ _HOMES = {
     "Plan": "solver.plan",
     "Problem": "problem.problem",
     "STRATEGIES": "solver.strategies",
-    "Score": "arena.score",
+    "Score": "arena.strategy_score",
     "Status": "solver.plan",
     "Strategy": "solver.strategy",
     "Suite": "arena.suites",
     "UnknownNameError": "errors",
     "Verdict": "problem.verify",
-    "compute_model_placement": "arena.program",
+    "compute_model_placement": "arena.drop_in",
     "load_suite": "arena.suites",
     "place": "solver.place",
     "read_fleet": "inputs.fleet",
-    "score_strategy": "arena.score",
+    "score_strategy": "arena.strategy_score",
     "solve": "solver.solve",
     "verify": "problem.verify",
 }

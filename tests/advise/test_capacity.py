@@ -21,8 +21,8 @@ from colocate.advise.capacity.requirements import needs_of
 from colocate.advise.capacity.search import CapacitySearch
 from colocate.advise.capacity.trials import Decision
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.parts import parts_of
 from colocate.problem.placement import Placement
+from colocate.problem.reduction import reduction_of
 from colocate.problem.verify import verify
 from colocate.solver.plan import Plan
 from tests.problems import RATES, SIZES, SLOS
@@ -75,10 +75,10 @@ def replaced(gpu, name, node):
 
 def lowest(problem):
     """Return the lowest pressure of any placement, by the checker on all of them."""
-    parts = parts_of(problem)
+    reduction = reduction_of(problem)
     found = (
-        verify(problem, parts.placement(gpu_of))
-        for gpu_of in product(range(len(problem.gpus)), repeat=len(parts.items))
+        verify(problem, reduction.placement(gpu_of))
+        for gpu_of in product(range(len(problem.gpus)), repeat=len(reduction.items))
     )
     return min((verdict.pressure for verdict in found if verdict.valid), default=None)
 
@@ -212,13 +212,13 @@ def test_shards_in_machines_agree_with_brute_force(data):
 
 @settings(max_examples=25)
 @given(st.data())
-def test_any_number_of_copies_agrees_with_brute_force(data):
+def test_any_number_of_replicas_agrees_with_brute_force(data):
     served = data.draw(models(2))
     kinds = [Gpu(f"g{n}", data.draw(MEMORIES)) for n in range(data.draw(st.integers(1, 2)))]
 
     def problem_of(mix):
-        copies = [model.changed(most_replicas=max(sum(mix), 1)) for model in served]
-        return market(kinds, copies).sizes.problem(mix)
+        replicas = [model.changed(most_replicas=max(sum(mix), 1)) for model in served]
+        return market(kinds, replicas).sizes.problem(mix)
 
     def lowest_pressure(problem):
         names = [gpu.name for gpu in problem.gpus]

@@ -13,7 +13,7 @@ from colocate.advise.explain.bottleneck import alone, bottleneck_of
 from colocate.advise.explain.bound import bound_of
 from colocate.advise.explain.cause import Cause
 from colocate.advise.explain.explanation import explain
-from colocate.advise.explain.fixed_plan import settle
+from colocate.advise.explain.fixed_plan import fixed_plan_of
 from colocate.advise.explain.idle import Idle, idle_gpus, tight_gpus
 from colocate.advise.explain.moves import best_move
 from colocate.advise.what_if import ChangeKind
@@ -88,7 +88,7 @@ def best_by_trying_all(plan):
 
 
 def agrees_with_brute_force(plan):
-    best, move = best_by_trying_all(plan), best_move(settle(plan))
+    best, move = best_by_trying_all(plan), best_move(fixed_plan_of(plan))
     if best is None:
         assert move is None
         return
@@ -133,10 +133,15 @@ def test_one_hot_model_alone_sets_the_peak_and_a_second_copy_halves_it():
     assert told.why.alone.pressure == pytest.approx(0.1)
     assert not told.move.lowers
     assert told.bottleneck.tenants[0].share == 1.0
-    (copy,) = told.levers
-    assert (copy.kind, copy.model, copy.count, copy.added_gb) == (ChangeKind.COPIES, "hot", 2, 20)
-    assert copy.status is Status.OPTIMAL
-    assert copy.pressure == pytest.approx(3 / 60)
+    (replica,) = told.levers
+    assert (replica.kind, replica.model, replica.count, replica.added_gb) == (
+        ChangeKind.REPLICAS,
+        "hot",
+        2,
+        20,
+    )
+    assert replica.status is Status.OPTIMAL
+    assert replica.pressure == pytest.approx(3 / 60)
     assert told.solved_again is None
     assert [group.why for group in told.idle] == [Idle.NO_GAIN]
     assert sum(len(group.gpus) for group in told.idle) == 2
@@ -155,8 +160,8 @@ def test_more_shards_are_tried_where_one_model_sets_the_peak(monkeypatch):
 
 def test_a_copy_too_many_does_not_fit():
     problem = Problem([Gpu("a", 80), Gpu("b", 40)], [Model("hot", 50, load=2)])
-    (copy,) = explain(solve(problem)).levers
-    assert (copy.status, copy.pressure) == (Status.INFEASIBLE, inf)
+    (replica,) = explain(solve(problem)).levers
+    assert (replica.status, replica.pressure) == (Status.INFEASIBLE, inf)
 
 
 def test_models_kept_together_get_no_second_copy():
@@ -224,7 +229,7 @@ def test_windows_are_told_apart():
     ]
 
 
-def test_sleeping_models_and_open_copies_are_taken_as_the_plan_has_them():
+def test_sleeping_models_and_open_replicas_are_taken_as_the_plan_has_them():
     models = (
         Model("hot", 20, load=6, most_replicas=3),
         Model("cold", 10, load=1),
@@ -233,7 +238,7 @@ def test_sleeping_models_and_open_copies_are_taken_as_the_plan_has_them():
     problem = Problem(fleet(), models)
     told = explain(plan_of(problem, hot="l0 l1", cold="r0", dormant=""))
     assert told.asleep == ("dormant",)
-    assert told.bottleneck.tenants[0].copies == 2
+    assert told.bottleneck.tenants[0].replicas == 2
     assert told.bottleneck.pressure == pytest.approx(3 / 60)
     assert told.levers[0].count == 3
     assert told.levers[0].pressure == pytest.approx(2 / 60)
@@ -248,7 +253,7 @@ def test_all_models_asleep_is_nothing_to_explain():
 def test_alone_looks_at_gpus_that_the_model_may_be_on():
     gpus = [Gpu("big", 100, "X", {"compute": 0.5}), Gpu("small", 80, "Y", {"compute": 1})]
     model = Model("m", 20, load=3, uses={"compute": {"X": 0.9, "Y": 0.9}})
-    state = settle(solve(Problem(gpus, [model])))
+    state = fixed_plan_of(solve(Problem(gpus, [model])))
     found = alone(state, "m")
     assert (found.gpu, found.everywhere, found.pressure) == ("small", False, pytest.approx(0.05))
     assert bottleneck_of(state).gpu == "small"
@@ -260,20 +265,20 @@ def test_alone_looks_at_gpus_that_the_model_may_be_on():
 def test_reasons_for_idle_gpus():
     gpus = [Gpu("busy", 80), Gpu("tiny", 5), Gpu("barred", 80, node="n")]
     models = [Model("m", 20, load=2, never=["n"]), Model("k", 20, load=2, never=["n"])]
-    state = settle(solve(Problem(gpus, models)))
+    state = fixed_plan_of(solve(Problem(gpus, models)))
     assert {group.gpus: group.why for group in idle_gpus(state)} == {
         ("tiny",): Idle.TOO_SMALL,
         ("barred",): Idle.FORBIDDEN,
     }
     gpus = [Gpu("busy", 80), Gpu("free", 80), Gpu("small", 15)]
     models = [Model("m", 20, load=2), Model("k", 20, load=2), Model("s", 10, load=0)]
-    state = settle(plan_of(Problem(gpus, models), m="busy", k="busy", s="busy"))
+    state = fixed_plan_of(plan_of(Problem(gpus, models), m="busy", k="busy", s="busy"))
     assert {group.gpus: group.why for group in idle_gpus(state)} == {
         ("free",): Idle.HELPS,
         ("small",): Idle.HELPS,
     }
     models = [Model("m", 20, load=2), Model("s", 10, load=0)]
-    state = settle(plan_of(Problem(gpus, models), m="busy", s="free"))
+    state = fixed_plan_of(plan_of(Problem(gpus, models), m="busy", s="free"))
     assert {group.gpus: group.why for group in idle_gpus(state)} == {
         ("small",): Idle.NOT_FOR_BOTTLENECK
     }

@@ -27,8 +27,8 @@ def fits(problem):
         [()] * (m.sleep_cost is not None)
         + [
             places
-            for copies in range(m.replicas, m.most_replicas + 1)
-            for places in permutations(gpus, copies * m.shards)
+            for replicas in range(m.replicas, m.most_replicas + 1)
+            for places in permutations(gpus, replicas * m.shards)
         ]
         for m in problem.models
     ]
@@ -50,14 +50,14 @@ def crowded(draw):
     tags = [name for gpu in gpus for name in (gpu.name, gpu.node, gpu.kind)]
     models = []
     for number in range(draw(st.integers(1, 4))):
-        copies, shards = draw(st.sampled_from([(1, 1), (1, 1), (1, 1), (2, 1), (1, 2)]))
+        replicas, shards = draw(st.sampled_from([(1, 1), (1, 1), (1, 1), (2, 1), (1, 2)]))
         models.append(
             Model(
                 f"m{number}",
                 draw(st.sampled_from([10, 30, 45, 60, 90])),
                 load=draw(st.sampled_from([0, 1, 2, 5])),
-                replicas=copies,
-                most_replicas=copies + (number == 0 and shards == 1 and draw(st.booleans())),
+                replicas=replicas,
+                most_replicas=replicas + (number == 0 and shards == 1 and draw(st.booleans())),
                 shards=shards,
                 only=draw(st.lists(st.sampled_from(tags), max_size=1)),
                 never=draw(st.lists(st.sampled_from(tags), max_size=1)),
@@ -213,7 +213,7 @@ def test_remedies_are_ordered_by_things_changed_then_memory():
     assert found == sorted(found)
 
 
-def test_shards_that_may_be_anywhere_are_as_copies_of_a_part():
+def test_shards_that_may_be_anywhere_are_as_replicas_of_a_part():
     gpus = [Gpu("a", 80, "", {"c": 9}, "x"), Gpu("b", 80, "", {"c": 9}, "y")]
     problem = Problem(
         gpus, [Model("t", 100, load=4, shards=2, uses={"c": 1}, shared_uses={"c": 4})]

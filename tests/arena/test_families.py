@@ -5,9 +5,9 @@ import pytest
 
 from colocate import Gpu, InputError, Model, Problem, load_suite, score_strategy, verify
 from colocate.arena.best_known import Record
-from colocate.arena.contest import open_contest
 from colocate.arena.families import CASES, GPUS_OF_NODE, planted
-from colocate.arena.score import CaseResult
+from colocate.arena.referee import open_contest
+from colocate.arena.strategy_score import CaseResult
 from colocate.arena.suites import SUITES, Case, Suite, unseen_problems
 from colocate.solver.plan import Status
 
@@ -54,11 +54,11 @@ def test_a_third_or_so_of_the_models_have_shards():
         assert all(nodes.count(node) == GPUS_OF_NODE for node in nodes)
 
 
-def test_the_copies_of_the_hottest_fifth_are_open():
-    problem = PROBLEMS["copies-128"]
-    assert part(problem, lambda m: m.elastic) == pytest.approx(0.2, abs=0.01)
-    coldest = min(m.load for m in problem.models if m.elastic)
-    assert all(m.load < coldest for m in problem.models if not m.elastic)
+def test_the_replicas_of_the_hottest_fifth_are_open():
+    problem = PROBLEMS["replicas-128"]
+    assert part(problem, lambda m: m.open_replicas) == pytest.approx(0.2, abs=0.01)
+    coldest = min(m.load for m in problem.models if m.open_replicas)
+    assert all(m.load < coldest for m in problem.models if not m.open_replicas)
 
 
 def test_there_are_five_kinds_of_gpu():
@@ -133,7 +133,9 @@ def test_what_is_served_is_the_ratio_where_models_may_sleep(monkeypatch):
     models = [Model(f"m{n}", 50, load=1.0, sleep_cost=1.0 + n) for n in range(3)]
     case = Case("sleepy-00", Problem([Gpu("g", 80)], models))
     record = Record(case.name, case.problem.digest, 1 / 30, 1 / 30, "a", 2.0, 2.0)
-    monkeypatch.setattr("colocate.arena.score.read_best_known", lambda _: {case.name: record})
+    monkeypatch.setattr(
+        "colocate.arena.strategy_score.read_best_known", lambda _: {case.name: record}
+    )
     score = score_strategy(Suite("sleepy", "", (case,)), "solve")
     assert score.ratio == pytest.approx(3 / 4)
     refused = score_strategy(Suite("sleepy", "", (case,)), "initial_program")

@@ -5,9 +5,9 @@ from threading import Lock
 import pytest
 
 from colocate import InputError
-from colocate.arena.contest import RUNS_OF_THE_BEST, Contest, Referee
 from colocate.arena.leaderboard import program_table, verdict_page
 from colocate.arena.programs import MOST_CHARACTERS, find_programs, judge_all, read_program
+from colocate.arena.referee import RUNS_OF_THE_BEST, Contest, Referee
 from colocate.arena.sandbox import Limits
 from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
 from colocate.outputs.text.console import show

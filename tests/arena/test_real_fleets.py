@@ -16,7 +16,7 @@ from colocate import (
 )
 from colocate.arena import real_fleets
 from colocate.arena.best_known import read_best_known
-from colocate.arena.contest import open_contest
+from colocate.arena.referee import open_contest
 from colocate.arena.suites import unseen_problems
 from colocate.inputs import spec
 from colocate.inputs.fleet import fleet_of
@@ -163,7 +163,7 @@ def test_the_examples_can_be_planned_with_their_compute(name):
     assert verify(problem, plan.placement).valid
 
 
-def test_the_second_load_level_needs_second_copies_of_the_hot_models():
+def test_the_second_load_level_needs_second_replicas_of_the_hot_models():
     fleet = read_fleet(ROOT / "examples" / "chatlmsys.yaml")
     data = fleet.as_dict()
     for model in data["models"]:

@@ -113,7 +113,7 @@ def test_files_of_the_machine_cannot_be_read(enclosure, tmp_path):
 def test_the_standard_library_and_numpy_are_there_and_more_only_when_allowed(enclosure):
     body = """
 import importlib, os, tempfile
-for name in ("numpy", "sqlite3", "colocate", "yaml", "pip", "contest", "sandbox"):
+for name in ("numpy", "sqlite3", "colocate", "yaml", "pip", "referee", "sandbox"):
     try:
         seen[name] = bool(importlib.import_module(name))
     except ImportError:
@@ -131,7 +131,7 @@ with tempfile.TemporaryFile() as file:
         *("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "LC_CTYPE", "PWD"),
         *("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"),
     }
-    absent = dict.fromkeys(["colocate", "yaml", "pip", "contest", "sandbox"], False)
+    absent = dict.fromkeys(["colocate", "yaml", "pip", "referee", "sandbox"], False)
     assert seen == there | absent
     seen = told(body, enclosure, allow=("yaml", "json"))
     seen.pop("environment")

@@ -6,10 +6,10 @@ from textwrap import dedent, indent
 import pytest
 
 from colocate import Gpu, Model, Problem
-from colocate.arena.contest import Contest
 from colocate.arena.enclosure import Enclosure, best_enclosure
 from colocate.arena.inside import landlock
 from colocate.arena.question import Question
+from colocate.arena.referee import Contest
 
 
 @cache

@@ -19,10 +19,10 @@ def test_one_hot_model_sets_the_peak_of_chatlmsys_and_a_second_copy_helps(chatlm
     done = run("explain", chatlmsys)
     assert done.returncode == 0
     assert "llm-1 alone sets the peak" in done.stdout
-    assert "so no placement with one copy of it can be below that" in done.stdout
+    assert "so no placement with one replica of it can be below that" in done.stdout
     assert "no move or swap lowers it" in done.stdout
-    (copy,) = [line for line in done.stdout.splitlines() if "a second copy of llm-1" in line]
-    assert "(-13%), set by llm-3 then, proven to be the best" in copy
+    (replica,) = [line for line in done.stdout.splitlines() if "a second replica of llm-1" in line]
+    assert "(-13%), set by llm-3 then, proven to be the best" in replica
     assert "llm-1 in 2 shards" in done.stdout
 
 
@@ -124,7 +124,7 @@ def test_the_remedies_in_the_docs_are_the_remedies():
     assert printed == shown("plan examples/crowded.yaml")
 
 
-def test_a_model_that_is_too_busy_is_told_by_how_much_and_that_copies_help(tmp_path):
+def test_a_model_that_is_too_busy_is_told_by_how_much_and_that_replicas_help(tmp_path):
     path = tmp_path / "fleet.yaml"
     path.write_text(
         "gpus: [{name: l4, kind: L4, count: 8}]\n"
@@ -136,4 +136,4 @@ def test_a_model_that_is_too_busy_is_told_by_how_much_and_that_copies_help(tmp_p
     assert re.search(
         r"'hot': uses more than the limit .*: [\d.]+ of compute on 'l4-0', 0\.8 at", done.stderr
     )
-    assert re.search(r"- \d copies of 'hot'\n", done.stderr)
+    assert re.search(r"- \d replicas of 'hot'\n", done.stderr)

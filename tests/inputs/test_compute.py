@@ -136,11 +136,11 @@ def test_a_faster_gpu_is_never_busier(stated):
 
 
 @given(fields, st.sampled_from(KINDS), st.integers(2, 8))
-def test_of_more_copies_none_is_busier_than_one_alone(stated, kind, copies):
+def test_of_more_replicas_none_is_busier_than_one_alone(stated, kind, replicas):
     own, shared = share(kind, **stated)
     assert own >= 0
     assert shared >= 0
-    assert own + shared / copies <= own + shared
+    assert own + shared / replicas <= own + shared
 
 
 @given(fields, st.sampled_from(KINDS), st.floats(0.05, 1.0))

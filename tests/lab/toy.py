@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from time import sleep
 
-from colocate.arena.contest import Contest
+from colocate.arena.referee import Contest
 from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
 from colocate.lab.archive import Archive
 from colocate.lab.loop import Lab

@@ -44,7 +44,7 @@ def plan_of(fleet, placement=None, history=()):
 
 
 def small():
-    """Two nodes, unequal GPUs, a reserve, a limit, copies, shards, and a model asleep."""
+    """Two nodes, unequal GPUs, a reserve, a limit, replicas, shards, and a model asleep."""
     fleet = fleet_from(
         [
             {"name": "a", "node": "alpha", "kind": "big", "memory_gb": 80, "count": 2,

@@ -41,15 +41,16 @@ models: [{name: hot, size_gb: 16, overhead_gb: 4, load: 6}, {name: cold, size_gb
         "",
         "why",
         "  hot alone sets the peak: alone on the largest GPU (80 GB) it has a pressure of 0.1, "
-        "so no placement with one copy of it can be below that",
+        "so no placement with one replica of it can be below that",
         "",
         "next move",
         "  no move or swap lowers it: the best ones leave it as it is",
         "",
         "levers",
-        "  a second copy of hot (replicas: 2, 20 GB more): peak 0.05 (-50%), proven to be the best",
+        "  a second replica of hot (replicas: 2, 20 GB more): peak 0.05 (-50%), "
+        "proven to be the best",
         "  hot in 2 shards (4 GB more): peak 0.04412 (-56%), proven to be the best",
-        "  replicas: auto lets the solver decide how many copies of each model pay",
+        "  replicas: auto lets the solver decide how many replicas of each model pay",
         "",
         "bound",
         "  no placement is below 0.1, by one model: hot has a load of 6 and leaves 60 GB of the "
@@ -94,7 +95,7 @@ def test_no_load_and_a_full_gpu_in_words():
     assert "no GPU is pressed" in told(Problem(GPUS, [Model("m", 1, load=0)]))
     text = told(Problem([Gpu("g", 80)], [Model("m", 80, load=1)]))
     assert "g has the highest pressure, ∞" in text
-    assert "a second copy of m (replicas: 2, 80 GB more) does not fit" in text
+    assert "a second replica of m (replicas: 2, 80 GB more) does not fit" in text
 
 
 def test_facts_are_json_with_infinity_as_text():
@@ -167,7 +168,7 @@ def test_amounts_in_words():
     assert listed(["a"]) == "a"
     assert listed(list("abcd"), 2) == "a, b and 2 more"
     assert quoted("a\nb") == "'a b'"
-    assert amount(1, "copy", "copies") == "1 copy"
+    assert amount(1, "replica", "replicas") == "1 replica"
     assert amount(2000, "GPU") == "2,000 GPUs"
     assert (gigabytes(1234.5), gigabytes(2.345), gigabytes(0)) == ("1,234 GB", "2.35 GB", "0 GB")
     assert (pressure_text(inf), percent(inf), percent(0.052), percent(0.52)) == (
@@ -188,6 +189,8 @@ def test_constraints_are_not_blamed_for_a_placement_that_is_not_the_best():
     assert told_of.why.reliefs == ()
 
 
-def test_more_copies_that_do_not_help_are_told_so():
+def test_more_replicas_that_do_not_help_are_told_so():
     problem = Problem([Gpu("g", 80), Gpu("h", 30)], [Model("m", 20, load=6)])
-    assert "a second copy of m (replicas: 2, 20 GB more) would not lower the peak" in told(problem)
+    assert "a second replica of m (replicas: 2, 20 GB more) would not lower the peak" in told(
+        problem
+    )

@@ -77,10 +77,10 @@ def test_bars_are_to_scale_and_a_model_has_one_colour():
     assert first[:3] == pytest.approx([30 * unit, 16 * unit, 34 * unit])
     assert second[:2] == pytest.approx([30 * unit, 50 * unit])
     assert third[:3] == pytest.approx([16 * unit, 16 * unit, 8 * unit])
-    (wide, hot, *_), (other, *_), (copy, *_) = (
+    (wide, hot, *_), (other, *_), (replica, *_) = (
         [bar.get_facecolor() for bar in row] for row in rows.values()
     )
-    assert (wide, hot) == (other, copy)
+    assert (wide, hot) == (other, replica)
     assert wide != hot
 
 

@@ -47,7 +47,7 @@ def test_bars_of_unequal_gpus_with_reserve_free_memory_and_all_parts():
     assert bars.largest_gb == 80
     assert [(part.name, part.which, part.size_gb, part.load) for part in first.parts] == [
         ("wide", "shard 1/2", 30, 1),
-        ("hot", "copy 1/2", 16, 1.5),
+        ("hot", "replica 1/2", 16, 1.5),
     ]
     assert (first.used_gb, first.free_gb, first.reserve_gb) == (46, 34, 0)
     assert [(use.resource, use.amount, use.limit) for use in first.uses] == [("slots", 3, 4)]
@@ -64,9 +64,9 @@ def test_widths_are_shares_of_the_memory():
     parts = re.findall(r'class="part" title="([^:]+):[^"]*" style="width:([\d.]+)%', text)
     assert parts == [
         ("wide, shard 1/2", "37.500"),
-        ("hot, copy 1/2", "20.000"),
+        ("hot, replica 1/2", "20.000"),
         ("wide, shard 2/2", "37.500"),
-        ("hot, copy 2/2", "40.000"),
+        ("hot, replica 2/2", "40.000"),
     ]
     assert re.findall(r'class="free"[^>]*width:([\d.]+)%', text) == ["42.500", "62.500", "40.000"]
     assert re.findall(r'class="reserve"[^>]*width:([\d.]+)%', text) == ["20.000"]
@@ -144,7 +144,7 @@ def test_another_way_that_does_not_exist_says_why():
     assert dedicated.reason == "does not fit: memory or a limit does not allow it"
 
 
-def test_copies_and_sleepers_of_the_plan_hold_for_the_other_ways():
+def test_replicas_and_sleepers_of_the_plan_hold_for_the_other_ways():
     fleet = fleet_from(
         [{"name": "g", "memory_gb": 40, "count": 4}],
         [

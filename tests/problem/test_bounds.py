@@ -110,8 +110,10 @@ def test_sizes_that_exceed_all_memory_prove_that_there_is_no_placement():
     crowded = Problem([Gpu("a", 80), Gpu("b", 39.9)], models)
     assert refuted(crowded, by_volume(inf)) is None
     assert refuted(Problem(PAIR, models), by_volume(inf)) == ("the volume proves 0 only, not inf")
-    elastic = [models[0], replace(models[1], most_replicas=2, replicas=1)]
-    assert refuted(Problem([Gpu("a", 80), Gpu("b", 39.9)], elastic), by_volume(inf)) is not None
+    open_replicas = [models[0], replace(models[1], most_replicas=2, replicas=1)]
+    assert (
+        refuted(Problem([Gpu("a", 80), Gpu("b", 39.9)], open_replicas), by_volume(inf)) is not None
+    )
 
 
 def test_a_volume_within_rounding_fits():
@@ -120,7 +122,7 @@ def test_a_volume_within_rounding_fits():
 
 
 def test_parts_of_a_model_are_on_different_gpus():
-    """Two copies: one of them is on the smaller GPU at best."""
+    """Two replicas: one of them is on the smaller GPU at best."""
     problem = Problem(PAIR, [Model("m", 30, load=2, replicas=2)])
     assert refuted(problem, by_model("m", 0.0999)) is None
     assert refuted(problem, by_model("m", 0.1001)) is not None

@@ -103,9 +103,9 @@ def test_use_on_an_unnamed_kind_is_refused():
 def test_a_copy_is_as_frozen_as_the_problem():
     problem = Problem([Gpu("g", 80)], [Model("m", 10, 1, 2)])
     assert problem.instance.size[0] == 10
-    copy = pickle.loads(pickle.dumps(problem))
-    assert copy == problem
-    assert not copy.instance.size.flags.writeable
+    copied = pickle.loads(pickle.dumps(problem))
+    assert copied == problem
+    assert not copied.instance.size.flags.writeable
 
 
 def test_placement_is_a_hashable_mapping():

@@ -5,10 +5,10 @@ from math import inf
 
 import pytest
 
-import colocate.problem.parts as parts_module
+import colocate.problem.reduction as parts_module
 from colocate import Gpu, Model, Problem, Status, solve, verify
 from colocate.problem.model import Model as StatedModel
-from colocate.problem.parts import Portion
+from colocate.problem.reduction import Portion
 from colocate.problem.verify_bound import refuted
 
 GPUS = [Gpu(f"{node}{n}", 80, node=node) for node in "lr" for n in range(3)]
@@ -47,7 +47,7 @@ def planted(load_factor, size_factor):
 
 
 @pytest.mark.parametrize("factors", [(1.3, 1.0), (0.7, 1.0), (1.0, 1.2), (1.0, 0.6), (3.0, 1.1)])
-def test_a_wrong_division_among_copies_and_shards_is_caught(monkeypatch, factors):
+def test_a_wrong_division_among_replicas_and_shards_is_caught(monkeypatch, factors):
     best = solve(PROBLEM, time_limit=5)
     assert best.status is Status.OPTIMAL
     monkeypatch.setattr(parts_module, "_portion_of", planted(*factors))
@@ -63,9 +63,9 @@ def test_a_wrong_division_among_copies_and_shards_is_caught(monkeypatch, factors
 
 def test_a_proof_from_a_wrong_division_is_refused(monkeypatch):
     monkeypatch.setattr(parts_module, "_portion_of", planted(3.0, 1.0))
-    wrong = parts_module.parts_of(PROBLEM)
+    wrong = parts_module.reduction_of(PROBLEM)
     monkeypatch.undo()
-    right = parts_module.parts_of(PROBLEM)
+    right = parts_module.reduction_of(PROBLEM)
     assert wrong.instance.load.sum() > right.instance.load.sum()
     monkeypatch.setattr(parts_module, "_portion_of", planted(3.0, 1.0))
     plan = solve(PROBLEM, time_limit=2)

@@ -86,12 +86,12 @@ def test_a_volume_that_is_exceeded_needs_no_tree():
     assert refuted(crowded, Certificate(Proof.TREE, inf, order=(0, 1, 2))) is None
 
 
-def test_open_numbers_of_copies_have_a_tree_for_memory_alone():
+def test_open_numbers_of_replicas_have_a_tree_for_memory_alone():
     models = [Model("x", 50, load=1, most_replicas=2), Model("y", 50, load=1, replicas=2)]
     problem = Problem([Gpu("a", 80), Gpu("b", 80)], models)
     proof = tree_certificate(problem, inf)
     assert refuted(problem, proof) is None
-    assert "numbers of copies are open" in refuted(problem, replace(proof, bound=1.0))
+    assert "numbers of replicas are open" in refuted(problem, replace(proof, bound=1.0))
     shared = replace(models[0], shared_uses={"r": 1})
     assert "share a use" in refuted(replace(problem, models=(shared, models[1])), proof)
 

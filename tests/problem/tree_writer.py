@@ -23,7 +23,7 @@ class Item:
     uses: tuple  # by GPU: amounts by resource
     where: frozenset
     colours: frozenset
-    squad: tuple | None
+    shard_group: tuple | None
     count: int
 
 
@@ -74,10 +74,10 @@ def items_of(problem):
             for gpu in problem.gpus
         )
         size = sum(Fraction(m.size_gb) for m in members) / model.shards
-        for copy in range(model.replicas):
-            squad = (model.name, copy) if model.shards > 1 else None
+        for replica in range(model.replicas):
+            shard_group = (model.name, replica) if model.shards > 1 else None
             item = Item(
-                size, loads, uses, frozenset(where), frozenset(set(groups) | own), squad,
+                size, loads, uses, frozenset(where), frozenset(set(groups) | own), shard_group,
                 len(members),
             )  # fmt: skip
             items += [item] * model.shards
@@ -141,9 +141,9 @@ class Writer:
         if any(one.colours & self.items[n].colours for n in self.on[gpu]):
             return False
         return all(
-            self.items[n].squad != one.squad or self.problem.gpus[g].node == where.node
+            self.items[n].shard_group != one.shard_group or self.problem.gpus[g].node == where.node
             for n, g in self.placed.items()
-            if one.squad is not None
+            if one.shard_group is not None
         )
 
     def put(self, item, gpu):
@@ -168,11 +168,11 @@ class Writer:
         alike = (first.memory_gb, first.kind, first.limits) == (
             second.memory_gb, second.kind, second.limits,
         )  # fmt: skip
-        squads = any(item.squad for item in self.items)
+        shard_groups = any(item.shard_group for item in self.items)
         return (
             alike
             and all((one in item.where) == (other in item.where) for item in self.items)
-            and (not squads or first.node == second.node)
+            and (not shard_groups or first.node == second.node)
         )
 
     def open(self, waste):
@@ -205,8 +205,10 @@ class Writer:
         return found
 
     def movable(self, item):
-        squad = self.items[item].squad
-        return squad is None or any(self.items[n].squad == squad for n in self.placed)
+        shard_group = self.items[item].shard_group
+        return shard_group is None or any(
+            self.items[n].shard_group == shard_group for n in self.placed
+        )
 
     def fill(self, gpu, barred, waste):
         barred = set(barred)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from ray.cluster_utils import Cluster
 
-from colocate.arena.contest import Referee, open_contest
+from colocate.arena.referee import Referee, open_contest
 from colocate.errors import InputError
 from colocate.lab.archive import Archive
 from colocate.lab.evaluation import LocalEvaluation

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colocate import Gpu, InputError, Model, Problem, Status, place, solve, verify
-from colocate.problem.parts import parts_of
+from colocate.problem.reduction import reduction_of
 from colocate.problem.verify_bound import refuted
 from tests.problems import assert_solved, lowest_pressure
 
@@ -29,13 +29,13 @@ def constrained(draw):
     tags = ["l0", "r1", "left", "right", *sorted({gpu.kind for gpu in gpus})]
     models = []
     for number in range(draw(st.integers(1, 3))):
-        copies, shards = draw(st.sampled_from([(1, 1), (1, 1), (2, 1), (1, 2)]))
+        replicas, shards = draw(st.sampled_from([(1, 1), (1, 1), (2, 1), (1, 2)]))
         models.append(
             Model(
                 f"m{number}",
                 draw(st.sampled_from([5, 10, 30, 50])),
                 load=draw(st.sampled_from([0, 1, 2, 5])),
-                replicas=copies,
+                replicas=replicas,
                 shards=shards,
                 only=draw(st.lists(st.sampled_from(tags), max_size=2, unique=True)),
                 never=draw(st.lists(st.sampled_from(tags[:4]), max_size=1)),
@@ -90,7 +90,7 @@ def test_shards_share_size_and_load_in_one_node():
 
 @pytest.mark.parametrize("replicas", [5, 10**9])
 @pytest.mark.parametrize("answer", [solve, lambda problem: place(problem, "bisect_kvpr_packing")])
-def test_more_copies_than_gpus_are_refused_before_they_are_made(answer, replicas):
+def test_more_replicas_than_gpus_are_refused_before_they_are_made(answer, replicas):
     problem = Problem(fleet(), (Model("hot", 1, load=1, replicas=replicas),))
     plan = answer(problem)
     assert plan.status is Status.INFEASIBLE
@@ -109,14 +109,14 @@ def test_a_model_of_no_size_that_may_be_nowhere_is_refused_at_once(others):
     assert refuted(problem, plan.certificate) is None
 
 
-def test_a_sleeper_with_more_copies_than_gpus_sleeps():
+def test_a_sleeper_with_more_replicas_than_gpus_sleeps():
     hot = Model("hot", 1, load=1, replicas=10**9, sleep_cost=1)
     plan = solve(Problem(fleet(), (hot, Model("cold", 1, load=1))))
     assert plan.status is Status.OPTIMAL
     assert plan.asleep == ("hot",)
 
 
-def test_copies_of_shards_may_be_in_different_nodes():
+def test_replicas_of_shards_may_be_in_different_nodes():
     plan = solve(Problem(fleet(), (Model("large", 120, load=4, shards=2, replicas=2),)))
     first, second = plan.placement["large"][:2], plan.placement["large"][2:]
     assert {frozenset(first), frozenset(second)} == {
@@ -132,7 +132,10 @@ def test_copies_of_shards_may_be_in_different_nodes():
             {"a": ["l0"], "b": ["l0"], "c": ["l1"], "t": ["r0", "r1"]},
             "a and b, which must be apart",
         ),
-        ({"a": ["l0"], "b": ["l1"], "c": ["r0"], "t": ["r0", "l1"]}, "a copy on nodes left, right"),
+        (
+            {"a": ["l0"], "b": ["l1"], "c": ["r0"], "t": ["r0", "l1"]},
+            "a replica on nodes left, right",
+        ),
         ({"a": ["l0"], "b": ["l1"], "c": ["l1"], "t": ["r0", "r0"]}, "one GPU more than once"),
         ({"a": ["r0"], "b": ["l1"], "c": ["l1"], "t": ["r0", "r1"]}, "'r0', where it must not be"),
         ({"a": ["l0"], "b": ["l1"], "c": ["l1"], "t": ["r0"]}, "must be on 2 GPUs"),
@@ -227,14 +230,14 @@ def test_who_is_together_through_a_third_cannot_be_apart():
 @pytest.mark.parametrize("pins", [{"only": ["l0"]}, {"never": ["l0"]}, {"only": ["left"]}])
 def test_items_are_barred_from_where_pins_bar_their_models(pins):
     problem = Problem(fleet(), [Model("m", 10, load=1, **pins), Model("free", 10, load=1)])
-    rules = parts_of(problem).instance.rules
+    rules = reduction_of(problem).instance.rules
     allowed = [problem.models[0].may_be_on(gpu) for gpu in problem.gpus]
     assert rules.open[rules.pin[0]].tolist() == allowed
     assert rules.open[rules.pin[1]].all()
 
 
-def test_copies_of_shards_find_nodes_of_their_own():
-    """The roomiest node for the first copy is so for the second, but holds one only."""
+def test_replicas_of_shards_find_nodes_of_their_own():
+    """The roomiest node for the first replica is so for the second, but holds one only."""
     gpus = [Gpu(f"{node}{n}", gb, node=node) for node, gb in NODE_MEMORY.items() for n in range(4)]
     problem = Problem(gpus, [Model("m", 160, load=1, shards=4, replicas=2)])
     plan = solve(problem)

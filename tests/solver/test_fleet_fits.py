@@ -1,16 +1,16 @@
-"""Whole fleets filled to a target, and squads that move as a whole."""
+"""Whole fleets filled to a target, and shard groups that move as a whole."""
 
 import numpy as np
 import pytest
 
 from colocate import Gpu, Model, Problem, solve
 from colocate.problem.layout import arrange, arrange_some, empty_layout
-from colocate.problem.parts import parts_of
+from colocate.problem.reduction import reduction_of
 from colocate.solver.construct.completion import NO_TAPE, Outcome, complete
 from colocate.solver.construct.tight_fit import fill_tightly
 from colocate.solver.construct.vector_fit import fill_vectors, highest_left, make_pool, remove
 from colocate.solver.deadline import Deadline
-from colocate.solver.improve.squad_moves import squads_in, unsettle
+from colocate.solver.improve.shard_moves import scatter_shards, shard_groups_in
 from colocate.solver.progress import Progress, Wish
 from colocate.solver.prove.volume import prove_by_volume, volume_bound
 from colocate.solver.tightening import Tightening
@@ -45,7 +45,7 @@ def filled_vectors(instance, target, rounds=30):
 @pytest.mark.parametrize("seed", range(5))
 def test_vector_fit_keeps_to_target_and_limits(seed, factor, compute):
     problem = day_and_night(np.random.default_rng(seed), 12, 60, compute)
-    instance = parts_of(problem).canonical
+    instance = reduction_of(problem).canonical
     target = volume_bound(instance) * factor
     layout, left = filled_vectors(instance, target)
     assert left == np.sum(layout.gpu_of < 0)
@@ -59,14 +59,14 @@ def test_vector_fit_keeps_to_target_and_limits(seed, factor, compute):
 
 def test_vector_fit_leaves_less_with_more_rounds():
     problem = day_and_night(np.random.default_rng(7), 64, 320)
-    instance = parts_of(problem).canonical
+    instance = reduction_of(problem).canonical
     target = volume_bound(instance) * 1.02
     assert filled_vectors(instance, target, 100)[1] < filled_vectors(instance, target, 1)[1]
 
 
 def test_vector_fit_leaves_what_is_placed_where_it_is():
     problem = day_and_night(np.random.default_rng(3), 6, 24)
-    instance = parts_of(problem).canonical
+    instance = reduction_of(problem).canonical
     layout = empty_layout(instance)
     given = np.full(24, -1)
     given[[2, 5]] = [4, 0]
@@ -94,7 +94,7 @@ def test_the_pool_knows_the_highest_item_that_is_left():
 def test_tight_fit_keeps_to_its_target():
     rng = np.random.default_rng(1)
     models = [Model(f"m{n}", float(rng.uniform(1, 15)), load=rng.gamma(2.0)) for n in range(60)]
-    instance = parts_of(Problem([Gpu(f"g{n}", 80) for n in range(12)], models)).canonical
+    instance = reduction_of(Problem([Gpu(f"g{n}", 80) for n in range(12)], models)).canonical
     layout = empty_layout(instance)
     target = volume_bound(instance) * 1.05
     left = fill_tightly(instance, layout, np.arange(12), target)
@@ -102,22 +102,22 @@ def test_tight_fit_keeps_to_its_target():
     assert layout.pressure.max() <= target * (1 + 1e-9)
 
 
-def test_a_squad_that_is_moved_at_random_stays_in_one_node():
+def test_a_shard_group_that_is_moved_at_random_stays_in_one_node():
     gpus = [Gpu(f"g{n}", 80, node=f"n{n // 4}") for n in range(12)]
     models = [Model(f"m{n}", 40, load=1 + n, shards=2 + 2 * (n % 2)) for n in range(4)]
-    parts = parts_of(Problem(gpus, models))
-    instance, squads = parts.canonical, squads_in(parts.canonical)
+    reduction = reduction_of(Problem(gpus, models))
+    instance, shard_groups = reduction.canonical, shard_groups_in(reduction.canonical)
     layout = empty_layout(instance)
     arrange(instance, layout, np.array([0, 1, 0, 1, 2, 3, 4, 5, 4, 5, 6, 7]))
     rng = np.random.default_rng(0)
     seen = set()
     for _ in range(50):
-        unsettle(instance, layout, squads, rng)
-        homes = [layout.gpu_of[list(squad)] for squad in parts.squads]
-        for squad in homes:
-            assert len({int(gpu) // 4 for gpu in squad}) == 1
-            assert len(set(squad.tolist())) == len(squad)
-        seen.add(tuple(int(squad[0]) // 4 for squad in homes))
+        scatter_shards(instance, layout, shard_groups, rng)
+        homes = [layout.gpu_of[list(shard_group)] for shard_group in reduction.shard_groups]
+        for shard_group in homes:
+            assert len({int(gpu) // 4 for gpu in shard_group}) == 1
+            assert len(set(shard_group.tolist())) == len(shard_group)
+        seen.add(tuple(int(shard_group[0]) // 4 for shard_group in homes))
     assert len(seen) > 5
 
 
@@ -133,11 +133,11 @@ def test_tightening_gives_up_where_what_is_pinned_never_fits():
         Model(f"p{n}", size, load=1, only=["a0", "a1"]) for n, size in enumerate((6, 6, 4, 4, 4))
     ]
     others = [Model(f"m{n}", 1 + n % 4, load=1 + n % 3) for n in range(110)]
-    parts = parts_of(Problem(gpus, [*pinned, *others]))
-    progress = Progress(parts, Deadline(), Wish())
+    reduction = reduction_of(Problem(gpus, [*pinned, *others]))
+    progress = Progress(reduction, Deadline(), Wish())
     progress.offer(np.array([0, 0, 1, 1, 1, *(2 + n % 6 for n in range(110))]), "start")
-    progress.prove(prove_by_volume(parts.instance))
-    activity = Tightening(parts, progress.deadline, 0)
+    progress.prove(prove_by_volume(reduction.instance))
+    activity = Tightening(reduction, progress.deadline, 0)
     for _ in range(3000):
         if activity.exhausted:
             break
@@ -146,7 +146,7 @@ def test_tightening_gives_up_where_what_is_pinned_never_fits():
 
 
 def test_nothing_fits_anywhere():
-    instance = parts_of(day_and_night(np.random.default_rng(0), 3, 4)).canonical
+    instance = reduction_of(day_and_night(np.random.default_rng(0), 3, 4)).canonical
     nothing, everywhere = np.zeros(0, np.int64), np.arange(3)
     found = complete(instance, nothing, everywhere, 1.0, 100, np.ones(1, np.int64), NO_TAPE)
     assert found[0] == Outcome.FOUND

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from colocate import Gpu, InputError, Model, Problem, load_suite
 from colocate.arena.best_known import read_best_known
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.parts import parts_of
+from colocate.problem.reduction import reduction_of
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.prove.columns import fill_gpus, prove_by_columns
@@ -45,7 +45,7 @@ def test_no_bound_exceeds_what_is_possible(problem, size_unit, load_unit, share,
     best = optimum(problem)
     if best is None or best in (0, inf):
         return
-    for certificate in (prove_by_volume(problem.instance), prove_by_model(parts_of(problem))):
+    for certificate in (prove_by_volume(problem.instance), prove_by_model(reduction_of(problem))):
         assert certificate.bound <= best
         assert refuted(problem, certificate) is None
     for certificate in bounds_at(problem, float(best) * share, problem.windows - 1, steps, whole):
@@ -60,7 +60,7 @@ FIVE = Problem([Gpu(f"g{n}", 80) for n in range(4)], [Model(f"m{n}", 30, load=1)
 
 def test_the_volume_and_model_bounds_by_hand():
     assert prove_by_volume(FIVE.instance).bound == pytest.approx(5 / (320 - 150), rel=1e-9)
-    assert prove_by_model(parts_of(FIVE)).bound == pytest.approx(1 / 50, rel=1e-9)
+    assert prove_by_model(reduction_of(FIVE)).bound == pytest.approx(1 / 50, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, Status, place, solve, verify
 from colocate.errors import InputError
-from colocate.solver import sleeping
 from colocate.solver.check import check_plan
-from colocate.solver.sleeping import least_lost
+from colocate.solver.decide import sleep
+from colocate.solver.decide.sleep import least_lost
 
 GPUS = (Gpu("g0", 80), Gpu("g1", 40))
 
@@ -79,7 +79,7 @@ def test_what_a_large_fleet_loses_is_bounded_and_valid(problem):
     """A fleet that is too large for CP-SAT is decided by density, and bounded by volume."""
     best = best_of_all(problem)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sleeping, "small_enough", lambda problem: False)
+        patch.setattr(sleep, "small_enough", lambda problem: False)
         plan = solve(problem, time_limit=1.0, workers=1)
     if best is None:
         assert not plan.placement
@@ -217,8 +217,8 @@ def test_a_limit_that_is_out_of_reach_is_told_whatever_is_good_enough():
     assert solve(problem, gap=5.0).status is Status.INFEASIBLE
 
 
-def test_more_copies_may_relieve_those_that_must_be_awake():
-    """That the fewest copies press too hard does not say that no number of them fits."""
+def test_more_replicas_may_relieve_those_that_must_be_awake():
+    """That the fewest replicas press too hard does not say that no number of them fits."""
     models = (
         Model("hot", 10, load=7, most_replicas=2),
         Model("calm", 10, load=0.1, sleep_cost=1),

@@ -23,7 +23,7 @@ from colocate import (
 )
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.checker import tree
-from colocate.problem.parts import parts_of
+from colocate.problem.reduction import reduction_of
 from colocate.solver.check import check_plan
 from colocate.solver.deadline import Deadline
 from colocate.solver.progress import Alarm, Progress, Wish
@@ -123,8 +123,8 @@ def test_kernels_are_told_when_the_time_is_over():
 
 
 def test_a_bound_above_a_known_placement_raises_an_alarm_and_is_not_used():
-    parts = parts_of(FIVE)
-    progress = Progress(parts, Deadline(60.0), Wish())
+    reduction = reduction_of(FIVE)
+    progress = Progress(reduction, Deadline(60.0), Wish())
     value = progress.offer(np.array([0, 1, 2, 3, 3]), "by hand")
     progress.prove(Certificate(Proof.SOLVERS, value * 1.01))
     assert progress.bound == 0.0

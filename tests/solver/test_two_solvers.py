@@ -170,7 +170,7 @@ def constrained(draw):
     models = []
     for number in range(draw(st.integers(1, 4))):
         shards = draw(st.sampled_from([1, 1, 2]))
-        copies = draw(st.sampled_from([1, 1, 1, 2]))
+        replicas = draw(st.sampled_from([1, 1, 1, 2]))
         models.append(
             Model(
                 f"m{number}",
@@ -178,8 +178,8 @@ def constrained(draw):
                 load=[draw(st.sampled_from([0, 1, 2.5, 7 / 9, 4])) for _ in "ab"],
                 uses={"compute": {"A": draw(amounts), "B": draw(amounts)}},
                 shared_uses={"compute": draw(amounts)} if draw(st.booleans()) else {},
-                replicas=copies,
-                most_replicas=copies + draw(st.sampled_from([0, 0, 1])),
+                replicas=replicas,
+                most_replicas=replicas + draw(st.sampled_from([0, 0, 1])),
                 shards=shards,
                 never=draw(st.sampled_from([(), (), ("g0",), ("n0",)])),
                 only=draw(st.sampled_from([(), (), ("A",)])) if _has_a(gpus) else (),
@@ -260,7 +260,7 @@ def test_each_solver_alone_agrees_with_brute_force(solver, problem, factor):
         assert min(costs) - margin <= reply.cost_bound
 
 
-def test_numbers_of_copies_that_are_open():
+def test_numbers_of_replicas_that_are_open():
     gpus = [Gpu(f"g{n}", 40) for n in range(3)]
     models = [Model("a", 10, load=9, most_replicas=3), Model("b", 5, load=4, most_replicas=2)]
     problem = Problem(gpus, models)

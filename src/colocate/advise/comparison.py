@@ -26,7 +26,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two other ways. Copies and sleepers are those of the plan, so that all place the same."""
+    """Two other ways. Replicas and sleepers are those of the plan, so that all place the same."""
 
     greedy: Alternative
     dedicated: Alternative
@@ -34,7 +34,7 @@ class Comparison:
 
 def compare(plan: Plan, time_limit: float = SECONDS) -> Comparison | None:
     """Work out how else the models of a plan could be placed; None if it places none."""
-    problem = _settled(plan)
+    problem = _as_decided(plan)
     if problem is None:
         return None
     return Comparison(_greedy(problem, plan.seed), _dedicated(problem, plan.seed, time_limit))
@@ -45,13 +45,13 @@ def gpus_used(plan: Plan) -> int:
     return len({gpu for places in plan.placement.values() for gpu in places})
 
 
-def _settled(plan: Plan) -> Problem | None:
-    """Return the problem with the plan's copies and sleepers, and any pressure allowed."""
+def _as_decided(plan: Plan) -> Problem | None:
+    """Return the problem with the plan's replicas and sleepers, and any pressure allowed."""
     awake = plan.problem.awake(plan.asleep) if plan.placement else None
     if awake is None:
         return None
-    copies = {m.name: len(plan.placement[m.name]) // m.shards for m in awake.models}
-    return replace(awake.with_copies(copies), most_pressure=None)
+    replicas = {m.name: len(plan.placement[m.name]) // m.shards for m in awake.models}
+    return replace(awake.with_replicas(replicas), most_pressure=None)
 
 
 def _greedy(problem: Problem, seed: int) -> Alternative:

@@ -21,7 +21,7 @@ def relaxations(problem: Problem, first: Container[str] = ()) -> Iterator[Change
 
 
 def unconstrained(problem: Problem) -> Problem:
-    """Return the problem without any of its constraints; copies stay as they are."""
+    """Return the problem without any of its constraints; replicas stay as they are."""
     gpus = tuple(_unlimited(gpu) for gpu in problem.gpus)
     models = tuple(_anywhere(model.changed(only=(), never=())) for model in problem.models)
     return Problem(gpus, models)
@@ -60,20 +60,20 @@ def _of_models(problem: Problem, models: Iterable[Model]) -> Iterator[Change]:
             yield _changed(problem, model, model.changed(never=()), ChangeKind.NEVER)
         if model.replicas > 1:
             single = model.changed(replicas=1, most_replicas=model.most_replicas)
-            yield _changed(problem, model, single, ChangeKind.COPIES)
-        if model.shards > 1 and not model.elastic:
+            yield _changed(problem, model, single, ChangeKind.REPLICAS)
+        if model.shards > 1 and not model.open_replicas:
             yield _changed(problem, model, _anywhere(model), ChangeKind.ONE_NODE)
 
 
 def _changed(problem: Problem, old: Model, new: Model, kind: ChangeKind) -> Change:
     models = tuple(new if model is old else model for model in problem.models)
-    saved = (old.replicas - new.replicas) * old.size_gb if kind is ChangeKind.COPIES else 0.0
+    saved = (old.replicas - new.replicas) * old.size_gb if kind is ChangeKind.REPLICAS else 0.0
     return Change(kind, replace(problem, models=models), (old.name,), count=1, gb=saved)
 
 
 def _anywhere(model: Model) -> Model:
-    """Return a model whose shards need not be in one node: they are as copies are, only smaller."""
-    if model.shards == 1 or model.elastic:
+    """Return a model whose shards need not share a node: like replicas, only smaller."""
+    if model.shards == 1 or model.open_replicas:
         return model
     return model.changed(
         size_gb=model.size_gb / model.shards,

@@ -17,9 +17,9 @@ class ChangeKind(StrEnum):
     SLEEP = "sleep"
     """Models are left out."""
     SHARDS = "shards"
-    """A copy of a model is cut in another number of parts."""
-    COPIES = "copies"
-    """There is another number of copies of a model."""
+    """A replica of a model is cut in another number of parts."""
+    REPLICAS = "replicas"
+    """There is another number of replicas of a model."""
     APART = "apart"
     """Models of a group may share a GPU."""
     TOGETHER = "together"
@@ -53,7 +53,7 @@ class Change:
     to
         What it becomes: a kind of GPU, or a format of weights.
     count
-        How many GPUs are added, or how many shards or copies there are then.
+        How many GPUs are added, or how many shards or replicas there are then.
     gb
         Memory that it adds or frees: how large a change it is.
     before_gb, after_gb

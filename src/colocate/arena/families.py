@@ -36,8 +36,8 @@ SHARDED_FULL = 0.59
 PART_GB = 9.0
 """The median size of what a model has on each of its GPUs."""
 
-AUTO, MOST_COPIES = 0.2, 8
-"""The part of the models, the hottest, whose copies are open, and how many there may be."""
+AUTO, MOST_REPLICAS = 0.2, 8
+"""The part of the models, the hottest, whose replicas are open, and how many there may be."""
 
 KINDS_GB = {"rtx-4090": 24.0, "a100-40": 40.0, "l40s": 48.0, "h100": 80.0, "h200": 141.0}
 KINDS_FULL, SMALLEST_GB, LARGEST_GB = 0.6, 0.5, 100.0
@@ -105,13 +105,13 @@ def _sharded(draw: RandomState, count: int) -> Planted:
     return _planted(_nodes(count), models, places)
 
 
-def _copies(draw: RandomState, count: int) -> Planted:
-    """Few models are hot; they may have as many copies as pay."""
+def _replicas(draw: RandomState, count: int) -> Planted:
+    """Few models are hot; they may have as many replicas as pay."""
     cut = _cut(draw, count, HALF_FULL, SOME)
     load = _loads(draw, len(cut.size), SPIKY)
     hot = load >= np.quantile(load, 1 - AUTO)
     models = [
-        Model(f"model-{n}", size, load=load[n], most_replicas=MOST_COPIES if hot[n] else 1)
+        Model(f"model-{n}", size, load=load[n], most_replicas=MOST_REPLICAS if hot[n] else 1)
         for n, size in enumerate(cut.size)
     ]
     return _planted(_nodes(count), models, _one_each(cut.gpu_of))
@@ -266,7 +266,7 @@ def _planted(
 CASES: dict[str, tuple[Callable[[RandomState, int], Planted], int]] = {
     "sharded-64": (_sharded, 64),
     "sharded-512": (_sharded, 512),
-    "copies-128": (_copies, 128),
+    "replicas-128": (_replicas, 128),
     "kinds-1024": (_kinds, 1024),
     "kinds-4096": (_kinds, 4096),
     "windows-1024": (_windows, 1024),

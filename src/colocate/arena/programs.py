@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from colocate.arena.contest import RUNS_OF_THE_BEST, Contest, Referee
+from colocate.arena.referee import RUNS_OF_THE_BEST, Contest, Referee
 from colocate.arena.verdict import ProgramVerdict
 from colocate.errors import InputError
 

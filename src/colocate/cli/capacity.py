@@ -59,7 +59,7 @@ def capacity(
     """Find the fewest GPUs, or the cheapest mix, that reach a pressure."""
     from colocate.advise.capacity.fleet_sizes import FleetSizes
     from colocate.advise.capacity.question import question_of, wanted_pressure
-    from colocate.cli.compiling import say_when_compiling
+    from colocate.cli.compile_notice import say_when_compiling
     from colocate.inputs.fleet import read_fleet
     from colocate.inputs.text_file import naming
     from colocate.outputs.text.console import notes

@@ -23,7 +23,7 @@ def explain(
     from rich.text import Text
 
     from colocate.advise.explain.explanation import explain as explain_plan
-    from colocate.cli.compiling import say_when_compiling
+    from colocate.cli.compile_notice import say_when_compiling
     from colocate.cli.plan_input import read_valid_plan
     from colocate.outputs.explain.json_form import plain
     from colocate.outputs.explain.sentences import explanation_lines

@@ -57,7 +57,7 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Place the models of a fleet file on its GPUs and print the plan."""
-    from colocate.cli.compiling import say_when_compiling
+    from colocate.cli.compile_notice import say_when_compiling
     from colocate.cli.infeasible import explain_infeasible
     from colocate.inputs.fleet import read_fleet
     from colocate.outputs.plan.json_form import plan_json

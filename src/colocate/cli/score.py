@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
 
-    from colocate.arena.contest import Contest, Referee
+    from colocate.arena.referee import Contest, Referee
 
 
 def score(
@@ -39,8 +39,8 @@ def score(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every case.")] = False,
 ) -> None:
     """Judge a program that defines compute_model_placement(gpu_num, models), behind walls."""
-    from colocate.arena.contest import Referee, open_contest
     from colocate.arena.programs import read_program
+    from colocate.arena.referee import Referee, open_contest
     from colocate.arena.sandbox import Limits
     from colocate.outputs.text.console import show
 

@@ -9,9 +9,9 @@ The kernels of a model run one after the other, and each is bound by what takes 
   a step for each.
 - Attention reads the keys and values of every sequence at every step.
 
-Reading weights is the work of every copy; the rest is shared by the copies as the load is. Left out
-are the operations of attention, which are felt in prompts of tens of thousands of tokens, and what
-engines lose between steps.
+Reading weights is the work of every replica; the rest is shared by the replicas as the load is.
+Left out are the operations of attention, which are felt in prompts of tens of thousands of tokens,
+and what engines lose between steps.
 """
 
 from collections.abc import Iterable
@@ -43,9 +43,9 @@ class BusyShare(NamedTuple):
     """How much of a GPU's time a model takes on one that has it whole."""
 
     own: float
-    """Of every copy, whatever the others do."""
+    """Of every replica, whatever the others do."""
     shared: float
-    """Of all copies together."""
+    """Of all replicas together."""
 
 
 def known_accelerator(kind: str | None) -> Accelerator | None:

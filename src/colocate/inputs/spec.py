@@ -126,9 +126,11 @@ class ModelSpec(_Section):
         {}, description="Use of further resources on each GPU it is on, for all kinds or by kind."
     )
     replicas: Count | Literal["auto"] = Field(
-        1, description="Copies on different GPUs, which share the load; auto decides how many."
+        1, description="Replicas on different GPUs, which share the load; auto decides how many."
     )
-    shards: Count = Field(1, description="Parts of a copy, on GPUs of one node (tensor parallel).")
+    shards: Count = Field(
+        1, description="Parts of a replica, on GPUs of one node (tensor parallel)."
+    )
     only: list[Name] = Field([], description="GPUs, nodes or kinds that it must be on.")
     never: list[Name] = Field([], description="GPUs, nodes or kinds that it must not be on.")
     may_sleep: bool = Field(False, description="Whether it may be left out if it has to be.")

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Protocol
 
-from colocate.arena.contest import Contest, Referee
+from colocate.arena.referee import Contest, Referee
 from colocate.arena.verdict import ProgramVerdict
 
 

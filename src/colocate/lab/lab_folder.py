@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from colocate.arena.contest import Referee, open_contest
+from colocate.arena.referee import Referee, open_contest
 from colocate.arena.sandbox import Limits
 from colocate.errors import InputError, PatchRefused
 from colocate.lab.archive import Archive

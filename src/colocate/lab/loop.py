@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import count
 from time import monotonic
 
-from colocate.arena.contest import RUNS_OF_THE_BEST, Contest
+from colocate.arena.referee import RUNS_OF_THE_BEST, Contest
 from colocate.errors import ProposerError
 from colocate.lab.archive import Archive, Attempt
 from colocate.lab.asking import Child, ask, askers, unanswered

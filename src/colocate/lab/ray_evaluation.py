@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from colocate.arena.contest import Contest, Referee, open_contest
+from colocate.arena.referee import Contest, Referee, open_contest
 from colocate.arena.verdict import ProgramVerdict
 from colocate.errors import ColocateError, InputError
 

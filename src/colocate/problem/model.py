@@ -37,11 +37,12 @@ class Model:
     shared_uses
         The same for use that the parts of a model share as they share its load.
     replicas
-        Copies of the whole model on different GPUs, which share its load equally.
+        Replicas of the whole model on different GPUs, which share its load equally.
     most_replicas
-        If it is more than `replicas`, there may be any number of copies from the one to the other.
+        If it is more than `replicas`, there may be any number of replicas from the one to the
+        other.
     shards
-        Equal parts of a copy (tensor parallelism) on different GPUs of one node.
+        Equal parts of a replica (tensor parallelism) on different GPUs of one node.
     only, never
         Names of GPUs, nodes or kinds that it must be on, or must not be on.
     sleep_cost
@@ -89,13 +90,15 @@ class Model:
         object.__setattr__(self, "slo", slo)
         object.__setattr__(self, "load", loads)
         cost = None if sleep_cost is None else checked_number(owner, "sleep_cost", sleep_cost)
-        copies = _checked_count(owner, "replicas", replicas)
-        most = _checked_count(owner, "most_replicas", most_replicas or copies)
-        if most < copies:
-            raise InputError(f"{owner}: most_replicas={most}, must be at least {copies}, replicas")
+        replicas = _checked_count(owner, "replicas", replicas)
+        most = _checked_count(owner, "most_replicas", most_replicas or replicas)
+        if most < replicas:
+            raise InputError(
+                f"{owner}: most_replicas={most}, must be at least {replicas}, replicas"
+            )
         object.__setattr__(self, "uses", _checked_uses(owner, "uses", uses))
         object.__setattr__(self, "shared_uses", _checked_uses(owner, "shared_uses", shared_uses))
-        object.__setattr__(self, "replicas", copies)
+        object.__setattr__(self, "replicas", replicas)
         object.__setattr__(self, "most_replicas", most)
         object.__setattr__(self, "shards", _checked_count(owner, "shards", shards))
         object.__setattr__(self, "only", _checked_names(owner, "only", only))
@@ -108,8 +111,8 @@ class Model:
         return self.replicas * self.shards
 
     @property
-    def elastic(self) -> bool:
-        """Whether the number of its copies is still to be decided."""
+    def open_replicas(self) -> bool:
+        """Whether the number of its replicas is still to be decided."""
         return self.most_replicas > self.replicas
 
     def may_be_on(self, gpu: Gpu) -> bool:
@@ -117,9 +120,9 @@ class Model:
         names = {gpu.name, gpu.node, gpu.kind} - {""}
         return (not self.only or not names.isdisjoint(self.only)) and names.isdisjoint(self.never)
 
-    def part(self, copies: int | None = None) -> "Model":
+    def part(self, replicas: int | None = None) -> "Model":
         """Return what it is on each of its GPUs: a share of its size, and of its load."""
-        parts = (copies or self.replicas) * self.shards
+        parts = (replicas or self.replicas) * self.shards
         if parts == 1 and not self.shared_uses:
             return self
         load = tuple(amount / parts for amount in self.load)

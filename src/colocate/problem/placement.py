@@ -11,7 +11,7 @@ from colocate.problem.problem import Problem
 class Placement(Mapping[str, tuple[str, ...]]):
     """A frozen mapping from model name to the names of its GPUs.
 
-    A model has a GPU for every shard of every copy, shards of a copy in a row, and none if it
+    A model has a GPU for every shard of every replica, shards of a replica in a row, and none if it
     sleeps.
     """
 

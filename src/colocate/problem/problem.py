@@ -73,7 +73,7 @@ class Problem:
                 numbers.append([model.shared_uses for model in self.models])
         if not self.plain:
             numbers.append(self._constraints())
-        if self.sleepers or self.elastic or self.most_pressure is not None:
+        if self.sleepers or self.open_replicas or self.most_pressure is not None:
             numbers.append([[m.sleep_cost, m.most_replicas] for m in self.models])
             numbers.append(self.most_pressure)
         return sha256(json.dumps(numbers).encode()).hexdigest()[:16]
@@ -82,15 +82,15 @@ class Problem:
     def plain(self) -> bool:
         """Whether every model is whole, on one GPU, and free to share any with any other."""
         free = all(
-            m.parts == 1 and not (m.only or m.never or m.shared_uses or m.elastic)
+            m.parts == 1 and not (m.only or m.never or m.shared_uses or m.open_replicas)
             for m in self.models
         )
         return free and not self.apart and not self.together and self.most_models is None
 
     @cached_property
-    def elastic(self) -> bool:
-        """Whether the number of copies of some model is still to be decided."""
-        return any(model.elastic for model in self.models)
+    def open_replicas(self) -> bool:
+        """Whether the number of replicas of some model is still to be decided."""
+        return any(model.open_replicas for model in self.models)
 
     @cached_property
     def sleepers(self) -> tuple[Model, ...]:
@@ -111,10 +111,10 @@ class Problem:
         )
         return replace(self, models=tuple(models), apart=apart, together=together)
 
-    def with_copies(self, copies: Mapping[str, int]) -> "Problem":
-        """Return the problem with the number of copies decided."""
+    def with_replicas(self, replicas: Mapping[str, int]) -> "Problem":
+        """Return the problem with the number of replicas decided."""
         models = (
-            m.changed(replicas=copies[m.name], most_replicas=None) if m.elastic else m
+            m.changed(replicas=replicas[m.name], most_replicas=None) if m.open_replicas else m
             for m in self.models
         )
         return replace(self, models=tuple(models))

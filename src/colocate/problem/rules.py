@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-PIN, HOME, SQUAD, COLOURS = 0, 1, 2, 3
+PIN, HOME, SHARD_GROUP, COLOURS = 0, 1, 2, 3
 """Columns of `item`: which row of `open` an item has, 0 being that of items that may be anywhere;
-the node that it is confined to; its squad, whose items are on one node; where its colours begin.
-There is a row more than items, in which the colours of the last one end. -1 is none."""
+the node that it is confined to; its shard group, whose items are on one node; where its colours
+begin. There is a row more than items, in which the colours of the last one end. -1 is none."""
 NODE, ALIKE, BY_NODE, FIRST = 0, 1, 2, 3
 """Columns of `gpu`: the node of a GPU; a number that GPUs share which nothing tells apart; all GPUs
 node by node; where the GPUs of a node begin there, in the row of that node. There is a row more
@@ -42,9 +42,9 @@ class Rules(NamedTuple):
         return self.item[:-1, PIN]
 
     @property
-    def squad(self) -> Ints:
-        """The squad of an item, -1 if it is in none."""
-        return self.item[:-1, SQUAD]
+    def shard_group(self) -> Ints:
+        """The shard group of an item, -1 if it is in none."""
+        return self.item[:-1, SHARD_GROUP]
 
     @property
     def coloured(self) -> Bools:
@@ -72,7 +72,7 @@ class Rules(NamedTuple):
 def free_rules(items: int, alike: Ints) -> Rules:
     """Return the rules of items that may be anywhere, with any other."""
     item = np.zeros((items + 1, 4), np.int64)
-    item[:, (HOME, SQUAD)] = -1
+    item[:, (HOME, SHARD_GROUP)] = -1
     node = np.zeros(len(alike), np.int64)
     everywhere = np.ones((1, len(alike)), np.bool_)
     return Rules(item, gpu_rules(node, alike), everywhere, np.zeros(0, np.int64))

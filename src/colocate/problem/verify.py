@@ -158,19 +158,19 @@ def _wanted(model: Model, number: int) -> bool:
     """Say whether a model may be on so many GPUs."""
     if number == 0:
         return model.sleep_cost is not None
-    copies, rest = divmod(number, model.shards)
-    return rest == 0 and model.replicas <= copies <= model.most_replicas
+    replicas, rest = divmod(number, model.shards)
+    return rest == 0 and model.replicas <= replicas <= model.most_replicas
 
 
 def _number(model: Model) -> str:
     least, most = model.replicas * model.shards, model.most_replicas * model.shards
     if least < most:
-        return f"{least} to {most} GPUs, in copies of {model.shards}"
+        return f"{least} to {most} GPUs, in replicas of {model.shards}"
     return "one GPU" if least == 1 else f"{least} GPUs"
 
 
 def _faults_of_places(model: Model, places: Sequence[Gpu]) -> list[str]:
-    """Check where one model is: allowed, on different GPUs, each copy in one node."""
+    """Check where one model is: allowed, on different GPUs, each replica in one node."""
     only, never = frozenset(model.only), frozenset(model.never)
     faults = [
         f"model {model.name!r} is on {gpu.name!r}, where it must not be"
@@ -182,7 +182,7 @@ def _faults_of_places(model: Model, places: Sequence[Gpu]) -> list[str]:
     for first in range(0, len(places) if model.shards > 1 else 0, model.shards):
         nodes = {gpu.node for gpu in places[first : first + model.shards]}
         if len(nodes) > 1:
-            faults.append(f"model {model.name!r} has a copy on nodes {', '.join(sorted(nodes))}")
+            faults.append(f"model {model.name!r} has a replica on nodes {', '.join(sorted(nodes))}")
     return faults
 
 

@@ -8,16 +8,16 @@ import numpy as np
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.instance import confined, own_units
 from colocate.problem.layout import arrange, empty_layout
-from colocate.problem.parts import Parts
+from colocate.problem.reduction import Reduction
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.task import FINITE
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import fresh_pace, regroup
-from colocate.solver.improve.squad_moves import (
-    move_squads,
-    settled_homes,
-    squads_in,
-    unsettle,
+from colocate.solver.improve.shard_moves import (
+    move_shard_groups,
+    nodes_of_shards,
+    scatter_shards,
+    shard_groups_in,
 )
 from colocate.solver.progress import CHECK_SYMBOL, Alarm, Progress
 from colocate.solver.prove.tree import search_with_proof
@@ -33,9 +33,9 @@ NODES, NODES_OF_ITEM = 4000, 4
 """Nodes of a step of regrouping, and more for every item and window: what was found is then rated
 anew, which takes the longer the larger a fleet is."""
 PATIENCE = 300
-"""Steps in vain after which a squad is moved at random."""
-SQUAD_TRIES = 20
-"""Moves of squads that are tried after every regrouping."""
+"""Steps in vain after which a shard group is moved at random."""
+SHARD_GROUP_TRIES = 20
+"""Moves of shard groups that are tried after every regrouping."""
 
 
 class Activity(Protocol):
@@ -52,29 +52,29 @@ class Activity(Protocol):
         """Go on for a little while."""
 
 
-def nodes_of_step(parts: Parts) -> int:
+def nodes_of_step(reduction: Reduction) -> int:
     """Return how many nodes a step of regrouping searches."""
-    return NODES + len(parts.items) * (NODES_OF_ITEM + parts.whole.windows)
+    return NODES + len(reduction.items) * (NODES_OF_ITEM + reduction.whole.windows)
 
 
 class Regrouping:
-    """Regroup around the bottleneck, on from the best placement known; squads move as a whole."""
+    """Regroup around the bottleneck of the best placement; shard groups move as a whole."""
 
     share, handicap = 1.0, 0.0
 
-    def __init__(self, parts: Parts, deadline: Deadline, seed: int) -> None:
-        self._open = parts.canonical
-        self._instance = parts.canonical
-        self._layout = empty_layout(parts.canonical, deadline.go)
-        self._squads = squads_in(parts.canonical)
+    def __init__(self, reduction: Reduction, deadline: Deadline, seed: int) -> None:
+        self._open = reduction.canonical
+        self._instance = reduction.canonical
+        self._layout = empty_layout(reduction.canonical, deadline.go)
+        self._shard_groups = shard_groups_in(reduction.canonical)
         self._value = np.inf
         self._rng = np.random.default_rng(seed)
         self._pace = fresh_pace()
-        size_unit, load_unit = own_units(parts.instance)
+        size_unit, load_unit = own_units(reduction.instance)
         self._unit = load_unit / size_unit
-        self._nodes = nodes_of_step(parts)
+        self._nodes = nodes_of_step(reduction)
         self._stuck = 0
-        self.exhausted = len(parts.whole.gpus) < 2
+        self.exhausted = len(reduction.whole.gpus) < 2
 
     def step(self, progress: Progress) -> None:
         """Search some thousand nodes."""
@@ -85,29 +85,29 @@ class Regrouping:
             self._confine()
         bound = progress.bound / self._unit
         moved = regroup(self._instance, self._layout, self._rng, bound, self._pace, self._nodes)
-        if len(self._squads.first) and move_squads(
-            self._open, self._layout, self._squads, self._rng, SQUAD_TRIES
+        if len(self._shard_groups.first) and move_shard_groups(
+            self._open, self._layout, self._shard_groups, self._rng, SHARD_GROUP_TRIES
         ):
             moved = True
             self._confine()
         self._stuck = 0 if moved else self._stuck + 1
         if moved:
             self._value = min(self._value, progress.offer(self._layout.gpu_of, "regrouping"))
-        if self._stuck > PATIENCE and len(self._squads.first):
+        if self._stuck > PATIENCE and len(self._shard_groups.first):
             self._start_nearby(progress)
 
     def _start_nearby(self, progress: Progress) -> None:
-        """Go on from the best placement known, with a squad elsewhere."""
+        """Go on from the best placement known, with a shard group elsewhere."""
         arrange(self._open, self._layout, progress.best[0])
-        unsettle(self._open, self._layout, self._squads, self._rng)
+        scatter_shards(self._open, self._layout, self._shard_groups, self._rng)
         self._confine()
         self._pace = fresh_pace()
         self._stuck = 0
 
     def _confine(self) -> None:
-        """Keep squads on their nodes while items are regrouped."""
-        if len(self._squads.first):
-            homes = settled_homes(self._open, self._layout.gpu_of)
+        """Keep shard groups on their nodes while items are regrouped."""
+        if len(self._shard_groups.first):
+            homes = nodes_of_shards(self._open, self._layout.gpu_of)
             self._instance = confined(self._open, homes)
 
 
@@ -116,8 +116,8 @@ class TwoSolvers:
 
     share, handicap = 0.2, 0.1
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, reduction: Reduction) -> None:
+        self._reduction = reduction
         self._patience = 0.1
         self.exhausted = False
 
@@ -128,12 +128,12 @@ class TwoSolvers:
             return
         seconds = min(self._patience, progress.seconds_left)
         answer = search_all(
-            self._parts.whole, target, seconds, 1, lambda: progress.finished, progress.value
+            self._reduction.whole, target, seconds, 1, lambda: progress.finished, progress.value
         )
         if answer.alarm:
             progress.alarm(Alarm(answer.alarm.solver, answer.alarm.target, answer.alarm.known))
         if answer.outcome is Outcome.FOUND:
-            progress.offer(self._parts.indices(answer.placement), "two solvers")
+            progress.offer(self._reduction.indices(answer.placement), "two solvers")
         if answer.outcome is Outcome.NONE:
             progress.prove(Certificate(Proof.SOLVERS, target))
             self.exhausted = True
@@ -149,9 +149,9 @@ class Exhaustion:
 
     share, handicap = 0.2, 0.0
 
-    def __init__(self, parts: Parts, deadline: Deadline) -> None:
-        self._instance = parts.instance
-        self._layout = empty_layout(parts.instance, deadline.go)
+    def __init__(self, reduction: Reduction, deadline: Deadline) -> None:
+        self._instance = reduction.instance
+        self._layout = empty_layout(reduction.instance, deadline.go)
         self._nodes = FEWEST_NODES
         self._multiple = 1.0
         self.exhausted = False

@@ -8,15 +8,15 @@ import numpy as np
 from colocate.errors import InputError
 from colocate.problem.instance import Ints
 from colocate.problem.layout import empty_layout
-from colocate.problem.parts import Parts, parts_of
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_number, checked_seed
+from colocate.problem.reduction import Reduction, reduction_of
 from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.exhaustive import Exhaustive
 from colocate.solver.deadline import Deadline
-from colocate.solver.feasibility import Obstacle, nothing_fits, obvious_obstacle, too_many_parts
+from colocate.solver.obstacles import Obstacle, nothing_fits, obvious_obstacle, too_many_parts
 from colocate.solver.plan import Plan, Status, confirmed_plan
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.strategies import find_strategy
@@ -55,7 +55,7 @@ def place(
     if time_limit != inf:
         checked_number("place", "time_limit", time_limit, positive=True)
     chosen = strategy if isinstance(strategy, Strategy) else find_strategy(strategy)
-    if problem.elastic or problem.sleepers or problem.most_pressure is not None:
+    if problem.open_replicas or problem.sleepers or problem.most_pressure is not None:
         raise InputError(f"strategies do not decide on {_open_end(problem)}; use the solver")
     if any(model.shards > 1 for model in problem.models):
         raise InputError("strategies do not know shards, which must be on one node; use the solver")
@@ -63,30 +63,30 @@ def place(
     plan = _refused(problem, too_many_parts(problem))
     if plan is None:
         with deadline.watched():
-            plan = _plan(parts_of(problem), chosen, seed, deadline)
+            plan = _plan(reduction_of(problem), chosen, seed, deadline)
     return replace(plan, strategy=chosen.name, seed=seed, seconds=deadline.seconds)
 
 
 def _open_end(problem: Problem) -> str:
     """Say what a strategy would have to decide on."""
-    if elastic := [model.name for model in problem.models if model.elastic]:
-        return f"the number of copies of {elastic[0]!r}"
+    if undecided := [model.name for model in problem.models if model.open_replicas]:
+        return f"the number of replicas of {undecided[0]!r}"
     if problem.sleepers:
         return f"whether {problem.sleepers[0].name!r} sleeps"
     return "placements below a limit on the pressure"
 
 
-def _plan(parts: Parts, strategy: Strategy, seed: int, deadline: Deadline) -> Plan:
-    if plan := _refused(parts.whole, obvious_obstacle(parts)):
+def _plan(reduction: Reduction, strategy: Strategy, seed: int, deadline: Deadline) -> Plan:
+    if plan := _refused(reduction.whole, obvious_obstacle(reduction)):
         return plan
-    if (gpu_of := _run(parts, strategy, seed, deadline)) is not None:
-        return confirmed_plan(parts.whole, parts.placement(gpu_of))
+    if (gpu_of := _run(reduction, strategy, seed, deadline)) is not None:
+        return confirmed_plan(reduction.whole, reduction.placement(gpu_of))
     reason = f"{strategy.name} found no room"
     rescue = replace(strategy, starts=(Exhaustive(),))
-    if (gpu_of := _run(parts, rescue, seed, deadline)) is not None:
+    if (gpu_of := _run(reduction, rescue, seed, deadline)) is not None:
         note = f"{reason}; searched for a start"
-        return confirmed_plan(parts.whole, parts.placement(gpu_of), note)
-    return _last_resort(parts, f"{reason} for every model", deadline)
+        return confirmed_plan(reduction.whole, reduction.placement(gpu_of), note)
+    return _last_resort(reduction, f"{reason} for every model", deadline)
 
 
 def _refused(problem: Problem, obstacle: Obstacle | None) -> Plan | None:
@@ -97,20 +97,20 @@ def _refused(problem: Problem, obstacle: Obstacle | None) -> Plan | None:
     return Plan(problem, Status.INFEASIBLE, reason=reason, certificate=proof)
 
 
-def _run(parts: Parts, strategy: Strategy, seed: int, deadline: Deadline) -> Ints | None:
-    return strategy.run(parts.canonical, np.random.default_rng(seed), deadline.go)
+def _run(reduction: Reduction, strategy: Strategy, seed: int, deadline: Deadline) -> Ints | None:
+    return strategy.run(reduction.canonical, np.random.default_rng(seed), deadline.go)
 
 
-def _last_resort(parts: Parts, reason: str, deadline: Deadline) -> Plan:
+def _last_resort(reduction: Reduction, reason: str, deadline: Deadline) -> Plan:
     """Search the numbers as given, by memory alone: a placement, a proof, or neither."""
-    layout = empty_layout(parts.instance, deadline.go)
-    searched, proof = search_with_proof(parts.instance, layout, inf, NODES)
-    if proof and refuted(parts.whole, proof) is None:
-        told = nothing_fits(parts.whole)
-        return Plan(parts.whole, Status.INFEASIBLE, reason=told, certificate=proof)
+    layout = empty_layout(reduction.instance, deadline.go)
+    searched, proof = search_with_proof(reduction.instance, layout, inf, NODES)
+    if proof and refuted(reduction.whole, proof) is None:
+        told = nothing_fits(reduction.whole)
+        return Plan(reduction.whole, Status.INFEASIBLE, reason=told, certificate=proof)
     if searched.outcome is Outcome.FOUND:
-        placement = parts.placement(layout.gpu_of)
-        if verify(parts.whole, placement).valid:
-            return confirmed_plan(parts.whole, placement, f"{reason}; placed by memory alone")
+        placement = reduction.placement(layout.gpu_of)
+        if verify(reduction.whole, placement).valid:
+            return confirmed_plan(reduction.whole, placement, f"{reason}; placed by memory alone")
     unknown = "time is up" if deadline.over else "it is not proven that there is none"
-    return Plan(parts.whole, Status.UNKNOWN, reason=f"{reason}; {unknown}")
+    return Plan(reduction.whole, Status.UNKNOWN, reason=f"{reason}; {unknown}")

@@ -11,9 +11,9 @@ import numpy as np
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Ints
 from colocate.problem.layout import arrange, empty_layout
-from colocate.problem.parts import Parts
 from colocate.problem.pressure import lower
 from colocate.problem.problem import Problem
+from colocate.problem.reduction import Reduction
 from colocate.solver.deadline import Deadline
 
 PROVEN = 2e-9
@@ -97,7 +97,7 @@ class Progress:
 
     Parameters
     ----------
-    parts
+    reduction
         What is placed.
     deadline
         When it ends.
@@ -109,12 +109,12 @@ class Progress:
 
     def __init__(
         self,
-        parts: Parts,
+        reduction: Reduction,
         deadline: Deadline,
         wish: Wish,
         on_improvement: Callable[[Improvement], None] | None = None,
     ) -> None:
-        self.parts = parts
+        self.reduction = reduction
         self.deadline = deadline
         self.certificate: Certificate | None = None
         self.history: list[Improvement] = []
@@ -124,14 +124,14 @@ class Progress:
         self._squares = inf
         self._wish = wish
         self._on_improvement = on_improvement
-        self._layout = empty_layout(parts.instance)
+        self._layout = empty_layout(reduction.instance)
         self._checking = 0.0
         self._lock = RLock()
 
     @property
     def problem(self) -> Problem:
         """What is placed, as it was asked for."""
-        return self.parts.whole
+        return self.reduction.whole
 
     @property
     def best(self) -> tuple[Ints, float]:
@@ -221,11 +221,11 @@ class Progress:
             self.alarms.append(alarm)
 
     def _checking_time(self, certificate: Certificate) -> float:
-        cells = len(self.parts.items) * max(certificate.weights, default=0)
+        cells = len(self.reduction.items) * max(certificate.weights, default=0)
         return CHECK_CELL * cells + CHECK_SYMBOL * len(certificate.tree)
 
     def _rated(self, gpu_of: Ints) -> tuple[float, float]:
-        arrange(self.parts.instance, self._layout, gpu_of)
+        arrange(self.reduction.instance, self._layout, gpu_of)
         pressure = self._layout.pressure
         with np.errstate(over="ignore"):
             return float(pressure.max()), float(pressure @ pressure)

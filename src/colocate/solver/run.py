@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 
-from colocate.problem.parts import Parts
+from colocate.problem.reduction import Reduction
 from colocate.solver.deadline import Deadline
 from colocate.solver.progress import CHECK_MODEL, Gap, Improvement, Progress, Wish
 
@@ -46,17 +46,19 @@ class Run:
         self.interrupted = True
         self.deadline.stop()
 
-    def progress(self, parts: Parts) -> Progress:
+    def progress(self, reduction: Reduction) -> Progress:
         """Return the state of a stage that has all the time that is left."""
-        return Progress(parts, self._stage(parts, inf), self.wish, self.on_improvement)
+        return Progress(reduction, self._stage(reduction, inf), self.wish, self.on_improvement)
 
-    def attempt(self, parts: Parts, seconds: float) -> Progress:
+    def attempt(self, reduction: Reduction, seconds: float) -> Progress:
         """Return the state of a stage that has some seconds, and of which nothing is told."""
-        return Progress(parts, self._stage(parts, seconds), Wish())
+        return Progress(reduction, self._stage(reduction, seconds), Wish())
 
-    def _stage(self, parts: Parts, seconds: float) -> Deadline:
+    def _stage(self, reduction: Reduction, seconds: float) -> Deadline:
         """Return the deadline of a stage, which leaves time to check its placement."""
-        return self.deadline.part(min(seconds, self.deadline.left) - CHECK_MODEL * len(parts.items))
+        return self.deadline.part(
+            min(seconds, self.deadline.left) - CHECK_MODEL * len(reduction.items)
+        )
 
     def tell(self, found: Improvement) -> None:
         """Tell of an improvement."""

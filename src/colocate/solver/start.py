@@ -8,7 +8,7 @@ import numpy as np
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.instance import Instance, Ints, confined
 from colocate.problem.layout import NOWHERE, Layout, empty_layout, take
-from colocate.problem.parts import Parts
+from colocate.problem.reduction import Reduction
 from colocate.solver.construct.bisection import Bisection
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.filling import filled
@@ -17,7 +17,7 @@ from colocate.solver.construct.orders import Order
 from colocate.solver.construct.packing import Fit, Packing
 from colocate.solver.construct.task import FINITE
 from colocate.solver.deadline import Deadline
-from colocate.solver.improve.squad_moves import settled_homes
+from colocate.solver.improve.shard_moves import nodes_of_shards
 from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.progress import Alarm
 from colocate.solver.prove.tree import search_with_proof
@@ -36,7 +36,7 @@ it may, for one window, take some."""
 TRIES = 60
 """How often an item is squeezed in at each target."""
 NODES_TRIED = 8
-"""Nodes of GPUs that a squad is squeezed into."""
+"""Nodes of GPUs that a shard group is squeezed into."""
 NODES = 200_000
 """Nodes of the search that is to prove that there is no placement."""
 SEARCHING = 0.5
@@ -56,62 +56,68 @@ class NoPlacement(Exception):  # noqa: N818, no fault
         self.proof = proof
 
 
-def first_placement(parts: Parts, deadline: Deadline, found: Found, alarmed: Alarmed) -> None:
+def first_placement(
+    reduction: Reduction, deadline: Deadline, found: Found, alarmed: Alarmed
+) -> None:
     """Find a first placement, finite if that is quick; raises NoPlacement if there is none."""
-    layout = empty_layout(parts.canonical, deadline.go)
+    layout = empty_layout(reduction.canonical, deadline.go)
     any_found = False
-    for block in quick_ways(parts, layout, deadline):
+    for block in quick_ways(reduction, layout, deadline):
         any_found = True
         found(layout.gpu_of, block)
-    if not any_found and deadline.over and _simple(parts):
-        any_found = _filled_late(parts, found)
+    if not any_found and deadline.over and _simple(reduction):
+        any_found = _filled_late(reduction, found)
     if not any_found:
-        _search(parts, deadline, found, alarmed)
+        _search(reduction, deadline, found, alarmed)
 
 
-def _simple(parts: Parts) -> bool:
+def _simple(reduction: Reduction) -> bool:
     """Say whether nothing but memory and one window of load matters."""
-    return parts.whole.plain and parts.whole.windows + len(parts.resources) == 1
+    return reduction.whole.plain and reduction.whole.windows + len(reduction.resources) == 1
 
 
-def _filled_late(parts: Parts, found: Found) -> bool:
+def _filled_late(reduction: Reduction, found: Found) -> bool:
     """Fill the GPUs though time is up: less than a microsecond an item is worth a placement."""
-    layout = empty_layout(parts.canonical)
-    complete = filled(parts.canonical, layout, 0) == 0
+    layout = empty_layout(reduction.canonical)
+    complete = filled(reduction.canonical, layout, 0) == 0
     if complete:
         found(layout.gpu_of, "filling")
     return complete
 
 
-def quick_ways(parts: Parts, layout: Layout, deadline: Deadline) -> Iterator[str]:
+def quick_ways(reduction: Reduction, layout: Layout, deadline: Deadline) -> Iterator[str]:
     """Fill the layout in one way after the other; yields the name of each that succeeds.
 
     It ends with a finite pressure, or when there is no other way.
     """
-    instance = parts.canonical
-    few = len(parts.items) <= FEW and not parts.squads
+    instance = reduction.canonical
+    few = len(reduction.items) <= FEW and not reduction.shard_groups
     if few and ROUGH.construct(instance, layout):
         yield "bisection"
         if isfinite(layout.pressure.max()):
             return
     with deadline.watched():
-        yield from _ways_for_many(parts, instance, layout, deadline)
+        yield from _ways_for_many(reduction, instance, layout, deadline)
 
 
 def _ways_for_many(
-    parts: Parts, instance: Instance, layout: Layout, deadline: Deadline
+    reduction: Reduction, instance: Instance, layout: Layout, deadline: Deadline
 ) -> Iterator[str]:
-    simple = _simple(parts)
-    left_out, finite = len(parts.items), False
+    simple = _simple(reduction)
+    left_out, finite = len(reduction.items), False
     if not simple:
         left_out = filled(instance, layout, 0)
         finite = left_out == 0 and isfinite(layout.pressure.max())
         if left_out == 0:
             yield "filling"
-    windows = parts.whole.windows
-    work = len(parts.items) * len(parts.whole.gpus) * windows
+    windows = reduction.whole.windows
+    work = len(reduction.items) * len(reduction.whole.gpus) * windows
     quick = work < QUICKLY_PACKED or (windows == 1 and deadline.left > LONG)
-    if not parts.squads and (quick or not finite) and pack_first(instance, layout, deadline):
+    if (
+        not reduction.shard_groups
+        and (quick or not finite)
+        and pack_first(instance, layout, deadline)
+    ):
         finite |= isfinite(layout.pressure.max())
         yield "first fit"
     if simple and not finite:
@@ -119,23 +125,27 @@ def _ways_for_many(
         finite = left_out == 0 and isfinite(layout.pressure.max())
         if left_out == 0:
             yield "filling"
-    if not finite and not parts.squads and THOROUGH.construct(instance, layout):
+    if not finite and not reduction.shard_groups and THOROUGH.construct(instance, layout):
         finite |= isfinite(layout.pressure.max())
         yield "bisection"
     if left_out and not finite and not deadline.over:
         filled(instance, layout, 0)
-        if _squeezed(parts, instance, layout):
+        if _squeezed(reduction, instance, layout):
             yield "squeezing"
 
 
-def _squeezed(parts: Parts, instance: Instance, layout: Layout) -> bool:
+def _squeezed(reduction: Reduction, instance: Instance, layout: Layout) -> bool:
     """Squeeze in what found no room; True if all of it is placed then."""
     rng = np.random.default_rng(0)
     lowest = volume_bound(instance)
     targets = [4.0 * lowest] if 0.0 < lowest < inf else []
     waiting = np.flatnonzero(layout.gpu_of == NOWHERE)
-    squads = [list(squad) for squad in parts.squads if layout.gpu_of[squad[0]] == NOWHERE]
-    units = squads + [[int(n)] for n in waiting if instance.rules.squad[n] < 0]
+    shard_groups = [
+        list(shard_group)
+        for shard_group in reduction.shard_groups
+        if layout.gpu_of[shard_group[0]] == NOWHERE
+    ]
+    units = shard_groups + [[int(n)] for n in waiting if instance.rules.shard_group[n] < 0]
     units.sort(key=lambda unit: -len(unit) * instance.size[unit[0]])
     return all(
         any(_placed(instance, layout, unit, t, rng) for t in (*targets, FINITE, inf))
@@ -150,8 +160,8 @@ def _placed(
     target: float,
     rng: np.random.Generator,
 ) -> bool:
-    """Squeeze in an item, or a squad on one of the nodes with the most free memory."""
-    homes = settled_homes(instance, layout.gpu_of)
+    """Squeeze in an item, or a shard group on one of the nodes with the most free memory."""
+    homes = nodes_of_shards(instance, layout.gpu_of)
     if len(unit) == 1:
         bound = confined(instance, homes)
         return squeeze_in(bound, layout, unit[0], target, rng, TRIES)
@@ -169,20 +179,22 @@ def _placed(
     return False
 
 
-def _search(parts: Parts, deadline: Deadline, found: Found, alarmed: Alarmed) -> None:
+def _search(reduction: Reduction, deadline: Deadline, found: Found, alarmed: Alarmed) -> None:
     """Search all ways to fit the items, with no regard to pressure; raises NoPlacement if none."""
-    layout = empty_layout(parts.instance, deadline.go)
+    layout = empty_layout(reduction.instance, deadline.go)
     with deadline.watched():
-        searched, proof = search_with_proof(parts.instance, layout, inf, NODES)
+        searched, proof = search_with_proof(reduction.instance, layout, inf, NODES)
     if searched.outcome is Outcome.FOUND:
         found(layout.gpu_of, "memory search")
         return
-    if proof or not small_enough(parts.whole):
+    if proof or not small_enough(reduction.whole):
         raise NoPlacement(proof)
-    answer = search_all(parts.whole, inf, deadline.left * SEARCHING, stopped=lambda: deadline.over)
+    answer = search_all(
+        reduction.whole, inf, deadline.left * SEARCHING, stopped=lambda: deadline.over
+    )
     if answer.alarm:
         alarmed(Alarm(answer.alarm.solver, answer.alarm.target, answer.alarm.known))
     if answer.outcome is not Outcome.FOUND:
         none = answer.outcome is Outcome.NONE
         raise NoPlacement(Certificate(Proof.SOLVERS, inf) if none else None)
-    found(parts.indices(answer.placement), "two solvers")
+    found(reduction.indices(answer.placement), "two solvers")

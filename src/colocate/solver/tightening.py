@@ -11,14 +11,14 @@ import numpy as np
 
 from colocate.problem.instance import Bools, Instance, confined, own_units
 from colocate.problem.layout import NOWHERE, Layout, empty, empty_layout
-from colocate.problem.parts import Parts
+from colocate.problem.reduction import Reduction
 from colocate.solver.activities import nodes_of_step
 from colocate.solver.construct.filling import fill, filling_order
 from colocate.solver.construct.tight_fit import fill_tightly
 from colocate.solver.construct.vector_fit import fill_vectors
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import bold_pace, regroup
-from colocate.solver.improve.squad_moves import settled_homes
+from colocate.solver.improve.shard_moves import nodes_of_shards
 from colocate.solver.progress import Progress, gap_between
 
 STEPS = 20
@@ -43,16 +43,16 @@ class Tightening:
 
     handicap = 0.0
 
-    def __init__(self, parts: Parts, deadline: Deadline, seed: int) -> None:
-        self._open = parts.canonical
-        self._instance = parts.canonical
+    def __init__(self, reduction: Reduction, deadline: Deadline, seed: int) -> None:
+        self._open = reduction.canonical
+        self._instance = reduction.canonical
         self._deadline = deadline
-        self._layout = empty_layout(parts.canonical, deadline.go)
+        self._layout = empty_layout(reduction.canonical, deadline.go)
         self._rng = np.random.default_rng(seed)
-        size_unit, load_unit = own_units(parts.instance)
+        size_unit, load_unit = own_units(reduction.instance)
         self._unit = load_unit / size_unit
-        self._row = np.argsort(-parts.canonical.capacity, kind="stable")
-        self._nodes = nodes_of_step(parts)
+        self._row = np.argsort(-reduction.canonical.capacity, kind="stable")
+        self._nodes = nodes_of_step(reduction)
         self._failed = 0.0
         self._target = 0.0
         self._left = 0
@@ -94,7 +94,7 @@ class Tightening:
             self.exhausted = self._unfilled == PATIENCE
             return False
         self._pace = bold_pace()
-        homes = settled_homes(self._open, self._layout.gpu_of)
+        homes = nodes_of_shards(self._open, self._layout.gpu_of)
         self._instance = confined(self._open, homes)
         self._left = STEPS * self._effort
         return True
@@ -139,4 +139,4 @@ class Tightening:
 def _bound_by_rules(instance: Instance) -> Bools:
     """Say which items may not be anywhere with any other."""
     rules = instance.rules
-    return (rules.pin > 0) | (rules.squad >= 0) | rules.coloured
+    return (rules.pin > 0) | (rules.shard_group >= 0) | rules.coloured

@@ -8,8 +8,8 @@ import numpy as np
 from colocate.problem.gpu import Gpu
 from colocate.problem.layout import arrange, arrange_some, empty, empty_layout, take
 from colocate.problem.model import Model
-from colocate.problem.parts import parts_of
 from colocate.problem.problem import Problem
+from colocate.problem.reduction import reduction_of
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.filling import filled
 from colocate.solver.construct.first_fit import pack_first
@@ -17,8 +17,8 @@ from colocate.solver.construct.tight_fit import fill_tightly
 from colocate.solver.construct.vector_fit import fill_vectors
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import fresh_pace, regroup
+from colocate.solver.improve.shard_moves import ShardGroups, move_shard_groups, scatter_shards
 from colocate.solver.improve.smoothing import PASSES, smooth
-from colocate.solver.improve.squad_moves import Squads, move_squads, unsettle
 from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.improve.trading import Wakeable, trade, wake
 from colocate.solver.prove.columns import fill_gpus
@@ -46,42 +46,42 @@ def warm_up(problem: Problem) -> None:
 
 @cache
 def _warm_up_for_few() -> None:
-    parts = parts_of(SMALL)
-    instance = parts.canonical
+    reduction = reduction_of(SMALL)
+    instance = reduction.canonical
     layout = empty_layout(instance)
     THOROUGH.construct(instance, layout)
     filled(instance, layout, 0)
     pack_first(instance, layout, Deadline())
     regroup(instance, layout, np.random.default_rng(0), 0.0, fresh_pace(), 10)
     smooth(instance, layout, PASSES)
-    arrange(parts.instance, empty_layout(parts.instance), np.zeros(4, np.int64))
-    odd = parts_of(ODD)
+    arrange(reduction.instance, empty_layout(reduction.instance), np.zeros(4, np.int64))
+    odd = reduction_of(ODD)
     _, proof = search_with_proof(odd.instance, empty_layout(odd.instance), OUT_OF_REACH, 100)
     assert proof is not None
     refuted(odd.whole, proof)
-    prove_by_dual_functions(parts.instance, 0.01, 0)
+    prove_by_dual_functions(reduction.instance, 0.01, 0)
     sizes = np.array([1, 2])
     fill_gpus(sizes, sizes - 1, np.ones(2), np.array([3]), np.zeros(1))
 
 
 @cache
 def _warm_up_for_many() -> None:
-    instance = parts_of(SMALL).canonical
+    instance = reduction_of(SMALL).canonical
     layout = empty_layout(instance)
     rng = np.random.default_rng(0)
     fill_vectors(instance, layout, np.arange(2), 1.0, 1, rng)
     empty(layout)
     fill_tightly(instance, layout, np.arange(2), 10.0)
-    squads = Squads(np.zeros(1, np.int64), np.ones(1, np.int64))
-    move_squads(instance, layout, squads, rng, 1)
-    unsettle(instance, layout, squads, rng)
+    shard_groups = ShardGroups(np.zeros(1, np.int64), np.ones(1, np.int64))
+    move_shard_groups(instance, layout, shard_groups, rng, 1)
+    scatter_shards(instance, layout, shard_groups, rng)
     take(instance, layout, 0)
     squeeze_in(instance, layout, 0, inf, rng, 10)
 
 
 @cache
 def _warm_up_for_sleepers() -> None:
-    instance = parts_of(SMALL).canonical
+    instance = reduction_of(SMALL).canonical
     layout = empty_layout(instance)
     wakeable = Wakeable(np.ones(4), np.ones(4, np.bool_), np.ones(4, np.int64))
     wake(instance, layout, np.arange(4), wakeable)

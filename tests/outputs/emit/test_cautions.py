@@ -139,7 +139,7 @@ def test_other_gpus_and_other_wishes_keep_their_format():
     assert "float16" not in file_text([asked], memory=16, kind="T4")
 
 
-def test_copies_of_ray_are_in_float16_if_one_of_them_must_be():
+def test_replicas_of_ray_are_in_float16_if_one_of_them_must_be():
     gpus = [{"name": kind, "kind": kind} for kind in ("L4", "T4")]
     model = {"name": "o/m", "size_gb": 3, "load": 1, "dtype": "bf16", "replicas": 2}
     both = plan_of(json.dumps({"gpus": gpus, "models": [model]}), {"o/m": ["L4", "T4"]})

@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colocate.outputs.emit.names import copy_names, front_names, safe_names
+from colocate.outputs.emit.names import front_names, replica_names, safe_names
 
 LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 TEXTS = st.lists(
@@ -38,7 +38,7 @@ def test_names_that_something_else_has_are_not_given():
 
 
 def test_a_second_copy_is_not_another_model():
-    names = copy_names(safe_names(["llama", "llama-2"]), {"llama": 3, "llama-2": 2})
+    names = replica_names(safe_names(["llama", "llama-2"]), {"llama": 3, "llama-2": 2})
     assert names["llama", 0] == "llama"
     assert names["llama-2", 0] == "llama-2"
     assert names["llama", 2] == "llama-3"
@@ -46,15 +46,15 @@ def test_a_second_copy_is_not_another_model():
 
 
 @given(TEXTS, st.integers(1, 3))
-def test_any_texts_become_different_labels(texts, copies):
-    names = copy_names(safe_names(texts), dict.fromkeys(texts, copies))
-    assert len(set(names.values())) == len(texts) * copies
+def test_any_texts_become_different_labels(texts, replicas):
+    names = replica_names(safe_names(texts), dict.fromkeys(texts, replicas))
+    assert len(set(names.values())) == len(texts) * replicas
     assert all(LABEL.fullmatch(name) for name in names.values())
 
 
-def test_all_copies_together_have_a_name_that_no_engine_has():
+def test_all_replicas_together_have_a_name_that_no_engine_has():
     names = {"a": "a", "a-all": "a-all"}
     assert front_names(names, {"a", "a-all", "a-all-2"}) == {
-        "a": "a-all-copies",
+        "a": "a-all-replicas",
         "a-all": "a-all-all",
     }

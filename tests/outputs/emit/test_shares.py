@@ -111,17 +111,17 @@ def fleets(draw):
     models, placement = [], {}
     for number in range(count):
         shards = draw(st.integers(1, len(gpus)))
-        copies = draw(st.integers(1, len(gpus) // shards))
+        replicas = draw(st.integers(1, len(gpus) // shards))
         size = draw(st.floats(0, room)) * shards
         load = draw(
             st.just(0.0) | st.floats(0, 1e6) | st.lists(st.floats(0, 9), min_size=2, max_size=2)
         )
-        fields = {"shards": shards, "replicas": copies}
+        fields = {"shards": shards, "replicas": replicas}
         overhead = draw(st.just(0.0) | st.floats(0, room / 4))
         fields["overhead_gb"] = min(overhead, size / shards)
         models.append(model(f"m{number}", size - fields["overhead_gb"] * shards, load, **fields))
         names = draw(st.permutations([gpu["name"] for gpu in gpus]))
-        placement[f"m{number}"] = list(names[: shards * copies])
+        placement[f"m{number}"] = list(names[: shards * replicas])
     return gpus, models, placement
 
 

@@ -69,7 +69,7 @@ def test_pods_on_one_gpu_share_its_claim():
     assert used == set(of_kind(manifests, "ResourceClaim"))
 
 
-def test_a_service_is_over_all_copies_of_a_model():
+def test_a_service_is_over_all_replicas_of_a_model():
     manifests = documents(Target.KUBERNETES)
     services = of_kind(manifests, "Service")
     pods = {
@@ -149,7 +149,7 @@ def test_images_are_those_of_the_engine_or_the_users():
     assert image(image="own:1") == "own:1"
 
 
-def test_ray_has_copies_fractions_and_a_resource_for_the_node():
+def test_ray_has_replicas_fractions_and_a_resource_for_the_node():
     (document,) = documents(Target.RAY)
     configs = {
         config["model_loading_config"]["model_id"]: config

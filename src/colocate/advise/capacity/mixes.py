@@ -179,12 +179,12 @@ def enough_gpus(problem: Problem, pressure: float) -> int:
     """
     parts = 0
     for model in problem.models:
-        copies = model.replicas
-        if model.elastic and pressure > 0.0:
+        replicas = model.replicas
+        if model.open_replicas and pressure > 0.0:
             rooms = [_free(gpu, model.size_gb / model.shards) for gpu in problem.gpus]
             room = max(rooms) * pressure * model.shards
-            copies = max(copies, int(max(model.load) / room) + 1) if room > 0.0 else copies
-        parts += copies * model.shards
+            replicas = max(replicas, int(max(model.load) / room) + 1) if room > 0.0 else replicas
+        parts += replicas * model.shards
     return 2 * parts
 
 

@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from colocate.problem.instance import Instance
-from colocate.problem.parts import COUNT, Parts, parts_of
 from colocate.problem.problem import Problem
+from colocate.problem.reduction import COUNT, Reduction, reduction_of
 from colocate.problem.verify import ROUNDING
 
 SAFE = 1 - Fraction(1, 10**12)
@@ -54,10 +54,10 @@ def needs_of(problem: Problem, kind_of: Sequence[int], pressure: float) -> list[
     pressure
         That no GPU may be above.
     """
-    parts = parts_of(problem)
+    reduction = reduction_of(problem)
     kinds = max(kind_of) + 1
-    sums = _Sums(parts, tuple(kind_of), Fraction(pressure))
-    for number, item in enumerate(parts.items):
+    sums = _Sums(reduction, tuple(kind_of), Fraction(pressure))
+    for number, item in enumerate(reduction.items):
         if not sums.open_to[number]:
             purpose = f"on which {item.name} alone is at or below that pressure"
             return [Need((Fraction(),) * kinds, Fraction(1), "GPUs", purpose)]
@@ -79,13 +79,13 @@ def _sets(open_to: Iterable[Kinds], every: Kinds) -> list[Kinds]:
 class _Sums:
     """The numbers of a plain problem, by kind."""
 
-    def __init__(self, parts: Parts, kind_of: tuple[int, ...], pressure: Fraction) -> None:
-        self._parts = parts
-        self._instance: Instance = parts.instance
+    def __init__(self, reduction: Reduction, kind_of: tuple[int, ...], pressure: Fraction) -> None:
+        self._reduction = reduction
+        self._instance: Instance = reduction.instance
         self._kind_of = kind_of
         self._pressure = pressure
-        self.resources = parts.resources
-        self.open_to = [self._open_kinds(number) for number in range(len(parts.items))]
+        self.resources = reduction.resources
+        self.open_to = [self._open_kinds(number) for number in range(len(reduction.items))]
 
     def memory(self, only: Kinds) -> Need:
         """Return the memory of some kinds that the models need which can be on no other."""
@@ -119,7 +119,7 @@ class _Sums:
     def groups(self) -> list[list[int]]:
         """Return the items of every colour."""
         members: dict[int, list[int]] = {}
-        for number, item in enumerate(self._parts.items):
+        for number, item in enumerate(self._reduction.items):
             for colour in item.colours:
                 members.setdefault(colour, []).append(number)
         return list(members.values())
@@ -137,18 +137,18 @@ class _Sums:
 
     def _open_kinds(self, number: int) -> Kinds:
         """Return the kinds with a GPU on which an item can be at or below the pressure."""
-        models = self._parts.items[number].models
+        models = self._reduction.items[number].models
         return frozenset(
             kind
             for gpu, kind in enumerate(self._kind_of)
-            if all(model.may_be_on(self._parts.whole.gpus[gpu]) for model in models)
+            if all(model.may_be_on(self._reduction.whole.gpus[gpu]) for model in models)
             and self._has_room(number, gpu)
             and self._within_limits(number, gpu)
         )
 
     def _has_room(self, number: int, gpu: int) -> bool:
-        """Say whether an item alone is at or below the pressure; any number of copies may be."""
-        if not self._elastic(number):
+        """Say whether an item alone is at or below the pressure; any number of replicas may be."""
+        if not self._open_replicas(number):
             windows = range(self._instance.load.shape[1])
             room = max(self._room(number, window) for window in windows)
             return room * SAFE <= self._capacity(gpu)
@@ -156,12 +156,12 @@ class _Sums:
         rounding = -ROUNDING if self._instance.load[number].any() else ROUNDING
         return Fraction(float(self._instance.size[number])) * SAFE <= memory * (1 + rounding)
 
-    def _elastic(self, number: int) -> bool:
-        return any(model.elastic for model in self._parts.items[number].models)
+    def _open_replicas(self, number: int) -> bool:
+        return any(model.open_replicas for model in self._reduction.items[number].models)
 
     def _within_limits(self, number: int, gpu: int) -> bool:
-        """Say whether an item alone respects the limits; copies are taken to be any number."""
-        if self._elastic(number):
+        """Say whether an item alone respects the limits; replicas are taken to be any number."""
+        if self._open_replicas(number):
             return True
         columns = range(len(self.resources))
         return all(self._share(number, gpu, column) * SAFE <= 1 + ROUNDING for column in columns)

@@ -172,18 +172,18 @@ class CapacitySearch:
 
     def _go_down(self) -> tuple[bool, list[Mix]]:
         """Look at the largest cheaper mixes until none is left but those that stay open."""
-        settled = self._trials.settled
+        decided = self._trials.decided
         while True:
             cost = self._cost
             cheaper = list(self._cheaper(self._trials.check_time))
-            waiting = [mix for mix in cheaper if mix not in settled]
+            waiting = [mix for mix in cheaper if mix not in decided]
             if not waiting:
                 return not cheaper, cheaper
             while waiting and cost == self._cost:
                 mix = min(waiting, key=lambda m: (self._tries(m), -self._trials.spare(m)))
                 if self._reaches(mix):
                     self._trim(mix)
-                waiting = [m for m in waiting if m not in settled and not self._trials.excluded(m)]
+                waiting = [m for m in waiting if m not in decided and not self._trials.excluded(m)]
 
     def _tries(self, mix: Mix) -> int:
         return self._trials.tries.get(mix, 0)

@@ -105,7 +105,7 @@ class MixTrials:
         self._started = perf_counter()
         self._limit = self.target * (1.0 + SLACK)
         self.needs: list[Need] = needs_of(problem, kind_of, self._limit)
-        self.settled: set[Mix] = set()
+        self.decided: set[Mix] = set()
         """Mixes that stay open however long they are looked at."""
 
     @property
@@ -178,7 +178,7 @@ class MixTrials:
         self._interrupted = self._interrupted or plan.interrupted
         trial = self._judged(mix, plan)
         if trial.decision is Decision.OPEN and plan.seconds < ENDED_EARLY * limit:
-            self.settled.add(mix)
+            self.decided.add(mix)
         return self._note(trial)
 
     def _judged(self, mix: Mix, plan: Plan) -> MixTrial:

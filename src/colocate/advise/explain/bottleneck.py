@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from colocate.advise.explain.fixed_plan import Settled
+from colocate.advise.explain.fixed_plan import FixedPlan
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import FIT
 from colocate.problem.pressure import TIE
@@ -19,8 +19,8 @@ class Tenant:
     ----------
     model
         Its name.
-    copies, shards
-        How many copies of it there are, and in how many shards each is.
+    replicas, shards
+        How many replicas of it there are, and in how many shards each is.
     size_gb, load
         What it holds there, and how hard it pushes there, in the window of the peak.
     share
@@ -28,7 +28,7 @@ class Tenant:
     """
 
     model: str
-    copies: int
+    replicas: int
     shards: int
     size_gb: float
     load: float
@@ -77,7 +77,7 @@ class Bottleneck:
         return self.tenants[0] if self.load > 0.0 else None
 
 
-def bottleneck_of(state: Settled) -> Bottleneck:
+def bottleneck_of(state: FixedPlan) -> Bottleneck:
     """Describe the bottleneck of a placement."""
     here = state.bottleneck
     gpu = state.problem.gpus[here]
@@ -98,10 +98,10 @@ def bottleneck_of(state: Settled) -> Bottleneck:
     )
 
 
-def _tenants(state: Settled, gpu: int, window: int, total: float) -> tuple[Tenant, ...]:
+def _tenants(state: FixedPlan, gpu: int, window: int, total: float) -> tuple[Tenant, ...]:
     found = []
     for item in np.flatnonzero(state.gpu_of == gpu):
-        for model in state.parts.items[int(item)].models:
+        for model in state.reduction.items[int(item)].models:
             part = model.part()
             load = part.load[min(window, len(part.load) - 1)]
             share = load / total if total > 0.0 else 0.0
@@ -124,7 +124,7 @@ class Alone:
     everywhere
         Whether it may be on all of them.
     pressure
-        No placement with as many copies and shards can be below.
+        No placement with as many replicas and shards can be below.
     """
 
     model: str
@@ -134,10 +134,10 @@ class Alone:
     pressure: float
 
 
-def alone(state: Settled, name: str) -> Alone:
+def alone(state: FixedPlan, name: str) -> Alone:
     """Return what one model does all by itself, on the best GPU that it may be on."""
     model = next(model for model in state.problem.models if model.name == name)
-    item = next(n for n, item in enumerate(state.parts.items) if model in item.models)
+    item = next(n for n, item in enumerate(state.reduction.items) if model in item.models)
     instance, part = state.instance, model.part()
     use = instance.use[instance.kind, item]
     may_be = (use <= instance.limit * (1.0 + FIT)).all(axis=1)

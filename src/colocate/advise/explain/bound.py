@@ -47,7 +47,7 @@ class BoundFacts:
     load, size_gb, memory_gb
         Volume: of all models and GPUs. Model: of it, and of the largest GPU that it may be on.
     weighing
-        For a proof by weights; None where the number of copies is open.
+        For a proof by weights; None where the number of replicas is open.
     nodes
         How many nodes a search took.
     """
@@ -113,13 +113,13 @@ def _model(facts: BoundFacts, problem: Problem, certificate: Certificate) -> Bou
 
 
 def _load(kin: Kin, window: int) -> float:
-    """Return the load of one item with as many copies as there may be."""
+    """Return the load of one item with as many replicas as there may be."""
     loads = [model.load[min(window, len(model.load) - 1)] for model in kin.members]
     return sum(loads) / (max(model.most_replicas for model in kin.members) * kin.shards)
 
 
 def _weights(facts: BoundFacts, problem: Problem, certificate: Certificate) -> BoundFacts:
-    found = None if problem.elastic else weighed(problem, certificate)
+    found = None if problem.open_replicas else weighed(problem, certificate)
     if found is None or isinstance(found, str):
         return facts
     weighted = sum(weight > 0 for weight in certificate.weights)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from math import inf
 
 from colocate.advise.explain.bottleneck import Alone, Bottleneck, alone
-from colocate.advise.explain.fixed_plan import Settled
+from colocate.advise.explain.fixed_plan import FixedPlan
 from colocate.advise.relaxations import relaxations, unconstrained
 from colocate.advise.what_if import Change
 from colocate.problem.problem import Problem
@@ -75,7 +75,7 @@ class Why:
 
 
 def why_so_high(
-    state: Settled, bottleneck: Bottleneck, watch: Deadline, better: float | None = None
+    state: FixedPlan, bottleneck: Bottleneck, watch: Deadline, better: float | None = None
 ) -> Why:
     """Say what sets the peak of a placement.
 
@@ -97,8 +97,8 @@ def why_so_high(
     by_itself = alone(state, hottest.model) if hottest else None
     hot = by_itself is not None and by_itself.pressure >= NEARLY * state.peak
     bound_by_size = hot and by_itself is not None and by_itself.everywhere
-    settled = bound_by_size or not hottest or better is not None
-    reliefs = () if settled else tuple(_reliefs(state, bottleneck, watch))
+    known = bound_by_size or not hottest or better is not None
+    reliefs = () if known else tuple(_reliefs(state, bottleneck, watch))
     cause = (
         Cause.NO_LOAD if hottest is None
         else Cause.PLACEMENT if better is not None
@@ -112,7 +112,7 @@ def why_so_high(
     return Why(cause, by_itself, load, free, even, lowest, tuple(ranked))
 
 
-def _reliefs(state: Settled, bottleneck: Bottleneck, watch: Deadline) -> Iterator[Relief]:
+def _reliefs(state: FixedPlan, bottleneck: Bottleneck, watch: Deadline) -> Iterator[Relief]:
     """Yield the constraints that, each dropped by itself, let the solver find a lower peak."""
     problem = state.problem
     here = {tenant.model for tenant in bottleneck.tenants}
@@ -125,7 +125,7 @@ def _reliefs(state: Settled, bottleneck: Bottleneck, watch: Deadline) -> Iterato
             yield Relief(change, pressure)
 
 
-def _lower(state: Settled, problem: Problem, watch: Deadline) -> float | None:
+def _lower(state: FixedPlan, problem: Problem, watch: Deadline) -> float | None:
     """Return the peak that the solver finds for another problem if it is clearly lower."""
     plan = solve(problem, time_limit=max(min(ONE_SOLVE, watch.left), 0.05))
     return plan.pressure if plan.placement and plan.pressure < NEARLY * state.peak else None

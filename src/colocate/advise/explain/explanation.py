@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from colocate.advise.explain.bottleneck import Bottleneck, bottleneck_of
 from colocate.advise.explain.bound import BoundFacts, bound_of
 from colocate.advise.explain.cause import Cause, Why, why_so_high
-from colocate.advise.explain.fixed_plan import Settled, settle
+from colocate.advise.explain.fixed_plan import FixedPlan, fixed_plan_of
 from colocate.advise.explain.idle import IdleGpus, Tight, idle_gpus, tight_gpus
-from colocate.advise.explain.levers import Lever, more_shards, one_more_copy, pulled
+from colocate.advise.explain.levers import Lever, more_shards, one_more_replica, pulled
 from colocate.advise.explain.moves import NextMove, best_move
 from colocate.advise.remedies.fleet_changes import in_more_shards
 from colocate.inputs.fleet import Fleet
 from colocate.solver.deadline import Deadline
+from colocate.solver.interrupt import stopping_on_interrupt
 from colocate.solver.plan import Plan, Status
 from colocate.solver.solve import solve
-from colocate.solver.stop import stopping_on_interrupt
 
 SECONDS = 5.0
 ONE_LEVER = 1.0
-"""Seconds to solve the problem with a copy or shards more."""
+"""Seconds to solve the problem with a replica or shards more."""
 BETTER = 0.999
 """Another solve found something better if its pressure is below this share of the plan's."""
 
@@ -39,7 +39,7 @@ class Explanation:
         A lower pressure that the solver found for the same problem; None if it found none, or
         the plan is proven to be optimal.
     levers
-        What more copies or shards of the hottest model would bring.
+        What more replicas or shards of the hottest model would bring.
     bound
         What the bound is made of; None if the plan states none.
     idle
@@ -79,7 +79,7 @@ def explain(
         The time for solving problems that differ from the plan's in one respect. An interrupt
         ends it earlier.
     """
-    state = settle(plan)
+    state = fixed_plan_of(plan)
     if state is None:
         return None
     watch = Deadline(seconds)
@@ -87,7 +87,7 @@ def explain(
         return _explained(plan, state, fleet, watch)
 
 
-def _explained(plan: Plan, state: Settled, fleet: Fleet | None, watch: Deadline) -> Explanation:
+def _explained(plan: Plan, state: FixedPlan, fleet: Fleet | None, watch: Deadline) -> Explanation:
     bottleneck = bottleneck_of(state)
     better = _solved_again(state, plan, watch)
     why = why_so_high(state, bottleneck, watch.part(watch.left / 2), better)
@@ -104,7 +104,7 @@ def _explained(plan: Plan, state: Settled, fleet: Fleet | None, watch: Deadline)
     )
 
 
-def _solved_again(state: Settled, plan: Plan, watch: Deadline) -> float | None:
+def _solved_again(state: FixedPlan, plan: Plan, watch: Deadline) -> float | None:
     if plan.status is Status.OPTIMAL:
         return None
     again = solve(state.problem, time_limit=max(min(ONE_LEVER, watch.left), 0.05))
@@ -113,7 +113,7 @@ def _solved_again(state: Settled, plan: Plan, watch: Deadline) -> float | None:
 
 
 def _levers(
-    state: Settled,
+    state: FixedPlan,
     bottleneck: Bottleneck,
     why: Why,
     fleet: Fleet | None,
@@ -122,7 +122,7 @@ def _levers(
     hottest = bottleneck.hottest
     if hottest is None:
         return []
-    changes = [one_more_copy(state, hottest.model)]
+    changes = [one_more_replica(state, hottest.model)]
     if why.cause is Cause.HOT_MODEL or hottest.shards > 1:
         model = in_more_shards(fleet, hottest.model) if fleet else None
         changes.append(more_shards(state, model) if model else None)

@@ -5,21 +5,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from colocate.problem.instance import FIT, Floats, Instance, Ints
-from colocate.problem.parts import Parts, parts_of
 from colocate.problem.problem import Problem
+from colocate.problem.reduction import Reduction, reduction_of
 from colocate.problem.verify import verify
 from colocate.solver.plan import Plan
 
 
 @dataclass(frozen=True)
-class Settled:
-    """The models that are awake, with the copies that they have, and where these are.
+class FixedPlan:
+    """The models that are awake, with the replicas that they have, and where these are.
 
     Parameters
     ----------
     problem
-        The question with the choices of the plan made: who sleeps, how many copies there are.
-    parts
+        The question with the choices of the plan made: who sleeps, how many replicas there are.
+    reduction
         The same as items on GPUs.
     gpu_of
         The GPU of every item.
@@ -30,7 +30,7 @@ class Settled:
     """
 
     problem: Problem
-    parts: Parts
+    reduction: Reduction
     gpu_of: Ints
     used: Floats
     load: Floats
@@ -40,7 +40,7 @@ class Settled:
     @property
     def instance(self) -> Instance:
         """The items as arrays."""
-        return self.parts.instance
+        return self.reduction.instance
 
     @property
     def peak(self) -> float:
@@ -58,45 +58,45 @@ class Settled:
 
     def models_of(self, item: int) -> tuple[str, ...]:
         """Return the names of the models that an item consists of."""
-        return tuple(model.name for model in self.parts.items[item].models)
+        return tuple(model.name for model in self.reduction.items[item].models)
 
-    def copies_of(self, name: str) -> int:
-        """Return how many copies a model has."""
+    def replicas_of(self, name: str) -> int:
+        """Return how many replicas a model has."""
         return next(model.replicas for model in self.problem.models if model.name == name)
 
 
-def clashes(state: Settled, item: int) -> Ints:
+def clashes(state: FixedPlan, item: int) -> Ints:
     """Return how many items on every GPU must not share one with an item; itself does not count."""
-    colours = set(state.parts.items[item].colours)
+    colours = set(state.reduction.items[item].colours)
     others = [
         number
-        for number, other in enumerate(state.parts.items if colours else ())
+        for number, other in enumerate(state.reduction.items if colours else ())
         if number != item and not colours.isdisjoint(other.colours)
     ]
     return np.bincount(state.gpu_of[others], minlength=len(state.used)).astype(np.int64)
 
 
-def settle(plan: Plan) -> Settled | None:
+def fixed_plan_of(plan: Plan) -> FixedPlan | None:
     """Return what a plan decided; None if all models sleep."""
     asleep = {name for name, gpus in plan.placement.items() if not gpus}
     awake = plan.problem.awake(asleep) if asleep else plan.problem
     if awake is None:
         return None
-    copies = {m.name: len(plan.placement[m.name]) // m.shards for m in awake.models}
-    problem = awake.with_copies(copies)
+    replicas = {m.name: len(plan.placement[m.name]) // m.shards for m in awake.models}
+    problem = awake.with_replicas(replicas)
     places = {model.name: plan.placement[model.name] for model in problem.models}
     verdict = verify(problem, places)
-    parts = parts_of(problem)
-    gpu_of = parts.indices(places)
-    instance = parts.instance
+    reduction = reduction_of(problem)
+    gpu_of = reduction.indices(places)
+    instance = reduction.instance
     gpus = len(problem.gpus)
     load = np.zeros((gpus, instance.load.shape[1]))
     np.add.at(load, gpu_of, instance.load)
     use = np.zeros((gpus, instance.limit.shape[1]))
     np.add.at(use, gpu_of, instance.use[instance.kind[gpu_of], np.arange(len(gpu_of))])
-    return Settled(
+    return FixedPlan(
         problem,
-        parts,
+        reduction,
         gpu_of,
         np.bincount(gpu_of, instance.size, gpus).astype(np.float64),
         load,

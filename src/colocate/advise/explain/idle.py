@@ -5,10 +5,10 @@ from enum import StrEnum
 
 import numpy as np
 
-from colocate.advise.explain.fixed_plan import Settled, pressures
+from colocate.advise.explain.fixed_plan import FixedPlan, pressures
 from colocate.problem.instance import FIT
-from colocate.problem.parts import COUNT
 from colocate.problem.pressure import TIE
+from colocate.problem.reduction import COUNT
 
 CLOSE = 0.9
 """From this share of a limit on, a GPU is close to it."""
@@ -51,7 +51,7 @@ class Tight:
     limit: float
 
 
-def idle_gpus(state: Settled) -> tuple[IdleGpus, ...]:
+def idle_gpus(state: FixedPlan) -> tuple[IdleGpus, ...]:
     """Return the GPUs without a model, by kind and reason."""
     groups: dict[tuple[str, float, Idle], list[str]] = {}
     held = set(state.gpu_of.tolist())
@@ -64,7 +64,7 @@ def idle_gpus(state: Settled) -> tuple[IdleGpus, ...]:
     )
 
 
-def _why_idle(state: Settled, gpu: int) -> Idle:
+def _why_idle(state: FixedPlan, gpu: int) -> Idle:
     instance = state.instance
     use = instance.use[instance.kind[gpu]]
     within = use <= instance.limit[gpu] * (1.0 + FIT)
@@ -84,9 +84,9 @@ def _why_idle(state: Settled, gpu: int) -> Idle:
     return Idle.HELPS if any(_helps(state, int(item), gpu) for item in movable) else Idle.NO_GAIN
 
 
-def _helps(state: Settled, item: int, gpu: int) -> bool:
+def _helps(state: FixedPlan, item: int, gpu: int) -> bool:
     """Say whether both GPUs are below the peak after an item has moved to an empty one."""
-    if state.parts.items[item].models[0].shards > 1:
+    if state.reduction.items[item].models[0].shards > 1:
         here = state.problem.gpus[state.bottleneck]
         if state.problem.gpus[gpu].node != here.node:
             return False
@@ -98,10 +98,10 @@ def _helps(state: Settled, item: int, gpu: int) -> bool:
     return bool(after.max() < state.peak * (1.0 - TIE))
 
 
-def tight_gpus(state: Settled) -> tuple[Tight, ...]:
+def tight_gpus(state: FixedPlan) -> tuple[Tight, ...]:
     """Return the GPUs that are close to a limit that the fleet states, closest first."""
     found = []
-    for column, resource in enumerate(state.parts.resources):
+    for column, resource in enumerate(state.reduction.resources):
         if resource == COUNT:
             continue
         for number, gpu in enumerate(state.problem.gpus):

@@ -1,9 +1,9 @@
-"""What more copies or more shards of one model would bring, found by solving the problem so."""
+"""What more replicas or more shards of one model would bring, found by solving the problem so."""
 
 from dataclasses import dataclass, replace
 from math import inf
 
-from colocate.advise.explain.fixed_plan import Settled
+from colocate.advise.explain.fixed_plan import FixedPlan
 from colocate.advise.what_if import Change, ChangeKind
 from colocate.problem.model import Model
 from colocate.solver.plan import Plan, Status
@@ -12,12 +12,12 @@ from colocate.solver.solve import solve
 
 @dataclass(frozen=True)
 class Lever:
-    """A model in more copies or shards.
+    """A model in more replicas or shards.
 
     Parameters
     ----------
     kind
-        Copies or shards.
+        Replicas or shards.
     model
         Its name.
     count
@@ -43,17 +43,17 @@ class Lever:
     then: str
 
 
-def one_more_copy(state: Settled, name: str) -> Change | None:
-    """Return the problem with one more copy of a model; None where it must be in one."""
+def one_more_replica(state: FixedPlan, name: str) -> Change | None:
+    """Return the problem with one more replica of a model; None where it must be in one."""
     model = _model(state, name)
     changed = model.changed(replicas=model.replicas + 1, most_replicas=None)
-    return _changed(state, changed, ChangeKind.COPIES, changed.replicas)
+    return _changed(state, changed, ChangeKind.REPLICAS, changed.replicas)
 
 
-def more_shards(state: Settled, sharded: Model) -> Change | None:
-    """Return the problem with a model in other shards, in as many copies as it has."""
-    copies = state.copies_of(sharded.name)
-    changed = sharded.changed(replicas=copies, most_replicas=None, sleep_cost=None)
+def more_shards(state: FixedPlan, sharded: Model) -> Change | None:
+    """Return the problem with a model in other shards, in as many replicas as it has."""
+    replicas = state.replicas_of(sharded.name)
+    changed = sharded.changed(replicas=replicas, most_replicas=None, sleep_cost=None)
     return _changed(state, changed, ChangeKind.SHARDS, changed.shards)
 
 
@@ -80,7 +80,7 @@ def _hottest(plan: Plan) -> str:
     return max(tenants, key=lambda model: max(model.load)).name if tenants else ""
 
 
-def _changed(state: Settled, model: Model, kind: ChangeKind, count: int) -> Change | None:
+def _changed(state: FixedPlan, model: Model, kind: ChangeKind, count: int) -> Change | None:
     if any(model.name in group for group in state.problem.together):
         return None
     before = _model(state, model.name)
@@ -90,5 +90,5 @@ def _changed(state: Settled, model: Model, kind: ChangeKind, count: int) -> Chan
     return Change(kind, problem, (model.name,), count=count, gb=added)
 
 
-def _model(state: Settled, name: str) -> Model:
+def _model(state: FixedPlan, name: str) -> Model:
     return next(model for model in state.problem.models if model.name == name)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from colocate.advise.explain.fixed_plan import Settled, clashes, pressures
+from colocate.advise.explain.fixed_plan import FixedPlan, clashes, pressures
 from colocate.problem.instance import FIT, Bools, Floats, Ints
 from colocate.problem.pressure import TIE
 from colocate.problem.verify import verify
@@ -42,7 +42,7 @@ class NextMove:
     lowers: bool
 
 
-def best_move(state: Settled) -> NextMove | None:
+def best_move(state: FixedPlan) -> NextMove | None:
     """Return the move or swap that leads to the lowest peak; None if no rule allows any."""
     tried = [*_moves(state), *_swaps(state)]
     if not tried:
@@ -63,7 +63,7 @@ Tried = tuple[int, Ints, Floats]
 the highest pressure then, NaN where a rule forbids it."""
 
 
-def _moves(state: Settled) -> Iterator[Tried]:
+def _moves(state: FixedPlan) -> Iterator[Tried]:
     instance, here = state.instance, state.bottleneck
     nodes = instance.rules.node
     kind, capacity = instance.kind, instance.capacity
@@ -80,12 +80,12 @@ def _moves(state: Settled) -> Iterator[Tried]:
         yield int(item), -1 - np.arange(len(capacity)), np.where(allowed, found, np.nan)
 
 
-def _swaps(state: Settled) -> Iterator[Tried]:
+def _swaps(state: FixedPlan) -> Iterator[Tried]:
     instance, here = state.instance, state.bottleneck
     others = np.flatnonzero(state.gpu_of != here)
     there, kind = state.gpu_of[others], instance.kind
     nodes = instance.rules.node
-    names = [item.models[0].name for item in state.parts.items]
+    names = [item.models[0].name for item in state.reduction.items]
     owner = np.unique(names, return_inverse=True)[1]
     sharded = np.array([_sharded(state, int(other)) for other in others], dtype=bool)
     near = nodes[there] == nodes[here]
@@ -115,18 +115,18 @@ def _swaps(state: Settled) -> Iterator[Tried]:
         yield int(item), others, np.where(allowed, np.maximum(found, rest), np.nan)
 
 
-def _open_to(state: Settled, item: int) -> Bools:
+def _open_to(state: FixedPlan, item: int) -> Bools:
     """Say of every GPU whether an item may be on it."""
     rules = state.instance.rules
     allowed: Bools = rules.open[rules.pin[item]]
     return allowed
 
 
-def _sharded(state: Settled, item: int) -> bool:
-    return state.parts.items[item].models[0].shards > 1
+def _sharded(state: FixedPlan, item: int) -> bool:
+    return state.reduction.items[item].models[0].shards > 1
 
 
-def _highest_of_others(state: Settled) -> Floats:
+def _highest_of_others(state: FixedPlan) -> Floats:
     """Return for every GPU the highest pressure but for itself and the bottleneck."""
     pressure = state.pressure.copy()
     pressure[state.bottleneck] = 0.0
@@ -137,14 +137,14 @@ def _highest_of_others(state: Settled) -> Floats:
     return highest
 
 
-def _confirmed(state: Settled, item: int, other: int) -> NextMove | None:
+def _confirmed(state: FixedPlan, item: int, other: int) -> NextMove | None:
     """Return a move if the independent checker finds nothing wrong with it."""
     gpu_of = state.gpu_of.copy()
     target = -1 - other if other < 0 else int(gpu_of[other])
     if other >= 0:
         gpu_of[other] = state.bottleneck
     gpu_of[item] = target
-    verdict = verify(state.problem, state.parts.placement(gpu_of))
+    verdict = verify(state.problem, state.reduction.placement(gpu_of))
     if not verdict.valid:
         return None
     return NextMove(

@@ -11,8 +11,8 @@ from typing import Any
 from colocate.advise.remedies.any_placement import any_placement
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Floats
-from colocate.problem.parts import Parts, parts_of
 from colocate.problem.problem import Problem
+from colocate.problem.reduction import Reduction, reduction_of
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
 from colocate.solver.prove.cpsat import LARGEST, configured_solver
@@ -46,9 +46,9 @@ class Conflict:
     minimal
         Whether it is proven that without any one of them the others fit.
     parts, shards
-        On how many GPUs they must be, copies times shards, and the most shards of one of them.
+        On how many GPUs they must be, replicas times shards, and the most shards of one of them.
     size_gb
-        What all their copies hold together.
+        What all their replicas hold together.
     gpus, memory_gb, largest_gb
         How many GPUs at least one of them may be on, what memory these have together, and the
         largest of them.
@@ -150,15 +150,15 @@ def _told(problem: Problem, names: Sequence[str], minimal: bool, watch: Deadline
 
 def _lacking(problem: Problem, watch: Deadline) -> tuple[Lack, float]:
     """Return what is missing, and of memory how many GB in the best case, proven by CP-SAT."""
-    fewest = problem.with_copies({model.name: model.replicas for model in problem.models})
-    parts = parts_of(fewest)
+    fewest = problem.with_replicas({model.name: model.replicas for model in problem.models})
+    reduction = reduction_of(fewest)
     if not small_enough(fewest):
         return Lack.UNKNOWN, 0.0
     if _whatever_the_memory(fewest, watch):
         return Lack.CONSTRAINTS, 0.0
     cp_model = import_module("ortools.sat.python.cp_model")  # slow, and not always needed
     program = cp_model.CpModel()
-    beyond = _program(program, parts)
+    beyond = _program(program, reduction)
     program.minimize(sum(beyond))
     solver = configured_solver(max(min(2 * ONE_SEARCH, watch.left), 0.1), 2)
     status: Any = solver.solve(program)
@@ -181,11 +181,11 @@ def _whatever_the_memory(problem: Problem, watch: Deadline) -> bool:
     return any_placement(roomy, watch.part(ONE_SEARCH))[0] is Outcome.NONE
 
 
-def _program(program: Any, parts: Parts) -> list[Any]:
+def _program(program: Any, reduction: Reduction) -> list[Any]:
     """State where items may be; return variables for what GPUs would have to hold beyond theirs."""
-    instance, node_of = parts.instance, parts.instance.rules.node.tolist()
+    instance, node_of = reduction.instance, reduction.instance.rules.node.tolist()
     gpus = range(len(node_of))
-    here = [[program.new_bool_var("") for _ in gpus] for _ in parts.items]
+    here = [[program.new_bool_var("") for _ in gpus] for _ in reduction.items]
     sizes = [floor(MEGABYTES * size) for size in instance.size]
     beyond = []
     for row in here:
@@ -201,21 +201,21 @@ def _program(program: Any, parts: Parts) -> list[Any]:
             if use.sum() > limit:
                 shares = zip(_shares(use, limit), here, strict=True)
                 program.add(sum(share * row[gpu] for share, row in shares) <= LARGEST)
-    _keep_rules(program, parts, here)
-    for squad in parts.squads:
+    _keep_rules(program, reduction, here)
+    for shard_group in reduction.shard_groups:
         home = {node: program.new_bool_var("") for node in dict.fromkeys(node_of)}
         program.add_exactly_one(home.values())
-        for item in squad:
+        for item in shard_group:
             for gpu in gpus:
                 program.add_implication(here[item][gpu], home[node_of[gpu]])
     return beyond
 
 
-def _keep_rules(program: Any, parts: Parts, here: list[list[Any]]) -> None:
+def _keep_rules(program: Any, reduction: Reduction, here: list[list[Any]]) -> None:
     """State where items may not be, and which ones may not share a GPU."""
-    rules = parts.instance.rules
+    rules = reduction.instance.rules
     groups: dict[int, list[int]] = {}
-    for number, item in enumerate(parts.items):
+    for number, item in enumerate(reduction.items):
         for gpu in (~rules.open[rules.pin[number]]).nonzero()[0]:
             program.add(here[number][gpu] == 0)
         for colour in item.colours:

@@ -15,7 +15,7 @@ from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.stop import stopping_on_interrupt
+from colocate.solver.interrupt import stopping_on_interrupt
 
 SECONDS = 6.0
 OF_MODELS = (
@@ -23,7 +23,7 @@ OF_MODELS = (
     ChangeKind.TOGETHER,
     ChangeKind.ONLY,
     ChangeKind.NEVER,
-    ChangeKind.COPIES,
+    ChangeKind.REPLICAS,
     ChangeKind.ONE_NODE,
 )
 """Changes that leave all models but those named as they are."""

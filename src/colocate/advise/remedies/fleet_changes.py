@@ -25,7 +25,7 @@ MOST_TRIED = 12
 """Of so many models at most, the largest ones, each is changed by itself."""
 MOST_COMBINED = 60
 """So many models at most, the largest ones, are quantised together."""
-MOST_SHARDS, MOST_COPIES = 16, 8
+MOST_SHARDS, MOST_REPLICAS = 16, 8
 
 
 def options_for(
@@ -52,7 +52,7 @@ def options_for(
     }
     return [
         Options([shard_ladder(fleet, name) for name in some]),
-        Options([_copy_ladder(fleet, name) for name in some]),
+        Options([_replica_ladder(fleet, name) for name in some]),
         Options(
             [_quantise_ladder(fleet, formats[name]) for name in some],
             [_all_quantised(fleet, [formats[n] for n in largest], dtype) for dtype in FEWER_BITS],
@@ -75,17 +75,17 @@ def shard_ladder(fleet: Fleet, name: str) -> Ladder:
             yield Change(ChangeKind.SHARDS, problem, (name,), count=shards, gb=added)
 
 
-def _copy_ladder(fleet: Fleet, name: str) -> Ladder:
-    """Yield a model in more copies, where these share what it uses of a limited resource."""
+def _replica_ladder(fleet: Fleet, name: str) -> Ladder:
+    """Yield a model in more replicas, where these share what it uses of a limited resource."""
     model = fleet.models[name]
     stated = next(m for m in fleet.problem.models if m.name == name)
-    if not stated.shared_uses or stated.elastic:
+    if not stated.shared_uses or stated.open_replicas:
         return
-    for copies in range(stated.replicas + 1, min(MOST_COPIES, len(fleet.problem.gpus)) + 1):
-        added = stated.size_gb * (copies - stated.replicas)
-        problem = _with_models(fleet, [model.model_copy(update={"replicas": copies})])
+    for replicas in range(stated.replicas + 1, min(MOST_REPLICAS, len(fleet.problem.gpus)) + 1):
+        added = stated.size_gb * (replicas - stated.replicas)
+        problem = _with_models(fleet, [model.model_copy(update={"replicas": replicas})])
         if problem is not None:
-            yield Change(ChangeKind.COPIES, problem, (name,), count=copies, gb=added)
+            yield Change(ChangeKind.REPLICAS, problem, (name,), count=replicas, gb=added)
 
 
 def in_more_shards(fleet: Fleet, name: str) -> Model | None:

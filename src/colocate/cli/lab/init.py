@@ -32,7 +32,7 @@ def init(
 ) -> None:
     """Make a lab: a folder with an archive and its first program, judged."""
     from colocate.arena.programs import read_program
-    from colocate.cli.compiling import say_when_compiling
+    from colocate.cli.compile_notice import say_when_compiling
     from colocate.lab.lab_folder import local_evaluation, make_lab
     from colocate.lab.settings import Settings
     from colocate.lab.start import start_program

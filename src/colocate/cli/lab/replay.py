@@ -19,7 +19,7 @@ def replay(
     workers: Workers = None,
 ) -> None:
     """Run a lab again from its recorded answers, and compare every program and verdict."""
-    from colocate.cli.compiling import say_when_compiling
+    from colocate.cli.compile_notice import say_when_compiling
     from colocate.lab.archive import Archive
     from colocate.lab.lab_folder import archive_path, differences, replayed
     from colocate.outputs.text.console import notes

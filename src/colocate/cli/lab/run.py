@@ -61,8 +61,8 @@ def run(
     workers: Workers = None,
 ) -> None:
     """Search for better programs, in a lab that is there or a new one; goes on where it stood."""
-    from colocate.arena.contest import open_contest
-    from colocate.cli.compiling import say_when_compiling
+    from colocate.arena.referee import open_contest
+    from colocate.cli.compile_notice import say_when_compiling
     from colocate.lab.lab_folder import evaluation_of, settings_of
     from colocate.lab.loop import Lab
     from colocate.lab.settings import Budget

@@ -72,7 +72,7 @@ def _comments(fleetwide: Fleetwide) -> list[str]:
         needs[fleetwide.settings.share],
         "A token for the Hugging Face hub is taken from the secret huggingface, key token, if "
         "there is one.",
-        "The Service NAME-all of a model spreads requests over all of its copies.",
+        "The Service NAME-all of a model spreads requests over all of its replicas.",
         *comments_on(fleetwide, fleetwide.launches, DOOR),
     ]
 

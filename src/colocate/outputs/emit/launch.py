@@ -1,4 +1,4 @@
-"""What is started: one engine for each copy of each model that is awake."""
+"""What is started: one engine for each replica of each model that is awake."""
 
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.spec import ModelSpec
-from colocate.outputs.emit.names import copy_names, safe_names
+from colocate.outputs.emit.names import replica_names, safe_names
 from colocate.outputs.emit.settings import LAST_PORT, EmitSettings, Engine
 from colocate.outputs.emit.shares import EngineRoom, MemoryShare, rooms_of, shares_of
 from colocate.outputs.emit.weight_formats import (
@@ -89,12 +89,12 @@ class Fleetwide:
         return {node: launches for node, launches in found.items() if launches}
 
 
-class _Copy(NamedTuple):
-    """One copy of a model; its number among all of the plan decides on its port."""
+class _Replica(NamedTuple):
+    """One replica of a model; its number among all of the plan decides on its port."""
 
     number: int
     model: str
-    copy: int
+    replica: int
     gpus: tuple[str, ...]
 
 
@@ -107,22 +107,23 @@ def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: in
     specs = {name: _checked(spec) for name, spec in fleet.models.items()}
     args = {name: tuple(spec.arguments_for(settings.engine.value)) for name, spec in specs.items()}
     made = {name for name, spec in specs.items() if made_while_loading(spec, args[name]) == "fp8"}
-    copies = sorted(
-        _copies(plan), key=lambda copy: -full_weights_gb(specs[copy.model]) * (copy.model in made)
+    replicas = sorted(
+        _replicas(plan),
+        key=lambda replica: -full_weights_gb(specs[replica.model]) * (replica.model in made),
     )
     rooms = rooms_of(plan, fleet)
-    shares = shares_of(plan, fleet, rooms, [(copy.model, copy.gpus) for copy in copies])
+    shares = shares_of(plan, fleet, rooms, [(replica.model, replica.gpus) for replica in replicas])
     count = {name: len(plan.placement[name]) // spec.shards for name, spec in specs.items()}
-    names = copy_names(safe_names(specs), count)
+    names = replica_names(safe_names(specs), count)
     usable = {gpu.name: gpu.memory_gb for gpu in plan.problem.gpus}
     last: dict[str, Launch] = {}
     launches = []
-    for (number, model, copy, gpus), share in zip(copies, shares, strict=True):
+    for (number, model, replica, gpus), share in zip(replicas, shares, strict=True):
         before = {last[gpu].name: last[gpu].wave for gpu in gpus if gpu in last}
         devices = [fleet.devices[gpu] for gpu in gpus]
         filled = min(usable[gpu] / fleet.devices[gpu].memory_gb for gpu in gpus)
         launch = Launch(
-            names[model, copy],
+            names[model, replica],
             model,
             specs[model].source or model,
             specs[model],
@@ -144,14 +145,14 @@ def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: in
     return Fleetwide(tuple(launches), asleep, settings, fleet, rooms)
 
 
-def _copies(plan: Plan) -> list[_Copy]:
-    """Return all copies in the order of the problem."""
-    found: list[_Copy] = []
+def _replicas(plan: Plan) -> list[_Replica]:
+    """Return all replicas in the order of the problem."""
+    found: list[_Replica] = []
     for model in plan.problem.models:
         gpus = plan.placement[model.name]
-        for copy, first in enumerate(range(0, len(gpus), model.shards)):
+        for replica, first in enumerate(range(0, len(gpus), model.shards)):
             part = gpus[first : first + model.shards]
-            found.append(_Copy(len(found), model.name, copy, part))
+            found.append(_Replica(len(found), model.name, replica, part))
     return found
 
 

@@ -33,28 +33,30 @@ def safe_names(texts: Iterable[str]) -> dict[str, str]:
     return {text: names[text] for text in bare}
 
 
-def copy_names(names: Mapping[str, str], copies: Mapping[str, int]) -> dict[tuple[str, int], str]:
-    """Return a name for each copy of each model: `name`, `name-2` and so on, and all different."""
+def replica_names(
+    names: Mapping[str, str], replicas: Mapping[str, int]
+) -> dict[tuple[str, int], str]:
+    """Return a unique name for each replica of each model: `name`, `name-2` and so on."""
     taken = {*names.values(), *TAKEN}
-    found = {(model, 0): names[model] for model in copies}
-    for model, count in copies.items():
-        for copy in range(1, count):
-            name = f"{names[model]}-{copy + 1}"
+    found = {(model, 0): names[model] for model in replicas}
+    for model, count in replicas.items():
+        for replica in range(1, count):
+            name = f"{names[model]}-{replica + 1}"
             while name in taken:
                 name = f"{names[model]}-copy-{name.removeprefix(names[model]).lstrip('-')}"
             taken.add(name)
-            found[model, copy] = name
+            found[model, replica] = name
     return found
 
 
 def front_names(names: Mapping[str, str], taken: Collection[str]) -> dict[str, str]:
-    """Return a name for all copies of each model together: `name-all`, which no engine has."""
+    """Return a name for all replicas of each model together: `name-all`, which no engine has."""
     known = {*names.values(), *taken, *TAKEN}
     found = {}
     for model, name in names.items():
         front = f"{name}-all"
         while front in known:
-            front += "-copies"
+            front += "-replicas"
         known.add(front)
         found[model] = front
     return found

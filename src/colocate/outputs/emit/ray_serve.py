@@ -1,7 +1,7 @@
 """A config for Ray Serve LLM: one application with all models.
 
 Ray has no way to say on which GPU of a node a replica is, or with whom. It is told how much of a
-GPU each model takes, and by resources of their own on which node its copies are.
+GPU each model takes, and by resources of their own on which node its replicas are.
 """
 
 import json
@@ -35,16 +35,16 @@ def emit_ray(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
     settings = replace(settings, engine=Engine.VLLM)
     fleetwide = launches_of(plan, fleet, settings, settings.base_port)
     resources = {name: f"colocate-{safe}" for name, safe in safe_names(fleet.models).items()}
-    copies: dict[str, list[Launch]] = {}
+    replicas: dict[str, list[Launch]] = {}
     for launch in fleetwide.launches:
-        copies.setdefault(launch.model, []).append(launch)
+        replicas.setdefault(launch.model, []).append(launch)
     application = {
         "name": "colocate",
         "route_prefix": "/",
         "import_path": "ray.serve.llm:build_openai_app",
         "args": {
             "llm_configs": [
-                _model(launches, settings, resources[name]) for name, launches in copies.items()
+                _model(launches, settings, resources[name]) for name, launches in replicas.items()
             ]
         },
     }
@@ -93,12 +93,14 @@ def _doubled(fleetwide: Fleetwide) -> tuple[str, ...]:
     )
 
 
-def _model(copies: list[Launch], settings: EmitSettings, resource: str) -> dict[str, Any]:
-    """Return one model; its copies are alike to Ray, so they are as the smallest of them."""
+def _model(replicas: list[Launch], settings: EmitSettings, resource: str) -> dict[str, Any]:
+    """Return one model; its replicas are alike to Ray, so they are as the smallest of them."""
     launch = replace(
-        copies[0],
-        share=_smallest([copy.share for copy in copies]),
-        kinds_without_bf16=tuple(kind for copy in copies for kind in copy.kinds_without_bf16),
+        replicas[0],
+        share=_smallest([replica.share for replica in replicas]),
+        kinds_without_bf16=tuple(
+            kind for replica in replicas for kind in replica.kinds_without_bf16
+        ),
     )
     options = {
         name.replace("-", "_"): value for name, value in engine_options(launch, settings).items()
@@ -107,7 +109,7 @@ def _model(copies: list[Launch], settings: EmitSettings, resource: str) -> dict[
     bundle: dict[str, float] = {"CPU": 1, "GPU": fraction if fraction < 1 else 1}
     pinned = {**bundle, resource: 1} if launch.node else bundle
     variables = environment(launch, settings)
-    # All copies share what they are told, and so they would share a name.
+    # All replicas share what they are told, and so they would share a name.
     variables.pop("KVCACHED_IPC_NAME", None)
     if fraction < 1:
         variables["VLLM_RAY_PER_WORKER_GPUS"] = f"{fraction:g}"
@@ -118,7 +120,7 @@ def _model(copies: list[Launch], settings: EmitSettings, resource: str) -> dict[
             "bundles": [pinned, *([bundle] * (len(launch.gpus) - 1))],
             "strategy": "STRICT_PACK",
         },
-        "deployment_config": {"num_replicas": len(copies)},
+        "deployment_config": {"num_replicas": len(replicas)},
     }
     return {**found, "runtime_env": {"env_vars": variables}} if variables else found
 

@@ -5,7 +5,7 @@ load needs some cache too, or its engine does not start, so everyone gets a floo
 one GPU never add up to more than the plan may use of it, and leave a little for what nobody plans:
 contexts of the driver, fragments, a peak.
 
-A copy with several shards keeps as much cache on each of its GPUs as on the one with the least.
+A replica with several shards keeps as much cache on each of its GPUs as on the one with the least.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ class EngineRoom:
 
 @dataclass(frozen=True)
 class MemoryShare:
-    """What one copy of a model may hold on each of its GPUs."""
+    """What one replica of a model may hold on each of its GPUs."""
 
     size_gb: float
     """What it always holds."""
@@ -93,14 +93,14 @@ def rooms_of(plan: Plan, fleet: Fleet) -> dict[str, EngineRoom]:
 def shares_of(
     plan: Plan, fleet: Fleet, rooms: Mapping[str, EngineRoom], order: Order
 ) -> list[MemoryShare]:
-    """Return the share of each copy.
+    """Return the share of each replica.
 
     Parameters
     ----------
     plan, fleet, rooms
         What is where, how large the GPUs are, and what they have left.
     order
-        The name of a model and the GPUs of one copy, for every copy, as they are started.
+        The name of a model and the GPUs of one replica, for every replica, as they are started.
     """
     caches = _caches(plan, rooms, order)
     gpus = {gpu.name: gpu for gpu in plan.problem.gpus}
@@ -137,8 +137,8 @@ def _caches(
 ) -> dict[str, dict[str, float]]:
     """Return the GB for keys and values by GPU and model.
 
-    What a copy over several GPUs cannot use on one of them, since it has less on another, goes to
-    the models that are on that one alone.
+    What a replica over several GPUs cannot use on one of them, since it has less on another, goes
+    to the models that are on that one alone.
     """
     parts = {gpu: here for gpu, here in plan.models_by_gpu().items() if here}
     room = {gpu: found.cache_gb for gpu, found in rooms.items()}

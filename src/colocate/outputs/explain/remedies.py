@@ -134,8 +134,8 @@ _WORDS: dict[ChangeKind, Callable[[Change], str]] = {
         if change.count > 1
         else f"serve {_names(change)} in one piece"
     ),
-    ChangeKind.COPIES: lambda change: (
-        f"{amount(change.count, 'copy', 'copies')} of {_names(change)}"
+    ChangeKind.REPLICAS: lambda change: (
+        f"{amount(change.count, 'replica', 'replicas')} of {_names(change)}"
     ),
     ChangeKind.APART: lambda change: f"apart: {_names(change)}",
     ChangeKind.TOGETHER: lambda change: f"together: {_names(change)}",

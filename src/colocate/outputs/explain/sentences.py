@@ -61,8 +61,8 @@ def _bottleneck(found: Bottleneck) -> Iterator[str]:
 
 def _tenant(tenant: Tenant) -> str:
     parts = []
-    if tenant.copies > 1:
-        parts.append(f"one of {tenant.copies} copies")
+    if tenant.replicas > 1:
+        parts.append(f"one of {tenant.replicas} replicas")
     if tenant.shards > 1:
         parts.append(f"one of {tenant.shards} shards")
     which = f" ({', '.join(parts)})" if parts else ""
@@ -97,9 +97,9 @@ def _why(why: Why, bottleneck: Bottleneck) -> Iterator[str]:
 def _hot(alone: Alone, bottleneck: Bottleneck) -> Iterator[str]:
     hottest = bottleneck.hottest
     which = "the largest GPU" if alone.everywhere else "the largest GPU that it may be on"
-    copies = hottest.copies if hottest else 1
+    replicas = hottest.replicas if hottest else 1
     shards = f" in {hottest.shards} shards" if hottest and hottest.shards > 1 else ""
-    number = "one copy" if copies == 1 else f"{copies} copies"
+    number = "one replica" if replicas == 1 else f"{replicas} replicas"
     yield (
         f"{quoted(alone.model, '')} alone sets the peak: alone on {which} "
         f"({gigabytes(alone.memory_gb)}) it has a pressure of {pressure_text(alone.pressure)}, "
@@ -149,18 +149,20 @@ def _levers(told: Explanation) -> Iterator[str]:
     for lever in told.levers:
         yield _lever(lever, peak)
     if any(lever.pressure < peak for lever in told.levers):
-        yield "replicas: auto lets the solver decide how many copies of each model pay"
+        yield "replicas: auto lets the solver decide how many replicas of each model pay"
     if not told.levers:
         yield (
             f"{quoted(hottest.model, '')} must share one GPU with others (together), so it cannot "
-            "have another copy"
+            "have another replica"
         )
 
 
 def _lever(lever: Lever, peak: float) -> str:
     name = quoted(lever.model, "")
-    if lever.kind is ChangeKind.COPIES:
-        ordinal = {2: "a second copy", 3: "a third copy"}.get(lever.count, f"copy {lever.count}")
+    if lever.kind is ChangeKind.REPLICAS:
+        ordinal = {2: "a second replica", 3: "a third replica"}.get(
+            lever.count, f"replica {lever.count}"
+        )
         what = f"{ordinal} of {name} (replicas: {lever.count}, {gigabytes(lever.added_gb)} more)"
     else:
         what = f"{name} in {lever.count} shards ({gigabytes(lever.added_gb)} more)"

@@ -27,15 +27,15 @@ class BarPart:
     size_gb: float
     load: float
     """In its busiest window."""
-    copy: str = ""
-    """Which of its copies, such as 1/2; empty if there is one."""
+    replica: str = ""
+    """Which of its replicas, such as 1/2; empty if there is one."""
     shard: str = ""
-    """Which part of the copy; empty if it is whole."""
+    """Which part of the replica; empty if it is whole."""
 
     @property
     def which(self) -> str:
         """Say what of the model it is, nothing if it is all of it."""
-        told = (("copy", self.copy), ("shard", self.shard))
+        told = (("replica", self.replica), ("shard", self.shard))
         return ", ".join(f"{what} {count}" for what, count in told if count)
 
 
@@ -165,10 +165,10 @@ def _placed(plan: Plan) -> tuple[Mapping[str, list[BarPart]], Mapping[str, list[
         places = plan.placement.get(model.name, ())
         if not places:
             continue
-        copies = len(places) // model.shards
-        part = model.part(copies)
+        replicas = len(places) // model.shards
+        part = model.part(replicas)
         for place, gpu in enumerate(places):
-            copy, shard = divmod(place, model.shards)
+            replica, shard = divmod(place, model.shards)
             models[gpu].append(part)
             parts[gpu].append(
                 BarPart(
@@ -176,7 +176,7 @@ def _placed(plan: Plan) -> tuple[Mapping[str, list[BarPart]], Mapping[str, list[
                     number,
                     part.size_gb,
                     max(part.load),
-                    f"{copy + 1}/{copies}" if copies > 1 else "",
+                    f"{replica + 1}/{replicas}" if replicas > 1 else "",
                     f"{shard + 1}/{model.shards}" if model.shards > 1 else "",
                 )
             )

@@ -46,7 +46,7 @@ def bound_sentences(plan: Plan) -> list[str]:
 def _heaviest(plan: Plan, certificate: Certificate) -> str:
     """Name the models with the most weight; nothing where a proof has no weights of models."""
     awake = plan.problem.awake(frozenset(plan.asleep)) if plan.problem.sleepers else plan.problem
-    names = names_of(kin_of(awake)) if awake and not awake.elastic else []
+    names = names_of(kin_of(awake)) if awake and not awake.open_replicas else []
     total = sum(certificate.weights)
     if total == 0 or len(names) != len(certificate.weights):
         return ""

@@ -121,6 +121,6 @@ def _segment(
 
 
 def _label(part: BarPart) -> list[Markup]:
-    """Name a model; which copy or shard it is stays visible where the name is cut."""
+    """Name a model; which replica or shard it is stays visible where the name is cut."""
     which = [tag("span", part.which, class_="which")] if part.which else []
     return [tag("span", one_line(part.name, LONGEST_NAME)), *which]

@@ -75,7 +75,7 @@ def _sections(plan: Plan, bars: Bars, comparison: Comparison | None) -> Iterator
     rest = [note(bars.rest)] if bars.rest else []
     yield section("GPU by GPU", gpu_table(bars), *rest)
     if several := several_table(plan):
-        yield section("Copies and shards", several)
+        yield section("Replicas and shards", several)
     if comparison:
         yield section("Beside other ways", comparison_table(plan, comparison))
     yield section("How good it can be", *_bound(plan))

@@ -47,14 +47,14 @@ def gpu_table(bars: Bars) -> Markup:
 
 
 def several_table(plan: Plan) -> Markup | None:
-    """Draw the models with copies or shards, None if there are none."""
+    """Draw the models with replicas or shards, None if there are none."""
     placed = ((m, plan.placement.get(m.name, ())) for m in plan.problem.models)
     several = [(model, places) for model, places in placed if len(places) > 1]
     if not several:
         return None
     columns = [
         ("model", "words models"),
-        ("copies", "figure"),
+        ("replicas", "figure"),
         ("shards of each", "figure"),
         ("load of each part", "figure"),
         ("GPUs", "words models"),
@@ -65,7 +65,7 @@ def several_table(plan: Plan) -> Markup | None:
             f"{len(places) // model.shards}",
             f"{model.shards}",
             f"{max(model.load) / len(places):.4g}",
-            _copies(model, places),
+            _replicas(model, places),
         ]
         for model, places in several[:MOST_ROWS]
     ]
@@ -177,12 +177,14 @@ def _model(part: BarPart) -> Markup:
     return tag("li", swatch, tag("span", name, " ", tag("small", told), title=one_line(part.name)))
 
 
-def _copies(model: Model, places: Sequence[str]) -> str:
-    copies = [places[first : first + model.shards] for first in range(0, len(places), model.shards)]
+def _replicas(model: Model, places: Sequence[str]) -> str:
+    replicas = [
+        places[first : first + model.shards] for first in range(0, len(places), model.shards)
+    ]
     sign = " + " if model.shards > 1 else ", "
     if model.shards == 1:
         return one_line(sign.join(places))
-    return "; ".join(one_line(sign.join(copy)) for copy in copies)
+    return "; ".join(one_line(sign.join(replica)) for replica in replicas)
 
 
 def _counted(title: str, count: int) -> str:

@@ -1,6 +1,6 @@
 """What goes on one GPU as a whole, worked out from the problem as it was stated.
 
-Models that must stay together are one item; every shard of every copy of a model is one. What an
+Models that must stay together are one item; every shard of every replica of a model is one. What an
 item needs is kept as whole numbers and by what they are divided, so that nothing is rounded.
 """
 
@@ -19,7 +19,7 @@ class Kin(NamedTuple):
     """Items that are alike: the parts of a model, or models that stay together, as one item."""
 
     members: tuple[Model, ...]
-    copies: int
+    replicas: int
     shards: int
     colours: frozenset[int]
     """A GPU takes one item of a colour at most."""
@@ -29,7 +29,7 @@ class Kin(NamedTuple):
     @property
     def parts(self) -> int:
         """How many items there are."""
-        return self.copies * self.shards
+        return self.replicas * self.shards
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ class Kin(NamedTuple):
 
 
 def kin_of(problem: Problem) -> list[Kin]:
-    """Return the items of a problem, alike ones in a row; where it is open, the fewest copies."""
+    """Return the items of a problem, alike ones in a row; where it is open, the fewest replicas."""
     if not problem.apart and not problem.together:
         return list(_unbound(problem))
     bundles = _bundles(problem)
@@ -109,10 +109,10 @@ def names_of(kin: Sequence[Kin]) -> list[str]:
     """Return a name for every item, for people to read."""
     return [
         each.name
-        + (f"#{copy + 1}" if each.copies > 1 else "")
+        + (f"#{replica + 1}" if each.replicas > 1 else "")
         + (f"/{shard + 1}" if each.shards > 1 else "")
         for each in kin
-        for copy in range(each.copies)
+        for replica in range(each.replicas)
         for shard in range(each.shards)
     ]
 

@@ -1,7 +1,7 @@
 """A second opinion on what is lost at least by models that sleep: by volume, in one window.
 
 At the highest pressure P that is allowed, all that is awake has to fit in all GPUs together: a
-model takes its size, for the fewest copies that it may have, and its load over P. Whoever sleeps
+model takes its size, for the fewest replicas that it may have, and its load over P. Whoever sleeps
 costs what is stated. For every price y of memory, what is lost is at least
 
     all costs - y * free memory - sum of max(0, cost - y * need) over those who may sleep.

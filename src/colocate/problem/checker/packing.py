@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colocate.problem.checker.items import Kin, use_on
-from colocate.problem.checker.walk import NO_SQUAD, UNLIMITED, WalkTables
+from colocate.problem.checker.walk import NO_SHARD_GROUP, UNLIMITED, WalkTables
 from colocate.problem.exact import whole_numbers
 from colocate.problem.problem import Problem
 
@@ -74,8 +74,8 @@ def packing_of(
         np.array(demands, np.int64),
         np.array(
             [
-                (row, squad, end - len(colours), end)
-                for (_, _, _, row, squad, colours), end in zip(kinds, ends, strict=True)
+                (row, shard_group, end - len(colours), end)
+                for (_, _, _, row, shard_group, colours), end in zip(kinds, ends, strict=True)
             ],
             np.int64,
         ),
@@ -160,19 +160,19 @@ def _kinds(
     uses: Sequence[tuple[Amounts, ...]],
     row_of: Sequence[int],
 ) -> tuple[list[tuple[Any, ...]], list[int]]:
-    """Return kinds of items, and the kind of every item: shards of one copy are a kind."""
+    """Return kinds of items, and the kind of every item: shards of one replica are a kind."""
     keys: list[tuple[Any, ...]] = []
-    squads = 0
+    shard_groups = 0
     for each, need, used, row in zip(kin, rounding.need, uses, row_of, strict=True):
         loaded = 1 if [model for model in each.members if any(model.load)] else 0
         colours = tuple(sorted(each.colours)) if each.colours else ()
-        if each.copies == each.shards == 1:
-            keys.append((need, used, loaded, row, NO_SQUAD, colours))
+        if each.replicas == each.shards == 1:
+            keys.append((need, used, loaded, row, NO_SHARD_GROUP, colours))
             continue
-        for _ in range(each.copies):
-            squad = squads if each.shards > 1 else NO_SQUAD
-            squads += each.shards > 1
-            keys += [(need, used, loaded, row, squad, colours)] * each.shards
+        for _ in range(each.replicas):
+            shard_group = shard_groups if each.shards > 1 else NO_SHARD_GROUP
+            shard_groups += each.shards > 1
+            keys += [(need, used, loaded, row, shard_group, colours)] * each.shards
     return _numbered(keys)
 
 

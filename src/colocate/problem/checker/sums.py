@@ -1,10 +1,10 @@
 """Bounds by volume and by one model: sums that any placement must have.
 
 A placement counts as valid up to a rounding of its GPUs' memory (see `verify`), so a bound has to
-hold for memories that much larger. Where the number of copies is open, a placement at or below K
-has at least so many copies of a model that one of them fits on a GPU at K, and each holds its whole
-size. So a bound by volume counts the fewest copies that its own K allows, and a bound by one model
-the most there may be.
+hold for memories that much larger. Where the number of replicas is open, a placement at or below K
+has at least so many replicas of a model that one of them fits on a GPU at K, and each holds its
+whole size. So a bound by volume counts the fewest replicas that its own K allows, and a bound by
+one model the most there may be.
 """
 
 from collections.abc import Sequence
@@ -29,16 +29,16 @@ def refuted_volume(problem: Problem, certificate: Certificate) -> str | None:
     load = _total([load_in(model, certificate.window) for model in problem.models])
     memory = _total([gpu.memory_gb for gpu in problem.gpus]) * (1 + ROUNDING)
     size = _total([model.size_gb for model in problem.models])
-    largest_first = _largest_first(problem) if problem.elastic else []
+    largest_first = _largest_first(problem) if problem.open_replicas else []
     for model in problem.models:
-        copies = model.replicas
-        if model.elastic and not isinf(certificate.bound):
-            fewest = _fewest_copies(largest_first, model, certificate)
+        replicas = model.replicas
+        if model.open_replicas and not isinf(certificate.bound):
+            fewest = _fewest_replicas(largest_first, model, certificate)
             if fewest is None:
                 return None
-            copies = fewest
-        if copies > 1:
-            size += (copies - 1) * Fraction(model.size_gb)
+            replicas = fewest
+        if replicas > 1:
+            size += (replicas - 1) * Fraction(model.size_gb)
     return below("volume", certificate.bound, _quotient(load, memory - size))
 
 
@@ -97,8 +97,8 @@ def _largest_first(problem: Problem) -> list[Gpu]:
     return sorted(problem.gpus, key=lambda gpu: -gpu.memory_gb)
 
 
-def _fewest_copies(gpus: Sequence[Gpu], model: Model, certificate: Certificate) -> int | None:
-    """Return how many copies a placement at or below the bound has at least, None if too many."""
+def _fewest_replicas(gpus: Sequence[Gpu], model: Model, certificate: Certificate) -> int | None:
+    """Return how many replicas a placement at or below the bound has at least, None if too many."""
     load = Fraction(load_in(model, certificate.window)) / model.shards
     if load == 0:
         return model.replicas
@@ -119,7 +119,7 @@ def _fewest_copies(gpus: Sequence[Gpu], model: Model, certificate: Certificate) 
 def _rooms(problem: Problem, kin: Kin) -> list[Fraction]:
     """Return the memory of all GPUs that an item may be on, the largest first.
 
-    On those that are left out, pins, limits or its size let it be with no number of copies.
+    On those that are left out, pins, limits or its size let it be with no number of replicas.
     """
     most = problem.most_models
     if kin.homeless or (most is not None and len(kin.members) > most):
@@ -140,7 +140,7 @@ def _rooms(problem: Problem, kin: Kin) -> list[Fraction]:
 
 
 def _within(kin: Kin, gpu: Gpu) -> bool:
-    """Say whether an item alone is within the limits of a GPU, however many copies there are."""
+    """Say whether an item alone is within the limits of a GPU, however many replicas there are."""
     for resource, limit in gpu.limits:
         used = _total([use_on(model.uses, resource, gpu.kind) for model in kin.members])
         for model in kin.members:

@@ -105,14 +105,14 @@ def _malformed(problem: Problem, certificate: Certificate, items: int, width: in
 def _not_about(problem: Problem, certificate: Certificate) -> str | None:
     """Say why there is no tree for such a problem, if there is none.
 
-    With no regard to pressure, a placement with more copies has one with the fewest in it, unless
-    copies share what they use: then fewer use more each.
+    With no regard to pressure, a placement with more replicas has one with the fewest in it, unless
+    replicas share what they use: then fewer use more each.
     """
-    elastic = [model for model in problem.models if model.elastic]
-    if elastic and not isinf(certificate.bound):
-        return "there is no tree for a problem whose numbers of copies are open"
-    if any(model.shared_uses for model in elastic):
-        return "there is no tree for a problem in which an open number of copies share a use"
+    open_replicas = [model for model in problem.models if model.open_replicas]
+    if open_replicas and not isinf(certificate.bound):
+        return "there is no tree for a problem whose numbers of replicas are open"
+    if any(model.shared_uses for model in open_replicas):
+        return "there is no tree for a problem in which an open number of replicas share a use"
     return None
 
 
@@ -169,10 +169,10 @@ def _needs(problem: Problem, kin: Sequence[Kin], bound: float, fine: int) -> lis
     up, down = max(fine - below, 0), max(below - fine, 0)
     of_size, of_load = load_bits + up, size_bits + target_bits + up
     wholes = [
-        size * target * each.copies << of_size
+        size * target * each.replicas << of_size
         for size, each in zip(_by_kin(sizes, kin), kin, strict=True)
     ]
-    parts = [each.copies * each.shards << down for each in kin]
+    parts = [each.replicas * each.shards << down for each in kin]
     by_window = [
         [
             (whole + (load << of_load)) // part

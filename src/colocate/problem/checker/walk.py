@@ -35,7 +35,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 OPEN, FILL, CLOSED = 0, 1, 2
 """Kinds of frame; a FILL frame whose GPU was closed has nothing more to try."""
-NO_SQUAD = -1
+NO_SHARD_GROUP = -1
 UNLIMITED = 2**62
 
 (
@@ -69,8 +69,8 @@ class WalkTables(NamedTuple):
     demand: Ints
     """By column of uses and kind."""
     facts: Ints
-    """By kind: its row of `allowed`; its squad, the shards of one copy, which must be on one node;
-    where its part of `colour` begins, and where it ends."""
+    """By kind: its row of `allowed`; its shard group, the shards of one replica, which must be on
+    one node; where its part of `colour` begins, and where it ends."""
     colour: Ints
     twin_of: Ints
     """Of every GPU."""
@@ -83,7 +83,7 @@ class WalkTables(NamedTuple):
     """By window: what all GPUs may leave unused together."""
 
 
-ROW, SQUAD, FIRST_COLOUR, LAST_COLOUR = range(4)
+ROW, SHARD_GROUP, FIRST_COLOUR, LAST_COLOUR = range(4)
 COLUMN, PLACE, NODE = range(3)
 
 
@@ -102,8 +102,8 @@ class WalkState(NamedTuple):
     """By colour: the last of the opened GPUs that it is on."""
     undone: Ints
     """Marks that were written over."""
-    squads: Ints
-    """By squad: how many of it are placed, and on which node."""
+    shard_groups: Ints
+    """By shard group: how many of it are placed, and on which node."""
 
 
 def _compiled(function: Function, **options: Any) -> Function:
@@ -136,13 +136,13 @@ def _fits(q: WalkTables, s: WalkState, kind: int, level: int) -> bool:
 
 @_part
 def _may_be(q: WalkTables, s: WalkState, kind: int, twin: int) -> bool:
-    """Say whether pins and squad let an item be on a GPU; what is on that does not matter."""
+    """Say whether pins and shard group let an item be on a GPU; what is on that does not matter."""
     if q.allowed[q.facts[kind, ROW], q.gpu_facts[twin, PLACE]] == 0:
         return False
-    squad = q.facts[kind, SQUAD]
-    if squad == NO_SQUAD or s.squads[squad, 0] == 0:
+    shard_group = q.facts[kind, SHARD_GROUP]
+    if shard_group == NO_SHARD_GROUP or s.shard_groups[shard_group, 0] == 0:
         return True
-    return bool(s.squads[squad, 1] == q.gpu_facts[twin, NODE])
+    return bool(s.shard_groups[shard_group, 1] == q.gpu_facts[twin, NODE])
 
 
 @_part
@@ -231,8 +231,8 @@ def _movable(q: WalkTables, s: WalkState, kind: int) -> bool:
     If a sibling is placed already, an item fits in its node only; if none is, moving it would
     part it from its siblings.
     """
-    squad = q.facts[kind, SQUAD]
-    return bool(squad == NO_SQUAD or s.squads[squad, 0] > 0)
+    shard_group = q.facts[kind, SHARD_GROUP]
+    return bool(shard_group == NO_SHARD_GROUP or s.shard_groups[shard_group, 0] > 0)
 
 
 @_part
@@ -297,12 +297,12 @@ def walk(  # noqa: PLR0911, PLR0915
     _, kinds, numbers = q.demand.shape
     twins, windows = q.gpu_facts.shape[0], q.waste.size
     levels = min(items, gpus) + 1
-    colours, squads, marks, widest = 0, 0, 0, 0
+    colours, shard_groups, marks, widest = 0, 0, 0, 0
     for at in range(q.colour.size):
         colours = max(colours, q.colour[at] + 1)
     for item in range(items):
         kind = q.kind_of[item]
-        squads = max(squads, q.facts[kind, SQUAD] + 1)
+        shard_groups = max(shard_groups, q.facts[kind, SHARD_GROUP] + 1)
         width_of_marks = q.facts[kind, LAST_COLOUR] - q.facts[kind, FIRST_COLOUR]
         marks += width_of_marks
         widest = max(widest, width_of_marks)
@@ -313,7 +313,7 @@ def walk(  # noqa: PLR0911, PLR0915
         np.zeros(kinds, np.int64),
         np.zeros(colours, np.int64),
         np.zeros(marks + widest, np.int64),
-        np.zeros((squads, 2), np.int64),
+        np.zeros((shard_groups, 2), np.int64),
     )
     for t in range(windows):
         s.waste[0, t] = q.waste[t]
@@ -460,10 +460,10 @@ def walk(  # noqa: PLR0911, PLR0915
             undone = _add(q, s, kind, level, undone)
             placed[enter] = 1
             s.left[kind] -= 1
-            squad = q.facts[kind, SQUAD]
-            if squad != NO_SQUAD:
-                s.squads[squad, 0] += 1
-                s.squads[squad, 1] = q.gpu_facts[s.twin[level], NODE]
+            shard_group = q.facts[kind, SHARD_GROUP]
+            if shard_group != NO_SHARD_GROUP:
+                s.shard_groups[shard_group, 0] += 1
+                s.shard_groups[shard_group, 1] = q.gpu_facts[s.twin[level], NODE]
             depth += 1
             frame[depth], item_of[depth], first[depth], live[depth] = FILL, enter, top, top
             work += end - begin
@@ -483,8 +483,8 @@ def walk(  # noqa: PLR0911, PLR0915
         undone = _remove(q, s, kind, level, undone)
         placed[item] = 0
         s.left[kind] += 1
-        if q.facts[kind, SQUAD] != NO_SQUAD:
-            s.squads[q.facts[kind, SQUAD], 0] -= 1
+        if q.facts[kind, SHARD_GROUP] != NO_SHARD_GROUP:
+            s.shard_groups[q.facts[kind, SHARD_GROUP], 0] -= 1
         top = first[depth]
         if base[level] == depth:
             opened[gpu_at[level]] = 0

@@ -2,7 +2,7 @@
 
 With `load + K size` as the virtual size of an item and `K memory` as that of a GPU, every placement
 at or below the pressure K packs the virtual sizes. They are rounded down, so nothing that fits is
-left out. Where the number of copies is open, every number of them has a weight of its own.
+left out. Where the number of replicas is open, every number of them has a weight of its own.
 """
 
 from collections import Counter
@@ -40,10 +40,10 @@ class Weighing(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """What carries a weight: an item, or a model with some number of copies."""
+    """What carries a weight: an item, or a model with some number of replicas."""
 
     members: tuple[Model, ...]
-    copies: int
+    replicas: int
     shards: int
 
 
@@ -78,30 +78,30 @@ def weighed(problem: Problem, certificate: Certificate) -> Weighing | str:
     if isinstance(most, str):
         return most
     held = sum(count * most[room] for room, count in rooms.items())
-    if not problem.elastic:
+    if not problem.open_replicas:
         return Weighing(sum(weights), held)
     fitting = [size <= max(rooms) for size in sizes]
     return Weighing(_least_weight(choices, weights, fitting), held)
 
 
 def _number_of_choices(problem: Problem) -> int:
-    if problem.elastic:
+    if problem.open_replicas:
         return sum(model.most_replicas - model.replicas + 1 for model in problem.models)
     return sum(kin.parts for kin in kin_of(problem))
 
 
 def _choices(problem: Problem) -> list[_Choice]:
-    """Return all items, or where copies are open all models with all numbers of copies."""
-    if not problem.elastic:
+    """Return all items, or where replicas are open all models with all numbers of replicas."""
+    if not problem.open_replicas:
         return [
-            _Choice(kin.members, kin.copies, kin.shards)
+            _Choice(kin.members, kin.replicas, kin.shards)
             for kin in kin_of(problem)
             for _ in range(kin.parts)
         ]
     return [
-        _Choice((model,), copies, model.shards)
+        _Choice((model,), replicas, model.shards)
         for model in problem.models
-        for copies in range(model.replicas, model.most_replicas + 1)
+        for replicas in range(model.replicas, model.most_replicas + 1)
     ]
 
 
@@ -114,11 +114,11 @@ def _sizes(choices: Sequence[_Choice], certificate: Certificate, fine: int) -> l
     )
     below = size_bits + target_bits + load_bits
     found, place = [], 0
-    for members, copies, shards in choices:
+    for members, replicas, shards in choices:
         end = place + len(members)
-        whole = sum(size[place:end]) * target * copies << load_bits
+        whole = sum(size[place:end]) * target * replicas << load_bits
         whole += sum(load[place:end]) << (size_bits + target_bits)
-        found.append(min(_shifted(whole, fine - below, copies * shards), BAR))
+        found.append(min(_shifted(whole, fine - below, replicas * shards), BAR))
         place = end
     return found
 
@@ -131,14 +131,15 @@ def _shifted(number: int, bits: int, divisor: int) -> int:
 def _least_weight(
     choices: Sequence[_Choice], weights: Sequence[int], fitting: Sequence[bool]
 ) -> int:
-    """Return what all models weigh at least, with the numbers of copies that fit somewhere.
+    """Return what all models weigh at least, with the numbers of replicas that fit somewhere.
 
-    An elastic model of which nothing fits counts nothing: the proof by that model is another one.
+    A model with an open number of replicas of which nothing fits counts nothing: the proof by that
+    model is another one.
     """
     least: dict[str, int] = {}
-    for ((model,), copies, shards), weight, fits in zip(choices, weights, fitting, strict=True):
-        if fits or not model.elastic:
-            whole = copies * shards * weight
+    for ((model,), replicas, shards), weight, fits in zip(choices, weights, fitting, strict=True):
+        if fits or not model.open_replicas:
+            whole = replicas * shards * weight
             least[model.name] = min(whole, least.get(model.name, whole))
     return sum(least.values())
 

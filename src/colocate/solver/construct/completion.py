@@ -11,7 +11,8 @@ complete it is tried, under four rules that lose no placement:
 
 The idea is that of Gent (1998) and Korf (2002) for bin packing; here GPUs may differ, load has
 windows, further resources are limited, and rules say which models may be where and together. A
-model of a squad that is nowhere yet may have to follow the others, so it keeps no GPU from closing.
+model of a shard group that is nowhere yet may have to follow the others, so it keeps no GPU from
+closing.
 
 The decisions can be written on a tape. What a search without success has written is a proof, which
 `problem/checker/walk.py` reads: the numbers of GPUs opened (from 1) and of models added (from 2, in
@@ -72,9 +73,9 @@ class State(NamedTuple):
     colours: Ints
     """colours[g, w]: the colours on a GPU, as bits."""
     node: Ints
-    """node[s]: the node of a squad of which something is placed."""
+    """node[s]: the node of a shard group of which something is placed."""
     placed: Ints
-    """placed[s]: how many models of a squad are placed."""
+    """placed[s]: how many models of a shard group are placed."""
 
 
 class Trail(NamedTuple):
@@ -128,8 +129,8 @@ def start_state(instance: Instance, task: Task) -> State:
         np.zeros((gpus, instance.limit.shape[1])),
         waste,
         np.zeros((gpus, task.colours.shape[1]), np.int64),
-        np.zeros(task.squads, np.int64),
-        np.zeros(task.squads, np.int64),
+        np.zeros(task.shard_groups, np.int64),
+        np.zeros(task.shard_groups, np.int64),
     )
 
 
@@ -159,8 +160,12 @@ def may_be_on(instance: Instance, task: Task, state: State, model: int, gpu: int
         return False
     if rules.item[given, HOME] != NOWHERE and rules.item[given, HOME] != rules.gpu[place, NODE]:
         return False
-    squad = task.squad[model]
-    if squad != NOWHERE and state.placed[squad] > 0 and state.node[squad] != rules.gpu[place, NODE]:
+    shard_group = task.shard_group[model]
+    if (
+        shard_group != NOWHERE
+        and state.placed[shard_group] > 0
+        and state.node[shard_group] != rules.gpu[place, NODE]
+    ):
         return False
     for word in range(task.colours.shape[1]):
         if task.colours[model, word] & state.colours[gpu, word]:
@@ -200,10 +205,10 @@ def take_model(
     if task.ruled:
         for word in range(task.colours.shape[1]):
             state.colours[gpu, word] |= task.colours[model, word]
-        squad = task.squad[model]
-        if squad != NOWHERE:
-            state.node[squad] = instance.rules.gpu[task.gpus[gpu], NODE]
-            state.placed[squad] += 1
+        shard_group = task.shard_group[model]
+        if shard_group != NOWHERE:
+            state.node[shard_group] = instance.rules.gpu[task.gpus[gpu], NODE]
+            state.placed[shard_group] += 1
     state.place[model] = gpu
     state.loaded[gpu] += task.loaded[model]
     state.following[state.preceding[model]] = state.following[model]
@@ -224,8 +229,8 @@ def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
         if task.ruled:
             for word in range(task.colours.shape[1]):
                 state.colours[gpu, word] ^= task.colours[taken, word]
-            if task.squad[taken] != NOWHERE:
-                state.placed[task.squad[taken]] -= 1
+            if task.shard_group[taken] != NOWHERE:
+                state.placed[task.shard_group[taken]] -= 1
         state.place[taken] = NOWHERE
         state.loaded[gpu] -= task.loaded[taken]
         state.following[state.preceding[taken]] = taken
@@ -258,10 +263,10 @@ def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
 
 
 @kernel_section
-def settled(task: Task, state: State, model: int) -> bool:
-    """Say whether a model has no squad, or one whose node is known."""
-    squad = task.squad[model]
-    return bool(squad == NOWHERE or state.placed[squad] > 0)
+def decided_by_rules(task: Task, state: State, model: int) -> bool:
+    """Say whether a model has no shard group, or one whose node is known."""
+    shard_group = task.shard_group[model]
+    return bool(shard_group == NOWHERE or state.placed[shard_group] > 0)
 
 
 @kernel_section
@@ -273,7 +278,7 @@ def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
     models = task.models.shape[0]
     model = int(state.preceding[models])
     while model != models:
-        if has_room(instance, task, state, model, gpu) and settled(task, state, model):
+        if has_room(instance, task, state, model, gpu) and decided_by_rules(task, state, model):
             return False
         model = int(state.preceding[model])
     return True

@@ -1,9 +1,10 @@
 """Filling: one item after the other to the GPU that keeps the most of what is scarcest.
 
 Graham's rule for parallel machines (1969) on virtual sizes, for fleets of any size and with all
-rules. What is hard to place goes first: items that few GPUs are open to, then squads, then the
-largest. A squad goes to the node whose GPUs keep the most. Where load has windows or further
-resources are limited, a few GPUs drawn at random compete with the one that has the most left.
+rules. What is hard to place goes first: items that few GPUs are open to, then shard groups, then
+the largest. A shard group goes to the node whose GPUs keep the most. Where load has windows or
+further resources are limited, a few GPUs drawn at random compete with the one that has the most
+left.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, empty, fits, node_count, put
-from colocate.problem.rules import BY_NODE, FIRST, PIN, SQUAD
+from colocate.problem.rules import BY_NODE, FIRST, PIN, SHARD_GROUP
 from colocate.solver.prove.volume import volume_bound
 from colocate.solver.tournament import replay, tournament
 
@@ -21,7 +22,7 @@ WORST = -np.inf
 
 
 def filling_order(instance: Instance, target: float) -> Ints:
-    """Return the items, one for each squad, in the order in which they are placed."""
+    """Return the items, one for each shard group, in the order in which they are placed."""
     rules = instance.rules
     need = (instance.load.max(axis=1) + target * instance.size) / (target * instance.capacity.max())
     for column in range(instance.limit.shape[1]):
@@ -30,10 +31,10 @@ def filling_order(instance: Instance, target: float) -> Ints:
         if highest > 0.0:
             need = np.maximum(need, instance.use[:, :, column].max(axis=0) / highest)
     gpus_open = rules.open.sum(axis=1)[rules.pin]
-    in_squad = rules.squad >= 0
+    in_shard_group = rules.shard_group >= 0
     first = np.ones(len(need), np.bool_)
-    first[1:] = ~in_squad[1:] | (rules.squad[1:] != rules.squad[:-1])
-    order = np.lexsort((-need, ~in_squad, gpus_open))
+    first[1:] = ~in_shard_group[1:] | (rules.shard_group[1:] != rules.shard_group[:-1])
+    order = np.lexsort((-need, ~in_shard_group, gpus_open))
     return order[first[order]].astype(np.int64)
 
 
@@ -98,9 +99,9 @@ def best_gpu(
 def best_in_node(
     instance: Instance, layout: Layout, node: int, item: int, target: float, chosen: Ints
 ) -> float:
-    """Choose the GPUs of a node that keep the most for a squad; return what the last of them keeps.
+    """Choose the GPUs of a node that keep the most for a shard group; return what the last keeps.
 
-    Fills `chosen`, one for each item of the squad.
+    Fills `chosen`, one for each item of the shard group.
     """
     rules = instance.rules
     count = 0
@@ -124,24 +125,24 @@ def best_in_node(
 
 
 @leaf_kernel
-def squad_size(instance: Instance, item: int) -> int:
-    """Return how many items there are in the squad that begins with an item."""
-    squad = instance.rules.item[: instance.size.shape[0], SQUAD]
+def shard_group_size(instance: Instance, item: int) -> int:
+    """Return how many items there are in the shard group that begins with an item."""
+    shard_group = instance.rules.item[: instance.size.shape[0], SHARD_GROUP]
     size = 1
     while (
-        squad[item] != NOWHERE
-        and item + size < squad.shape[0]
-        and squad[item + size] == squad[item]
+        shard_group[item] != NOWHERE
+        and item + size < shard_group.shape[0]
+        and shard_group[item + size] == shard_group[item]
     ):
         size += 1
     return size
 
 
 @kernel_section
-def put_squad(
+def put_shard_group(
     instance: Instance, layout: Layout, item: int, size: int, target: float, room: Floats
 ) -> bool:
-    """Place a squad on the node that keeps the most; False if it fits on none."""
+    """Place a shard group on the node that keeps the most; False if it fits on none."""
     chosen = np.empty(size, np.int64)
     best = np.empty(size, np.int64)
     most = WORST
@@ -176,9 +177,9 @@ def fill(
     for item in order:
         if layout.go[0] == 0:
             return int(order.shape[0])
-        size = squad_size(instance, item)
+        size = shard_group_size(instance, item)
         if size > 1:
-            if not put_squad(instance, layout, item, size, target, room):
+            if not put_shard_group(instance, layout, item, size, target, room):
                 left_out += size
             winners = tournament(room)
             continue

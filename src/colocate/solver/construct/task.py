@@ -11,7 +11,7 @@ from colocate.problem.instance import FIT, GENEROUS, Floats, Instance, Ints
 from colocate.problem.kernel import kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE
 from colocate.problem.pressure import peak_load
-from colocate.problem.rules import ALIKE, COLOURS, HOME, PIN, SQUAD
+from colocate.problem.rules import ALIKE, COLOURS, HOME, PIN, SHARD_GROUP
 from colocate.solver.construct.orders import descending
 
 STRICT = 1.0 + 1e-13
@@ -49,10 +49,10 @@ class Task(NamedTuple):
     """The smallest need in the first window."""
     colours: Ints
     """colours[n, w]: the colours that a model shares with others here, as bits."""
-    squad: Ints
-    """squad[n]: the number of its squad here, NOWHERE if it has none or its node is settled."""
-    squads: int
-    """How many squads there are."""
+    shard_group: Ints
+    """shard_group[n]: the number of its shard group, NOWHERE without one or on a fixed node."""
+    shard_groups: int
+    """How many shard groups there are."""
     ruled: bool
     """Whether any rule says where models may be, or with whom."""
 
@@ -106,29 +106,41 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
         if not np.isinf(target) and peak_load(instance.load, order[place]) > 0.0:
             loaded[place] = 1
     colours = colours_of(instance, order)
-    squad, squads = squads_of(instance, order)
+    shard_group, shard_groups = shard_groups_of(instance, order)
     unlike = np.empty(models.shape[0], np.int64)
     for place in range(models.shape[0] - 1, -1, -1):
         unlike[place] = place + 1
         if (
             place + 1 < models.shape[0]
-            and squad[place] == squad[place + 1]
+            and shard_group[place] == shard_group[place + 1]
             and alike(instance, order[place], order[place + 1])
         ):
             unlike[place] = unlike[place + 1]
     twin = twins(instance, gpus)
-    ruled = squads > 0 or colours.shape[1] > 0
+    ruled = shard_groups > 0 or colours.shape[1] > 0
     for item in order:
         rules = instance.rules.item
         ruled = ruled or rules[item, PIN] != 0 or rules[item, HOME] != NOWHERE
     return Task(
-        order, gpus, need, room, loaded, reserve, unlike, twin, least, colours, squad, squads, ruled
+        order,
+        gpus,
+        need,
+        room,
+        loaded,
+        reserve,
+        unlike,
+        twin,
+        least,
+        colours,
+        shard_group,
+        shard_groups,
+        ruled,
     )
 
 
 @leaf_kernel
 def alike(instance: Instance, one: int, other: int) -> bool:
-    """Say whether two models, in one squad or in none, are interchangeable."""
+    """Say whether two models, in one shard group or in none, are interchangeable."""
     same = instance.size[one] == instance.size[other]
     for window in range(instance.load.shape[1]):
         same = same and instance.load[one, window] == instance.load[other, window]
@@ -202,20 +214,20 @@ def colours_of(instance: Instance, models: Ints) -> Ints:
 
 
 @kernel
-def squads_of(instance: Instance, models: Ints) -> tuple[Ints, int]:
-    """Return the numbers of squads whose node is not settled, and how many there are."""
+def shard_groups_of(instance: Instance, models: Ints) -> tuple[Ints, int]:
+    """Return the numbers of shard groups whose node is not fixed, and how many there are."""
     rules = instance.rules
-    squad = np.full(models.shape[0], NOWHERE)
+    shard_group = np.full(models.shape[0], NOWHERE)
     found = np.empty(models.shape[0], np.int64)
     count = 0
     for place in range(models.shape[0]):
         model = models[place]
-        if rules.item[model, SQUAD] != NOWHERE and rules.item[model, HOME] == NOWHERE:
+        if rules.item[model, SHARD_GROUP] != NOWHERE and rules.item[model, HOME] == NOWHERE:
             number = 0
-            while number < count and found[number] != rules.item[model, SQUAD]:
+            while number < count and found[number] != rules.item[model, SHARD_GROUP]:
                 number += 1
             if number == count:
-                found[count] = rules.item[model, SQUAD]
+                found[count] = rules.item[model, SHARD_GROUP]
                 count += 1
-            squad[place] = number
-    return squad, count
+            shard_group[place] = number
+    return shard_group, count

@@ -127,7 +127,7 @@ def draw_group(
 
 
 @kernel
-def settle(instance: Instance, layout: Layout, models: Ints, homes: Ints) -> None:
+def rehouse(instance: Instance, layout: Layout, models: Ints, homes: Ints) -> None:
     """Move models to their new homes."""
     for model in models:
         take(instance, layout, model)
@@ -172,10 +172,10 @@ def step(
     solved = False
     if outcome == Outcome.FOUND:
         old_homes = layout.gpu_of[order]
-        settle(instance, layout, order, homes)
+        rehouse(instance, layout, order, homes)
         solved = all_within(instance, layout, group, target * (1.0 + TIE))
         if not solved:
-            settle(instance, layout, order, old_homes)
+            rehouse(instance, layout, order, old_homes)
         for gpu in group:
             replay(winners, layout.pressure, gpu)
     if not gathering:

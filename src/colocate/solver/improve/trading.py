@@ -8,7 +8,7 @@ from colocate.problem.instance import Bools, Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, admits, clear, fits, node_count, put, take
 from colocate.problem.pressure import within
-from colocate.problem.rules import NODE, SQUAD
+from colocate.problem.rules import NODE, SHARD_GROUP
 
 
 class Wakeable(NamedTuple):
@@ -41,8 +41,8 @@ def tightest(instance: Instance, layout: Layout, item: int, node: int) -> int:
 
 
 @kernel_section
-def put_squad_in(instance: Instance, layout: Layout, item: int, size: int) -> bool:
-    """Place a squad on the first node that can take it."""
+def put_shard_group_in(instance: Instance, layout: Layout, item: int, size: int) -> bool:
+    """Place a shard group on the first node that can take it."""
     for node in range(node_count(instance)):
         done = 0
         while done < size:
@@ -61,15 +61,15 @@ def put_squad_in(instance: Instance, layout: Layout, item: int, size: int) -> bo
 @kernel_section
 def put_model(instance: Instance, layout: Layout, first: int, parts: int) -> bool:
     """Place all items of a model, or none."""
-    squad = instance.rules.item[:, SQUAD]
+    shard_group = instance.rules.item[:, SHARD_GROUP]
     done = 0
     while done < parts:
         item = first + done
         size = 1
-        if squad[item] != NOWHERE:
-            while size < parts - done and squad[item + size] == squad[item]:
+        if shard_group[item] != NOWHERE:
+            while size < parts - done and shard_group[item + size] == shard_group[item]:
                 size += 1
-            if not put_squad_in(instance, layout, item, size):
+            if not put_shard_group_in(instance, layout, item, size):
                 break
         else:
             gpu = tightest(instance, layout, item, NOWHERE)

@@ -1,6 +1,6 @@
-"""What can be decided about every model: how many copies it has, and what a part of one is.
+"""What can be decided about every model: how many replicas it has, and what a part of one is.
 
-The load of a part depends on the number of copies. With a choice for every number, of which
+The load of a part depends on the number of replicas. With a choice for every number, of which
 exactly one is taken, all rows of a program are linear.
 """
 
@@ -16,7 +16,7 @@ Places = Mapping[str, tuple[str, ...]]
 
 
 class Choice(NamedTuple):
-    """A number of copies of a model."""
+    """A number of replicas of a model."""
 
     model: int
     """Its place in the problem."""
@@ -27,12 +27,12 @@ class Choice(NamedTuple):
 
 
 def choices_of(problem: Problem) -> list[list[Choice]]:
-    """Return for every model the numbers of copies that it may have; sleeping is none of them."""
+    """Return for every model the numbers of replicas that it may have; sleeping is none of them."""
     return [
         [
-            Choice(number, copies * model.shards, model.part(copies))
-            for copies in range(model.replicas, model.most_replicas + 1)
-            if copies * model.shards <= len(problem.gpus)
+            Choice(number, replicas * model.shards, model.part(replicas))
+            for replicas in range(model.replicas, model.most_replicas + 1)
+            if replicas * model.shards <= len(problem.gpus)
         ]
         for number, model in enumerate(problem.models)
     ]

@@ -48,7 +48,7 @@ def prove_by_columns(
     seconds_left
         How long it may still take.
     choices
-        What the rows of the instance are, where the number of copies is open.
+        What the rows of the instance are, where the number of replicas is open.
     """
     rows = len(instance.size)
     grid = grid_of(instance, target, window, steps, choices)
@@ -70,7 +70,7 @@ def shares_of_choices(
     """Return how much of each choice a fractional packing takes, None if there is none.
 
     It is what the linear program knows that a proof does not need: where a target cannot be proven
-    out of reach, GPUs could be filled in part by part, and these are the numbers of copies then.
+    out of reach, GPUs could be filled in part by part, and these are the numbers of replicas then.
     """
     rows = len(instance.size)
     grid = grid_of(instance, target, window, steps, choices)

@@ -86,7 +86,7 @@ class CpSatProgram:
                 self._program.add_bool_or([literal.negated() for literal in here])
 
     def _choose(self, number: int, options: Sequence[Choice]) -> None:
-        """Let one number of copies be taken, with as many parts on GPUs where they may be."""
+        """Let one number of replicas be taken, with as many parts on GPUs where they may be."""
         program, model = self._program, self._problem.models[number]
         taken = []
         for choice in options:
@@ -108,16 +108,16 @@ class CpSatProgram:
             self._keep_shards(number, options)
 
     def _keep_shards(self, number: int, options: Sequence[Choice]) -> None:
-        """Let every node hold whole copies."""
+        """Let every node hold whole replicas."""
         shards = self._problem.models[number].shards
         nodes: dict[str, list[int]] = {}
         for gpu_number, gpu in enumerate(self._problem.gpus):
             nodes.setdefault(gpu.node, []).append(gpu_number)
         for gpus in nodes.values():
             here = [self._here[number, choice.parts] for choice in options]
-            parts = [row[gpu] for row in here for gpu in gpus if gpu in row]
-            copies = self._program.new_int_var(0, len(gpus) // shards, "")
-            self._program.add(sum(parts) == shards * copies)
+            reduction = [row[gpu] for row in here for gpu in gpus if gpu in row]
+            replicas = self._program.new_int_var(0, len(gpus) // shards, "")
+            self._program.add(sum(reduction) == shards * replicas)
 
     def _on_gpus(self, number: int, options: Sequence[Choice]) -> list[list[Any]]:
         """Return for every GPU the variables, at most one of them true, for this model there."""

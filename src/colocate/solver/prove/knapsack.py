@@ -6,7 +6,7 @@ to more than the GPUs can hold, K is out of reach. Any weights will do; `dual_fu
 `columns` find good ones. Valid for unequal GPUs; looks at one window and at memory alone, so
 further windows and resources are left out, which keeps the bound valid but may weaken it.
 
-Where the number of copies is open, there is a row for every number, and a model weighs as much as
+Where the number of replicas is open, there is a row for every number, and a model weighs as much as
 with the number that weighs least.
 """
 
@@ -57,7 +57,7 @@ class Grid(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """The rows of a problem in which the number of copies is open."""
+    """The rows of a problem in which the number of replicas is open."""
 
     owner: Ints
     times: Ints

@@ -29,10 +29,10 @@ def robust_target(problem: Problem, choices: Iterable[Iterable[Choice]], target:
     """
     if not 0.0 < target < inf:
         return target
-    parts = [choice.part for options in choices for choice in options]
+    reduction = [choice.part for options in choices for choice in options]
     memories = [gpu.memory_gb for gpu in problem.gpus]
-    sizes = _denominator([*memories, *(part.size_gb for part in parts)])
-    loads = _denominator(load for part in parts for load in part.load)
+    sizes = _denominator([*memories, *(part.size_gb for part in reduction)])
+    loads = _denominator(load for part in reduction for load in part.load)
     if not sizes or not loads or max(memories) * sizes > MOST_UNITS:
         return target
     unit = Fraction(sizes, loads)

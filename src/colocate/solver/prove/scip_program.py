@@ -129,8 +129,8 @@ class ScipProgram:
         for leader in models:
             most = max(choice.parts for choice in fitting if choice.model == leader)
             later = [c for c in fitting if self._rank[c.model] >= self._rank[leader]]
-            copies = range(min(most, len(gpus)))
-            slots += [self._slot(alike, gpus[0], leader, later) for _ in copies]
+            replicas = range(min(most, len(gpus)))
+            slots += [self._slot(alike, gpus[0], leader, later) for _ in replicas]
         return slots
 
     def _slot(self, alike: int, gpu: int, leader: int | None, choices: Sequence[Choice]) -> Slot:
@@ -141,7 +141,7 @@ class ScipProgram:
         return Slot(alike, gpu, leader, here)
 
     def _choose(self, number: int) -> None:
-        """Let one number of copies be taken, with as many parts in slots."""
+        """Let one number of replicas be taken, with as many parts in slots."""
         model, taken = self._problem.models[number], []
         for _, parts, _ in self._choices[number]:
             rows = (slot.here.get(number, {}) for slot in self._slots)
@@ -156,14 +156,14 @@ class ScipProgram:
             self._keep_shards(number, model.shards)
 
     def _keep_shards(self, number: int, shards: int) -> None:
-        """Let every node hold whole copies."""
+        """Let every node hold whole replicas."""
         nodes: dict[str, list[Slot]] = {}
         for slot in self._slots:
             nodes.setdefault(self._problem.gpus[slot.gpu].node, []).append(slot)
         for slots in nodes.values():
-            copies = self._program.add_variable(len(self._problem.gpus) // shards)
+            replicas = self._program.add_variable(len(self._problem.gpus) // shards)
             here = [(on, 1.0) for slot in slots for on in slot.of_model(number)]
-            self._program.add_row([*here, (copies, -float(shards))], lower=0.0, upper=0.0)
+            self._program.add_row([*here, (replicas, -float(shards))], lower=0.0, upper=0.0)
 
     def _limit(self, slot: Slot) -> None:
         """Let a slot hold no more than a GPU can, and nothing without its leader."""

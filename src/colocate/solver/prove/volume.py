@@ -5,7 +5,7 @@ import numpy as np
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.instance import FIT, Instance
 from colocate.problem.kernel import entry_kernel
-from colocate.problem.parts import Parts
+from colocate.problem.reduction import Reduction
 
 SAFE = 1.0 - 1e-12
 """What a sum in floating point may be off by."""
@@ -39,16 +39,16 @@ def prove_by_volume(instance: Instance) -> Certificate:
     return Certificate(Proof.VOLUME, _finite(float(loads[window]) / (free + spread) * SAFE), window)
 
 
-def prove_by_model(parts: Parts) -> Certificate:
+def prove_by_model(reduction: Reduction) -> Certificate:
     """Bound the pressure by that of one model alone on the largest GPU that it may be on."""
-    instance = parts.instance
-    memory = parts.largest_room * (1.0 + FIT)
+    instance = reduction.instance
+    memory = reduction.largest_room * (1.0 + FIT)
     free = memory - instance.size + 1e-14 * memory
     with np.errstate(all="ignore"):
         alone = np.where(free > 0.0, instance.load.max(axis=1) / free, 0.0)
     item = int(alone.argmax())
     bound = _finite(float(alone[item]) * SAFE)
-    return Certificate(Proof.MODEL, bound, model=parts.items[item].models[0].name)
+    return Certificate(Proof.MODEL, bound, model=reduction.items[item].models[0].name)
 
 
 def _finite(bound: float) -> float:

@@ -1,4 +1,4 @@
-"""Moves of whole squads: to another node, or in exchange with a squad that is as large."""
+"""Moves of whole shard groups: to another node, or in exchange with one of the same size."""
 
 from typing import NamedTuple
 
@@ -8,46 +8,46 @@ from colocate.problem.instance import Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, fits, move, node_count, pressure_after
 from colocate.problem.pressure import lower
-from colocate.problem.rules import BY_NODE, FIRST, NODE, SQUAD
+from colocate.problem.rules import BY_NODE, FIRST, NODE, SHARD_GROUP
 from colocate.solver.tournament import replay, tournament
 
 
-class Squads(NamedTuple):
-    """The squads of an instance."""
+class ShardGroups(NamedTuple):
+    """The shard groups of an instance."""
 
     first: Ints
-    """first[s]: the first item of a squad; the others follow it."""
+    """first[s]: the first item of a shard group; the others follow it."""
     size: Ints
     """size[s]: how many items it has."""
 
 
-def squads_in(instance: Instance) -> Squads:
-    """Return the squads of an instance, by number."""
-    squad = instance.rules.squad
-    _, first, size = np.unique(squad, return_index=True, return_counts=True)
-    if len(squad) and squad.min() < 0:
+def shard_groups_in(instance: Instance) -> ShardGroups:
+    """Return the shard groups of an instance, by number."""
+    shard_group = instance.rules.shard_group
+    _, first, size = np.unique(shard_group, return_index=True, return_counts=True)
+    if len(shard_group) and shard_group.min() < 0:
         first, size = first[1:], size[1:]
-    return Squads(first.astype(np.int64), size.astype(np.int64))
+    return ShardGroups(first.astype(np.int64), size.astype(np.int64))
 
 
-def settled_homes(instance: Instance, gpu_of: Ints) -> Ints:
-    """Return the nodes that the items of squads are in, -1 for items that are in none."""
+def nodes_of_shards(instance: Instance, gpu_of: Ints) -> Ints:
+    """Return the nodes that the items of shard groups are in, -1 for items that are in none."""
     rules = instance.rules
-    homes: Ints = np.where((rules.squad >= 0) & (gpu_of >= 0), rules.gpu[gpu_of, NODE], -1)
+    homes: Ints = np.where((rules.shard_group >= 0) & (gpu_of >= 0), rules.gpu[gpu_of, NODE], -1)
     return homes
 
 
 @kernel_section
-def squad_on(instance: Instance, layout: Layout, gpu: int, rng: np.random.Generator) -> int:
-    """Draw one of the squads that have an item on a GPU, NOWHERE if there are none."""
+def shard_group_on(instance: Instance, layout: Layout, gpu: int, rng: np.random.Generator) -> int:
+    """Draw one of the shard groups that have an item on a GPU, NOWHERE if there are none."""
     chosen = NOWHERE
     count = 0
     item = layout.first[gpu]
     while item != NOWHERE:
-        if instance.rules.item[item, SQUAD] != NOWHERE:
+        if instance.rules.item[item, SHARD_GROUP] != NOWHERE:
             count += 1
             if rng.random() * count < 1.0:
-                chosen = instance.rules.item[item, SQUAD]
+                chosen = instance.rules.item[item, SHARD_GROUP]
         item = layout.after[item]
     return chosen
 
@@ -56,7 +56,7 @@ def squad_on(instance: Instance, layout: Layout, gpu: int, rng: np.random.Genera
 def relocated(
     instance: Instance, layout: Layout, first: int, size: int, node: int, limit: float
 ) -> bool:
-    """Move a squad to the least pressed GPUs of a node if all of them stay below a limit."""
+    """Move a shard group to the least pressed GPUs of a node if all of them stay below a limit."""
     rules = instance.rules
     chosen = np.empty(size, np.int64)
     found = np.empty(size)
@@ -96,7 +96,7 @@ def swappable(instance: Instance, layout: Layout, one: int, other: int, limit: f
 def exchanged(
     instance: Instance, layout: Layout, one: int, other: int, size: int, limit: float
 ) -> bool:
-    """Let two squads change places if all their GPUs stay below a limit."""
+    """Let two shard groups change places if all their GPUs stay below a limit."""
     for place in range(size):
         for rival in range(size):
             if layout.gpu_of[one + place] == layout.gpu_of[other + rival]:
@@ -114,17 +114,17 @@ def exchanged(
 
 
 @entry_kernel
-def move_squads(
+def move_shard_groups(
     instance: Instance,
     layout: Layout,
-    squads: Squads,
+    shard_groups: ShardGroups,
     rng: np.random.Generator,
     tries: int,
 ) -> bool:
-    """Relieve the bottleneck of a squad, or make room elsewhere; say whether anything moved.
+    """Relieve the bottleneck of a shard group, or make room elsewhere; say whether anything moved.
 
     No GPU that changes ends at or above the peak. No item may be confined to
-    a node here: squads change theirs.
+    a node here: shard groups change theirs.
     """
     winners = tournament(layout.pressure)
     nodes = node_count(instance)
@@ -133,19 +133,19 @@ def move_squads(
         if layout.go[0] == 0:
             break
         peak = winners[1]
-        squad = squad_on(instance, layout, peak, rng)
-        if squad == NOWHERE:
+        shard_group = shard_group_on(instance, layout, peak, rng)
+        if shard_group == NOWHERE:
             break
-        first, size = squads.first[squad], squads.size[squad]
+        first, size = shard_groups.first[shard_group], shard_groups.size[shard_group]
         before = layout.gpu_of[first : first + size].copy()
         limit = layout.pressure[peak]
         done = False
-        rival = int(rng.random() * squads.first.shape[0])
+        rival = int(rng.random() * shard_groups.first.shape[0])
         if rng.random() < 0.5:
             node = int(rng.random() * nodes)
             done = relocated(instance, layout, first, size, node, limit)
-        elif squads.size[rival] == size and rival != squad:
-            done = exchanged(instance, layout, first, squads.first[rival], size, limit)
+        elif shard_groups.size[rival] == size and rival != shard_group:
+            done = exchanged(instance, layout, first, shard_groups.first[rival], size, limit)
         if done:
             moved = True
             for place in range(size):
@@ -155,10 +155,19 @@ def move_squads(
 
 
 @entry_kernel
-def unsettle(instance: Instance, layout: Layout, squads: Squads, rng: np.random.Generator) -> None:
-    """Move any squad to any node on which the pressure stays finite: a new start nearby."""
-    if squads.first.shape[0] == 0:
+def scatter_shards(
+    instance: Instance, layout: Layout, shard_groups: ShardGroups, rng: np.random.Generator
+) -> None:
+    """Move any shard group to any node on which the pressure stays finite: a new start nearby."""
+    if shard_groups.first.shape[0] == 0:
         return
-    squad = int(rng.random() * squads.first.shape[0])
+    shard_group = int(rng.random() * shard_groups.first.shape[0])
     node = int(rng.random() * node_count(instance))
-    relocated(instance, layout, squads.first[squad], squads.size[squad], node, np.inf)
+    relocated(
+        instance,
+        layout,
+        shard_groups.first[shard_group],
+        shard_groups.size[shard_group],
+        node,
+        np.inf,
+    )

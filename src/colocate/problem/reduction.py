@@ -1,8 +1,8 @@
 """A problem with constraints as arrays: items on GPUs, and rules on where items may be.
 
-Copies and shards become items of their own, models that must stay together one item. What may not
+Replicas and shards become items of their own, models that must stay together one item. What may not
 share a GPU shares a colour; items with the same pins share a row that says where they may be; the
-shards of a copy are a squad, whose GPUs must be in one node.
+shards of a replica are a shard group, whose GPUs must be in one node.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ from colocate.problem.instance import (
 from colocate.problem.model import ANY_KIND, Model, Uses
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
-from colocate.problem.rules import COLOURS, PIN, SQUAD, Bools, Rules, gpu_rules, numbered
+from colocate.problem.rules import COLOURS, PIN, SHARD_GROUP, Bools, Rules, gpu_rules, numbered
 
 Pins = tuple[tuple[str, ...], tuple[str, ...]]
 """The names of where a model must be, and must not be."""
@@ -44,8 +44,8 @@ class Item(NamedTuple):
     """The models, or parts of one, that it consists of."""
     colours: tuple[int, ...]
     """The numbers of the groups of which a GPU takes one member at most."""
-    squad: int = -1
-    """The number of its squad, -1 if it is in none."""
+    shard_group: int = -1
+    """The number of its shard group, -1 if it is in none."""
     barred: bool = False
     """Whether it can be nowhere: two of its models must be apart."""
 
@@ -59,7 +59,7 @@ class Portion(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Parts:
+class Reduction:
     """A problem as items, and what these stand for."""
 
     whole: Problem
@@ -98,20 +98,20 @@ class Parts:
         return largest
 
     @cached_property
-    def squads(self) -> tuple[tuple[int, ...], ...]:
+    def shard_groups(self) -> tuple[tuple[int, ...], ...]:
         """Items that must be on one node."""
         if self.whole.plain:
             return ()
-        squads: dict[int, list[int]] = {}
+        shard_groups: dict[int, list[int]] = {}
         for number, item in enumerate(self.items):
-            if item.squad >= 0:
-                squads.setdefault(item.squad, []).append(number)
-        return tuple(tuple(squad) for squad in squads.values())
+            if item.shard_group >= 0:
+                shard_groups.setdefault(item.shard_group, []).append(number)
+        return tuple(tuple(shard_group) for shard_group in shard_groups.values())
 
     def placement(self, gpu_of: Ints | Sequence[int]) -> Placement:
         """Return where the models are if the items are there.
 
-        The GPUs of a copy are in the order of the fleet, and so are the copies.
+        The GPUs of a replica are in the order of the fleet, and so are the replicas.
         """
         names = [gpu.name for gpu in self.whole.gpus]
         places = gpu_of.tolist() if isinstance(gpu_of, np.ndarray) else gpu_of
@@ -124,9 +124,11 @@ class Parts:
                 numbers[model.name].append(gpu)
         gpus_of = {}
         for model in self.whole.models:
-            parts, shards = numbers[model.name], model.shards
-            copies = sorted(sorted(parts[n : n + shards]) for n in range(0, len(parts), shards))
-            gpus_of[model.name] = [names[n] for copy in copies for n in copy]
+            reduction, shards = numbers[model.name], model.shards
+            replicas = sorted(
+                sorted(reduction[n : n + shards]) for n in range(0, len(reduction), shards)
+            )
+            gpus_of[model.name] = [names[n] for replica in replicas for n in replica]
         return Placement(gpus_of)
 
     def indices(self, placement: Mapping[str, Sequence[str]]) -> Ints:
@@ -136,12 +138,12 @@ class Parts:
         return np.array([number[left[item.models[0].name].pop()] for item in self.items], np.int64)
 
 
-def parts_of(problem: Problem) -> Parts:
-    """Return a problem, with a fixed number of copies of every model, as items."""
+def reduction_of(problem: Problem) -> Reduction:
+    """Return a problem, with a fixed number of replicas of every model, as items."""
     if problem.plain:
         items = tuple(Item(model.name, (model,), ()) for model in problem.models)
         resources = tuple(resources_of(problem.gpus, problem.models))
-        return Parts(problem, items, problem.instance, resources)
+        return Reduction(problem, items, problem.instance, resources)
     items = _told_apart(list(_items(problem)))
     portions = [_portion(item) for item in items]
     instance = instance_of(problem.gpus, portions)
@@ -150,7 +152,7 @@ def parts_of(problem: Problem) -> Parts:
         instance = _with_count(instance, items, problem.most_models)
         resources = (*resources, COUNT)
     instance = frozen(instance._replace(rules=_rules(problem, items)))
-    return Parts(problem, items, instance, resources)
+    return Reduction(problem, items, instance, resources)
 
 
 def _items(problem: Problem) -> Iterator[Item]:
@@ -158,7 +160,7 @@ def _items(problem: Problem) -> Iterator[Item]:
     groups_of = _groups_of(problem)
     models = {model.name: model for model in problem.models}
     done: set[str] = set()
-    squads = 0
+    shard_groups = 0
     for model in problem.models:
         if model.name in done:
             continue
@@ -167,11 +169,15 @@ def _items(problem: Problem) -> Iterator[Item]:
         colours = [group for name in members for group in groups_of.get(name, ())]
         barred = len(set(colours)) < len(colours)
         for place, name in enumerate(_names_of_parts(model, members)):
-            squad = squads + place // model.shards if model.shards > 1 else -1
+            shard_group = shard_groups + place // model.shards if model.shards > 1 else -1
             yield Item(
-                name, tuple(models[m] for m in members), tuple(sorted(set(colours))), squad, barred
+                name,
+                tuple(models[m] for m in members),
+                tuple(sorted(set(colours))),
+                shard_group,
+                barred,
             )
-        squads += model.replicas if model.shards > 1 else 0
+        shard_groups += model.replicas if model.shards > 1 else 0
 
 
 def _groups_of(problem: Problem) -> dict[str, list[int]]:
@@ -197,9 +203,9 @@ def _told_apart(items: list[Item]) -> tuple[Item, ...]:
 
 
 def _names_of_parts(model: Model, members: Sequence[str]) -> Iterator[str]:
-    for copy in range(model.replicas):
+    for replica in range(model.replicas):
         for shard in range(model.shards):
-            tail = f"#{copy + 1}" if model.replicas > 1 else ""
+            tail = f"#{replica + 1}" if model.replicas > 1 else ""
             yield " + ".join(members) + tail + (f"/{shard + 1}" if model.shards > 1 else "")
 
 
@@ -231,23 +237,23 @@ def _portion(item: Item) -> Portion:
 
 def _portion_of(model: Model) -> Portion:
     """Return what one part of a model takes of its GPU."""
-    parts = model.parts
-    load = model.load if parts == 1 else tuple(amount / parts for amount in model.load)
+    reduction = model.parts
+    load = model.load if reduction == 1 else tuple(amount / reduction for amount in model.load)
     if not model.shared_uses:
         return Portion(model.size_gb / model.shards, load, model.uses)
     uses: dict[str, dict[str, float]] = {}
     _add_uses(uses, model.uses, 1)
-    _add_uses(uses, model.shared_uses, parts)
+    _add_uses(uses, model.shared_uses, reduction)
     return Portion(model.size_gb / model.shards, load, _as_pairs(uses))
 
 
-def _add_uses(uses: dict[str, dict[str, float]], more: Uses, parts: int) -> None:
+def _add_uses(uses: dict[str, dict[str, float]], more: Uses, reduction: int) -> None:
     """Add a part of some uses, by kind of GPU, to others."""
     for resource, by_kind in more:
         amounts, known = dict(by_kind), uses.get(resource, {ANY_KIND: 0.0})
         uses[resource] = {
             kind: known.get(kind, known.get(ANY_KIND, 0.0))
-            + amounts.get(kind, amounts.get(ANY_KIND, 0.0)) / parts
+            + amounts.get(kind, amounts.get(ANY_KIND, 0.0)) / reduction
             for kind in known.keys() | amounts.keys()
         }
 
@@ -270,7 +276,7 @@ def _with_count(instance: Instance, items: Sequence[Item], most_models: int) -> 
 
 def _rules(problem: Problem, items: Sequence[Item]) -> Rules:
     pin, rows = _pins(problem, items)
-    sharded = any(item.squad >= 0 for item in items)
+    sharded = any(item.shard_group >= 0 for item in items)
     columns, width = rows.T.tobytes(), len(rows)
     alike = numbered(
         (
@@ -284,7 +290,7 @@ def _rules(problem: Problem, items: Sequence[Item]) -> Rules:
     )
     item = np.full((len(items) + 1, 4), -1)
     item[:-1, PIN] = pin
-    item[:-1, SQUAD] = [item.squad for item in items]
+    item[:-1, SHARD_GROUP] = [item.shard_group for item in items]
     item[0, COLOURS] = 0
     item[1:, COLOURS] = np.cumsum([len(item.colours) for item in items])
     colour = np.array([c for item in items for c in item.colours], np.int64)

@@ -1,6 +1,6 @@
-"""What copies bring: chatlmsys with one copy of each model, and with as many as pay.
+"""What replicas bring: chatlmsys with one replica of each model, and with as many as pay.
 
-python benchmarks/copies.py [--seconds 5]
+python benchmarks/replicas.py [--seconds 5]
 """
 
 import argparse
@@ -14,24 +14,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0)
     seconds = parser.parse_args().seconds
-    print("| case | one copy each | proven within | as many as pay | proven within | copies |")
+    print("| case | one replica each | proven within | as many as pay | proven within | replicas |")
     print("|---|---|---|---|---|---|")
     for case in load_suite("chatlmsys").cases:
         single = solve(case.problem, time_limit=seconds)
-        elastic = solve(with_any_copies(case.problem), time_limit=seconds)
-        cells = (case.name, *_cells(single), *_cells(elastic), copies_of(elastic))
+        open_replicas = solve(with_any_replicas(case.problem), time_limit=seconds)
+        cells = (case.name, *_cells(single), *_cells(open_replicas), replicas_of(open_replicas))
         print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
-def with_any_copies(problem: Problem) -> Problem:
-    """Return the problem with the number of copies of every model open."""
+def with_any_replicas(problem: Problem) -> Problem:
+    """Return the problem with the number of replicas of every model open."""
     gpus = len(problem.gpus)
     models = (m.changed(most_replicas=gpus // m.shards) for m in problem.models)
     return replace(problem, models=tuple(models))
 
 
-def copies_of(plan: Plan) -> int:
-    """Return how many copies there are of all models together."""
+def replicas_of(plan: Plan) -> int:
+    """Return how many replicas there are of all models together."""
     shards = {model.name: model.shards for model in plan.problem.models}
     return sum(len(gpus) // shards[name] for name, gpus in plan.placement.items())
 

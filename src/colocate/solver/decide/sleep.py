@@ -17,11 +17,11 @@ from colocate.problem.problem import Problem
 from colocate.problem.verify import highest_pressure, verify
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
+from colocate.solver.decide.waking import Attempted, woken
 from colocate.solver.plan import Plan, Status
 from colocate.solver.progress import Alarm
 from colocate.solver.prove.two_solvers import search_all, small_enough
 from colocate.solver.run import Run
-from colocate.solver.waking import Attempted, woken
 
 CHOOSING = 0.6
 """The part of the time that choosing may take."""
@@ -57,7 +57,7 @@ def solve_with_sleepers(problem: Problem, run: Run, placed: Placed, attempted: A
     must = problem.awake({model.name for model in problem.sleepers})
     if must is not None:
         plan = _tried(must, run, attempted)
-        if plan.status is Status.INFEASIBLE and _holds_for_all_copies(must, plan):
+        if plan.status is Status.INFEASIBLE and _holds_for_all_replicas(must, plan):
             reason = f"even with all models asleep that may be, {plan.reason}"
             return replace(plan, problem=problem, reason=reason)
     choice = _chosen(problem, run, attempted)
@@ -71,15 +71,15 @@ def solve_with_sleepers(problem: Problem, run: Run, placed: Placed, attempted: A
 
 
 def _tried(problem: Problem, run: Run, attempted: Attempted) -> Plan:
-    """Place models with as few copies as allowed, below the highest pressure allowed."""
-    fewest = problem.with_copies({model.name: model.replicas for model in problem.models})
+    """Place models with as few replicas as allowed, below the highest pressure allowed."""
+    fewest = problem.with_replicas({model.name: model.replicas for model in problem.models})
     seconds = run.deadline.left * TRYING
     return within_limit(fewest, run, lambda *asked: attempted(asked[0], seconds))
 
 
-def _holds_for_all_copies(problem: Problem, plan: Plan) -> bool:
-    """Say whether that the fewest copies do not fit, or press too hard, is so for any number."""
-    if not problem.elastic:
+def _holds_for_all_replicas(problem: Problem, plan: Plan) -> bool:
+    """Say whether that the fewest replicas do not fit, or press too hard, is so for any number."""
+    if not problem.open_replicas:
         return True
     proof = plan.certificate
     return proof is not None and proof.proof.checkable and refuted(problem, proof) is None

@@ -6,7 +6,7 @@ import pytest
 
 from colocate import InputError, UnknownNameError, place
 from colocate.arena.best_known import read_best_known
-from colocate.arena.contest import (
+from colocate.arena.referee import (
     HIDDEN_CASES,
     MOST_TIMEOUTS,
     Contest,

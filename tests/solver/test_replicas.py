@@ -1,4 +1,4 @@
-"""How many copies pay: brute force over the independent checker agrees with the solver."""
+"""How many replicas pay: brute force over the independent checker agrees with the solver."""
 
 import signal
 from dataclasses import replace
@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from colocate import Gpu, InputError, Model, Placement, Problem, Status, place, solve, verify
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.verify_bound import refuted
-from colocate.solver import copies
 from colocate.solver.check import check_plan
+from colocate.solver.decide import replicas
 from colocate.solver.prove.columns import prove_by_columns
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
-from colocate.solver.prove.elastic import prove_with_copies, rows_of_choices
+from colocate.solver.prove.replica_bounds import prove_with_replicas, rows_of_choices
 from tests.problems import assert_solved, lowest_pressure
 
 GPUS = tuple(Gpu(f"g{n}", 80, node="left" if n < 2 else "right") for n in range(4))
 
 
 @st.composite
-def elastic(draw):
+def open_replicas(draw):
     models = []
     for number in range(draw(st.integers(1, 3))):
         shards = draw(st.sampled_from([1, 1, 1, 2]))
@@ -44,22 +44,22 @@ def elastic(draw):
 
 
 @settings(max_examples=60)
-@given(elastic())
-def test_brute_force_over_all_numbers_of_copies_agrees(problem):
+@given(open_replicas())
+def test_brute_force_over_all_numbers_of_replicas_agrees(problem):
     assert_solved(problem, lowest_pressure(problem), 5.0, reprove=10.0)
 
 
 @settings(max_examples=60)
-@given(elastic())
-def test_bounds_by_sums_hold_for_every_number_of_copies(problem):
+@given(open_replicas())
+def test_bounds_by_sums_hold_for_every_number_of_replicas(problem):
     best = lowest_pressure(problem)
-    proof = prove_with_copies(problem)
+    proof = prove_with_replicas(problem)
     assert refuted(problem, proof) is None
     assert best is None or proof.bound <= best
 
 
 @settings(max_examples=60)
-@given(elastic(), st.sampled_from([0.5, 0.9, 0.99, 1.0]))
+@given(open_replicas(), st.sampled_from([0.5, 0.9, 0.99, 1.0]))
 def test_weights_of_choices_prove_only_what_is_true(problem, share):
     best = lowest_pressure(problem)
     if best is None or not 0 < best < inf:
@@ -80,7 +80,7 @@ def test_weights_of_choices_prove_more_than_sums():
     problem = Problem(GPUS, tuple(Model(f"m{n}", 30, load=4, most_replicas=2) for n in range(5)))
     plan = solve(problem, time_limit=10.0)
     assert plan.status is Status.OPTIMAL
-    assert prove_with_copies(problem).bound < 0.8 * plan.pressure
+    assert prove_with_replicas(problem).bound < 0.8 * plan.pressure
     instance, choices = rows_of_choices(problem)
     target = 0.9 * plan.pressure
     assert prove_by_columns(instance, target, 0, 1000, 10_000, lambda: 5.0, choices)
@@ -91,7 +91,7 @@ def hot(most):
     return Problem(GPUS, models)
 
 
-def test_as_many_copies_as_pay():
+def test_as_many_replicas_as_pay():
     plan = solve(hot(4))
     assert len(plan.placement["hot"]) == 3
     assert plan.pressure == pytest.approx(2 / 60)
@@ -106,9 +106,9 @@ def test_a_copy_that_brings_nothing_is_not_made():
     assert len(plan.placement["one"]) == 1
 
 
-def test_bounds_that_count_too_few_copies_are_refuted():
+def test_bounds_that_count_too_few_replicas_are_refuted():
     problem = hot(2)
-    true = prove_with_copies(problem).bound
+    true = prove_with_replicas(problem).bound
     assert refuted(problem, Certificate(Proof.VOLUME, true * 2)) is not None
     assert refuted(problem, Certificate(Proof.MODEL, 3 / 60 * 1.01, model="hot")) is not None
     assert refuted(problem, Certificate(Proof.MODEL, 3 / 60 * 0.99, model="hot")) is None
@@ -116,7 +116,7 @@ def test_bounds_that_count_too_few_copies_are_refuted():
     assert "2 weights for 3 models" in refuted(problem, wrong)
 
 
-def test_the_checker_knows_how_many_copies_there_may_be():
+def test_the_checker_knows_how_many_replicas_there_may_be():
     problem = hot(2)
     assert verify(problem, {"hot": ("g0",), "cold": ("g1",)}).pressure == pytest.approx(6 / 60)
     assert verify(problem, {"hot": ("g0", "g2"), "cold": ("g1",)}).pressure == pytest.approx(3 / 60)
@@ -127,17 +127,17 @@ def test_the_checker_knows_how_many_copies_there_may_be():
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(InputError, match="most_replicas=1, must be at least 2"):
         Model("m", 1, load=1, replicas=2, most_replicas=1)
-    with pytest.raises(InputError, match="do not decide on the number of copies of"):
+    with pytest.raises(InputError, match="do not decide on the number of replicas of"):
         place(hot(2), "five_recommendations")
 
 
-def test_a_plan_with_copies_survives_its_json():
+def test_a_plan_with_replicas_survives_its_json():
     plan = solve(hot(4))
     assert check_plan(hot(4), plan.as_dict()).faults == []
     assert Placement(plan.placement) == plan.placement
 
 
-def test_an_interrupt_ends_the_search_for_copies_and_is_told():
+def test_an_interrupt_ends_the_search_for_replicas_and_is_told():
     models = [Model(f"m{n}", 5 + n, load=1 + n % 3, most_replicas=4) for n in range(20)]
     problem = Problem([Gpu(f"g{n}", 80) for n in range(8)], models)
 
@@ -149,18 +149,18 @@ def test_an_interrupt_ends_the_search_for_copies_and_is_told():
     assert verify(problem, plan.placement)
 
 
-def test_the_fewest_copies_that_do_not_fit_prove_nothing_where_copies_share(monkeypatch):
-    """Four copies of each fit: with fewer the link is too slow, with more there is no memory."""
+def test_the_fewest_replicas_that_do_not_fit_prove_nothing_where_replicas_share(monkeypatch):
+    """Four replicas of each fit: with fewer the link is too slow, with more there is no memory."""
     gpus = [Gpu(f"g{n}", 100, limits={"link": 1.0}) for n in range(8)]
     sharing = {"load": 0, "most_replicas": 8, "shared_uses": {"link": 3.5}}
     problem = Problem(gpus, [Model("a", 60, **sharing), Model("b", 60, **sharing)])
     assert solve(problem, time_limit=10.0).status is Status.OPTIMAL
-    monkeypatch.setattr(copies, "MOST_PLACES", 0)
-    monkeypatch.setattr(copies, "by_pressure", lambda problem, bound: iter([(1, 1), (8, 8)]))
+    monkeypatch.setattr(replicas, "MOST_PLACES", 0)
+    monkeypatch.setattr(replicas, "by_pressure", lambda problem, bound: iter([(1, 1), (8, 8)]))
     assert solve(problem, time_limit=0.5).status is Status.UNKNOWN
 
 
-def test_the_fewest_copies_prove_that_nothing_fits_where_copies_share_nothing():
+def test_the_fewest_replicas_prove_that_nothing_fits_where_replicas_share_nothing():
     problem = Problem([Gpu("g0", 80)], [Model("m", 90, load=1, most_replicas=3)])
     assert solve(problem).status is Status.INFEASIBLE
 

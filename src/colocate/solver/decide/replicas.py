@@ -1,8 +1,8 @@
-"""How many copies pay: a copy holds its whole size, and takes its part of the load.
+"""How many replicas pay: a replica holds its whole size, and takes its part of the load.
 
-The problem with given numbers of copies is one that the solver knows. Which numbers to give is
-searched here: those with which every copy leaves a share of a GPU's room free at some pressure,
-those by which a linear program fills GPUs part by part, and one copy more or less than the best.
+The problem with given numbers of replicas is one that the solver knows. Which numbers to give is
+searched here: those with which every replica leaves a share of a GPU's room free at some pressure,
+those by which a linear program fills GPUs part by part, and one replica more or less than the best.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,39 +20,45 @@ from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
-from colocate.solver.copy_counts import Counts, by_pressure, by_shares, least_pressure, neighbours
+from colocate.solver.decide.replica_counts import (
+    Counts,
+    by_pressure,
+    by_shares,
+    least_pressure,
+    neighbours,
+)
 from colocate.solver.plan import Plan, Status, confirmed_plan
 from colocate.solver.progress import JUST_BELOW, PROVEN, Alarm, Improvement, gap_between
+from colocate.solver.prove.bound_search import BoundSearch
 from colocate.solver.prove.columns import shares_of_choices
-from colocate.solver.prove.elastic import prove_with_copies, rows_of_choices
 from colocate.solver.prove.knapsack import Choices
-from colocate.solver.prove.raising import Raising
+from colocate.solver.prove.replica_bounds import prove_with_replicas, rows_of_choices
 from colocate.solver.prove.two_solvers import places, search_all
 from colocate.solver.run import Run
 
 PATIENCE, SHORTEST = 0.01, 0.01
-"""The part of the time that numbers of copies get at first, and the seconds at least."""
+"""The part of the time that numbers of replicas get at first, and the seconds at least."""
 FIRST = 6
-"""Numbers of copies that are tried before a linear program is asked."""
+"""Numbers of replicas that are tried before a linear program is asked."""
 PROVING = 0.4
 """The part of the time that is kept for proofs: half by weights, the rest by CP-SAT."""
 POLISHING = 0.5
-"""The part of the time that a larger fleet gets for the best numbers of copies alone."""
+"""The part of the time that a larger fleet gets for the best numbers of replicas alone."""
 MOST_PLACES = 4000
 """Choices times GPUs up to which CP-SAT has a chance to search them all."""
 CHECKING = 0.05
 """Seconds for the last look of the checker."""
 MISSES = 40
-"""Numbers of copies tried in vain, after which the search ends."""
+"""Numbers of replicas tried in vain, after which the search ends."""
 TARGETS, GRID, FOLLOWING = 8, 1000, 0.1
 """Pressures that GPUs are filled part by part at, how finely, and the part of the time for one."""
 
 SolveFixed = Callable[[Problem, float, Placement | None], Plan]
-"""Places models with fixed numbers of copies in some seconds, from a start or from none."""
+"""Places models with fixed numbers of replicas in some seconds, from a start or from none."""
 
 
-class CopySearch:
-    """The best numbers of copies so far, those that were tried, and what is proven for all."""
+class ReplicaSearch:
+    """The best numbers of replicas so far, those that were tried, and what is proven for all."""
 
     def __init__(self, problem: Problem, run: Run, solve_fixed: SolveFixed) -> None:
         self.problem = problem
@@ -64,7 +70,7 @@ class CopySearch:
         self._best: Plan | None = None
         self._failure: Plan | None = None
         self._counts: Counts = ()
-        self._proof = prove_with_copies(problem)
+        self._proof = prove_with_replicas(problem)
         self._rng = np.random.default_rng(run.seed)
 
     def solved(self, start: Placement | None = None) -> Plan:
@@ -96,7 +102,7 @@ class CopySearch:
 
     @property
     def bound(self) -> float:
-        """The best bound so far, for any numbers of copies."""
+        """The best bound so far, for any numbers of replicas."""
         return self._proof.bound
 
     @property
@@ -136,7 +142,7 @@ class CopySearch:
         return reached or self.seconds_left <= until
 
     def _try_all(self, options: Iterable[Counts], until: float) -> None:
-        """Try numbers of copies while there is time, the first ones in any case."""
+        """Try numbers of replicas while there is time, the first ones in any case."""
         for counts in options:
             if self._tried and self._finished(until):
                 return
@@ -165,7 +171,7 @@ class CopySearch:
         )
 
     def _go_on(self, until: float) -> None:
-        """Try one copy more or less than the best, in any order."""
+        """Try one replica more or less than the best, in any order."""
         misses = 0
         while self._best and misses < MISSES and not self._finished(until):
             near = neighbours(self.problem, self._counts)
@@ -177,38 +183,38 @@ class CopySearch:
             misses = 0 if self.value < before else misses + 1
 
     def _try(self, counts: Counts, share: float) -> None:
-        """Solve the problem with such numbers of copies, unless sums show that it cannot pay."""
+        """Solve the problem with such numbers of replicas, unless sums show that it cannot pay."""
         pays = not self._tried or least_pressure(self.problem, counts) < self.value
         if counts in self._tried or not pays:
             return
         self._tried.add(counts)
         names = (model.name for model in self.problem.models)
-        fixed = self.problem.with_copies(dict(zip(names, counts, strict=True)))
+        fixed = self.problem.with_replicas(dict(zip(names, counts, strict=True)))
         plan = self._solve_fixed(fixed, max(share * self.seconds_left, SHORTEST), None)
         self._alarms += plan.alarms
         if plan.placement:
-            self._offer(plan.placement, "copies")
+            self._offer(plan.placement, "replicas")
         else:
             self._failure = self._failure or self._failed(counts, plan)
 
     def _polish(self, until: float) -> None:
-        """Improve the best placement, with the numbers of copies that it has."""
+        """Improve the best placement, with the numbers of replicas that it has."""
         if self._best is None or self._finished(until):
             return
         names = (model.name for model in self.problem.models)
-        fixed = self.problem.with_copies(dict(zip(names, self._counts, strict=True)))
+        fixed = self.problem.with_replicas(dict(zip(names, self._counts, strict=True)))
         seconds = self.seconds_left - until
-        self._offer(self._solve_fixed(fixed, seconds, self._best.placement).placement, "copies")
+        self._offer(self._solve_fixed(fixed, seconds, self._best.placement).placement, "replicas")
 
     def _failed(self, counts: Counts, plan: Plan) -> Plan:
-        """Return what it means for all numbers of copies that there is no placement with some.
+        """Return what it means for all numbers of replicas that there is no placement with some.
 
-        The fewest copies take least of everything, but for what the copies of a model share.
+        The fewest replicas take least of everything, but for what the replicas of a model share.
         """
         fewest = all(m.replicas == n for m, n in zip(self.problem.models, counts, strict=True))
-        sharing = any(m.elastic and m.shared_uses for m in self.problem.models)
+        sharing = any(m.open_replicas and m.shared_uses for m in self.problem.models)
         if plan.status is Status.INFEASIBLE and (sharing or not fewest):
-            reason = "no numbers of copies that were tried fit; it is not proven that none do"
+            reason = "no numbers of replicas that were tried fit; it is not proven that none do"
             return Plan(self.problem, Status.UNKNOWN, reason=reason)
         return replace(plan, problem=self.problem)
 
@@ -231,13 +237,13 @@ class CopySearch:
         self._run.tell(found)
 
     def _raise_bound(self, until: float) -> None:
-        """Prove by weights, for all numbers of copies at once."""
-        raising = Raising(*self._rows)
+        """Prove by weights, for all numbers of replicas at once."""
+        raising = BoundSearch(*self._rows)
         while not raising.exhausted and not self._finished(until):
             raising.step(self)
 
     def _search_all(self) -> None:
-        """Let CP-SAT look for anything better, with any numbers of copies."""
+        """Let CP-SAT look for anything better, with any numbers of replicas."""
         run = self._run
         while not self.finished:
             target = self.value * JUST_BELOW
@@ -262,7 +268,7 @@ class CopySearch:
         if self._best is not None:
             self.prove(Certificate(Proof.SOLVERS, target))
             return
-        reason = "no number of copies, and no way to place them, respects all rules"
+        reason = "no number of replicas, and no way to place them, respects all rules"
         proof = Certificate(Proof.SOLVERS, inf)
         self._failure = Plan(self.problem, Status.INFEASIBLE, reason=reason, certificate=proof)
 

@@ -9,8 +9,8 @@ import numpy as np
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import GENEROUS, Bools
-from colocate.problem.parts import COUNT, Parts
 from colocate.problem.problem import Problem
+from colocate.problem.reduction import COUNT, Reduction
 
 
 class Obstacle(NamedTuple):
@@ -25,24 +25,24 @@ def too_many_parts(problem: Problem) -> Obstacle | None:
     gpus = len(problem.gpus)
     for number, model in enumerate(problem.models):
         if model.parts > gpus:
-            copies = f"replicas={model.replicas} with shards={model.shards}"
+            replicas = f"replicas={model.replicas} with shards={model.shards}"
             reason = (
-                f"models[{number}] {model.name!r}: {copies} take {model.parts} GPUs, "
+                f"models[{number}] {model.name!r}: {replicas} take {model.parts} GPUs, "
                 f"must be at most {gpus} (all there are)"
             )
             return Obstacle(reason, Certificate(Proof.MODEL, inf, model=model.name))
     return None
 
 
-def obvious_obstacle(parts: Parts) -> Obstacle | None:
+def obvious_obstacle(reduction: Reduction) -> Obstacle | None:
     """Return why no placement can exist, if one look at the sums shows it."""
-    instance = parts.instance
-    room = parts.largest_room
+    instance = reduction.instance
+    room = reduction.largest_room
     too_large = (instance.size > room * GENEROUS) | (room == 0.0)
     if too_large.any():
         homeless = int(too_large.argmax())
-        proof = Certificate(Proof.MODEL, inf, model=parts.items[homeless].models[0].name)
-        return Obstacle(_too_large(parts, homeless), proof)
+        proof = Certificate(Proof.MODEL, inf, model=reduction.items[homeless].models[0].name)
+        return Obstacle(_too_large(reduction, homeless), proof)
     needed, memory = instance.size.sum(), instance.capacity.sum()
     if needed > memory * GENEROUS:
         reason = (
@@ -61,32 +61,32 @@ def nothing_fits(problem: Problem) -> str:
     )
 
 
-def _too_large(parts: Parts, number: int) -> str:
-    item, instance = parts.items[number], parts.instance
-    where = f"models[{number}] {item.name!r}" if parts.whole.plain else f"model {item.name!r}"
+def _too_large(reduction: Reduction, number: int) -> str:
+    item, instance = reduction.items[number], reduction.instance
+    where = f"models[{number}] {item.name!r}" if reduction.whole.plain else f"model {item.name!r}"
     if item.barred:
         return f"{where}: must be together and apart at once"
     open_here: Bools = instance.rules.open[instance.rules.pin[number]]
-    gpus = [gpu for gpu, may in zip(parts.whole.gpus, open_here, strict=True) if may]
+    gpus = [gpu for gpu, may in zip(reduction.whole.gpus, open_here, strict=True) if may]
     if not gpus:
         return f"{where}: may be on no GPU, its only and never must leave at least one"
     largest = max(gpus, key=lambda gpu: gpu.memory_gb)
     size = float(instance.size[number])
     if size > largest.memory_gb:
-        among = " that it may be on" if len(gpus) < len(parts.whole.gpus) else ""
+        among = " that it may be on" if len(gpus) < len(reduction.whole.gpus) else ""
         return (
             f"{where}: size_gb={size:.15g}, "
             f"must be at most {largest.memory_gb:.15g} (the largest GPU{among}, {largest.name!r})"
         )
-    return f"{where}: {_over_its_limit(parts, number, np.flatnonzero(open_here).tolist())}"
+    return f"{where}: {_over_its_limit(reduction, number, np.flatnonzero(open_here).tolist())}"
 
 
-def _over_its_limit(parts: Parts, number: int, gpus: Sequence[int]) -> str:
+def _over_its_limit(reduction: Reduction, number: int, gpus: Sequence[int]) -> str:
     """Say by how much an item exceeds the limits of the GPU on which it does so least."""
     told = "uses more than the limit of every GPU that has the memory for it"
-    instance = parts.instance
+    instance = reduction.instance
     roomy = [g for g in gpus if instance.size[number] <= instance.capacity[g] * GENEROUS]
-    worst = [max(over) for gpu in roomy if (over := list(_excesses(parts, number, gpu)))]
+    worst = [max(over) for gpu in roomy if (over := list(_excesses(reduction, number, gpu)))]
     if not worst:
         return told
     _, use, limit, resource, gpu_name = min(worst)
@@ -94,12 +94,12 @@ def _over_its_limit(parts: Parts, number: int, gpus: Sequence[int]) -> str:
 
 
 def _excesses(
-    parts: Parts, number: int, gpu: int
+    reduction: Reduction, number: int, gpu: int
 ) -> Iterator[tuple[float, float, float, str, str]]:
     """Yield the limits of a GPU that an item exceeds: how many times, by what, and where."""
-    instance = parts.instance
-    named: Gpu = parts.whole.gpus[gpu]
-    for column, resource in enumerate(parts.resources):
+    instance = reduction.instance
+    named: Gpu = reduction.whole.gpus[gpu]
+    for column, resource in enumerate(reduction.resources):
         use = float(instance.use[instance.kind[gpu], number, column])
         limit = float(instance.limit[gpu, column])
         if use > limit * GENEROUS and resource != COUNT:

@@ -1,8 +1,8 @@
-"""Bounds that hold for any number of copies.
+"""Bounds that hold for any number of replicas.
 
-At or below a pressure K, a model has at least so many copies that one of them fits on a GPU, and
-every copy holds its whole size. So all load over the memory that the fewest copies leave is more
-than K, for every K that is out of reach; see `problem/verify_bound.py`.
+At or below a pressure K, a model has at least so many replicas that one of them fits on a GPU, and
+every replica holds its whole size. So all load over the memory that the fewest replicas leave is
+more than K, for every K that is out of reach; see `problem/verify_bound.py`.
 """
 
 from math import ceil, inf
@@ -13,8 +13,8 @@ from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import FIT, Instance, instance_of
 from colocate.problem.model import Model
-from colocate.problem.parts import Portion
 from colocate.problem.problem import Problem
+from colocate.problem.reduction import Portion
 from colocate.problem.verify_bound import refuted
 from colocate.solver.prove.knapsack import Choices
 
@@ -25,24 +25,24 @@ SAFE = 1.0 - 1e-12
 
 
 def rows_of_choices(problem: Problem) -> tuple[Instance, Choices]:
-    """Return an instance with a row for every number of copies of every model, and what they are.
+    """Return an instance with a row for every number of replicas of every model, and what they are.
 
     Constraints and further resources are left aside, which keeps bounds valid.
     """
     parts, owner, times = [], [], []
     for number, model in enumerate(problem.models):
-        for copies in range(model.replicas, model.most_replicas + 1):
-            count = copies * model.shards
+        for replicas in range(model.replicas, model.most_replicas + 1):
+            count = replicas * model.shards
             load = tuple(amount / count for amount in model.load)
             parts.append(Portion(model.size_gb / model.shards, load, ()))
             owner.append(number)
-            times.append(copies * model.shards)
+            times.append(replicas * model.shards)
     gpus = [Gpu(gpu.name, gpu.memory_gb) for gpu in problem.gpus]
     return instance_of(gpus, parts), Choices(np.array(owner), np.array(times))
 
 
-def prove_with_copies(problem: Problem) -> Certificate:
-    """Return the best bound by sums, whatever the number of copies."""
+def prove_with_replicas(problem: Problem) -> Certificate:
+    """Return the best bound by sums, whatever the number of replicas."""
     window = max(range(problem.windows), key=lambda t: sum(_load(m, t) for m in problem.models))
     rooms = largest_rooms(problem)
     models = zip(problem.models, rooms, strict=True)
@@ -64,20 +64,22 @@ def largest_rooms(problem: Problem) -> list[float]:
 
 
 def _by_volume(problem: Problem, window: int, rooms: list[float]) -> Certificate:
-    """Bisect for the largest pressure whose fewest copies leave too little memory."""
+    """Bisect for the largest pressure whose fewest replicas leave too little memory."""
     load = sum(_load(model, window) for model in problem.models)
     free = sum(gpu.memory_gb for gpu in problem.gpus) * (1.0 + FIT)
-    elastic = [(m, room) for m, room in zip(problem.models, rooms, strict=True) if m.elastic]
-    free -= sum(m.replicas * m.size_gb for m in problem.models if not m.elastic)
+    open_replicas = [
+        (m, room) for m, room in zip(problem.models, rooms, strict=True) if m.open_replicas
+    ]
+    free -= sum(m.replicas * m.size_gb for m in problem.models if not m.open_replicas)
 
     def pressure_at(target: float) -> float:
-        """Return all load over the memory that the fewest copies at a target leave."""
+        """Return all load over the memory that the fewest replicas at a target leave."""
         left = free
-        for model, room in elastic:
-            copies = _fewest_copies(model, room, window, target)
-            if copies > model.most_replicas:
+        for model, room in open_replicas:
+            replicas = _fewest_replicas(model, room, window, target)
+            if replicas > model.most_replicas:
                 return inf
-            left -= copies * model.size_gb
+            left -= replicas * model.size_gb
         if load == 0.0:
             return 0.0
         return load / left if left > 0.0 else inf
@@ -96,7 +98,7 @@ def _by_volume(problem: Problem, window: int, rooms: list[float]) -> Certificate
     return Certificate(Proof.VOLUME, low * SAFE if low < inf else 0.0, window)
 
 
-def _fewest_copies(model: Model, room: float, window: int, target: float) -> float:
+def _fewest_replicas(model: Model, room: float, window: int, target: float) -> float:
     if target == inf:
         return model.replicas
     alone = _load(model, window) / model.shards

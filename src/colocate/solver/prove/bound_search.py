@@ -66,10 +66,10 @@ class Standing(Protocol):
         """Take note of a proof if its bound is the best so far."""
 
 
-class Raising:
+class BoundSearch:
     """Proofs by weights, at targets that close in on the best bound there is.
 
-    Where the number of copies is open, the instance has a row for every choice.
+    Where the number of replicas is open, the instance has a row for every choice.
     """
 
     share, handicap = 0.2, 0.0

@@ -14,20 +14,20 @@ import numpy as np
 
 from colocate.problem.instance import Instance, Ints, confined, frozen, own_units
 from colocate.problem.layout import NOWHERE, Layout, arrange_some, empty_layout
-from colocate.problem.parts import Parts, parts_of
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
+from colocate.problem.reduction import Reduction, reduction_of
 from colocate.problem.verify import highest_pressure, verify
 from colocate.solver.construct.filling import filling_order
 from colocate.solver.construct.task import FINITE
 from colocate.solver.deadline import Deadline
-from colocate.solver.improve.squad_moves import settled_homes
+from colocate.solver.improve.shard_moves import nodes_of_shards
 from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.improve.trading import Wakeable, trade, wake
 from colocate.solver.plan import Plan
 
 Attempted = Callable[[Problem, float], Plan]
-"""Places models with fixed numbers of copies in some seconds."""
+"""Places models with fixed numbers of replicas in some seconds."""
 
 BISECTING = 0.6
 """The part of the time in which it is found out how many of the most worthy can be awake."""
@@ -51,22 +51,22 @@ def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placeme
     deadline
         When it ends.
     attempted
-        Places models with fixed numbers of copies in some seconds.
+        Places models with fixed numbers of replicas in some seconds.
     """
     awake = problem.awake(())
     assert awake is not None
-    fewest = awake.with_copies({model.name: model.replicas for model in awake.models})
-    parts = parts_of(fewest)
-    instance = _limited(parts, problem.most_pressure)
-    wakeable = _wakeable(problem, parts)
-    order = _order(parts, instance, wakeable)
+    fewest = awake.with_replicas({model.name: model.replicas for model in awake.models})
+    reduction = reduction_of(fewest)
+    instance = _limited(reduction, problem.most_pressure)
+    wakeable = _wakeable(problem, reduction)
+    order = _order(reduction, instance, wakeable)
     layout = empty_layout(instance, deadline.go)
     with deadline.watched():
         found = []
         if wake(instance, layout, order, wakeable):
             trade(instance, layout, wakeable, PASSES)
-            found.append(_placement(parts, layout))
-        names = [parts.items[first].models[0].name for first in order]
+            found.append(_placement(reduction, layout))
+        names = [reduction.items[first].models[0].name for first in order]
         may = {model.name for model in problem.sleepers}
         by_worth = [name for name in names if name in may]
         seconds = deadline.left * BISECTING / (len(by_worth).bit_length() + 1)
@@ -75,9 +75,9 @@ def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placeme
         start = next((each for each in found if verify(problem, each).valid), None)
         if start is None or deadline.over:
             return start
-        arrange_some(instance, layout, _indices(parts, start))
+        arrange_some(instance, layout, _indices(reduction, start))
         _squeeze_and_trade(instance, layout, wakeable, deadline)
-    placement = _placement(parts, layout)
+    placement = _placement(reduction, layout)
     return placement if verify(problem, placement).valid else start
 
 
@@ -108,11 +108,11 @@ def _lost(problem: Problem, placement: Placement) -> float:
     return sum(model.sleep_cost or 0.0 for model in problem.sleepers if not placement[model.name])
 
 
-def _indices(parts: Parts, placement: Placement) -> Ints:
+def _indices(reduction: Reduction, placement: Placement) -> Ints:
     """Return where the items are, NOWHERE for those of models that are asleep."""
-    number = {gpu.name: place for place, gpu in enumerate(parts.whole.gpus)}
+    number = {gpu.name: place for place, gpu in enumerate(reduction.whole.gpus)}
     left = {model: list(reversed(gpus)) for model, gpus in placement.items()}
-    names = (item.models[0].name for item in parts.items)
+    names = (item.models[0].name for item in reduction.items)
     return np.array([number[left[n].pop()] if left[n] else NOWHERE for n in names], np.int64)
 
 
@@ -121,7 +121,7 @@ def _squeeze_and_trade(
 ) -> None:
     """Let models that are asleep take places, with ever more tries, until time is up."""
     rng = np.random.default_rng(0)
-    homes = settled_homes(instance, layout.gpu_of)
+    homes = nodes_of_shards(instance, layout.gpu_of)
     bound = confined(instance, homes)
     tries = TRIES
     while tries <= MOST_TRIES and not deadline.over:
@@ -135,23 +135,23 @@ def _squeeze_and_trade(
         tries *= 1 if changed else 4
 
 
-def _wakeable(problem: Problem, parts: Parts) -> Wakeable:
+def _wakeable(problem: Problem, reduction: Reduction) -> Wakeable:
     costs = {model.name: model.sleep_cost for model in problem.models}
-    cost, single = np.zeros(len(parts.items)), np.zeros(len(parts.items), np.bool_)
-    for number, item in enumerate(parts.items):
+    cost, single = np.zeros(len(reduction.items)), np.zeros(len(reduction.items), np.bool_)
+    for number, item in enumerate(reduction.items):
         stated = [costs[model.name] for model in item.models]
         known = [amount for amount in stated if amount is not None]
         free = len(known) == len(stated)
         cost[number] = sum(known) / item.models[0].parts if free else inf
         single[number] = free and len(stated) == 1 and item.models[0].parts == 1
-    unit = np.array([item.models[0].parts for item in parts.items], np.int64)
+    unit = np.array([item.models[0].parts for item in reduction.items], np.int64)
     return Wakeable(cost, single, unit)
 
 
-def _order(parts: Parts, instance: Instance, wakeable: Wakeable) -> Ints:
+def _order(reduction: Reduction, instance: Instance, wakeable: Wakeable) -> Ints:
     """Return the first item of every model: those that must be awake, then by worth."""
     hardest = filling_order(instance, 1.0)
-    rank = np.empty(len(parts.items))
+    rank = np.empty(len(reduction.items))
     rank[hardest] = np.arange(len(hardest))
     need = instance.size.copy()
     for column in range(instance.limit.shape[1]):
@@ -160,23 +160,23 @@ def _order(parts: Parts, instance: Instance, wakeable: Wakeable) -> Ints:
             need = np.maximum(need, instance.use[:, :, column].mean(axis=0) / limit)
     worth = wakeable.cost / np.maximum(need, 1e-12)
     firsts, place = [], 0
-    while place < len(parts.items):
+    while place < len(reduction.items):
         firsts.append(place)
         place += int(wakeable.unit[place])
     firsts.sort(key=lambda n: (-worth[n], rank[n]) if worth[n] < inf else (-inf, rank[n]))
     return np.array(firsts, np.int64)
 
 
-def _limited(parts: Parts, most_pressure: float | None) -> Instance:
+def _limited(reduction: Reduction, most_pressure: float | None) -> Instance:
     """Return the instance in which whatever fits has a finite pressure, or one within the limit.
 
     For a limit, each window is a resource: the memory for an item and for its load.
     """
-    instance = parts.canonical
+    instance = reduction.canonical
     capacity = instance.capacity * (1.0 - KEPT_FREE)
     if most_pressure is None:
         return frozen(instance._replace(capacity=capacity))
-    size_unit, load_unit = own_units(parts.instance)
+    size_unit, load_unit = own_units(reduction.instance)
     target = most_pressure * size_unit / load_unit
     if target == 0.0:
         needs = np.where(instance.load > 0.0, 2.0 * capacity.max(), instance.size[:, None])
@@ -194,11 +194,11 @@ def _limited(parts: Parts, most_pressure: float | None) -> Instance:
     )
 
 
-def _placement(parts: Parts, layout: Layout) -> Placement:
+def _placement(reduction: Reduction, layout: Layout) -> Placement:
     """Return where the models are; those that are not placed as a whole are asleep."""
-    names = [gpu.name for gpu in parts.whole.gpus]
-    places: dict[str, list[str]] = {model.name: [] for model in parts.whole.models}
-    for item, gpu in zip(parts.items, layout.gpu_of.tolist(), strict=True):
+    names = [gpu.name for gpu in reduction.whole.gpus]
+    places: dict[str, list[str]] = {model.name: [] for model in reduction.whole.models}
+    for item, gpu in zip(reduction.items, layout.gpu_of.tolist(), strict=True):
         for model in item.models:
             if gpu != NOWHERE:
                 places[model.name].append(names[gpu])

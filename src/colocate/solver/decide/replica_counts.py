@@ -1,4 +1,4 @@
-"""Numbers of copies worth a try."""
+"""Numbers of replicas worth a try."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -9,33 +9,33 @@ import numpy as np
 from colocate.problem.instance import Floats
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
-from colocate.solver.prove.elastic import largest_rooms
+from colocate.solver.prove.replica_bounds import largest_rooms
 
 STEPS = (1.0, 1.05, 1.15, 1.3, 1.6, 2.0, 3.0)
-"""Pressures that copies are first made for, as multiples of the bound."""
+"""Pressures that replicas are first made for, as multiples of the bound."""
 SHARES = (1.0, 0.75, 0.5, 0.33, 0.2)
-"""Parts of a GPU that a copy may fill at such a pressure."""
+"""Parts of a GPU that a replica may fill at such a pressure."""
 DRAWS = 12
-"""Numbers of copies that are drawn from what a linear program says."""
+"""Numbers of replicas that are drawn from what a linear program says."""
 
 Counts = tuple[int, ...]
-"""How many copies every model has, in the order of the problem."""
+"""How many replicas every model has, in the order of the problem."""
 
 
 def by_pressure(problem: Problem, bound: float) -> Iterator[Counts]:
-    """Yield as few copies as allowed, then what pressures at and above a bound ask for."""
+    """Yield as few replicas as allowed, then what pressures at and above a bound ask for."""
     yield tuple(model.replicas for model in problem.models)
     rooms = largest_rooms(problem)
     for step, share in product(STEPS, SHARES):
         target = bound * step * share
         yield tuple(
-            _copies_for(model, room, target) if model.elastic else model.replicas
+            _replicas_for(model, room, target) if model.open_replicas else model.replicas
             for model, room in zip(problem.models, rooms, strict=True)
         )
 
 
 def by_shares(problem: Problem, shares: Floats, rng: np.random.Generator) -> Iterator[Counts]:
-    """Yield numbers of copies by the shares of all choices: the likeliest, then some drawn."""
+    """Yield numbers of replicas by the shares of all choices: the likeliest, then some drawn."""
     options = []
     first = 0
     for model in problem.models:
@@ -49,17 +49,17 @@ def by_shares(problem: Problem, shares: Floats, rng: np.random.Generator) -> Ite
 
 
 def neighbours(problem: Problem, counts: Counts) -> Iterator[Counts]:
-    """Yield the numbers with one copy more or less of one model."""
+    """Yield the numbers with one replica more or less of one model."""
     for number, model in enumerate(problem.models):
-        for copies in (counts[number] + 1, counts[number] - 1):
-            if model.replicas <= copies <= model.most_replicas:
-                yield (*counts[:number], copies, *counts[number + 1 :])
+        for replicas in (counts[number] + 1, counts[number] - 1):
+            if model.replicas <= replicas <= model.most_replicas:
+                yield (*counts[:number], replicas, *counts[number + 1 :])
 
 
 def least_pressure(problem: Problem, counts: Counts) -> float:
-    """Return a pressure that no placement with such numbers of copies is below."""
+    """Return a pressure that no placement with such numbers of replicas is below."""
     free = sum(gpu.memory_gb for gpu in problem.gpus)
-    free -= sum(m.size_gb * copies for m, copies in zip(problem.models, counts, strict=True))
+    free -= sum(m.size_gb * replicas for m, replicas in zip(problem.models, counts, strict=True))
     load = max(
         sum(m.load[min(t, len(m.load) - 1)] for m in problem.models) for t in range(problem.windows)
     )
@@ -68,8 +68,8 @@ def least_pressure(problem: Problem, counts: Counts) -> float:
     return load / free if free > 0.0 else inf
 
 
-def _copies_for(model: Model, room: float, target: float) -> int:
-    """Return the fewest copies of which one fits alone on a GPU at a pressure."""
+def _replicas_for(model: Model, room: float, target: float) -> int:
+    """Return the fewest replicas of which one fits alone on a GPU at a pressure."""
     free = (room - model.size_gb / model.shards) * target
     load = max(model.load) / model.shards
     needed = ceil(load / free * (1.0 - 1e-9)) if free > 0.0 else model.most_replicas
