@@ -166,7 +166,7 @@ def test_of_many_names_a_few_are_told():
     assert "'m4', 4 more: engines are told to load these names" in note
 
 
-@pytest.mark.parametrize("target", set(Target) - {Target.KUBERNETES})
+@pytest.mark.parametrize("target", sorted(set(Target) - {Target.KUBERNETES}))
 def test_an_open_door_is_said_and_a_closed_one_is_not(target):
     open_to_all = file_text([{"size_gb": 9}], target)
     assert " on 0.0.0.0, without a key: whoever reaches that" in open_to_all
@@ -181,7 +181,7 @@ def test_in_a_cluster_the_door_is_open_whatever_the_host():
     assert "# Engines ask for no key" in text
 
 
-@pytest.mark.parametrize("target", set(Target) - {Target.RAY})
+@pytest.mark.parametrize("target", sorted(set(Target) - {Target.RAY}))
 def test_engines_get_their_own_arguments(target):
     engine = Engine.SGLANG
     models = [{"size_gb": 9, "args": {"vllm": ["--of-vllm"], "sglang": ["--of-sglang"]}}]
