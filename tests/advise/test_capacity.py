@@ -25,6 +25,7 @@ from colocate.problem.placement import Placement
 from colocate.problem.reduction import reduction_of
 from colocate.problem.verify import verify
 from colocate.solver.plan import Plan
+from tests.campaign import campaign
 from tests.problems import RATES, SIZES, SLOS
 
 MOST = 4
@@ -129,14 +130,14 @@ def models(draw, most=5, windows=1):
     return found
 
 
-@settings(max_examples=60)
+@campaign(60)
 @given(st.data())
 def test_the_fewest_gpus_of_one_kind_agree_with_brute_force(data):
     served = data.draw(models(windows=data.draw(st.integers(1, 2))))
     agrees(market([Gpu("g", data.draw(MEMORIES))], served), data.draw(TARGETS))
 
 
-@settings(max_examples=60)
+@campaign(60)
 @given(st.data())
 def test_the_cheapest_mix_agrees_with_brute_force(data):
     kinds = [Gpu(f"g{n}", data.draw(MEMORIES)) for n in range(data.draw(st.integers(2, 3)))]
@@ -146,7 +147,7 @@ def test_the_cheapest_mix_agrees_with_brute_force(data):
     agrees(market(kinds, data.draw(models(4)), costs), data.draw(TARGETS), most)
 
 
-@settings(max_examples=40)
+@campaign(40)
 @given(st.data())
 def test_whole_machines_agree_with_brute_force(data):
     kinds = [Gpu(f"g{n}", data.draw(MEMORIES)) for n in range(2)]
@@ -154,7 +155,7 @@ def test_whole_machines_agree_with_brute_force(data):
     agrees(market(kinds, data.draw(models(4)), at_once=at_once), data.draw(TARGETS))
 
 
-@settings(max_examples=40)
+@campaign(40)
 @given(st.data())
 def test_limits_that_depend_on_the_kind_agree_with_brute_force(data):
     limits = st.sampled_from([0, 0.8, 1, 2])
@@ -167,7 +168,7 @@ def test_limits_that_depend_on_the_kind_agree_with_brute_force(data):
     agrees(market(kinds, served), data.draw(TARGETS))
 
 
-@settings(max_examples=40)
+@campaign(40)
 @given(st.data())
 def test_constraints_agree_with_brute_force(data):
     kinds = [Gpu(n, data.draw(MEMORIES), n) for n in "ab"]
@@ -238,7 +239,7 @@ def test_any_number_of_replicas_agrees_with_brute_force(data):
     assert answer.best is None or fewest <= sum(answer.best.mix)
 
 
-@settings(max_examples=60)
+@campaign(60)
 @given(st.data())
 def test_what_sums_exclude_is_out_of_reach(data):
     kinds = [Gpu(n, data.draw(MEMORIES), n) for n in "ab"]
@@ -255,7 +256,7 @@ def test_what_sums_exclude_is_out_of_reach(data):
             )
 
 
-@settings(max_examples=100)
+@campaign(100)
 @given(st.data())
 def test_the_largest_cheaper_mixes_hold_all_cheaper_ones(data):
     kinds = data.draw(st.integers(1, 3))

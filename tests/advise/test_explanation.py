@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, Status, place, solve, verify
@@ -20,6 +20,7 @@ from colocate.advise.what_if import ChangeKind
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.placement import Placement
 from colocate.solver.plan import Plan
+from tests.campaign import campaign
 from tests.problems import problems
 from tests.solver.test_constraints import constrained, fleet
 
@@ -96,7 +97,7 @@ def agrees_with_brute_force(plan):
     assert move.lowers == (best < plan.pressure * (1 - 1e-9))
 
 
-@settings(max_examples=200)
+@campaign(200)
 @given(problems(limited=True, max_windows=2), st.integers(0, 9))
 def test_the_best_move_is_the_best_of_all(problem, seed):
     plan = random_plan(problem, seed)
@@ -104,7 +105,7 @@ def test_the_best_move_is_the_best_of_all(problem, seed):
     agrees_with_brute_force(plan)
 
 
-@settings(max_examples=200)
+@campaign(200)
 @given(constrained(), st.integers(0, 9))
 def test_the_best_move_respects_every_constraint(problem, seed):
     plan = random_plan(problem, seed)
@@ -320,7 +321,7 @@ def test_a_bound_that_does_not_hold_is_not_believed():
     assert bound_of(plan, plan.pressure).fault is None
 
 
-@settings(max_examples=60)
+@campaign(60)
 @given(constrained())
 def test_every_plan_can_be_explained(problem):
     plan = solve(problem, time_limit=0.2, workers=1)

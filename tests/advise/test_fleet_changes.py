@@ -1,7 +1,7 @@
 """Changes to fleets, and that whatever they claim to bring really fits."""
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from colocate import verify
@@ -10,6 +10,7 @@ from colocate.advise.remedies.fleet_changes import in_more_shards, options_for, 
 from colocate.advise.remedies.quantising import configs_in, quantised
 from colocate.advise.what_if import ChangeKind
 from colocate.inputs.fleet import fleet_of, parse_fleet
+from tests.campaign import campaign
 from tests.inputs.tiny_model import CONFIGS
 
 CROWDED = """
@@ -170,7 +171,7 @@ def fleets(draw):
     return {"gpus": gpus, "models": models, "most_models": draw(st.sampled_from([3, 1, 2]))}
 
 
-@settings(max_examples=60)
+@campaign(60)
 @given(fleets())
 def test_whatever_is_claimed_to_help_really_fits(data):
     fleet = fleet_of(data)

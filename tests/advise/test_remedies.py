@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import combinations, permutations, product
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, Status, solve, verify
@@ -15,6 +15,7 @@ from colocate.advise.remedies.diagnosis import diagnose
 from colocate.advise.what_if import Change, ChangeKind, Combination, Options
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
+from tests.campaign import campaign
 from tests.solver.test_constraints import fleet
 
 
@@ -73,7 +74,7 @@ def crowded(draw):
     return Problem(tuple(gpus), tuple(models), apart, together, most, pressure)
 
 
-@settings(max_examples=100)
+@campaign(100)
 @given(crowded())
 def test_whether_it_fits_is_what_brute_force_says(problem):
     outcome, placement = any_placement(problem, Deadline(5.0))
@@ -82,7 +83,7 @@ def test_whether_it_fits_is_what_brute_force_says(problem):
         assert verify(problem, placement).valid
 
 
-@settings(max_examples=150)
+@campaign(150)
 @given(crowded())
 def test_conflicts_are_real_and_minimal(problem):
     conflict = find_conflict(problem, Deadline(30.0))
@@ -95,7 +96,7 @@ def test_conflicts_are_real_and_minimal(problem):
         assert fits(only_with(problem, [name for name in conflict.models if name != left_out]))
 
 
-@settings(max_examples=40)
+@campaign(40)
 @given(crowded())
 def test_exactly_the_constraints_that_are_to_blame_are_named(problem):
     assume(not fits(problem))
@@ -114,7 +115,7 @@ def test_what_fits_after_all_is_said_to_fit():
     assert diagnosis.conflict is None
 
 
-@settings(max_examples=100)
+@campaign(100)
 @given(
     st.lists(st.integers(1, 20), min_size=1, max_size=6),
     st.lists(st.integers(5, 20), min_size=1, max_size=3),

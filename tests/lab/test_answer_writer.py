@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from colocate.errors import PatchRefused
@@ -7,6 +7,7 @@ from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.answer_writer import write_patch
 from colocate.lab.patches.patch import PatchKind, apply_patch
 from colocate.lab.patches.syntax import same_program
+from tests.campaign import campaign
 from tests.lab.answers import BOTH, CHILD, DEAL, PARENT, RATIO, SORTED
 
 WORDS = {"name": "sort_first", "description": "Take the lightest first."}
@@ -138,7 +139,7 @@ STATEMENTS = [
 BODIES = st.lists(st.sampled_from(STATEMENTS), max_size=14)
 
 
-@settings(max_examples=600)
+@campaign(600)
 @given(
     outside=st.none() | st.tuples(BODIES, BODIES),
     old=BODIES,

@@ -1,13 +1,14 @@
 """Whatever a model answers: a child that is whole, or a refusal, and nothing else."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate.errors import PatchRefused
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import apply_patch
 from colocate.lab.patches.syntax import syntax_key
+from tests.campaign import campaign
 from tests.lab.answers import (
     BOTH,
     CHILD,
@@ -98,13 +99,13 @@ def outcome(answer, parent):
 PARENTS = st.sampled_from([PARENT, PARENT, PLAIN, WINDOWS])
 
 
-@settings(max_examples=5000)
+@campaign(5000)
 @given(pieces=st.lists(TEXTS, max_size=16), parent=PARENTS, end=st.sampled_from(["\n", "\r\n", ""]))
 def test_pieces_in_any_order(pieces, parent, end):
     outcome(end.join(pieces), parent)
 
 
-@settings(max_examples=5000)
+@campaign(5000)
 @given(answer=changed_answers(), parent=PARENTS)
 def test_answers_with_faults(answer, parent):
     outcome(answer, parent)

@@ -2,13 +2,14 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate.errors import ArchiveError, ColocateError
 from colocate.lab.proposal import NOBODY, Answer, Kind
 from colocate.lab.review.evidence import Claim, Direction, Effect
 from colocate.lab.review.report import Review, ReviewRefused, worded, write_review
+from tests.campaign import campaign
 from tests.lab.archives import CRASH, attempt, composed, five_programs, program
 
 BEST = "Descent(best=True)"
@@ -473,7 +474,7 @@ def archives(draw):
 
 
 @given(archives())
-@settings(max_examples=60, deadline=None)
+@campaign(60)
 def test_any_archive_has_a_review_that_holds(archive):
     first = write_review(archive[: len(archive) // 2], ())
     review = write_review(archive, (), first)

@@ -7,7 +7,7 @@ from itertools import product
 from math import fsum, inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, verify
@@ -16,6 +16,7 @@ from colocate.problem.checker.items import kin_of, names_of
 from colocate.problem.checker.lost import least_lost
 from colocate.problem.checker.weights import weighed
 from colocate.problem.verify_bound import refuted
+from tests.campaign import campaign
 from tests.problem.test_tree import constrained, pressures
 from tests.problem.tree_writer import items_of
 
@@ -30,7 +31,7 @@ def by_volume(bound):
     return Certificate(Proof.VOLUME, bound)
 
 
-@settings(max_examples=150)
+@campaign(150)
 @given(problem=constrained(), share=st.sampled_from([0.3, 0.9, 1 + 1e-9, 1.5, inf]))
 def test_no_proof_is_accepted_of_what_is_not_true(problem, share):
     best = min(pressures(problem), default=None)
@@ -48,7 +49,7 @@ def test_no_proof_is_accepted_of_what_is_not_true(problem, share):
                 assert best is None or best > bound
 
 
-@settings(max_examples=100)
+@campaign(100)
 @given(problem=constrained())
 def test_items_are_those_of_another_derivation(problem):
     items, _ = items_of(problem)
@@ -169,7 +170,7 @@ def sleepy(draw):
     return Problem([Gpu("g0", 80), Gpu("g1", 40)], models, most_pressure=most)
 
 
-@settings(max_examples=200)
+@campaign(200)
 @given(sleepy())
 def test_nothing_less_is_lost_than_volume_says(problem):
     options = [

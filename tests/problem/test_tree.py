@@ -6,12 +6,13 @@ from itertools import permutations, product
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, verify
 from colocate.problem.certificate import Certificate
 from colocate.problem.verify_bound import refuted
+from tests.campaign import campaign
 from tests.problem.tree_writer import items_of, tree_certificate
 
 MEMORIES = st.sampled_from([24, 48, 80, 80, 20.5])
@@ -108,7 +109,7 @@ def model(number, size=30, **options):
     return Model(f"m{number}", size, **{"load": 1, **options})
 
 
-@settings(max_examples=400)
+@campaign(400)
 @given(problem=constrained(), rules=RULES, seed=st.integers(0, 99))
 def test_a_true_tree_holds_and_no_other_does(problem, rules, seed):
     rng = random.Random(seed)
@@ -158,7 +159,7 @@ def lie(problem, bound, finite, rng, options):
                 assert refuted(problem, false) is not None
 
 
-@settings(max_examples=150)
+@campaign(150)
 @given(problem=constrained(), seed=st.integers(0, 999))
 def test_mutants_of_a_true_tree_prove_nothing_that_is_false(problem, seed):
     rng = random.Random(seed)

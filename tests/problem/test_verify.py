@@ -5,10 +5,11 @@ from itertools import pairwise
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, verify
+from tests.campaign import campaign
 from tests.problem.test_tree import constrained
 from tests.problem.tree_writer import Writer
 
@@ -99,7 +100,7 @@ def true_pressure(writer, gpu):
     return inf if free <= memory / 10**11 else float(load / free)
 
 
-@settings(max_examples=400)
+@campaign(400)
 @given(problem=constrained(), seed=st.integers(0, 10**6))
 def test_rational_numbers_and_other_code_agree(problem, seed):
     rng = random.Random(seed)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import Gpu, InputError, Model, Problem, Status, place, solve, verify
 from colocate.problem.reduction import reduction_of
 from colocate.problem.verify_bound import refuted
+from tests.campaign import campaign
 from tests.problems import assert_solved, lowest_pressure
 
 NODE_MEMORY = {"large": 200, "small": 80}
@@ -49,13 +50,13 @@ def constrained(draw):
     return Problem(tuple(gpus), tuple(models), apart, together, most)
 
 
-@settings(max_examples=300)
+@campaign(300)
 @given(constrained())
 def test_brute_force_agrees_under_every_constraint(problem):
     assert_solved(problem, lowest_pressure(problem), 2.0)
 
 
-@settings(max_examples=100)
+@campaign(100)
 @given(constrained())
 def test_strategies_respect_constraints_too(problem):
     if any(model.shards > 1 for model in problem.models):

@@ -2,7 +2,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, load_suite
@@ -15,6 +15,7 @@ from colocate.solver.construct.greedy import Greedy, Look
 from colocate.solver.construct.orders import Order, sorted_models
 from colocate.solver.construct.packing import Fit, Packing, pack
 from colocate.solver.prove.volume import volume_bound
+from tests.campaign import campaign
 from tests.problems import optimum, problems
 
 ORDERED = Problem(
@@ -134,7 +135,7 @@ def test_another_thread_can_end_an_exhaustive_search():
     assert found.visited > 1
 
 
-@settings(max_examples=400)
+@campaign(400)
 @given(
     problems(max_gpus=3, max_models=6, max_windows=2, limited=True)
     | problems(max_gpus=3, max_models=6, max_windows=2),

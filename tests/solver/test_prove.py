@@ -17,6 +17,7 @@ from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.knapsack import certified, grid_of, most_weight
 from colocate.solver.prove.two_solvers import search_all
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
+from tests.campaign import campaign
 from tests.problems import in_units, optimum, problems
 
 UNITS = st.sampled_from([1.0, 1e-9, 1e9, 1 / 3])
@@ -31,7 +32,7 @@ def bounds_at(problem, target, window, steps, whole):
     yield prove_by_columns(problem.instance, target, window, steps, whole, always)
 
 
-@settings(max_examples=200)
+@campaign(200)
 @given(
     problem=problems(max_gpus=3, max_models=6, max_windows=2),
     size_unit=UNITS,

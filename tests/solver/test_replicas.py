@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import Gpu, InputError, Model, Placement, Problem, Status, place, solve, verify
@@ -16,6 +16,7 @@ from colocate.solver.decide import replicas
 from colocate.solver.prove.columns import prove_by_columns
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.replica_bounds import prove_with_replicas, rows_of_choices
+from tests.campaign import campaign
 from tests.problems import assert_solved, lowest_pressure
 
 GPUS = tuple(Gpu(f"g{n}", 80, node="left" if n < 2 else "right") for n in range(4))
@@ -43,13 +44,13 @@ def open_replicas(draw):
     return Problem(gpus, tuple(models), apart, most_models=draw(st.sampled_from([None, 2])))
 
 
-@settings(max_examples=60)
+@campaign(60)
 @given(open_replicas())
 def test_brute_force_over_all_numbers_of_replicas_agrees(problem):
     assert_solved(problem, lowest_pressure(problem), 5.0, reprove=10.0)
 
 
-@settings(max_examples=60)
+@campaign(60)
 @given(open_replicas())
 def test_bounds_by_sums_hold_for_every_number_of_replicas(problem):
     best = lowest_pressure(problem)
@@ -58,7 +59,7 @@ def test_bounds_by_sums_hold_for_every_number_of_replicas(problem):
     assert best is None or proof.bound <= best
 
 
-@settings(max_examples=60)
+@campaign(60)
 @given(open_replicas(), st.sampled_from([0.5, 0.9, 0.99, 1.0]))
 def test_weights_of_choices_prove_only_what_is_true(problem, share):
     best = lowest_pressure(problem)

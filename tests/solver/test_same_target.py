@@ -5,13 +5,14 @@ from itertools import chain, combinations
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, verify
 from colocate.solver.prove.choices import choices_of
 from colocate.solver.prove.crowds import Crowd, crowds_in
 from colocate.solver.prove.same_target import _neighbours, robust_target
+from tests.campaign import campaign
 from tests.problems import problems
 
 
@@ -46,7 +47,7 @@ def test_neighbours_are_the_nearest_fractions(value, most):
     assert (below, above) == (expected_below, expected_above)
 
 
-@settings(max_examples=150, deadline=None)
+@campaign(150)
 @given(problems(max_gpus=1, max_models=5, max_windows=2), st.floats(1e-3, 20), st.booleans())
 def test_what_is_within_the_target_is_within_the_one_that_means_the_same(problem, target, at):
     """And what is not, is not: for every crowd on a GPU."""

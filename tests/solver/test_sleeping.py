@@ -5,7 +5,7 @@ from itertools import product
 from math import fsum
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, Status, place, solve, verify
@@ -13,6 +13,7 @@ from colocate.errors import InputError
 from colocate.solver.check import check_plan
 from colocate.solver.decide import sleep
 from colocate.solver.decide.sleep import least_lost
+from tests.campaign import campaign
 
 GPUS = (Gpu("g0", 80), Gpu("g1", 40))
 
@@ -56,7 +57,7 @@ def sleepy(draw):
     )
 
 
-@settings(max_examples=150)
+@campaign(150)
 @given(sleepy())
 def test_brute_force_over_all_choices_agrees(problem):
     best = best_of_all(problem)
@@ -73,7 +74,7 @@ def test_brute_force_over_all_choices_agrees(problem):
     assert plan.status is Status.OPTIMAL
 
 
-@settings(max_examples=80)
+@campaign(80)
 @given(sleepy())
 def test_what_a_large_fleet_loses_is_bounded_and_valid(problem):
     """A fleet that is too large for CP-SAT is decided by density, and bounded by volume."""

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import (
@@ -29,6 +29,7 @@ from colocate.solver.deadline import Deadline
 from colocate.solver.progress import Alarm, Progress, Wish
 from colocate.solver.prove.columns import prove_by_columns
 from colocate.solver.warm_up import _warm_up_for_few
+from tests.campaign import campaign
 from tests.problems import in_units, optimum, problems
 
 FIVE = Problem([Gpu(f"g{n}", 80) for n in range(4)], [Model(f"m{n}", 30, load=1) for n in range(5)])
@@ -38,7 +39,7 @@ def as_written(plan):
     return json.loads(json.dumps(plan.as_dict(), allow_nan=False))
 
 
-@settings(max_examples=300)
+@campaign(300)
 @given(
     problem=st.one_of(problems(max_gpus=3, max_models=6, max_windows=3), problems(limited=True)),
     workers=st.sampled_from([1, 2]),

@@ -8,7 +8,7 @@ from time import perf_counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, verify
@@ -22,6 +22,7 @@ from colocate.solver.prove.same_target import robust_target
 from colocate.solver.prove.scip_program import ScipProgram
 from colocate.solver.prove.searching import NONE, Finding, search_exactly
 from colocate.solver.prove.two_solvers import FalseClaim, places, search_all, small_enough
+from tests.campaign import campaign
 from tests.problems import lowest_pressure
 
 LIKE_THE_ISSUE = 500
@@ -218,7 +219,7 @@ def pressures_by_cost(problem):
     return best
 
 
-@settings(max_examples=120, deadline=None)
+@campaign(120)
 @given(constrained(), st.sampled_from([0.9, BELOW, 1.0, 1.1, inf]))
 def test_constrained_fleets_against_brute_force(problem, factor):
     best = pressures_by_cost(problem)
@@ -238,7 +239,7 @@ def test_constrained_fleets_against_brute_force(problem, factor):
 
 
 @pytest.mark.parametrize("solver", ["CP-SAT", "SCIP"])
-@settings(max_examples=120, deadline=None)
+@campaign(120)
 @given(constrained(), st.sampled_from([0.9, BELOW, 1.0, 1.1, inf]))
 def test_each_solver_alone_agrees_with_brute_force(solver, problem, factor):
     best = pressures_by_cost(problem)
