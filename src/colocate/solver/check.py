@@ -20,8 +20,6 @@ from colocate.solver.plan import ROUNDING_OF_COSTS, Plan, Status
 if TYPE_CHECKING:
     from colocate.solver.prove.two_solvers import Agreement
 
-    pass
-
 SAME = 1e-9
 STRICTLY_BELOW = 1.0 - 2e-9
 """What is searched to repeat a proof, as a share of its bound: less than this is no lower."""
@@ -225,9 +223,10 @@ def _repeat(
 
 
 def _searched(problem: Problem, target: float, seconds: float) -> "Agreement":
+    from colocate.solver.deadline import Deadline  # noqa: PLC0415
     from colocate.solver.prove.two_solvers import search_all  # noqa: PLC0415
 
-    return search_all(problem, target, seconds, WORKERS, lambda: False)
+    return search_all(problem, target, Deadline(seconds), WORKERS)
 
 
 def _check_status(plan: Plan, findings: Findings) -> None:

@@ -7,8 +7,7 @@ from colocate.problem.checker.items import Kin, kin_of
 from colocate.problem.checker.weights import weighed
 from colocate.problem.problem import Problem
 from colocate.problem.verify_bound import refuted
-from colocate.solver.plan import Plan
-from colocate.solver.progress import gap_between
+from colocate.solver.plan import Plan, gap_between
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import Layout, arrange
 from colocate.solver.construct.orders import Order, sorted_models
 from colocate.solver.construct.packing import Packing, pack
-from colocate.solver.prove.volume import volume_bound
+from colocate.solver.construct.volume import volume_bound
 
 DOUBLINGS = 60
 RESOLUTION = 1e-12

@@ -13,8 +13,8 @@ from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel_section
 from colocate.problem.layout import Layout, arrange, clear, put
 from colocate.solver.construct.packing import leftover, needs, spare
+from colocate.solver.construct.volume import volume_bound
 from colocate.solver.deadline import Deadline
-from colocate.solver.prove.volume import volume_bound
 
 LADDER = (1.002, 1.01, 1.05, 1.2, 2.0, 8.0, 64.0, 1024.0)
 """Targets, as multiples of what the sums allow, the first of which that is reached is bisected."""

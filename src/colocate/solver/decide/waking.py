@@ -6,8 +6,7 @@ models asleep take the places of models that are worth less, and others are sque
 there is time.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -18,16 +17,15 @@ from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction, reduction_of
 from colocate.problem.verify import highest_pressure, verify
+from colocate.solver.budget import Budget
 from colocate.solver.construct.filling import filling_order
 from colocate.solver.construct.task import FINITE
 from colocate.solver.deadline import Deadline
+from colocate.solver.decide.pressure_limit import without_limit
 from colocate.solver.improve.shard_moves import nodes_of_shards
 from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.improve.trading import Wakeable, trade, wake
-from colocate.solver.plan import Plan
-
-Attempted = Callable[[Problem, float], Plan]
-"""Places models with fixed numbers of replicas in some seconds."""
+from colocate.solver.search import attempt
 
 BISECTING = 0.6
 """The part of the time in which it is found out how many of the most worthy can be awake."""
@@ -39,7 +37,7 @@ PASSES = 20
 """How often all models that are asleep are offered the places of others."""
 
 
-def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placement | None:
+def woken(problem: Problem, budget: Budget, seconds: float) -> Placement | None:
     """Return a placement in which little is lost by the models that have no place.
 
     None if it finds no room for all models that must be awake.
@@ -48,11 +46,12 @@ def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placeme
     ----------
     problem
         What is placed.
-    deadline
-        When it ends.
-    attempted
-        Places models with fixed numbers of replicas in some seconds.
+    budget
+        What it may spend.
+    seconds
+        How long it may take.
     """
+    deadline = budget.deadline.part(seconds)
     awake = problem.awake(())
     assert awake is not None
     fewest = awake.with_replicas({model.name: model.replicas for model in awake.models})
@@ -69,8 +68,7 @@ def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placeme
         names = [reduction.items[first].models[0].name for first in order]
         may = {model.name for model in problem.sleepers}
         by_worth = [name for name in names if name in may]
-        seconds = deadline.left * BISECTING / (len(by_worth).bit_length() + 1)
-        found += _awake_by_worth(fewest, by_worth, lambda p: attempted(p, seconds), deadline)
+        found += _awake_by_worth(fewest, by_worth, budget, deadline)
         found.sort(key=lambda placement: _lost(problem, placement))
         start = next((each for each in found if verify(problem, each).valid), None)
         if start is None or deadline.over:
@@ -84,18 +82,19 @@ def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placeme
 def _awake_by_worth(
     problem: Problem,
     by_worth: Sequence[str],
-    attempted: Callable[[Problem], Plan],
+    budget: Budget,
     deadline: Deadline,
 ) -> Iterator[Placement]:
     """Place as many models as possible of those that are worth most; yields what fits."""
     fewest, most = 0, len(by_worth)
+    seconds = deadline.left * BISECTING / (most.bit_length() + 1)
     highest = min(highest_pressure(problem), FINITE)
     while fewest < most and not deadline.over:
         middle = (fewest + most + 1) // 2
         some = problem.awake(frozenset(by_worth[middle:]))
         if some is None:
             return
-        plan = attempted(replace(some, most_pressure=None))
+        plan = attempt(without_limit(some), budget, seconds)
         if plan.placement and plan.pressure <= highest:
             fewest = middle
             places = {model.name: plan.placement.get(model.name, ()) for model in problem.models}

@@ -15,7 +15,7 @@ from colocate.problem.layout import NOWHERE, Layout, fits, gather, node_count, p
 from colocate.problem.pressure import TIE
 from colocate.problem.rules import BY_NODE, FIRST, NODE
 from colocate.solver.construct.completion import Outcome, Tape, complete
-from colocate.solver.tournament import replay, tournament
+from colocate.solver.construct.tournament import replay, tournament
 
 NODES = 2000
 """Nodes to search in a group."""

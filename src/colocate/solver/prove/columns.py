@@ -10,7 +10,6 @@ Valid for unequal GPUs; looks at one window and at memory alone.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel
+from colocate.solver.deadline import Deadline
 from colocate.solver.prove.knapsack import Choices, Grid, certified, grid_of
 
 MARGIN = 1e-9
@@ -32,7 +32,7 @@ def prove_by_columns(
     window: int,
     steps: int,
     whole: int,
-    seconds_left: Callable[[], float],
+    deadline: Deadline,
     choices: Choices | None = None,
 ) -> Certificate | None:
     """Return the proof that a target is out of reach, if the linear program on the grid has it.
@@ -45,7 +45,7 @@ def prove_by_columns(
         How fine the grid is.
     whole
         How large the whole numbers of the certificate may be.
-    seconds_left
+    deadline
         How long it may still take.
     choices
         What the rows of the instance are, where the number of replicas is open.
@@ -56,7 +56,7 @@ def prove_by_columns(
         return None
     if grid.size[-1] > grid.room[0]:
         return certified(grid, np.ones(len(grid.size)), whole, rows)
-    return _prove(grid, _Program(grid), whole, rows, seconds_left)
+    return _prove(grid, _Program(grid), whole, rows, deadline)
 
 
 def shares_of_choices(
@@ -64,7 +64,7 @@ def shares_of_choices(
     target: float,
     window: int,
     steps: int,
-    seconds_left: Callable[[], float],
+    deadline: Deadline,
     choices: Choices,
 ) -> Floats | None:
     """Return how much of each choice a fractional packing takes, None if there is none.
@@ -77,7 +77,7 @@ def shares_of_choices(
     if not grid.complete:
         return None
     program = _Program(grid)
-    if _prove(grid, program, steps, rows, seconds_left) is not None or not program.packs:
+    if _prove(grid, program, steps, rows, deadline) is not None or not program.packs:
         return None
     shares = np.zeros(rows)
     shares[grid.models] = program.shares
@@ -85,13 +85,13 @@ def shares_of_choices(
 
 
 def _prove(
-    grid: Grid, program: "_Program", whole: int, rows: int, seconds_left: Callable[[], float]
+    grid: Grid, program: "_Program", whole: int, rows: int, deadline: Deadline
 ) -> Certificate | None:
     """Generate fillings until the target is proven out of reach, or that it cannot be."""
     weight = best = grid.size / grid.room[0]
     price = np.zeros(len(grid.room))
     highest = 0.0
-    while seconds_left() > 0.0:
+    while not deadline.over:
         most, classes, fillings = fill_gpus(grid.size, program.kind, weight, grid.room, price)
         held = float((most[grid.room] * grid.gpus).sum())
         demand = grid.demand(weight)
@@ -100,7 +100,7 @@ def _prove(
             if highest > 1.0 + MARGIN and (proof := certified(grid, weight, whole, rows)):
                 return proof
         program.add(classes, fillings)
-        if not program.solve(seconds_left()) or program.packs:
+        if not program.solve(deadline.left) or program.packs:
             return None
         if not len(fillings) and np.array_equal(weight, program.weight):
             return None

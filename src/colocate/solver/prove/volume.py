@@ -4,29 +4,10 @@ import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.instance import FIT, Instance
-from colocate.problem.kernel import entry_kernel
 from colocate.problem.reduction import Reduction
 
 SAFE = 1.0 - 1e-12
 """What a sum in floating point may be off by."""
-
-
-@entry_kernel
-def volume_bound(instance: Instance) -> float:
-    """Return a pressure below which no placement can be, whatever it is.
-
-    If every GPU had pressure at most K, then `sum(load) <= K (capacity - sum(size))` on each,
-    and so over all of them together, in every window. Valid for unequal GPUs.
-    """
-    free = float(instance.capacity.sum() - instance.size.sum())
-    highest = 0.0
-    for window in range(instance.load.shape[1]):
-        highest = max(highest, float(instance.load[:, window].sum()))
-    if highest == 0.0:
-        return 0.0
-    if free <= 0.0:
-        return np.inf
-    return highest / free
 
 
 def prove_by_volume(instance: Instance) -> Certificate:

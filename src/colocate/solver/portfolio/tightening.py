@@ -12,14 +12,15 @@ import numpy as np
 from colocate.problem.instance import Bools, Instance, confined, own_units
 from colocate.problem.layout import NOWHERE, Layout, empty, empty_layout
 from colocate.problem.reduction import Reduction
-from colocate.solver.activities import nodes_of_step
 from colocate.solver.construct.filling import fill, filling_order
 from colocate.solver.construct.tight_fit import fill_tightly
 from colocate.solver.construct.vector_fit import fill_vectors
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import bold_pace, regroup
 from colocate.solver.improve.shard_moves import nodes_of_shards
-from colocate.solver.progress import Progress, gap_between
+from colocate.solver.plan import gap_between
+from colocate.solver.portfolio.regrouping import nodes_of_step
+from colocate.solver.progress import ItemProgress
 
 STEPS = 20
 """Steps of the first repair; later ones have more."""
@@ -61,7 +62,7 @@ class Tightening:
         self.share = 1.0
         self.exhausted = False
 
-    def step(self, progress: Progress) -> None:
+    def step(self, progress: ItemProgress) -> None:
         """Fill the fleet anew, or go on with the repair."""
         if not isfinite(progress.value) or progress.bound == 0.0:
             self.exhausted = True
@@ -74,7 +75,7 @@ class Tightening:
             return
         self._conclude(progress)
 
-    def _begin(self, progress: Progress) -> bool:
+    def _begin(self, progress: ItemProgress) -> bool:
         """Choose a target and fill the fleet to it; False if that is not possible."""
         reached = gap_between(progress.value, progress.bound)
         if reached < self._failed * CLOSE:
@@ -99,7 +100,7 @@ class Tightening:
         self._left = STEPS * self._effort
         return True
 
-    def _conclude(self, progress: Progress) -> None:
+    def _conclude(self, progress: ItemProgress) -> None:
         """See whether the target is reached, or the repair is to be given up."""
         value = float(self._layout.pressure.max())
         if value <= self._target * (1.0 + 1e-9):
