@@ -12,6 +12,7 @@ from colocate.outputs.report.gauge import colouring, gauge
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import gigabytes
 from colocate.problem.model import Model
+from colocate.problem.parts import replicas_in
 from colocate.solver.plan import Plan
 
 MOST_ROWS = 64
@@ -50,6 +51,7 @@ def several_table(plan: Plan) -> Markup | None:
     """Draw the models with replicas or shards, None if there are none."""
     placed = ((m, plan.placement.get(m.name, ())) for m in plan.problem.models)
     several = [(model, places) for model, places in placed if len(places) > 1]
+    replicas = replicas_in(plan.problem, plan.placement)
     if not several:
         return None
     columns = [
@@ -62,7 +64,7 @@ def several_table(plan: Plan) -> Markup | None:
     rows: Rows = [
         [
             one_line(model.name, LONGEST_NAME),
-            f"{len(places) // model.shards}",
+            f"{replicas[model.name]}",
             f"{model.shards}",
             f"{max(model.load) / len(places):.4g}",
             _replicas(model, places),
