@@ -6,7 +6,7 @@ import pytest
 from colocate import Gpu, Model, Problem, solve
 from colocate.problem.layout import arrange, arrange_some, empty_layout
 from colocate.problem.reduction import reduction_of
-from colocate.solver.budget import Budget
+from colocate.solver.budget import SolveBudget
 from colocate.solver.construct.completion import NO_TAPE, Outcome, complete
 from colocate.solver.construct.tight_fit import fill_tightly
 from colocate.solver.construct.vector_fit import fill_vectors, highest_left, make_pool, remove
@@ -136,7 +136,7 @@ def test_tightening_gives_up_where_what_is_pinned_never_fits():
     ]
     others = [Model(f"m{n}", 1 + n % 4, load=1 + n % 3) for n in range(110)]
     reduction = reduction_of(Problem(gpus, [*pinned, *others]))
-    progress = ItemProgress(reduction, Budget(Deadline()))
+    progress = ItemProgress(reduction, SolveBudget(Deadline()))
     progress.offer(np.array([0, 0, 1, 1, 1, *(2 + n % 6 for n in range(110))]), "start")
     progress.prove(prove_by_volume(reduction.instance))
     activity = Tightening(reduction, progress.deadline, 0)

@@ -24,7 +24,7 @@ from colocate import (
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.checker import tree
 from colocate.problem.reduction import reduction_of
-from colocate.solver.budget import Budget
+from colocate.solver.budget import SolveBudget
 from colocate.solver.check import check_plan
 from colocate.solver.deadline import Deadline
 from colocate.solver.plan import Alarm
@@ -126,7 +126,7 @@ def test_kernels_are_told_when_the_time_is_over():
 
 def test_a_bound_above_a_known_placement_raises_an_alarm_and_is_not_used():
     reduction = reduction_of(FIVE)
-    progress = ItemProgress(reduction, Budget(Deadline(60.0)))
+    progress = ItemProgress(reduction, SolveBudget(Deadline(60.0)))
     value = progress.offer(np.array([0, 1, 2, 3, 3]), "by hand")
     progress.prove(Certificate(Proof.SOLVERS, value * 1.01))
     assert progress.bound == 0.0

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, verify
-from colocate.problem.verify import SLACK
+from colocate.problem.checker.tolerance import SLACK
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
 from colocate.solver.plan import Alarm

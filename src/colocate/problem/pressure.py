@@ -8,11 +8,9 @@ full from the models of a GPU, `layout.pressure_after` after one change.
 
 import numpy as np
 
-from colocate.problem.instance import FIT, Floats
+from colocate.problem.instance import Floats
 from colocate.problem.kernel import entry_kernel, leaf_kernel
-
-TIE = 1e-9
-"""Share by which pressures may differ through rounding alone."""
+from colocate.problem.tolerance import FIT, TIE
 
 
 @leaf_kernel

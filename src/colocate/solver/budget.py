@@ -4,15 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
+from colocate.problem.tolerance import PROVEN
 from colocate.solver.deadline import Deadline
-from colocate.solver.plan import PROVEN, Improvement, gap_between
+from colocate.solver.plan import Improvement, gap_between
 
 Gap = float | Callable[[float], float]
 """A gap that is good enough, at any time or after so many seconds."""
 
 
 @dataclass(frozen=True)
-class Budget:
+class SolveBudget:
     """What all stages of a call share.
 
     Parameters
@@ -48,10 +49,10 @@ class Budget:
             return True
         return gap <= (self.gap(self.deadline.seconds) if callable(self.gap) else self.gap)
 
-    def keeping(self, seconds: float) -> "Budget":
+    def keeping(self, seconds: float) -> "SolveBudget":
         """Return what is left now but for some seconds, which are kept for what comes after."""
         return replace(self, deadline=self.deadline.part(self.deadline.left - seconds))
 
-    def attempt(self, seconds: float) -> "Budget":
+    def attempt(self, seconds: float) -> "SolveBudget":
         """Return some seconds for the optimum of a part of the question, reported to nobody."""
-        return Budget(self.deadline.part(seconds), seed=self.seed, workers=self.workers)
+        return SolveBudget(self.deadline.part(seconds), seed=self.seed, workers=self.workers)

@@ -14,17 +14,12 @@ from colocate.problem.model import Model
 from colocate.problem.parts import parts_by_gpu
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import COST_ROUNDING, PROVEN
 from colocate.problem.verify import verify
 from colocate.version import __version__
 
 SCHEMA = 1
 """The version of the JSON form."""
-PROVEN = 2e-9
-"""A gap of at most this, twice what rounding may do, is none."""
-JUST_BELOW = 1.0 - 1e-9
-"""What is proven out of reach, as a share of a value, for it to count as the lowest."""
-ROUNDING_OF_COSTS = 1e-6
-"""The part of what is lost that is not told apart."""
 
 
 class Improvement(NamedTuple):
@@ -145,7 +140,7 @@ class Plan:
     @property
     def loses_least(self) -> bool:
         """Whether it is proven that no choice of sleepers loses less, but for rounding."""
-        return self.lost - self.lost_bound <= ROUNDING_OF_COSTS * self.lost
+        return self.lost - self.lost_bound <= COST_ROUNDING * self.lost
 
     @property
     def proven(self) -> bool:

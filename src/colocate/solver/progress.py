@@ -12,12 +12,11 @@ from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.pressure import lower
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction
-from colocate.solver.budget import Budget
+from colocate.problem.tolerance import JUST_ABOVE, JUST_BELOW
+from colocate.solver.budget import SolveBudget
 from colocate.solver.deadline import Deadline
-from colocate.solver.plan import JUST_BELOW, Alarm, Improvement, gap_between
+from colocate.solver.plan import Alarm, Improvement, gap_between
 
-JUST_ABOVE = 1.0 + 1e-9
-"""What must be out of reach, as a multiple of a target, for the target to be."""
 CHECK_CELL, CHECK_SYMBOL = 2e-9, 0.3e-6
 """Seconds that the checker takes for a cell of its table of multipliers, and for a symbol of a
 tree."""
@@ -37,7 +36,7 @@ class Progress(ABC):
     """
 
     def __init__(
-        self, problem: Problem, budget: Budget, certificate: Certificate | None = None
+        self, problem: Problem, budget: SolveBudget, certificate: Certificate | None = None
     ) -> None:
         self.problem = problem
         self.certificate = certificate
@@ -157,7 +156,7 @@ class ItemProgress(Progress):
         When it ends, and what ends it earlier.
     """
 
-    def __init__(self, reduction: Reduction, budget: Budget) -> None:
+    def __init__(self, reduction: Reduction, budget: SolveBudget) -> None:
         self.reduction = reduction
         self._gpu_of: Ints = np.empty(0, np.int64)
         self._squares = inf

@@ -12,14 +12,15 @@ from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction, reduction_of
+from colocate.problem.tolerance import PROVEN
 from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
-from colocate.solver.budget import Budget
+from colocate.solver.budget import SolveBudget
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.shard_moves import nodes_of_shards
 from colocate.solver.improve.smoothing import PASSES, smooth
-from colocate.solver.plan import PROVEN, Alarm, Plan, Status, confirmed_plan, gap_between
+from colocate.solver.plan import Alarm, Plan, Status, confirmed_plan, gap_between
 from colocate.solver.portfolio.selection import close_gap
 from colocate.solver.portfolio.start import FEW, NoPlacement, first_placement
 from colocate.solver.progress import ItemProgress
@@ -34,7 +35,7 @@ SHORTEST = 0.5
 NOT_FOUND = "no placement was found in time; it is not proven that there is none"
 
 
-def search(problem: Problem, budget: Budget, start: Placement | None = None) -> Plan:
+def search(problem: Problem, budget: SolveBudget, start: Placement | None = None) -> Plan:
     """Place models as well as the budget allows.
 
     Parameters
@@ -50,7 +51,7 @@ def search(problem: Problem, budget: Budget, start: Placement | None = None) -> 
 
 
 def attempt(
-    problem: Problem, budget: Budget, seconds: float, start: Placement | None = None
+    problem: Problem, budget: SolveBudget, seconds: float, start: Placement | None = None
 ) -> Plan:
     """Place models as well as some seconds of a budget allow, and report no improvement.
 
@@ -69,7 +70,7 @@ def attempt(
 
 
 def _searched(
-    problem: Problem, budget: Budget, seconds: float | None, start: Placement | None
+    problem: Problem, budget: SolveBudget, seconds: float | None, start: Placement | None
 ) -> Plan:
     if obstacle := too_many_parts(problem):
         return _without_placement(problem, obstacle.proof, obstacle.reason)
@@ -82,7 +83,7 @@ def _searched(
     return _solved(ItemProgress(reduction, stage), budget, start)
 
 
-def _solved(progress: ItemProgress, budget: Budget, start: Placement | None) -> Plan:
+def _solved(progress: ItemProgress, budget: SolveBudget, start: Placement | None) -> Plan:
     reduction = progress.reduction
     if obstacle := obvious_obstacle(reduction):
         return _without_placement(reduction.whole, obstacle.proof, obstacle.reason)

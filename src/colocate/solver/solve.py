@@ -8,7 +8,7 @@ from numbers import Real
 from colocate.errors import InputError
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_seed
-from colocate.solver.budget import Budget, Gap
+from colocate.solver.budget import Gap, SolveBudget
 from colocate.solver.deadline import Deadline
 from colocate.solver.decide.pressure_limit import place_within_limit
 from colocate.solver.decide.sleep import solve_with_sleepers
@@ -57,7 +57,7 @@ def solve(
     _check(time_limit, seed, workers, gap, target)
     warm_up(problem)
     deadline = Deadline(time_limit)
-    budget = Budget(deadline, gap, target, seed, workers or 2, on_improvement)
+    budget = SolveBudget(deadline, gap, target, seed, workers or 2, on_improvement)
     with stopping_on_interrupt(deadline.stop):
         plan = _answered(problem, budget)
     if deadline.stopped:
@@ -66,7 +66,7 @@ def solve(
     return replace(plan, strategy="solve", seed=seed, seconds=deadline.seconds)
 
 
-def _answered(problem: Problem, budget: Budget) -> Plan:
+def _answered(problem: Problem, budget: SolveBudget) -> Plan:
     """Decide in turn which models sleep, how many replicas there are, and where they are."""
     if problem.sleepers:
         return solve_with_sleepers(problem, budget)

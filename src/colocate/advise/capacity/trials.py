@@ -7,7 +7,7 @@ from math import inf
 
 from colocate.advise.capacity.mixes import Market, Mix
 from colocate.advise.capacity.requirements import Need, needs_of
-from colocate.problem.verify import SLACK
+from colocate.problem.tolerance import OVER_LIMIT
 from colocate.solver.deadline import Deadline
 from colocate.solver.plan import Plan, Status
 from colocate.solver.solve import solve
@@ -102,7 +102,7 @@ class MixTrials:
         problem, kind_of = self.market.sample()
         warm_up(problem)
         self.deadline = Deadline(self.time_limit)
-        self._limit = self.target * (1.0 + SLACK)
+        self._limit = self.target * (1.0 + OVER_LIMIT)
         self.needs: list[Need] = needs_of(problem, kind_of, self._limit)
         self.decided: set[Mix] = set()
         """Mixes that stay open however long they are looked at."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from colocate.advise.explain.fixed_plan import FixedPlan
 from colocate.problem.gpu import Gpu
-from colocate.problem.instance import FIT
-from colocate.problem.pressure import TIE, pressure
+from colocate.problem.pressure import pressure
+from colocate.problem.tolerance import FIT, TIE
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from enum import StrEnum
 import numpy as np
 
 from colocate.advise.explain.fixed_plan import FixedPlan, pressures_with
-from colocate.problem.instance import FIT
-from colocate.problem.pressure import TIE
 from colocate.problem.reduction import COUNT
+from colocate.problem.tolerance import FIT, TIE
 
 CLOSE = 0.9
 """From this share of a limit on, a GPU is close to it."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from colocate.advise.explain.fixed_plan import FixedPlan, clashes, pressures_with
-from colocate.problem.instance import FIT, Bools, Floats, Ints
-from colocate.problem.pressure import TIE
+from colocate.problem.instance import Bools, Floats, Ints
+from colocate.problem.tolerance import FIT, TIE
 from colocate.problem.verify import verify
 
 FITTING = 1.0 + FIT

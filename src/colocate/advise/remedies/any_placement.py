@@ -6,7 +6,8 @@ from colocate.problem.layout import empty_layout
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction, reduction_of
-from colocate.problem.verify import SLACK, verify
+from colocate.problem.tolerance import OVER_LIMIT
+from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
@@ -55,7 +56,7 @@ def _with_any_replicas(problem: Problem, deadline: Deadline) -> tuple[Outcome, P
 
 def _target(problem: Problem) -> float:
     """Return the pressure to search at: a little more than what the checker lets pass."""
-    return inf if problem.most_pressure is None else problem.most_pressure * (1.0 + 2 * SLACK)
+    return inf if problem.most_pressure is None else problem.most_pressure * (1.0 + 2 * OVER_LIMIT)
 
 
 def _decided(reduction: Reduction, deadline: Deadline) -> tuple[Outcome, Placement]:

@@ -13,6 +13,7 @@ from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import gigabytes
 from colocate.problem.model import Model
 from colocate.problem.parts import replicas_in
+from colocate.problem.tolerance import TIE
 from colocate.solver.plan import Plan
 
 MOST_ROWS = 64
@@ -137,7 +138,7 @@ def beside(plan: Plan, way: Alternative) -> str:
     if way.pressure is None:
         return one_line(way.reason)
     note = f" ({one_line(way.reason)})" if way.reason else ""
-    if way.pressure == plan.pressure or abs(way.pressure - plan.pressure) <= 1e-9 * plan.pressure:
+    if way.pressure == plan.pressure or abs(way.pressure - plan.pressure) <= TIE * plan.pressure:
         return f"the same{note}"
     if plan.pressure == 0 or not isfinite(way.pressure) or not isfinite(plan.pressure):
         return f"{'higher' if way.pressure > plan.pressure else 'lower'}{note}"

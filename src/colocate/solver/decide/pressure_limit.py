@@ -5,12 +5,14 @@ from dataclasses import replace
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.verify import highest_pressure
-from colocate.solver.budget import Budget
+from colocate.solver.budget import SolveBudget
 from colocate.solver.decide.replicas import place_awake
 from colocate.solver.plan import Plan, Status
 
 
-def place_within_limit(problem: Problem, budget: Budget, start: Placement | None = None) -> Plan:
+def place_within_limit(
+    problem: Problem, budget: SolveBudget, start: Placement | None = None
+) -> Plan:
     """Place models that are all awake, and say if their pressure is over the limit."""
     if problem.most_pressure is None:
         return place_awake(problem, budget, start)

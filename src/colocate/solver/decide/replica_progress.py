@@ -8,7 +8,7 @@ from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
-from colocate.solver.budget import Budget
+from colocate.solver.budget import SolveBudget
 from colocate.solver.decide.replica_counts import Counts
 from colocate.solver.plan import Plan, confirmed_plan
 from colocate.solver.progress import Progress
@@ -24,7 +24,7 @@ class ReplicaProgress(Progress):
     The checker judges every proof as it comes, and every placement.
     """
 
-    def __init__(self, problem: Problem, budget: Budget) -> None:
+    def __init__(self, problem: Problem, budget: SolveBudget) -> None:
         self.best: Plan | None = None
         self.counts: Counts = ()
         super().__init__(problem, budget, prove_with_replicas(problem))

@@ -17,7 +17,8 @@ from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.instance import Floats, Instance
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
-from colocate.solver.budget import Budget
+from colocate.problem.tolerance import JUST_BELOW, PROVEN
+from colocate.solver.budget import SolveBudget
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.decide.replica_counts import (
     Counts,
@@ -27,7 +28,7 @@ from colocate.solver.decide.replica_counts import (
     neighbours,
 )
 from colocate.solver.decide.replica_progress import ReplicaProgress
-from colocate.solver.plan import JUST_BELOW, PROVEN, Plan, Status
+from colocate.solver.plan import Plan, Status
 from colocate.solver.prove.bound_search import BoundSearch
 from colocate.solver.prove.columns import shares_of_choices
 from colocate.solver.prove.knapsack import Choices
@@ -52,7 +53,7 @@ TARGETS, GRID, FOLLOWING = 8, 1000, 0.1
 """Pressures that GPUs are filled part by part at, how finely, and the part of the time for one."""
 
 
-def place_awake(problem: Problem, budget: Budget, start: Placement | None = None) -> Plan:
+def place_awake(problem: Problem, budget: SolveBudget, start: Placement | None = None) -> Plan:
     """Place models that are all awake, with the numbers of replicas that pay.
 
     Parameters
@@ -72,7 +73,7 @@ def place_awake(problem: Problem, budget: Budget, start: Placement | None = None
 class ReplicaSearch:
     """Which numbers of replicas to try next, and those that were tried."""
 
-    def __init__(self, problem: Problem, budget: Budget) -> None:
+    def __init__(self, problem: Problem, budget: SolveBudget) -> None:
         self.problem = problem
         self._budget = budget
         self._progress = ReplicaProgress(problem, budget)

@@ -13,9 +13,10 @@ from typing import NamedTuple
 from colocate.problem.model import Model
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import LONG_SUM, TINY
 from colocate.problem.verify import highest_pressure, verify
 from colocate.problem.verify_bound import refuted
-from colocate.solver.budget import Budget
+from colocate.solver.budget import SolveBudget
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.decide.pressure_limit import (
     held_to_limit,
@@ -31,11 +32,9 @@ CHOOSING = 0.6
 """The part of the time that choosing may take."""
 TRYING = 0.2
 """The part of the time that it may take to find out whether all, or none, can be awake."""
-ROUNDED_DOWN, ROUNDED_UP = 1.0 - 1e-9, 1.0 + 1e-9
-TINY = 1e-300
 
 
-def solve_with_sleepers(problem: Problem, budget: Budget) -> Plan:
+def solve_with_sleepers(problem: Problem, budget: SolveBudget) -> Plan:
     """Choose who sleeps, then place the others as well as possible."""
     must = problem.awake({model.name for model in problem.sleepers})
     if must is not None:
@@ -53,7 +52,7 @@ def solve_with_sleepers(problem: Problem, budget: Budget) -> Plan:
     return replace(plan, status=Status.FEASIBLE) if unproven else plan
 
 
-def _tried(problem: Problem, budget: Budget) -> Plan:
+def _tried(problem: Problem, budget: SolveBudget) -> Plan:
     """Place models with as few replicas as allowed, below the highest pressure allowed."""
     fewest = problem.with_replicas({model.name: model.replicas for model in problem.models})
     seconds = budget.deadline.left * TRYING
@@ -68,7 +67,7 @@ def _holds_for_all_replicas(problem: Problem, plan: Plan) -> bool:
     return proof is not None and proof.proof.checkable and refuted(problem, proof) is None
 
 
-def _placed_awake(problem: Problem, choice: "_Sleepers", budget: Budget) -> Plan:
+def _placed_awake(problem: Problem, choice: "_Sleepers", budget: SolveBudget) -> Plan:
     """Place the models that are awake; the plan names the others with no place."""
     awake = problem.awake(choice.asleep)
     if awake is None:
@@ -94,7 +93,7 @@ class _Sleepers(NamedTuple):
     alarms: tuple[Alarm, ...] = ()
 
 
-def _chosen(problem: Problem, budget: Budget) -> _Sleepers:
+def _chosen(problem: Problem, budget: SolveBudget) -> _Sleepers:
     """Return the choice that loses least, or little."""
     bound = least_lost(problem)
     if bound == 0.0:
@@ -128,16 +127,16 @@ def least_lost(problem: Problem) -> float:
 
     def need(model: Model) -> float:
         room = memory_for(_load(model, window), highest)
-        return (model.size_gb * model.replicas + room) * ROUNDED_DOWN
+        return (model.size_gb * model.replicas + room) * (1.0 - LONG_SUM)
 
-    free = sum(gpu.memory_gb for gpu in problem.gpus) * ROUNDED_UP
+    free = sum(gpu.memory_gb for gpu in problem.gpus) * (1.0 + LONG_SUM)
     free -= sum(need(model) for model in problem.models if model.sleep_cost is None)
     lost = 0.0
     for model in sorted(problem.sleepers, key=lambda m: -(m.sleep_cost or 0.0) / (need(m) or TINY)):
         kept = min(max(free, 0.0) / need(model), 1.0) if need(model) > 0.0 else 1.0
         free -= need(model)
         lost += (model.sleep_cost or 0.0) * (1.0 - kept)
-    return lost * ROUNDED_DOWN
+    return lost * (1.0 - LONG_SUM)
 
 
 def memory_for(load: float, pressure: float) -> float:

@@ -16,8 +16,9 @@ from colocate.problem.layout import NOWHERE, Layout, arrange_some, empty_layout
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction, reduction_of
+from colocate.problem.tolerance import KEPT_FREE, LEAST_NEED, ROOM_AT_LIMIT
 from colocate.problem.verify import highest_pressure, verify
-from colocate.solver.budget import Budget
+from colocate.solver.budget import SolveBudget
 from colocate.solver.construct.filling import filling_order
 from colocate.solver.construct.task import FINITE
 from colocate.solver.deadline import Deadline
@@ -29,15 +30,13 @@ from colocate.solver.search import attempt
 
 BISECTING = 0.6
 """The part of the time in which it is found out how many of the most worthy can be awake."""
-KEPT_FREE = 1e-6
-"""The part of a GPU's memory that is left free, so that its pressure is finite."""
 TRIES, MOST_TRIES = 4, 4096
 """How often a model that is asleep is squeezed in, at first and at most."""
 PASSES = 20
 """How often all models that are asleep are offered the places of others."""
 
 
-def woken(problem: Problem, budget: Budget, seconds: float) -> Placement | None:
+def woken(problem: Problem, budget: SolveBudget, seconds: float) -> Placement | None:
     """Return a placement in which little is lost by the models that have no place.
 
     None if it finds no room for all models that must be awake.
@@ -82,7 +81,7 @@ def woken(problem: Problem, budget: Budget, seconds: float) -> Placement | None:
 def _awake_by_worth(
     problem: Problem,
     by_worth: Sequence[str],
-    budget: Budget,
+    budget: SolveBudget,
     deadline: Deadline,
 ) -> Iterator[Placement]:
     """Place as many models as possible of those that are worth most; yields what fits."""
@@ -157,7 +156,7 @@ def _order(reduction: Reduction, instance: Instance, wakeable: Wakeable) -> Ints
         limit = instance.limit[:, column].mean()
         if 0.0 < limit < inf:
             need = np.maximum(need, instance.use[:, :, column].mean(axis=0) / limit)
-    worth = wakeable.cost / np.maximum(need, 1e-12)
+    worth = wakeable.cost / np.maximum(need, LEAST_NEED)
     firsts, place = [], 0
     while place < len(reduction.items):
         firsts.append(place)
@@ -182,7 +181,7 @@ def _limited(reduction: Reduction, most_pressure: float | None) -> Instance:
     else:
         needs = instance.size[:, None] + instance.load / target
     kinds = instance.use.shape[0]
-    rooms = np.repeat(instance.capacity[:, None] * (1.0 - 1e-10), needs.shape[1], axis=1)
+    rooms = np.repeat(instance.capacity[:, None] * ROOM_AT_LIMIT, needs.shape[1], axis=1)
     spread = np.broadcast_to(needs, (kinds, *needs.shape))
     return frozen(
         instance._replace(

@@ -3,7 +3,7 @@
 from functools import partial
 
 from colocate.problem.reduction import Reduction
-from colocate.solver.budget import Budget
+from colocate.solver.budget import SolveBudget
 from colocate.solver.portfolio.activity import Activity
 from colocate.solver.portfolio.asking_solvers import AskingSolvers
 from colocate.solver.portfolio.exhaustion import Exhaustion
@@ -16,7 +16,7 @@ from colocate.solver.prove.bound_search import BoundSearch
 from colocate.solver.prove.two_solvers import small_enough
 
 
-def close_gap(progress: ItemProgress, budget: Budget) -> None:
+def close_gap(progress: ItemProgress, budget: SolveBudget) -> None:
     """Move the value down and the bound up until the search is finished.
 
     Parameters
@@ -30,7 +30,7 @@ def close_gap(progress: ItemProgress, budget: Budget) -> None:
     share_time(first, partial(_others, progress, budget), progress, budget.workers)
 
 
-def _first(progress: ItemProgress, budget: Budget) -> Activity:
+def _first(progress: ItemProgress, budget: SolveBudget) -> Activity:
     """Return what small problems need alone, or what large ones gain most by."""
     reduction, deadline = progress.reduction, progress.deadline
     if _searchable(reduction):
@@ -38,7 +38,7 @@ def _first(progress: ItemProgress, budget: Budget) -> Activity:
     return Tightening(reduction, deadline, budget.seed)
 
 
-def _others(progress: ItemProgress, budget: Budget) -> list[Activity]:
+def _others(progress: ItemProgress, budget: SolveBudget) -> list[Activity]:
     """Return what else there is to do."""
     reduction, deadline = progress.reduction, progress.deadline
     searches = [

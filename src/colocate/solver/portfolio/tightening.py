@@ -12,6 +12,7 @@ import numpy as np
 from colocate.problem.instance import Bools, Instance, confined, own_units
 from colocate.problem.layout import NOWHERE, Layout, empty, empty_layout
 from colocate.problem.reduction import Reduction
+from colocate.problem.tolerance import JUST_ABOVE, SMALLEST_GAP
 from colocate.solver.construct.filling import fill, filling_order
 from colocate.solver.construct.tight_fit import fill_tightly
 from colocate.solver.construct.vector_fit import fill_vectors
@@ -34,7 +35,6 @@ AIM = 1.0 / 3.0
 """What is aimed at first, as a share of the gap."""
 CLOSE = 1.2
 """Gaps that are reached and that are not whose ratio is below this have met."""
-SMALLEST_GAP = 1e-6
 LEAST_SHARE = 0.05
 """The share of the time that it gets after many failures."""
 
@@ -103,7 +103,7 @@ class Tightening:
     def _conclude(self, progress: ItemProgress) -> None:
         """See whether the target is reached, or the repair is to be given up."""
         value = float(self._layout.pressure.max())
-        if value <= self._target * (1.0 + 1e-9):
+        if value <= self._target * JUST_ABOVE:
             progress.offer(self._layout.gpu_of, "tight fit")
             self._left = 0
             self.share = 1.0

@@ -10,14 +10,14 @@ from math import isfinite, sqrt
 
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Instance
+from colocate.problem.tolerance import JUST_BELOW, SMALLEST_GAP
 from colocate.problem.verify_bound import refuted
-from colocate.solver.plan import JUST_BELOW, gap_between
+from colocate.solver.plan import gap_between
 from colocate.solver.progress import Progress
 from colocate.solver.prove.columns import prove_by_columns
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.knapsack import Choices
 
-SMALLEST_GAP = 1e-6
 FIRST_GAP = 2e-4
 CLOSE = 1.2
 """Proven and failed gaps whose ratio is below this have met."""

@@ -19,11 +19,9 @@ import numpy as np
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel
+from colocate.problem.tolerance import LP_TOLERANCE, ROUNDING
 from colocate.solver.deadline import Deadline
 from colocate.solver.prove.knapsack import Choices, Grid, certified, grid_of
-
-MARGIN = 1e-9
-"""How much more than it may cost a filling must weigh to count."""
 
 
 def prove_by_columns(
@@ -97,7 +95,7 @@ def _prove(
         demand = grid.demand(weight)
         if held > 0.0 and demand / held > highest:
             highest, best = demand / held, weight * (program.gpus / held)
-            if highest > 1.0 + MARGIN and (proof := certified(grid, weight, whole, rows)):
+            if highest > 1.0 + LP_TOLERANCE and (proof := certified(grid, weight, whole, rows)):
                 return proof
         program.add(classes, fillings)
         if not program.solve(deadline.left) or program.packs:
@@ -133,17 +131,17 @@ def fill_gpus(
     count = 0
     for model in range(models):
         last = model + 1 == models or kind[model + 1] != kind[model]
-        excess = MARGIN
+        excess = LP_TOLERANCE
         for group in range(room.shape[0]):
             left = room[group] - size[model]
             if last and left >= 0 and weight[model] + most[left] - price[group] > excess:
                 excess = weight[model] + most[left] - price[group]
                 classes[count] = group
                 starts[count] = model
-        if excess > MARGIN:
+        if excess > LP_TOLERANCE:
             count += 1
         for left in range(room[0] - size[model], -1, -1):
-            if most[left] + weight[model] > most[left + size[model]] + 1e-12:
+            if most[left] + weight[model] > most[left + size[model]] + ROUNDING:
                 most[left + size[model]] = most[left] + weight[model]
                 taken[model, left + size[model]] = True
     fillings = np.full((count, longest + 1), -1)
@@ -224,7 +222,7 @@ class _Program:
     @property
     def packs(self) -> bool:
         """Whether the models fit on the GPUs part by part, so that nothing can be proven."""
-        return self._solved and self.total <= self.gpus * (1.0 + MARGIN)
+        return self._solved and self.total <= self.gpus * (1.0 + LP_TOLERANCE)
 
     @property
     def shares(self) -> Floats:

@@ -12,6 +12,7 @@ from typing import Any
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import BELOW_LAST_BITS
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
 from colocate.solver.prove.alike import exchangeable_gpus
@@ -24,7 +25,6 @@ FINENESS = LARGEST - 2
 """Parts of a GPU in which amounts are counted."""
 ROOM = FINENESS + 1
 """The one more is for what the checker lets pass as rounding, 1e-11 of a GPU."""
-ROUNDED_DOWN = 1.0 - 4e-15
 COST_PARTS = LARGEST - 1
 """Parts of the largest cost of sleeping in which costs are counted."""
 MOST_LEADERS = 64
@@ -71,7 +71,7 @@ class CpSatProgram:
         bound = 0.0
         if self._asleep and status != "MODEL_INVALID":  # each may count one part too much
             proven = max(float(solver.best_objective_bound), 0.0) - len(self._asleep)
-            bound = max(proven, 0.0) * self._unit * ROUNDED_DOWN
+            bound = max(proven, 0.0) * self._unit * BELOW_LAST_BITS
         if status not in ("OPTIMAL", "FEASIBLE"):
             return Finding(Outcome.UNDECIDED, {}, bound)
         self._hint(solver)
@@ -261,4 +261,4 @@ def _counted(amount: float, limit: float) -> int:
     if amount <= 0.0:
         return 0
     share = amount / limit if limit > 0.0 else inf
-    return int(min(share * ROUNDED_DOWN * FINENESS, ROOM + 1.0))
+    return int(min(share * BELOW_LAST_BITS * FINENESS, ROOM + 1.0))

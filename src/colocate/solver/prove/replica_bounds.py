@@ -11,17 +11,15 @@ import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
-from colocate.problem.instance import FIT, Instance, instance_of
+from colocate.problem.instance import Instance, instance_of
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import Portion
+from colocate.problem.tolerance import FIT, SAFE
 from colocate.problem.verify_bound import refuted
 from colocate.solver.prove.knapsack import Choices
 
 HALVINGS = 60
-
-
-SAFE = 1.0 - 1e-12
 
 
 def rows_of_choices(problem: Problem) -> tuple[Instance, Choices]:

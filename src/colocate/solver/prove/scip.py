@@ -12,12 +12,11 @@ from importlib import import_module
 from math import inf
 from typing import Any
 
+from colocate.problem.tolerance import LP_TOLERANCE
 from colocate.solver.deadline import Deadline
 
-TOLERANCE = 1e-9
-"""By how much a row may be violated, where rows are scaled to 1."""
 PARAMETERS = f"""
-numerics/feastol = {TOLERANCE}
+numerics/feastol = {LP_TOLERANCE}
 limits/gap = 0
 """
 LOOKING_UP = 0.05

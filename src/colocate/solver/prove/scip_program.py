@@ -15,20 +15,19 @@ from typing import NamedTuple
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import COST_MARGIN, LP_TOLERANCE
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
 from colocate.solver.prove.alike import exchangeable_gpus
 from colocate.solver.prove.choices import Choice, Places, in_order_of_nodes, load_in, use_on
 from colocate.solver.prove.crowds import Crowd
-from colocate.solver.prove.scip import TOLERANCE, LinearProgram, ScipStatus, Term
+from colocate.solver.prove.scip import LinearProgram, ScipStatus, Term
 from colocate.solver.prove.searching import NONE, UNDECIDED, Finding
 
-ROOM = 1.0 + 100 * TOLERANCE
+ROOM = 1.0 + 100 * LP_TOLERANCE
 """A GPU, a little too large."""
-NOTHING = TOLERANCE
+NOTHING = LP_TOLERANCE
 """Shares that SCIP would take for 0."""
-COST_MARGIN = 2e-8
-"""Of the sum of all costs: more than what the rounding of SCIP makes of a bound."""
 MANY = 8
 """Models for one GPU of its kind from which slots are GPUs, and nobody leads."""
 

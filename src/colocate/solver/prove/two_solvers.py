@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import SAME_COST
 from colocate.problem.verify import highest_pressure, verify
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline, TimeOverError
@@ -32,8 +33,6 @@ FINDING = 0.5
 """The part of the time that CP-SAT may take; the rest is for SCIP."""
 SMALLEST, LARGEST = 1e-100, 1e100
 """Numbers, other than 0, with which floats are surely no matter of luck."""
-SAME_COST = 2e-7
-"""Of all costs: by less than this, costs do not differ."""
 
 
 @dataclass(frozen=True)

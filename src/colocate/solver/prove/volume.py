@@ -3,11 +3,9 @@
 import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.instance import FIT, Instance
+from colocate.problem.instance import Instance
 from colocate.problem.reduction import Reduction
-
-SAFE = 1.0 - 1e-12
-"""What a sum in floating point may be off by."""
+from colocate.problem.tolerance import FIT, LAST_BITS, SAFE
 
 
 def prove_by_volume(instance: Instance) -> Certificate:
@@ -16,7 +14,7 @@ def prove_by_volume(instance: Instance) -> Certificate:
     window = int(loads.argmax())
     capacity, size = float(instance.capacity.sum()), float(instance.size.sum())
     free = max(capacity * (1.0 + FIT) - size, 0.0)
-    spread = (capacity + size) * 1e-14
+    spread = (capacity + size) * LAST_BITS
     return Certificate(Proof.VOLUME, _finite(float(loads[window]) / (free + spread) * SAFE), window)
 
 
@@ -24,7 +22,7 @@ def prove_by_model(reduction: Reduction) -> Certificate:
     """Bound the pressure by that of one model alone on the largest GPU that it may be on."""
     instance = reduction.instance
     memory = reduction.largest_room * (1.0 + FIT)
-    free = memory - instance.size + 1e-14 * memory
+    free = memory - instance.size + LAST_BITS * memory
     with np.errstate(all="ignore"):
         alone = np.where(free > 0.0, instance.load.max(axis=1) / free, 0.0)
     item = int(alone.argmax())
