@@ -25,6 +25,7 @@ from colocate.solver.decide.pressure_limit import (
 )
 from colocate.solver.decide.waking import woken
 from colocate.solver.plan import Alarm, Plan, Status
+from colocate.solver.prove.choices import load_in
 from colocate.solver.prove.two_solvers import search_all, small_enough
 from colocate.solver.search import attempt
 
@@ -122,11 +123,11 @@ def least_lost(problem: Problem) -> float:
 
     The last one is kept in part, so that no choice of whole models is worth more.
     """
-    window = max(range(problem.windows), key=lambda t: sum(_load(m, t) for m in problem.models))
+    window = max(range(problem.windows), key=lambda t: sum(load_in(m, t) for m in problem.models))
     highest = highest_pressure(problem)
 
     def need(model: Model) -> float:
-        room = memory_for(_load(model, window), highest)
+        room = memory_for(load_in(model, window), highest)
         return (model.size_gb * model.replicas + room) * (1.0 - LONG_SUM)
 
     free = sum(gpu.memory_gb for gpu in problem.gpus) * (1.0 + LONG_SUM)
@@ -144,7 +145,3 @@ def memory_for(load: float, pressure: float) -> float:
     if load == 0.0:
         return 0.0
     return load / pressure if pressure > 0.0 else inf
-
-
-def _load(model: Model, window: int) -> float:
-    return model.load[min(window, len(model.load) - 1)]

@@ -26,6 +26,7 @@ from colocate.solver.decide.pressure_limit import without_limit
 from colocate.solver.improve.shard_moves import nodes_of_shards
 from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.improve.trading import Wakeable, trade, wake
+from colocate.solver.prove.choices import cost_of
 from colocate.solver.search import attempt
 
 BISECTING = 0.6
@@ -68,7 +69,7 @@ def woken(problem: Problem, budget: SolveBudget, seconds: float) -> Placement | 
         may = {model.name for model in problem.sleepers}
         by_worth = [name for name in names if name in may]
         found += _awake_by_worth(fewest, by_worth, budget, deadline)
-        found.sort(key=lambda placement: _lost(problem, placement))
+        found.sort(key=lambda placement: cost_of(problem, placement))
         start = next((each for each in found if verify(problem, each).valid), None)
         if start is None or deadline.over:
             return start
@@ -100,10 +101,6 @@ def _awake_by_worth(
             yield Placement(places)
         else:
             most = middle - 1
-
-
-def _lost(problem: Problem, placement: Placement) -> float:
-    return sum(model.sleep_cost or 0.0 for model in problem.sleepers if not placement[model.name])
 
 
 def _indices(reduction: Reduction, placement: Placement) -> Ints:
