@@ -10,6 +10,7 @@ from colocate import Status, solve
 from colocate.inputs.fleet import fleet_of, parse_fleet
 from colocate.solver.check import check_plan
 from colocate.solver.construct.completion import Outcome
+from colocate.solver.deadline import Deadline
 from colocate.solver.prove.two_solvers import search_all, small_enough
 
 FLEETS = 200
@@ -71,7 +72,7 @@ def test_plans_pass_the_checker_and_two_solvers_agree_on_what_fits(seed):
     assert fleet_of(fleet.as_dict()).problem.digest == fleet.problem.digest
     if small_enough(fleet.problem):
         most = fleet.problem.most_pressure
-        answer = search_all(fleet.problem, inf if most is None else most, 20.0)
+        answer = search_all(fleet.problem, inf if most is None else most, Deadline(20.0))
         assert answer.outcome is not Outcome.UNDECIDED
         expected = bool(plan.placement), plan.status is Status.INFEASIBLE
         assert expected == (answer.outcome is Outcome.FOUND, answer.outcome is Outcome.NONE)

@@ -7,8 +7,7 @@ from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.placement import Placement
 from colocate.problem.verify import verify
 from colocate.solver.place import place
-from colocate.solver.plan import Plan, Status
-from colocate.solver.progress import Improvement
+from colocate.solver.plan import Improvement, Plan, Status
 
 HOSTILE = (
     "</script></style></title><script>document.title='taken'</script>",

@@ -4,7 +4,7 @@ from rich.console import Console
 
 from colocate import Gpu, Model, Problem, place, solve
 from colocate.outputs.plan.table import improvement_line, plan_table
-from colocate.solver.progress import Improvement
+from colocate.solver.plan import Improvement
 from tests.outputs.made_plans import small
 
 

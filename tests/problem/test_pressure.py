@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem
-from colocate.problem.instance import FIT, canonical
+from colocate.problem.checker.tolerance import ROUNDING
+from colocate.problem.instance import canonical
 from colocate.problem.layout import (
     NOWHERE,
     arrange,
@@ -16,7 +17,7 @@ from colocate.problem.layout import (
     swap,
     take,
 )
-from colocate.problem.verify import ROUNDING
+from colocate.problem.tolerance import FIT
 from tests.problems import in_units, problems
 
 

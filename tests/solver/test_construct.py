@@ -14,7 +14,7 @@ from colocate.solver.construct.exhaustive import Exhaustive, search_fit
 from colocate.solver.construct.greedy import Greedy, Look
 from colocate.solver.construct.orders import Order, sorted_models
 from colocate.solver.construct.packing import Fit, Packing, pack
-from colocate.solver.prove.volume import volume_bound
+from colocate.solver.construct.volume import volume_bound
 from tests.campaign import campaign
 from tests.problems import optimum, problems
 

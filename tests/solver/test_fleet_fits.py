@@ -6,14 +6,16 @@ import pytest
 from colocate import Gpu, Model, Problem, solve
 from colocate.problem.layout import arrange, arrange_some, empty_layout
 from colocate.problem.reduction import reduction_of
+from colocate.solver.budget import SolveBudget
 from colocate.solver.construct.completion import NO_TAPE, Outcome, complete
 from colocate.solver.construct.tight_fit import fill_tightly
 from colocate.solver.construct.vector_fit import fill_vectors, highest_left, make_pool, remove
+from colocate.solver.construct.volume import volume_bound
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.shard_moves import scatter_shards, shard_groups_in
-from colocate.solver.progress import Progress, Wish
-from colocate.solver.prove.volume import prove_by_volume, volume_bound
-from colocate.solver.tightening import Tightening
+from colocate.solver.portfolio.tightening import Tightening
+from colocate.solver.progress import ItemProgress
+from colocate.solver.prove.volume import prove_by_volume
 
 
 def day_and_night(rng, gpus, models, compute=None):
@@ -134,7 +136,7 @@ def test_tightening_gives_up_where_what_is_pinned_never_fits():
     ]
     others = [Model(f"m{n}", 1 + n % 4, load=1 + n % 3) for n in range(110)]
     reduction = reduction_of(Problem(gpus, [*pinned, *others]))
-    progress = Progress(reduction, Deadline(), Wish())
+    progress = ItemProgress(reduction, SolveBudget(Deadline()))
     progress.offer(np.array([0, 0, 1, 1, 1, *(2 + n % 6 for n in range(110))]), "start")
     progress.prove(prove_by_volume(reduction.instance))
     activity = Tightening(reduction, progress.deadline, 0)

@@ -12,6 +12,7 @@ from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.reduction import reduction_of
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
+from colocate.solver.deadline import Deadline
 from colocate.solver.prove.columns import fill_gpus, prove_by_columns
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.knapsack import certified, grid_of, most_weight
@@ -23,13 +24,9 @@ from tests.problems import in_units, optimum, problems
 UNITS = st.sampled_from([1.0, 1e-9, 1e9, 1 / 3])
 
 
-def always():
-    return 10.0
-
-
 def bounds_at(problem, target, window, steps, whole):
     yield prove_by_dual_functions(problem.instance, target, window)
-    yield prove_by_columns(problem.instance, target, window, steps, whole, always)
+    yield prove_by_columns(problem.instance, target, window, steps, whole, Deadline(10.0))
 
 
 @campaign(200)
@@ -69,7 +66,7 @@ def test_the_volume_and_model_bounds_by_hand():
     [
         prove_by_dual_functions,
         lambda instance, target, window: prove_by_columns(
-            instance, target, window, 10_000, 1000, always
+            instance, target, window, 10_000, 1000, Deadline(10.0)
         ),
     ],
 )
@@ -84,12 +81,12 @@ def test_columns_see_what_dual_functions_do_not():
     problem = load_suite("scale").cases[4].problem
     target = 0.995 * read_best_known(load_suite("scale"))["scale-04"].value
     assert prove_by_dual_functions(problem.instance, target, 0) is None
-    certificate = prove_by_columns(problem.instance, target, 0, 10_000, 100_000, always)
+    certificate = prove_by_columns(problem.instance, target, 0, 10_000, 100_000, Deadline(10.0))
     assert refuted(problem, certificate) is None
 
 
 def test_no_time_no_proof():
-    assert prove_by_columns(FIVE.instance, 0.09, 0, 1000, 1000, lambda: 0.0) is None
+    assert prove_by_columns(FIVE.instance, 0.09, 0, 1000, 1000, Deadline(0.0)) is None
 
 
 def test_the_knapsack_by_hand():
@@ -158,8 +155,8 @@ def test_two_solvers_agree_with_brute_force(problem):
     best = optimum(problem)
     if best is None or best in (0, inf):
         return
-    assert search_all(problem, float(best) * 0.999, 10.0, 1).outcome is Outcome.NONE
-    assert search_all(problem, float(best) * 1.001, 10.0, 1).outcome is Outcome.FOUND
+    assert search_all(problem, float(best) * 0.999, Deadline(10.0), 1).outcome is Outcome.NONE
+    assert search_all(problem, float(best) * 1.001, Deadline(10.0), 1).outcome is Outcome.FOUND
 
 
 def test_unequal_gpus_have_classes():
@@ -187,6 +184,6 @@ def test_a_search_that_is_stopped_comes_to_no_end():
         looks.append(True)
         return True
 
-    answer = search_all(problem, inf, 60.0, 1, stopped)
+    answer = search_all(problem, inf, Deadline(60.0, stop_when=stopped), 1)
     assert looks
     assert answer.outcome is Outcome.UNDECIDED

@@ -6,10 +6,10 @@ from colocate.problem.instance import canonical
 from colocate.problem.layout import arrange, empty_layout
 from colocate.problem.placement import Placement
 from colocate.solver.construct.filling import filled
+from colocate.solver.construct.tournament import replay, tournament
+from colocate.solver.construct.volume import volume_bound
 from colocate.solver.improve.regroup import fresh_pace, regroup
 from colocate.solver.improve.smoothing import Smoothing
-from colocate.solver.prove.volume import volume_bound
-from colocate.solver.tournament import replay, tournament
 
 
 def evenly_filled(problem):

@@ -12,6 +12,7 @@ from colocate import Gpu, InputError, Model, Placement, Problem, Status, place, 
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.verify_bound import refuted
 from colocate.solver.check import check_plan
+from colocate.solver.deadline import Deadline
 from colocate.solver.decide import replicas
 from colocate.solver.prove.columns import prove_by_columns
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
@@ -69,7 +70,7 @@ def test_weights_of_choices_prove_only_what_is_true(problem, share):
     arguments = (instance, best * share * (1 + 1e-9), 0)
     for proof in (
         prove_by_dual_functions(*arguments, choices),
-        prove_by_columns(*arguments, 1000, 10_000, lambda: 5.0, choices),
+        prove_by_columns(*arguments, 1000, 10_000, Deadline(5.0), choices),
     ):
         if proof is not None:
             assert share < 1.0
@@ -84,7 +85,7 @@ def test_weights_of_choices_prove_more_than_sums():
     assert prove_with_replicas(problem).bound < 0.8 * plan.pressure
     instance, choices = rows_of_choices(problem)
     target = 0.9 * plan.pressure
-    assert prove_by_columns(instance, target, 0, 1000, 10_000, lambda: 5.0, choices)
+    assert prove_by_columns(instance, target, 0, 1000, 10_000, Deadline(5.0), choices)
 
 
 def hot(most):

@@ -24,9 +24,11 @@ from colocate import (
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.checker import tree
 from colocate.problem.reduction import reduction_of
+from colocate.solver.budget import SolveBudget
 from colocate.solver.check import check_plan
 from colocate.solver.deadline import Deadline
-from colocate.solver.progress import Alarm, Progress, Wish
+from colocate.solver.plan import Alarm
+from colocate.solver.progress import ItemProgress
 from colocate.solver.prove.columns import prove_by_columns
 from colocate.solver.warm_up import _warm_up_for_few
 from tests.campaign import campaign
@@ -125,7 +127,7 @@ def test_kernels_are_told_when_the_time_is_over():
 
 def test_a_bound_above_a_known_placement_raises_an_alarm_and_is_not_used():
     reduction = reduction_of(FIVE)
-    progress = Progress(reduction, Deadline(60.0), Wish())
+    progress = ItemProgress(reduction, SolveBudget(Deadline(60.0)))
     value = progress.offer(np.array([0, 1, 2, 3, 3]), "by hand")
     progress.prove(Certificate(Proof.SOLVERS, value * 1.01))
     assert progress.bound == 0.0
@@ -235,7 +237,7 @@ def weighed():
     """A plan with a bound by weights, one percent below its value."""
     plan = solve(PROBLEM, time_limit=20.0, gap=0.005)
     target = 0.99 * plan.pressure
-    proof = prove_by_columns(PROBLEM.instance, target, 0, 10_000, 10_000, lambda: 10.0)
+    proof = prove_by_columns(PROBLEM.instance, target, 0, 10_000, 10_000, Deadline(10.0))
     return replace(plan, certificate=proof, status=Status.FEASIBLE)
 
 

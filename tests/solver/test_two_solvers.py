@@ -12,16 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, verify
-from colocate.problem.verify import SLACK
+from colocate.problem.checker.tolerance import SLACK
 from colocate.solver.construct.completion import Outcome
+from colocate.solver.deadline import Deadline
+from colocate.solver.plan import Alarm
 from colocate.solver.prove import two_solvers
 from colocate.solver.prove.choices import choices_of
-from colocate.solver.prove.clock import Clock
 from colocate.solver.prove.cpsat_program import CpSatProgram
 from colocate.solver.prove.same_target import robust_target
 from colocate.solver.prove.scip_program import ScipProgram
 from colocate.solver.prove.searching import NONE, Finding, search_exactly
-from colocate.solver.prove.two_solvers import FalseClaim, places, search_all, small_enough
+from colocate.solver.prove.two_solvers import places, search_all, small_enough
 from tests.campaign import campaign
 from tests.problems import lowest_pressure
 
@@ -57,7 +58,7 @@ def assert_within(problem, answer, target):
 @pytest.mark.parametrize(("target", "sleepers"), [(1.4183, {8: 1}), (1.427, {3: 1}), (1.4336, {})])
 def test_the_placement_that_cp_sat_denied_is_found_with_all_awake(target, sleepers):
     problem = issue(sleepers=sleepers.items(), most_pressure=target)
-    answer = search_all(problem, target, 20.0, known=KNOWN)
+    answer = search_all(problem, target, Deadline(20.0), known=KNOWN)
     assert answer.outcome is Outcome.FOUND
     assert_within(problem, answer, target)
     assert all(answer.placement.values())
@@ -67,10 +68,10 @@ def test_the_placement_that_cp_sat_denied_is_found_with_all_awake(target, sleepe
 
 def test_no_target_around_the_one_of_the_issue_is_denied():
     for target in np.linspace(1.4103, 1.6, 60).tolist():
-        answer = search_all(issue(), target, 20.0)
+        answer = search_all(issue(), target, Deadline(20.0))
         assert answer.outcome is Outcome.FOUND
         assert_within(issue(), answer, target)
-    assert search_all(issue(), 1.4102, 20.0).outcome is Outcome.NONE
+    assert search_all(issue(), 1.4102, Deadline(20.0)).outcome is Outcome.NONE
 
 
 @cache
@@ -122,11 +123,11 @@ def test_fleets_like_the_one_of_the_issue_against_brute_force(batch):
         known = verify(plain, {f"m{n}": (f"g{g}",) for n, g in enumerate(groups)}).pressure
         above = draw.choice([ABOVE, draw.uniform(1.0, 1.15)])
         for target in (known, known * above):
-            answer = search_all(plain, target, 20.0, known=known)
+            answer = search_all(plain, target, Deadline(20.0), known=known)
             assert (answer.outcome, answer.alarm) == (Outcome.FOUND, None), (seed, target)
             assert_within(plain, answer, target)
         below = known * draw.choice([BELOW, BELOW, draw.uniform(0.8, 1.0)])
-        answer = search_all(plain, below, 20.0, known=known)
+        answer = search_all(plain, below, Deadline(20.0), known=known)
         assert (answer.outcome, answer.alarm) == (Outcome.NONE, None), (seed, below)
         if sleepers:
             assert_least_lost(sizes, loads, gpus, sleepers, below)
@@ -142,7 +143,7 @@ def assert_least_lost(sizes, loads, gpus, sleepers, target):
             if best <= target * (1 + 1e-12):
                 costs.append(fsum(sleepers[n] for n in asleep))
     problem = fleet(sizes, loads, gpus, sleepers.items())
-    answer = search_all(problem, target, 20.0)
+    answer = search_all(problem, target, Deadline(20.0))
     assert answer.alarm is None
     if not costs:
         assert (answer.outcome, answer.cost_bound) == (Outcome.NONE, inf)
@@ -226,7 +227,7 @@ def test_constrained_fleets_against_brute_force(problem, factor):
     lowest_of_all = min(best.values(), default=inf)
     target = factor * lowest_of_all if 0.0 < lowest_of_all < inf else factor
     costs = [cost for cost, pressure in best.items() if pressure <= target]
-    answer = search_all(problem, target, 20.0)
+    answer = search_all(problem, target, Deadline(20.0))
     assert answer.alarm is None
     if not costs:
         assert (answer.outcome, answer.cost_bound) == (Outcome.NONE, inf)
@@ -245,13 +246,13 @@ def test_each_solver_alone_agrees_with_brute_force(solver, problem, factor):
     best = pressures_by_cost(problem)
     lowest_of_all = min(best.values(), default=inf)
     target = factor * lowest_of_all if 0.0 < lowest_of_all < inf else factor
-    choices, clock = choices_of(problem), Clock(20.0)
+    choices, deadline = choices_of(problem), Deadline(20.0)
     robust = robust_target(problem, choices, target)
     if solver == "SCIP":
-        program = ScipProgram(problem, choices, robust, clock)
+        program = ScipProgram(problem, choices, robust, deadline)
     else:
-        program = CpSatProgram(problem, choices, robust, clock, workers=1)
-    reply = search_exactly(program, problem, choices, target, clock)
+        program = CpSatProgram(problem, choices, robust, deadline, workers=1)
+    reply = search_exactly(program, problem, choices, target, deadline)
     costs = [cost for cost, pressure in best.items() if pressure <= target]
     assert reply.outcome is (Outcome.FOUND if costs else Outcome.NONE)
     assert reply.cost_bound <= min(costs, default=inf)
@@ -266,16 +267,17 @@ def test_numbers_of_replicas_that_are_open():
     models = [Model("a", 10, load=9, most_replicas=3), Model("b", 5, load=4, most_replicas=2)]
     problem = Problem(gpus, models)
     best = lowest_pressure(problem)
-    assert search_all(problem, best, 20.0).outcome is Outcome.FOUND
-    assert search_all(problem, best * BELOW, 20.0).outcome is Outcome.NONE
+    assert search_all(problem, best, Deadline(20.0)).outcome is Outcome.FOUND
+    assert search_all(problem, best * BELOW, Deadline(20.0)).outcome is Outcome.NONE
 
 
 def test_a_limit_on_the_pressure_counts_as_the_checker_counts_it():
     best = verify_best()
     problem = issue(most_pressure=best / (1 + SLACK / 2))
-    assert search_all(problem, inf, 20.0).outcome is Outcome.FOUND
+    assert search_all(problem, inf, Deadline(20.0)).outcome is Outcome.FOUND
     assert (
-        search_all(issue(most_pressure=best / (1 + 3 * SLACK)), inf, 20.0).outcome is Outcome.NONE
+        search_all(issue(most_pressure=best / (1 + 3 * SLACK)), inf, Deadline(20.0)).outcome
+        is Outcome.NONE
     )
 
 
@@ -296,32 +298,32 @@ def lying(monkeypatch):
 
 def test_a_cp_sat_that_lies_is_found_out(lying):
     lying(CpSatProgram)
-    answer = search_all(issue(), 1.5, 20.0)
+    answer = search_all(issue(), 1.5, Deadline(20.0))
     assert answer.outcome is Outcome.FOUND
     assert_within(issue(), answer, 1.5)
     pressure = verify(issue(), answer.placement).pressure
-    assert answer.alarm == FalseClaim("CP-SAT", 1.5, pressure)
+    assert answer.alarm == Alarm("CP-SAT", 1.5, pressure)
 
 
 def test_a_scip_that_lies_proves_nothing(lying, monkeypatch):
     lying(ScipProgram)
     undecided = Finding(Outcome.UNDECIDED, {}, 0.0)
     monkeypatch.setattr(CpSatProgram, "search", lambda *_: undecided)
-    answer = search_all(issue(), 1.5, 20.0)
+    answer = search_all(issue(), 1.5, Deadline(20.0))
     assert (answer.outcome, answer.alarm) == (Outcome.UNDECIDED, None)
-    answer = search_all(issue(), 1.5, 20.0, known=KNOWN)
-    assert (answer.outcome, answer.alarm) == (Outcome.UNDECIDED, FalseClaim("SCIP", 1.5, KNOWN))
+    answer = search_all(issue(), 1.5, Deadline(20.0), known=KNOWN)
+    assert (answer.outcome, answer.alarm) == (Outcome.UNDECIDED, Alarm("SCIP", 1.5, KNOWN))
 
 
 def test_two_that_lie_are_found_out_by_what_is_known(lying):
     lying(CpSatProgram)
     lying(ScipProgram)
     for target in (KNOWN, 1.5, inf):
-        answer = search_all(issue(), target, 20.0, known=KNOWN)
+        answer = search_all(issue(), target, Deadline(20.0), known=KNOWN)
         assert answer.outcome is Outcome.UNDECIDED
         assert answer.alarm is not None
-        assert (answer.alarm.solver, answer.alarm.target) == ("CP-SAT", target)
-    below = search_all(issue(), 1.41, 20.0, known=KNOWN)
+        assert (answer.alarm.proof, answer.alarm.bound) == ("CP-SAT", target)
+    below = search_all(issue(), 1.41, Deadline(20.0), known=KNOWN)
     assert (below.outcome, below.alarm) == (Outcome.NONE, None)
 
 
@@ -329,20 +331,20 @@ def test_two_that_lie_are_found_out_by_what_is_known(lying):
 def test_who_lies_about_costs_proves_nothing(liar, monkeypatch):
     honest = liar.search
 
-    def dearer(program, clock):
-        reply = honest(program, clock)
+    def dearer(program, deadline):
+        reply = honest(program, deadline)
         return reply._replace(cost_bound=reply.cost_bound + 3.0)
 
     problem = issue(sleepers={3: 1.0, 8: 2.0}.items())
-    expected = search_all(problem, 1.38, 20.0)
+    expected = search_all(problem, 1.38, Deadline(20.0))
     assert 0.99 < expected.cost_bound <= 1.0
     monkeypatch.setattr(liar, "search", dearer)
-    answer = search_all(problem, 1.38, 20.0)
+    answer = search_all(problem, 1.38, Deadline(20.0))
     assert answer.outcome is Outcome.FOUND
     assert answer.cost_bound <= 1.0
     if liar is CpSatProgram:
         assert answer.alarm is not None
-        assert (answer.alarm.solver, answer.cost_bound) == ("CP-SAT", 0.0)
+        assert (answer.alarm.proof, answer.cost_bound) == ("CP-SAT", 0.0)
 
 
 def test_a_placement_too_full_by_a_hair_is_cut_off_and_the_search_goes_on(monkeypatch):
@@ -352,8 +354,8 @@ def test_a_placement_too_full_by_a_hair_is_cut_off_and_the_search_goes_on(monkey
     loads = [draw.uniform(1, 9) for _ in range(8)]
     problem = fleet([5.0] * 8, [(load,) for load in loads], 2)
     best = lowest_pressure(problem)
-    assert search_all(problem, best * (1 - 1e-12), 20.0).outcome is Outcome.NONE
-    answer = search_all(problem, best, 20.0)
+    assert search_all(problem, best * (1 - 1e-12), Deadline(20.0)).outcome is Outcome.NONE
+    answer = search_all(problem, best, Deadline(20.0))
     assert answer.outcome is Outcome.FOUND
     assert_within(problem, answer, best)
 
@@ -368,9 +370,9 @@ def hard():
 
 @pytest.mark.parametrize("seconds", [0.0, 0.3, 1.0])
 def test_time_is_kept(seconds):
-    search_all(issue(), 1.5, 20.0)  # what is imported late is there now
+    search_all(issue(), 1.5, Deadline(20.0))  # what is imported late is there now
     started = perf_counter()
-    answer = search_all(hard(), inf, seconds)
+    answer = search_all(hard(), inf, Deadline(seconds))
     assert perf_counter() - started < seconds + 0.3
     assert answer.outcome is Outcome.UNDECIDED
 
@@ -380,7 +382,9 @@ def test_a_stop_is_heard(only, monkeypatch):
     if only:
         monkeypatch.setattr(CpSatProgram, "search", lambda *_: Finding(Outcome.NONE, {}, inf))
     started = perf_counter()
-    answer = search_all(hard(), inf, 60.0, stopped=lambda: perf_counter() - started > 1.0)
+    answer = search_all(
+        hard(), inf, Deadline(60.0, stop_when=lambda: perf_counter() - started > 1.0)
+    )
     assert perf_counter() - started < 1.5
     assert answer.outcome is Outcome.UNDECIDED
 
@@ -399,7 +403,7 @@ def test_a_stop_is_heard(only, monkeypatch):
 )
 @pytest.mark.parametrize("target", [0.0, 1e-200, 1.0, 1e200, inf])
 def test_odd_numbers_raise_nothing(problem, target):
-    answer = search_all(problem, target, 5.0)
+    answer = search_all(problem, target, Deadline(5.0))
     best = pressures_by_cost(problem)
     within = [pressure for pressure in best.values() if pressure <= target]
     if answer.outcome is Outcome.FOUND:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from colocate.problem.parts import replicas_in
 from colocate.problem.problem import Problem
 from colocate.solver.place import place
 from colocate.solver.plan import Plan, Status
@@ -50,7 +51,7 @@ def _as_decided(plan: Plan) -> Problem | None:
     awake = plan.problem.awake(plan.asleep) if plan.placement else None
     if awake is None:
         return None
-    replicas = {m.name: len(plan.placement[m.name]) // m.shards for m in awake.models}
+    replicas = replicas_in(awake, plan.placement)
     return replace(awake.with_replicas(replicas), most_pressure=None)
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from colocate.arena.suites import Suite
 from colocate.errors import InputError
+from colocate.problem.tolerance import ROUNDING
 
 FIELDS = ("case", "digest", "value", "bound", "who")
 LOSSES = ("lost", "lost_bound")
 """Further columns where models may sleep."""
-ROUNDING = 1e-12
-"""What is better by a smaller part than this is not better."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from signal import SIGKILL, SIGXCPU, Signals
 from typing import Any
 
 from colocate.arena.sandbox import LONGEST_ANSWER, Reply
-from colocate.arena.verdict import SAME, CaseVerdict, Failure
+from colocate.arena.verdict import CaseVerdict, Failure
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import RECORDED_AS_PROVEN, TIE
 from colocate.problem.verify import verify
 
 MOST_NAMES = 3
@@ -18,8 +19,6 @@ MOST_NAMES = 3
 LONGEST_NAME = 80
 LONGEST_REASON = 300
 LONGEST_TRACEBACK = 4000
-PROVEN = 1e-8
-"""An optimum that is closer to its bound is proven; bounds are written down a little lower."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Question:
     @property
     def proven(self) -> bool:
         """Whether nothing can be lower than the optimum."""
-        return self.optimum <= self.bound * (1 + PROVEN)
+        return self.optimum <= self.bound * (1 + RECORDED_AS_PROVEN)
 
     def as_data(self) -> dict[str, Any]:
         """Return what the program is told."""
@@ -108,7 +107,7 @@ class Question:
             return self.failed(Failure.OVERFILLED, verdict.faults[0])
         if not isfinite(verdict.pressure):
             return self.failed(Failure.NOT_FINITE, "a GPU with load has no memory left")
-        if verdict.pressure < self.bound * (1 - SAME):
+        if verdict.pressure < self.bound * (1 - TIE):
             reason = f"{verdict.pressure:.9g} is less than {self.bound:.9g}"
             return self.failed(Failure.BELOW_BOUND, reason)
         return CaseVerdict(self.case, verdict.pressure, self.optimum)

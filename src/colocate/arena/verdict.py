@@ -8,8 +8,7 @@ from math import inf, isfinite
 from statistics import fmean
 from typing import Any, Self
 
-SAME = 1e-9
-"""Two pressures that differ by a smaller share than this are the same."""
+from colocate.problem.tolerance import TIE
 
 
 class Failure(StrEnum):
@@ -54,7 +53,7 @@ class CaseVerdict:
         """Optimum / pressure: 1 is optimal, 0 is failed."""
         if not self.valid:
             return 0.0
-        if self.pressure <= self.optimum * (1 + SAME):
+        if self.pressure <= self.optimum * (1 + TIE):
             return 1.0
         return self.optimum / self.pressure
 

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import ANY_KIND, Uses
 from colocate.problem.rules import Bools, Ints, Rules, free_rules, numbered
+from colocate.problem.tolerance import FIT
 
 __all__ = [
-    "FIT",
-    "GENEROUS",
     "Bools",
     "Floats",
     "Instance",
@@ -26,12 +25,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-FIT = 1e-11
-"""Share of a GPU's memory, under a byte of 80 GB, below which an overfill is rounding."""
-
-GENEROUS = 1.0 + 2.0 * FIT
-"""What is searched is a little more than what fits, so that rounding loses no placement."""
 
 MANTISSA_BITS = 40
 

@@ -2,17 +2,15 @@
 
     pressure = max over windows of sum(load) / (capacity - sum(size))
 
-`pressure` is the formula. `layout.add_up` evaluates it in full from the models of a GPU,
-`layout.pressure_after` after one change.
+`pressure` is the formula, and `pressures` applies it to many GPUs. `layout.add_up` evaluates it in
+full from the models of a GPU, `layout.pressure_after` after one change.
 """
 
 import numpy as np
 
-from colocate.problem.instance import FIT, Floats
-from colocate.problem.kernel import leaf_kernel
-
-TIE = 1e-9
-"""Share by which pressures may differ through rounding alone."""
+from colocate.problem.instance import Floats
+from colocate.problem.kernel import entry_kernel, leaf_kernel
+from colocate.problem.tolerance import FIT, TIE
 
 
 @leaf_kernel
@@ -45,3 +43,12 @@ def pressure(load: float, used: float, capacity: float) -> float:
     if free <= capacity * FIT:
         return np.inf
     return load / free
+
+
+@entry_kernel
+def pressures(load: Floats, used: Floats, capacity: Floats) -> Floats:
+    """Return the pressures of many GPUs; load has a row for each and a column for each window."""
+    found = np.empty(used.shape[0])
+    for gpu in range(used.shape[0]):
+        found[gpu] = pressure(peak_load(load, gpu), used[gpu], capacity[gpu])
+    return found

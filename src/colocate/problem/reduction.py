@@ -15,7 +15,6 @@ import numpy as np
 
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import (
-    GENEROUS,
     Floats,
     Instance,
     Ints,
@@ -28,6 +27,7 @@ from colocate.problem.model import ANY_KIND, Model, Uses
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.rules import COLOURS, PIN, SHARD_GROUP, Bools, Rules, gpu_rules, numbered
+from colocate.problem.tolerance import GENEROUS
 
 Pins = tuple[tuple[str, ...], tuple[str, ...]]
 """The names of where a model must be, and must not be."""

@@ -11,17 +11,11 @@ from itertools import islice
 from math import fsum, inf, lcm
 from typing import NamedTuple
 
+from colocate.problem.checker.tolerance import CLEARLY, ROUNDING, SLACK
 from colocate.problem.exact import exact_sum, whole_numbers
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import ANY_KIND, Model, Uses
 from colocate.problem.problem import Problem
-
-ROUNDING = Fraction(1, 10**11)
-"""Share of a limit below which an excess counts as rounding of the inputs."""
-SLACK = 1e-9
-"""The same for a limit on the pressure."""
-CLEARLY = 1.0 - 1e-9
-"""A sum that one rounding leaves below this share of a limit is within it."""
 
 
 class PlacedPart(NamedTuple):

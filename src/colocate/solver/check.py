@@ -12,19 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.checker.lost import least_lost
+from colocate.problem.checker.tolerance import SAME, SAME_LOSS, STRICTLY_BELOW
 from colocate.problem.problem import Problem
 from colocate.problem.verify import highest_pressure, verify
 from colocate.problem.verify_bound import refuted
-from colocate.solver.plan import ROUNDING_OF_COSTS, Plan, Status
+from colocate.solver.plan import Plan, Status
 
 if TYPE_CHECKING:
     from colocate.solver.prove.two_solvers import Agreement
 
-    pass
-
-SAME = 1e-9
-STRICTLY_BELOW = 1.0 - 2e-9
-"""What is searched to repeat a proof, as a share of its bound: less than this is no lower."""
 LARGEST = nextafter(inf, 0.0)
 """The largest finite pressure."""
 WORKERS = 2
@@ -225,9 +221,10 @@ def _repeat(
 
 
 def _searched(problem: Problem, target: float, seconds: float) -> "Agreement":
+    from colocate.solver.deadline import Deadline  # noqa: PLC0415
     from colocate.solver.prove.two_solvers import search_all  # noqa: PLC0415
 
-    return search_all(problem, target, seconds, WORKERS, lambda: False)
+    return search_all(problem, target, Deadline(seconds), WORKERS)
 
 
 def _check_status(plan: Plan, findings: Findings) -> None:
@@ -265,7 +262,7 @@ def _check_lost(plan: Plan, findings: Findings, reprove: float | None) -> None:
         findings.by_solvers.append(f"{claim}, by two solvers, not checkable (--reprove repeats it)")
     else:
         answer = _searched(plan.problem, highest_pressure(plan.problem), reprove)
-        if answer.cost_bound >= plan.lost_bound * (1.0 - ROUNDING_OF_COSTS):
+        if answer.cost_bound >= plan.lost_bound * (1.0 - SAME_LOSS):
             findings.confirmed.append(f"{claim}, repeated by two solvers")
         else:
             findings.faults.append(f"{claim}: the solvers prove only {answer.cost_bound:.6g}")

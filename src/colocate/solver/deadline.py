@@ -1,10 +1,10 @@
-"""When to stop: one deadline that reaches every loop, those of kernels included.
+"""The one clock: a deadline that reaches every loop, those of kernels included.
 
 Kernels cannot look at a clock. They look at `go[0]` instead, which someone else sets to 0: whoever
-stops a run, or a timer while the deadline is watched.
+stops a deadline, or a timer while the deadline is watched.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
 from threading import Timer
@@ -13,6 +13,10 @@ from time import perf_counter
 import numpy as np
 
 from colocate.problem.instance import Ints
+
+
+class TimeOverError(Exception):
+    """The time was over, or a stop was asked for, before something was complete."""
 
 
 class Deadline:
@@ -24,19 +28,32 @@ class Deadline:
         How long it is.
     whole
         The deadline that this one is a part of, and which stops this one too.
+    stop_when
+        Asked now and then whether to end earlier.
     """
 
-    def __init__(self, seconds: float = inf, whole: "Deadline | None" = None) -> None:
+    def __init__(
+        self,
+        seconds: float = inf,
+        whole: "Deadline | None" = None,
+        stop_when: Callable[[], bool] | None = None,
+    ) -> None:
         now = perf_counter()
         self.started: float = now if whole is None else whole.started
         self.go: Ints = np.ones(1, np.int64)
+        self.stopped = False
+        """Whether someone has stopped it; that its time is over does not count."""
         self._end = now + seconds
+        self._whole = whole
+        self._stop_when = stop_when
         self._parts: list[Deadline] = []
         if whole is not None:
             self._end = min(self._end, whole._end)
             whole._parts.append(self)
             if whole.stopped:
                 self.stop()
+            elif not whole.go[0]:
+                self._halt_kernels()
 
     @property
     def seconds(self) -> float:
@@ -51,22 +68,39 @@ class Deadline:
     @property
     def over(self) -> bool:
         """Whether it is time to stop."""
-        return self.left <= 0.0
+        return self.left <= 0.0 or self._asked_to_stop
 
     @property
-    def stopped(self) -> bool:
-        """Whether kernels are told to stop."""
-        return not self.go[0]
+    def _asked_to_stop(self) -> bool:
+        if self._stop_when is not None and self._stop_when():
+            return True
+        return self._whole is not None and self._whole._asked_to_stop
 
-    def part(self, seconds: float) -> "Deadline":
+    def check(self) -> None:
+        """Raise if it is time to stop; loops that build programs call this."""
+        if self.over:
+            raise TimeOverError
+
+    def part(self, seconds: float, stop_when: Callable[[], bool] | None = None) -> "Deadline":
         """Return a deadline of at most so many seconds, which ends when this one does."""
-        return Deadline(seconds, self)
+        return Deadline(seconds, self, stop_when)
+
+    def extend(self, seconds: float) -> None:
+        """Let it be over later by some seconds; parts, and timers that watch, do not know."""
+        self._end += seconds
 
     def stop(self) -> None:
         """Let everything end that keeps to this deadline or to a part of it."""
+        self.stopped = True
         self.go[0] = 0
         for part in self._parts:
             part.stop()
+
+    def _halt_kernels(self) -> None:
+        """Let kernels end, since the time is over."""
+        self.go[0] = 0
+        for part in self._parts:
+            part._halt_kernels()
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -74,7 +108,7 @@ class Deadline:
         if self._end == inf:
             yield
             return
-        timer = Timer(self.left, self.stop)
+        timer = Timer(self.left, self._halt_kernels)
         timer.daemon = True
         timer.start()
         try:

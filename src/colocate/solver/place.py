@@ -16,8 +16,13 @@ from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.construct.exhaustive import Exhaustive
 from colocate.solver.deadline import Deadline
-from colocate.solver.obstacles import Obstacle, nothing_fits, obvious_obstacle, too_many_parts
 from colocate.solver.plan import Plan, Status, confirmed_plan
+from colocate.solver.prove.obstacles import (
+    Obstacle,
+    nothing_fits,
+    obvious_obstacle,
+    too_many_parts,
+)
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.strategies import find_strategy
 from colocate.solver.strategy import Strategy

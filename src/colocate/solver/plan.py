@@ -6,21 +6,51 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from math import fsum, inf, isinf
-from typing import Any
+from typing import Any, NamedTuple
 
 from colocate.errors import InputError
 from colocate.problem.certificate import Certificate
 from colocate.problem.model import Model
+from colocate.problem.parts import parts_by_gpu
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import COST_ROUNDING, PROVEN
 from colocate.problem.verify import verify
-from colocate.solver.progress import PROVEN, Alarm, Improvement, gap_between
 from colocate.version import __version__
 
 SCHEMA = 1
 """The version of the JSON form."""
-ROUNDING_OF_COSTS = 1e-6
-"""The part of what is lost that is not told apart."""
+
+
+class Improvement(NamedTuple):
+    """A better placement or bound, as it was found."""
+
+    seconds: float
+    value: float
+    """The peak pressure then; infinite if there was no placement yet."""
+    bound: float
+    block: str
+    """What found it."""
+
+
+class Alarm(NamedTuple):
+    """A bound that does not hold, and was not used.
+
+    A placement is below it, or the checker has refused its proof.
+    """
+
+    proof: str
+    """The kind of proof, or the solver that claimed it."""
+    bound: float
+    value: float
+    """The pressure of the best placement then."""
+
+
+def gap_between(value: float, bound: float) -> float:
+    """Return `value / bound - 1`, and 0 where there is nothing between the two."""
+    if value <= bound:
+        return 0.0
+    return value / bound - 1.0 if bound > 0.0 and value < inf else inf
 
 
 class Status(StrEnum):
@@ -110,7 +140,7 @@ class Plan:
     @property
     def loses_least(self) -> bool:
         """Whether it is proven that no choice of sleepers loses less, but for rounding."""
-        return self.lost - self.lost_bound <= ROUNDING_OF_COSTS * self.lost
+        return self.lost - self.lost_bound <= COST_ROUNDING * self.lost
 
     @property
     def proven(self) -> bool:
@@ -124,12 +154,8 @@ class Plan:
 
     def models_by_gpu(self) -> dict[str, list[Model]]:
         """Return what of the models is on every GPU, by GPU name, in the order of the problem."""
-        members: dict[str, list[Model]] = {gpu.name: [] for gpu in self.problem.gpus}
-        for model in self.problem.models:
-            places = self.placement.get(model.name, ())
-            for gpu in places:
-                members[gpu].append(model.part(len(places) // model.shards))
-        return members
+        by_gpu = parts_by_gpu(self.problem, self.placement)
+        return {gpu: [part.model for part in parts] for gpu, parts in by_gpu.items()}
 
     @property
     def digest(self) -> str:

@@ -21,10 +21,10 @@ from colocate.solver.improve.shard_moves import ShardGroups, move_shard_groups, 
 from colocate.solver.improve.smoothing import PASSES, smooth
 from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.improve.trading import Wakeable, trade, wake
+from colocate.solver.portfolio.start import FEW, THOROUGH
 from colocate.solver.prove.columns import fill_gpus
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.tree import search_with_proof
-from colocate.solver.start import FEW, THOROUGH
 
 SMALL = Problem(
     (Gpu("a", 80), Gpu("b", 80)), tuple(Model(f"m{n}", 5 + n, load=1 + n) for n in range(4))

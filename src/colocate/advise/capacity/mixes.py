@@ -9,11 +9,10 @@ from colocate.advise.capacity.fleet_sizes import FleetSizes
 from colocate.advise.capacity.requirements import Need
 from colocate.problem.gpu import Gpu
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import LONG_SUM
 
 Mix = tuple[int, ...]
 """How many units of each kind: a unit is a GPU, or a machine that is only had whole."""
-ROUNDED = 1.0 - 1e-9
-"""What floating point may be off by where sums are only looked at, not proven."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ class _Rates:
     def __init__(self, need: Need, market: Market) -> None:
         units = [float(a) * each for a, each in zip(need.amounts, market.at_once, strict=True)]
         self._units = units
-        self._least = float(need.least) * ROUNDED
+        self._least = float(need.least) * (1.0 - LONG_SUM)
         by_money = [unit / cost for unit, cost in zip(units, market.costs, strict=True)]
         by_gpus = [float(amount) for amount in need.amounts]
         self._by_money = [max(by_money[kind:]) for kind in range(len(units))]

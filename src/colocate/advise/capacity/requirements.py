@@ -12,10 +12,8 @@ from typing import NamedTuple
 from colocate.problem.instance import Instance
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import COUNT, Reduction, reduction_of
-from colocate.problem.verify import ROUNDING
+from colocate.problem.tolerance import EXACT_FIT, EXACTLY_SAFE
 
-SAFE = 1 - Fraction(1, 10**12)
-"""What sums of parts of models in floating point may be off by."""
 MOST_SETS = 64
 """Sets of kinds that are looked at."""
 
@@ -98,7 +96,7 @@ class _Sums:
         for gpu, kind in enumerate(self._kind_of):
             if kind in only:
                 amounts[kind] = self._capacity(gpu)
-        return Need(tuple(amounts), least * SAFE, "GB", "at that pressure")
+        return Need(tuple(amounts), least * EXACTLY_SAFE, "GB", "at that pressure")
 
     def resource(self, column: int) -> Need:
         """Return in how many GPUs the use of a resource fits, each as full as it may be."""
@@ -112,9 +110,9 @@ class _Sums:
             if share > 0:
                 least += share
                 kinds |= found
-        one = 1 + ROUNDING
+        one = 1 + EXACT_FIT
         amounts = (one if kind in kinds else Fraction() for kind in range(max(self._kind_of) + 1))
-        return Need(tuple(amounts), least * SAFE, "GPUs", self._purpose(column))
+        return Need(tuple(amounts), least * EXACTLY_SAFE, "GPUs", self._purpose(column))
 
     def groups(self) -> list[list[int]]:
         """Return the items of every colour."""
@@ -151,10 +149,12 @@ class _Sums:
         if not self._open_replicas(number):
             windows = range(self._instance.load.shape[1])
             room = max(self._room(number, window) for window in windows)
-            return room * SAFE <= self._capacity(gpu)
+            return room * EXACTLY_SAFE <= self._capacity(gpu)
         memory = Fraction(float(self._instance.capacity[gpu]))
-        rounding = -ROUNDING if self._instance.load[number].any() else ROUNDING
-        return Fraction(float(self._instance.size[number])) * SAFE <= memory * (1 + rounding)
+        rounding = -EXACT_FIT if self._instance.load[number].any() else EXACT_FIT
+        return Fraction(float(self._instance.size[number])) * EXACTLY_SAFE <= memory * (
+            1 + rounding
+        )
 
     def _open_replicas(self, number: int) -> bool:
         return any(model.open_replicas for model in self._reduction.items[number].models)
@@ -164,7 +164,9 @@ class _Sums:
         if self._open_replicas(number):
             return True
         columns = range(len(self.resources))
-        return all(self._share(number, gpu, column) * SAFE <= 1 + ROUNDING for column in columns)
+        return all(
+            self._share(number, gpu, column) * EXACTLY_SAFE <= 1 + EXACT_FIT for column in columns
+        )
 
     def _share(self, number: int, gpu: int, column: int) -> Fraction:
         """Return how much of the limit of a GPU an item uses; 0 where it is not known."""
@@ -183,4 +185,4 @@ class _Sums:
         return room + load / self._pressure if self._pressure > 0 else Fraction(10) ** 300
 
     def _capacity(self, gpu: int) -> Fraction:
-        return Fraction(float(self._instance.capacity[gpu])) * (1 + ROUNDING)
+        return Fraction(float(self._instance.capacity[gpu])) * (1 + EXACT_FIT)

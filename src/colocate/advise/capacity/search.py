@@ -8,7 +8,6 @@ any placement needs (see `needs`); the others are excluded by the bounds of the 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 
 from colocate.advise.capacity.mixes import Market, Mix, largest_below
 from colocate.advise.capacity.requirements import Need
@@ -108,8 +107,8 @@ class CapacitySearch:
             status = Status.INFEASIBLE if proven else Status.UNKNOWN
             reason = self._why_not(proven)
             return Capacity(self._target, self._most, status, None, self._sorted(), (), reason)
-        if self._trials.seconds_left > 0.0:
-            self._best = self._trials.solve(self._best.mix, self._trials.seconds_left)
+        if not self._trials.deadline.over:
+            self._best = self._trials.solve(self._best.mix, self._trials.deadline.left)
         self._look_below(self._best.mix)
         status = Status.OPTIMAL if proven else Status.FEASIBLE
         trials = self._sorted()
@@ -118,12 +117,12 @@ class CapacitySearch:
     def with_curve(self, answer: Capacity, mixes: Iterable[Mix], seconds: float) -> Capacity:
         """Return an answer with trials of further mixes for the pressure that they allow."""
         wanted = list(mixes)
-        self._trials.time_limit += seconds
-        until = perf_counter() + seconds
+        self._trials.extend(seconds)
+        deadline = self._trials.deadline.part(seconds)
         for place, mix in enumerate(wanted):
-            left = min(until - perf_counter(), self._trials.seconds_left)
-            if left > 0.0:
-                self._trials.solve(mix, left / (len(wanted) - place), gap=CURVE_GAP)
+            if not deadline.over:
+                seconds = deadline.left / (len(wanted) - place)
+                self._trials.solve(mix, seconds, gap=CURVE_GAP)
         best = answer.best and self._trials.found[answer.best.mix]
         return replace(answer, best=best, trials=self._sorted())
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
-from time import perf_counter
 
 from colocate.advise.capacity.mixes import Market, Mix
 from colocate.advise.capacity.requirements import Need, needs_of
-from colocate.problem.verify import SLACK
+from colocate.problem.tolerance import OVER_LIMIT
+from colocate.solver.deadline import Deadline
 from colocate.solver.plan import Plan, Status
 from colocate.solver.solve import solve
 from colocate.solver.warm_up import warm_up
@@ -97,25 +97,24 @@ class MixTrials:
     tries: dict[Mix, int] = field(default_factory=dict)
     kept: float = 0.0
     """Seconds that are kept for what comes after the search."""
-    _interrupted: bool = False
 
     def __post_init__(self) -> None:
         problem, kind_of = self.market.sample()
         warm_up(problem)
-        self._started = perf_counter()
-        self._limit = self.target * (1.0 + SLACK)
+        self.deadline = Deadline(self.time_limit)
+        self._limit = self.target * (1.0 + OVER_LIMIT)
         self.needs: list[Need] = needs_of(problem, kind_of, self._limit)
         self.decided: set[Mix] = set()
         """Mixes that stay open however long they are looked at."""
 
-    @property
-    def seconds_left(self) -> float:
-        """Time until the limit, none after an interrupt."""
-        return 0.0 if self._interrupted else self._started + self.time_limit - perf_counter()
+    def extend(self, seconds: float) -> None:
+        """Let all trials take so many seconds more."""
+        self.time_limit += seconds
+        self.deadline.extend(seconds)
 
     def check_time(self) -> None:
         """Raise TimeIsUp if no more trials should be made."""
-        if self.seconds_left <= self.kept:
+        if self.deadline.left <= self.kept:
             raise TimeIsUp
 
     def lacking(self, mix: Mix) -> Need | None:
@@ -166,7 +165,7 @@ class MixTrials:
         if problem is None:
             reason = "a model has none of the GPUs that it must be on"
             return self._note(MixTrial(mix, Decision.EXCLUDED, reason=reason))
-        limit = max(min(seconds, self.seconds_left), 0.001)
+        limit = max(min(seconds, self.deadline.left), 0.001)
         plan = solve(
             problem,
             time_limit=limit,
@@ -175,7 +174,8 @@ class MixTrials:
             gap=gap,
             target=self._limit if to_target else None,
         )
-        self._interrupted = self._interrupted or plan.interrupted
+        if plan.interrupted:
+            self.deadline.stop()
         trial = self._judged(mix, plan)
         if trial.decision is Decision.OPEN and plan.seconds < ENDED_EARLY * limit:
             self.decided.add(mix)

@@ -1,14 +1,13 @@
 """The GPU that is pressed hardest, and what on it does the pressing."""
 
 from dataclasses import dataclass
-from math import inf
 
 import numpy as np
 
 from colocate.advise.explain.fixed_plan import FixedPlan
 from colocate.problem.gpu import Gpu
-from colocate.problem.instance import FIT
-from colocate.problem.pressure import TIE
+from colocate.problem.pressure import pressure
+from colocate.problem.tolerance import FIT, TIE
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,5 @@ def alone(state: FixedPlan, name: str) -> Alone:
         (gpu for gpu, may in zip(state.problem.gpus, may_be, strict=True) if may),
         key=lambda gpu: gpu.memory_gb,
     )
-    free = best.memory_gb - part.size_gb
-    load = max(part.load)
-    pressure = 0.0 if load == 0.0 else load / free if free > best.memory_gb * FIT else inf
-    return Alone(name, best.name, best.memory_gb, bool(may_be.all()), pressure)
+    peak = pressure(max(part.load), part.size_gb, best.memory_gb)
+    return Alone(name, best.name, best.memory_gb, bool(may_be.all()), peak)

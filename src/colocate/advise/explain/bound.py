@@ -6,9 +6,9 @@ from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.checker.items import Kin, kin_of
 from colocate.problem.checker.weights import weighed
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import JUST_ABOVE
 from colocate.problem.verify_bound import refuted
-from colocate.solver.plan import Plan
-from colocate.solver.progress import gap_between
+from colocate.solver.plan import Plan, gap_between
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def bound_of(plan: Plan, peak: float) -> BoundFacts | None:
     gap = gap_between(peak, certificate.bound)
     facts = BoundFacts(certificate.proof, certificate.bound, gap, nodes=certificate.nodes)
     fault = refuted(problem, certificate)
-    if certificate.bound > peak * (1.0 + 1e-9):
+    if certificate.bound > peak * JUST_ABOVE:
         fault = "it is above the pressure of the plan itself"
     if fault is not None:
         return BoundFacts(certificate.proof, certificate.bound, gap, fault)

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from colocate.problem.instance import FIT, Floats, Instance, Ints
+from colocate.problem.instance import Floats, Instance, Ints
+from colocate.problem.parts import replicas_in
+from colocate.problem.pressure import pressures
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction, reduction_of
 from colocate.problem.verify import verify
@@ -82,7 +84,7 @@ def fixed_plan_of(plan: Plan) -> FixedPlan | None:
     awake = plan.problem.awake(asleep) if asleep else plan.problem
     if awake is None:
         return None
-    replicas = {m.name: len(plan.placement[m.name]) // m.shards for m in awake.models}
+    replicas = replicas_in(awake, plan.placement)
     problem = awake.with_replicas(replicas)
     places = {model.name: plan.placement[model.name] for model in problem.models}
     verdict = verify(problem, places)
@@ -105,10 +107,8 @@ def fixed_plan_of(plan: Plan) -> FixedPlan | None:
     )
 
 
-def pressures(load: Floats, used: Floats, capacity: Floats) -> Floats:
+def pressures_with(load: Floats, used: Floats | float, capacity: Floats | float) -> Floats:
     """Return the pressures of GPUs that hold that much: load has a column for each window."""
-    peak = load.max(axis=-1)
-    free = capacity - used
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(free > capacity * FIT, peak / free, np.inf)
-    return np.where(peak > 0.0, found, 0.0)
+    rows = np.atleast_2d(load)
+    amounts = (np.broadcast_to(amount, len(rows)).copy() for amount in (used, capacity))
+    return pressures(rows, *amounts)

@@ -5,10 +5,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from colocate.advise.explain.fixed_plan import FixedPlan, pressures
-from colocate.problem.instance import FIT
-from colocate.problem.pressure import TIE
+from colocate.advise.explain.fixed_plan import FixedPlan, pressures_with
 from colocate.problem.reduction import COUNT
+from colocate.problem.tolerance import FIT, TIE
 
 CLOSE = 0.9
 """From this share of a limit on, a GPU is close to it."""
@@ -94,7 +93,7 @@ def _helps(state: FixedPlan, item: int, gpu: int) -> bool:
     both = np.array([state.bottleneck, gpu])
     load = np.stack([state.load[both[0]] - instance.load[item], instance.load[item]])
     used = np.array([state.used[both[0]] - instance.size[item], instance.size[item]])
-    after = pressures(load, used, instance.capacity[both])
+    after = pressures_with(load, used, instance.capacity[both])
     return bool(after.max() < state.peak * (1.0 - TIE))
 
 

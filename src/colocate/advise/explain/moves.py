@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from colocate.advise.explain.fixed_plan import FixedPlan, clashes, pressures
-from colocate.problem.instance import FIT, Bools, Floats, Ints
-from colocate.problem.pressure import TIE
+from colocate.advise.explain.fixed_plan import FixedPlan, clashes, pressures_with
+from colocate.problem.instance import Bools, Floats, Ints
+from colocate.problem.tolerance import FIT, TIE
 from colocate.problem.verify import verify
 
 FITTING = 1.0 + FIT
@@ -70,13 +70,15 @@ def _moves(state: FixedPlan) -> Iterator[Tried]:
     rest = _highest_of_others(state)
     for item in np.flatnonzero(state.gpu_of == here):
         size, load = instance.size[item], instance.load[item]
-        left = pressures(state.load[here] - load, state.used[here] - size, capacity[here])
+        left = pressures_with(state.load[here] - load, state.used[here] - size, capacity[here])
         used, use = state.used + size, state.use + instance.use[kind, item]
         allowed = (used <= capacity * FITTING) & (use <= instance.limit * FITTING).all(axis=1)
         allowed &= nodes == nodes[here] if _sharded(state, int(item)) else True
         allowed &= _open_to(state, int(item)) & (clashes(state, int(item)) == 0)
         allowed[here] = False
-        found = np.maximum(pressures(state.load + load, used, capacity), np.maximum(rest, left))
+        found = np.maximum(
+            pressures_with(state.load + load, used, capacity), np.maximum(rest, left)
+        )
         yield int(item), -1 - np.arange(len(capacity)), np.where(allowed, found, np.nan)
 
 
@@ -109,8 +111,8 @@ def _swaps(state: FixedPlan) -> Iterator[Tried]:
         allowed &= open_here & _open_to(state, int(item))[there]
         allowed &= owner[others] != owner[item]
         found = np.maximum(
-            pressures(state.load[here] + more, used_here, capacity[here]),
-            pressures(state.load[there] - more, used_there, capacity[there]),
+            pressures_with(state.load[here] + more, used_here, capacity[here]),
+            pressures_with(state.load[there] - more, used_there, capacity[there]),
         )
         yield int(item), others, np.where(allowed, np.maximum(found, rest), np.nan)
 

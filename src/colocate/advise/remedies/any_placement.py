@@ -6,14 +6,15 @@ from colocate.problem.layout import empty_layout
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction, reduction_of
-from colocate.problem.verify import SLACK, verify
+from colocate.problem.tolerance import OVER_LIMIT
+from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.obstacles import obvious_obstacle
+from colocate.solver.portfolio.start import quick_ways
+from colocate.solver.prove.obstacles import obvious_obstacle
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.prove.two_solvers import search_all, small_enough
-from colocate.solver.start import quick_ways
 
 NODES = 20_000
 """Nodes of the first search; what it does not decide is for CP-SAT and SCIP."""
@@ -49,13 +50,13 @@ def _more_replicas_may_fit(problem: Problem) -> bool:
 def _with_any_replicas(problem: Problem, deadline: Deadline) -> tuple[Outcome, Placement]:
     if not small_enough(problem):
         return Outcome.UNDECIDED, Placement()
-    answer = search_all(problem, _target(problem), deadline.left, stopped=lambda: deadline.over)
+    answer = search_all(problem, _target(problem), deadline)
     return answer.outcome, Placement(answer.placement)
 
 
 def _target(problem: Problem) -> float:
     """Return the pressure to search at: a little more than what the checker lets pass."""
-    return inf if problem.most_pressure is None else problem.most_pressure * (1.0 + 2 * SLACK)
+    return inf if problem.most_pressure is None else problem.most_pressure * (1.0 + 2 * OVER_LIMIT)
 
 
 def _decided(reduction: Reduction, deadline: Deadline) -> tuple[Outcome, Placement]:
@@ -82,5 +83,5 @@ def _searched(reduction: Reduction, target: float, deadline: Deadline) -> tuple[
         return Outcome.FOUND, reduction.placement(layout.gpu_of)
     if not small_enough(reduction.whole):
         return Outcome.UNDECIDED, Placement()
-    answer = search_all(reduction.whole, target, deadline.left, stopped=lambda: deadline.over)
+    answer = search_all(reduction.whole, target, deadline)
     return answer.outcome, Placement(answer.placement)

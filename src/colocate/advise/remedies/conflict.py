@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from importlib import import_module
 from math import ceil, floor
 from typing import Any
 
@@ -15,11 +14,13 @@ from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction, reduction_of
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.prove.cpsat import LARGEST, configured_solver
+from colocate.solver.prove.cpsat import LARGEST, new_program, run_cpsat
 from colocate.solver.prove.two_solvers import small_enough
 
 ONE_SEARCH = 0.5
 """Seconds for one question whether some models fit."""
+SHORTEST, WORKERS = 0.1, 2
+"""Seconds that CP-SAT has at least to say how much memory is missing, and its threads."""
 MEGABYTES = 1000.0
 """Of a GB: missing memory is counted in whole ones."""
 
@@ -156,15 +157,14 @@ def _lacking(problem: Problem, watch: Deadline) -> tuple[Lack, float]:
         return Lack.UNKNOWN, 0.0
     if _whatever_the_memory(fewest, watch):
         return Lack.CONSTRAINTS, 0.0
-    cp_model = import_module("ortools.sat.python.cp_model")  # slow, and not always needed
-    program = cp_model.CpModel()
+    program = new_program()
     beyond = _program(program, reduction)
     program.minimize(sum(beyond))
-    solver = configured_solver(max(min(2 * ONE_SEARCH, watch.left), 0.1), 2)
-    status: Any = solver.solve(program)
-    if status == cp_model.INFEASIBLE:
+    deadline = Deadline(max(min(2 * ONE_SEARCH, watch.left), SHORTEST))
+    solver, status = run_cpsat(program, deadline, WORKERS)
+    if status == "INFEASIBLE":
         return Lack.UNKNOWN, 0.0
-    if status == cp_model.OPTIMAL and solver.objective_value == 0.0:
+    if status == "OPTIMAL" and solver.objective_value == 0.0:
         return (Lack.UNKNOWN if problem.most_pressure is None else Lack.PRESSURE), 0.0
     proven = float(solver.best_objective_bound) / MEGABYTES
     return (Lack.MEMORY, proven) if proven > 0.0 else (Lack.UNKNOWN, 0.0)

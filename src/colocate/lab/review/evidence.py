@@ -16,9 +16,7 @@ from statistics import fmean, stdev
 from colocate.lab.archive import Attempt
 from colocate.lab.proposal import Kind, Program
 from colocate.lab.review.anatomy import anatomy, bare_name, differ_in_one_block
-
-ROUNDING = 1e-6
-"""Differences of fitness up to this are nothing."""
+from colocate.problem.tolerance import SAME_FITNESS
 
 STANDARD_ERRORS = 2.0
 """A mean must be so many of them away from 0."""
@@ -70,7 +68,7 @@ class Effect:
     gains: tuple[float, ...]
     clean_gains: tuple[float, ...] = ()
     swaps: int = 0
-    unsteadiness: float = ROUNDING
+    unsteadiness: float = SAME_FITNESS
 
     @property
     def gain(self) -> float:
@@ -190,7 +188,7 @@ class Evidence:
     def best(self) -> Program | None:
         """The fittest sound program, the first of them if there are several."""
         top = max((program.verdict.fitness for program in self.sound), default=0.0)
-        level = (program for program in self.sound if program.verdict.fitness > top - ROUNDING)
+        level = (program for program in self.sound if program.verdict.fitness > top - SAME_FITNESS)
         return next(level, None)
 
     @cached_property
@@ -210,7 +208,7 @@ class Evidence:
         same: defaultdict[str, list[float]] = defaultdict(list)
         for program in filter(is_sound, self.programs):
             same[anatomy(program.source).key].append(program.verdict.fitness)
-        return max([ROUNDING, *(max(seen) - min(seen) for seen in same.values())])
+        return max([SAME_FITNESS, *(max(seen) - min(seen) for seen in same.values())])
 
     @cached_property
     def effects(self) -> Mapping[str, Effect]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from unicodedata import normalize
 
+from colocate.problem.tolerance import LONG_SUM
+
 FIGURE = re.compile(
     r"(?P<sign>(?<![\w.)\]])[+-])?"
     r"(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)"
@@ -38,7 +40,6 @@ WORDS = {
 """Figures as words. `One` is left out: it mostly counts nothing."""
 
 WORD = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
-ROUNDING = 1 + 1e-9
 SMALLEST_IN_WHOLE_NUMBERS = 10.0
 """Figures below this that are no counts are written with digits after the point."""
 
@@ -72,7 +73,7 @@ class Figure:
         if self.step == 1.0 and abs(fact) < SMALLEST_IN_WHOLE_NUMBERS and fact != int(fact):
             return False
         distance = abs((fact if self.signed else abs(fact)) - self.value)
-        return distance <= self.step / 2 * ROUNDING
+        return distance <= self.step / 2 * (1 + LONG_SUM)
 
 
 def figures(text: str) -> Iterator[Figure]:

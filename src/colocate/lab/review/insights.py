@@ -8,8 +8,9 @@ from statistics import fmean
 from colocate.lab.proposal import Kind, Program
 from colocate.lab.review.anatomy import anatomy
 from colocate.lab.review.causes import failure_causes, refusal_causes
-from colocate.lab.review.evidence import ROUNDING, Claim, Direction, Effect, Evidence, Pair
+from colocate.lab.review.evidence import Claim, Direction, Effect, Evidence, Pair
 from colocate.lab.review.phrases import change, code, counted, listed, share
+from colocate.problem.tolerance import SAME_FITNESS
 
 MOST_CLAIMS = 8
 MOST_CAUSES = 5
@@ -172,7 +173,7 @@ def _performance(evidence: Evidence) -> Iterator[str]:
         yield "Every program has a failed case, so there is no figure to compare."
         return
     top = best.verdict.fitness
-    level = sum(each.verdict.fitness > top - ROUNDING for each in evidence.sound)
+    level = sum(each.verdict.fitness > top - SAME_FITNESS for each in evidence.sound)
     yield (
         f"The highest fitness, {share(top)}, is reached by {level} of "
         f"{counted(len(evidence.sound), 'different program')} without a failed case."
@@ -185,7 +186,7 @@ def _performance(evidence: Evidence) -> Iterator[str]:
         f"All public cases take between {quick.verdict.seconds:.3f} s (number {quick.number}) "
         f"and {slow.verdict.seconds:.3f} s (number {slow.number})."
     )
-    if evidence.unsteadiness > ROUNDING:
+    if evidence.unsteadiness > SAME_FITNESS:
         yield (
             f"One and the same program was seen to differ by {share(evidence.unsteadiness)} in "
             "fitness, so a gain up to that is noise."

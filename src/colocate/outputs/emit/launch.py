@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from colocate.errors import InputError
@@ -17,6 +18,7 @@ from colocate.outputs.emit.weight_formats import (
     made_while_loading,
     must_be_on_disk,
 )
+from colocate.problem.parts import parts_of, replicas_in
 from colocate.solver.plan import Plan
 
 DECIDED = {
@@ -113,8 +115,7 @@ def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: in
     )
     rooms = rooms_of(plan, fleet)
     shares = shares_of(plan, fleet, rooms, [(replica.model, replica.gpus) for replica in replicas])
-    count = {name: len(plan.placement[name]) // spec.shards for name, spec in specs.items()}
-    names = replica_names(safe_names(specs), count)
+    names = replica_names(safe_names(specs), replicas_in(plan.problem, plan.placement))
     usable = {gpu.name: gpu.memory_gb for gpu in plan.problem.gpus}
     last: dict[str, Launch] = {}
     launches = []
@@ -147,13 +148,12 @@ def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: in
 
 def _replicas(plan: Plan) -> list[_Replica]:
     """Return all replicas in the order of the problem."""
-    found: list[_Replica] = []
-    for model in plan.problem.models:
-        gpus = plan.placement[model.name]
-        for replica, first in enumerate(range(0, len(gpus), model.shards)):
-            part = gpus[first : first + model.shards]
-            found.append(_Replica(len(found), model.name, replica, part))
-    return found
+    parts = parts_of(plan.problem, plan.placement)
+    by_replica = groupby(parts, key=lambda part: (part.model.name, part.replica))
+    return [
+        _Replica(number, model, replica, tuple(part.gpu for part in shards))
+        for number, ((model, replica), shards) in enumerate(by_replica)
+    ]
 
 
 def _port(port: int) -> int:

@@ -17,6 +17,7 @@ from colocate.inputs.fleet import Device, Fleet
 from colocate.inputs.spec import OVERHEAD_GB
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
+from colocate.problem.tolerance import LONG_SUM
 from colocate.solver.plan import Plan
 
 Order = Sequence[tuple[str, tuple[str, ...]]]
@@ -31,7 +32,6 @@ DECIMALS = 10_000
 """Fractions are rounded down to so many parts of one."""
 LEAST_GB, LEAST_SHARE = 0.1, 4 / DECIMALS
 """With less cache than this, on its own or as a share of the GPU, no engine starts."""
-TOLERANCE = 1e-9
 BYTES = 10**6
 """Amounts are rounded down to MB."""
 
@@ -53,8 +53,8 @@ class EngineRoom:
     @property
     def tight(self) -> bool:
         """Whether less stays free, or less is cache, than every GPU and engine should have."""
-        short = self.free_gb < KEPT_FREE * self.total_gb * (1 - TOLERANCE)
-        return short or self.cache_gb < FLOOR_GB * self.engines * (1 - TOLERANCE)
+        short = self.free_gb < KEPT_FREE * self.total_gb * (1 - LONG_SUM)
+        return short or self.cache_gb < FLOOR_GB * self.engines * (1 - LONG_SUM)
 
 
 @dataclass(frozen=True)

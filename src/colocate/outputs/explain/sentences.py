@@ -13,10 +13,10 @@ from colocate.advise.what_if import ChangeKind
 from colocate.outputs.explain.bound import proof_text
 from colocate.outputs.explain.remedies import change_text
 from colocate.outputs.text.wording import amount, gigabytes, listed, percent, pressure_text, quoted
+from colocate.problem.tolerance import RECORDED_AS_PROVEN, TIE
 from colocate.solver.plan import Status
 
 MOST_SHOWN = 5
-SAME = 1e-9
 MARGIN = 0.001
 """Pressures that differ by less are the same to a reader."""
 
@@ -122,7 +122,7 @@ def _move(told: Explanation) -> Iterator[str]:
             what = f"swapping {models} with {others} of {target}"
         if move.lowers:
             yield f"{what} lowers the peak: {_after(move.pressure, peak)}"
-        elif move.pressure == peak or abs(move.pressure - peak) <= SAME * peak:
+        elif move.pressure == peak or abs(move.pressure - peak) <= TIE * peak:
             yield "no move or swap lowers it: the best ones leave it as it is"
         else:
             yield f"no move or swap lowers it; the best is {what}: {_after(move.pressure, peak)}"
@@ -137,7 +137,7 @@ def _after(pressure: float, peak: float) -> str:
         return text
     change = pressure / peak - 1.0
     if abs(change) < MARGIN:
-        return f"{text} (no change)" if abs(change) < 1e-9 else f"{text} (hardly any change)"
+        return f"{text} (no change)" if abs(change) < TIE else f"{text} (hardly any change)"
     return f"{text} ({'+' if change > 0 else '-'}{percent(abs(change))})"
 
 
@@ -187,7 +187,7 @@ def _bound(found: BoundFacts | None, peak: float) -> Iterator[str]:
         yield f"the plan states {pressure_text(found.bound)}, but that is not proven: {found.fault}"
         return
     yield f"no placement is below {pressure_text(found.bound)}, {proof_text(found)}"
-    if found.gap <= 1e-8:
+    if found.gap <= RECORDED_AS_PROVEN:
         yield "so nothing can be gained any more with these models and GPUs"
     elif isinf(found.gap):
         yield "so it is not known how much could still be gained"

@@ -1,13 +1,12 @@
 """A plan as bars of memory, one a GPU, before it is decided how they are drawn."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isinf
 
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.plan.words import shown_pressure
 from colocate.problem.gpu import Gpu
-from colocate.problem.model import Model
+from colocate.problem.parts import Part, parts_by_gpu
 from colocate.problem.verify import use_of
 from colocate.solver.plan import Plan
 
@@ -124,12 +123,9 @@ def cut_in_middle(name: str, letters: int) -> str:
 
 def fleet_bars(plan: Plan, fleet: Fleet, most: int = MOST_BARS) -> Bars:
     """Return the bars of a plan; of many GPUs only the most pressed ones are drawn."""
-    parts, models = _placed(plan)
+    parts = parts_by_gpu(plan.problem, plan.placement)
     highest = max((p for p in plan.pressures.values() if not isinf(p)), default=0.0)
-    bars = [
-        _bar(plan, fleet, gpu, highest, parts[gpu.name], models[gpu.name])
-        for gpu in plan.problem.gpus
-    ]
+    bars = [_bar(plan, fleet, gpu, highest, parts[gpu.name]) for gpu in plan.problem.gpus]
     order = sorted(range(len(bars)), key=lambda place: (-bars[place].pressure, place))
     chosen = set(order[:most])
     return Bars(
@@ -138,17 +134,15 @@ def fleet_bars(plan: Plan, fleet: Fleet, most: int = MOST_BARS) -> Bars:
     )
 
 
-def _bar(
-    plan: Plan, fleet: Fleet, gpu: Gpu, highest: float, parts: list[BarPart], models: list[Model]
-) -> Bar:
+def _bar(plan: Plan, fleet: Fleet, gpu: Gpu, highest: float, parts: list[Part]) -> Bar:
     device = fleet.devices.get(gpu.name)
     pressure = plan.pressures[gpu.name]
     return Bar(
         gpu,
         max(device.memory_gb if device else 0.0, gpu.memory_gb),
-        tuple(sorted(parts, key=lambda part: -part.size_gb)),
+        tuple(sorted(map(_bar_part, parts), key=lambda part: -part.size_gb)),
         tuple(
-            Use(resource, sum(use_of(model, resource, gpu.kind) for model in models), limit)
+            Use(resource, sum(use_of(part.model, resource, gpu.kind) for part in parts), limit)
             for resource, limit in gpu.limits
         ),
         pressure,
@@ -157,30 +151,15 @@ def _bar(
     )
 
 
-def _placed(plan: Plan) -> tuple[Mapping[str, list[BarPart]], Mapping[str, list[Model]]]:
-    """Return what is on every GPU: to be drawn, and to be added up."""
-    parts: dict[str, list[BarPart]] = {gpu.name: [] for gpu in plan.problem.gpus}
-    models: dict[str, list[Model]] = {gpu.name: [] for gpu in plan.problem.gpus}
-    for number, model in enumerate(plan.problem.models):
-        places = plan.placement.get(model.name, ())
-        if not places:
-            continue
-        replicas = len(places) // model.shards
-        part = model.part(replicas)
-        for place, gpu in enumerate(places):
-            replica, shard = divmod(place, model.shards)
-            models[gpu].append(part)
-            parts[gpu].append(
-                BarPart(
-                    model.name,
-                    number,
-                    part.size_gb,
-                    max(part.load),
-                    f"{replica + 1}/{replicas}" if replicas > 1 else "",
-                    f"{shard + 1}/{model.shards}" if model.shards > 1 else "",
-                )
-            )
-    return parts, models
+def _bar_part(part: Part) -> BarPart:
+    return BarPart(
+        part.model.name,
+        part.number,
+        part.model.size_gb,
+        max(part.model.load),
+        f"{part.replica + 1}/{part.replicas}" if part.replicas > 1 else "",
+        f"{part.shard + 1}/{part.shards}" if part.shards > 1 else "",
+    )
 
 
 def _share(pressure: float, highest: float) -> float:

@@ -8,8 +8,7 @@ from rich.text import Text
 from colocate.outputs.plan.words import peak_line, proof_line, shown_gap, shown_pressure, sleep_line
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
-from colocate.solver.plan import Plan
-from colocate.solver.progress import Improvement, gap_between
+from colocate.solver.plan import Improvement, Plan, gap_between
 
 WIDE = 100
 NARROW = 80

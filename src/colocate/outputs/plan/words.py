@@ -4,8 +4,8 @@ from math import inf, isinf
 
 from colocate.outputs.text.wording import amount, listed
 from colocate.problem.certificate import Proof
+from colocate.problem.tolerance import PROVEN
 from colocate.solver.plan import Plan
-from colocate.solver.progress import PROVEN
 
 PROOFS = {
     Proof.VOLUME: "all load over all free memory",

@@ -7,8 +7,7 @@ from math import ceil, floor, isfinite, log10
 from colocate.outputs.page.markup import Markup, tag
 from colocate.outputs.page.svg import Point, label, picture, steps
 from colocate.outputs.plan.words import shown_pressure
-from colocate.solver.plan import Plan
-from colocate.solver.progress import Improvement
+from colocate.solver.plan import Improvement, Plan
 
 WIDE, NARROW = (912, 260), (360, 240)
 """Sizes of the chart, since letters that shrink with it could not be read."""

@@ -12,6 +12,8 @@ from colocate.outputs.report.gauge import colouring, gauge
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import gigabytes
 from colocate.problem.model import Model
+from colocate.problem.parts import replicas_in
+from colocate.problem.tolerance import TIE
 from colocate.solver.plan import Plan
 
 MOST_ROWS = 64
@@ -50,6 +52,7 @@ def several_table(plan: Plan) -> Markup | None:
     """Draw the models with replicas or shards, None if there are none."""
     placed = ((m, plan.placement.get(m.name, ())) for m in plan.problem.models)
     several = [(model, places) for model, places in placed if len(places) > 1]
+    replicas = replicas_in(plan.problem, plan.placement)
     if not several:
         return None
     columns = [
@@ -62,7 +65,7 @@ def several_table(plan: Plan) -> Markup | None:
     rows: Rows = [
         [
             one_line(model.name, LONGEST_NAME),
-            f"{len(places) // model.shards}",
+            f"{replicas[model.name]}",
             f"{model.shards}",
             f"{max(model.load) / len(places):.4g}",
             _replicas(model, places),
@@ -135,7 +138,7 @@ def beside(plan: Plan, way: Alternative) -> str:
     if way.pressure is None:
         return one_line(way.reason)
     note = f" ({one_line(way.reason)})" if way.reason else ""
-    if way.pressure == plan.pressure or abs(way.pressure - plan.pressure) <= 1e-9 * plan.pressure:
+    if way.pressure == plan.pressure or abs(way.pressure - plan.pressure) <= TIE * plan.pressure:
         return f"the same{note}"
     if plan.pressure == 0 or not isfinite(way.pressure) or not isfinite(plan.pressure):
         return f"{'higher' if way.pressure > plan.pressure else 'lower'}{note}"

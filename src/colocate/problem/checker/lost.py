@@ -12,12 +12,10 @@ The price that proves most is that of the first model which finds no room, deare
 from fractions import Fraction
 from math import inf, isinf, nextafter
 
-from colocate.problem.checker.sums import ROUNDING, load_in
+from colocate.problem.checker.sums import load_in
+from colocate.problem.checker.tolerance import ROUNDING, SLACK
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
-
-SLACK = 1e-9
-"""Share by which a pressure may be above the highest that is stated."""
 
 
 def least_lost(problem: Problem) -> Fraction:

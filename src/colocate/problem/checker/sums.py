@@ -13,13 +13,12 @@ from math import ceil, inf, isinf
 
 from colocate.problem.certificate import Certificate
 from colocate.problem.checker.items import Kin, kin_of, open_to, use_on
+from colocate.problem.checker.tolerance import ROUNDING
 from colocate.problem.exact import whole_numbers
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
-ROUNDING = Fraction(1, 10**11)
-"""Share of a memory or limit below which an excess counts as rounding of the inputs."""
 MOST = Fraction(2) ** 1023
 """More than this is as good as infinite for who reads it; no finite bound is twice as high."""
 

@@ -7,12 +7,12 @@ import numpy as np
 from colocate.problem.instance import Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import Layout, arrange
+from colocate.problem.tolerance import ROUNDING
 from colocate.solver.construct.orders import Order, sorted_models
 from colocate.solver.construct.packing import Packing, pack
-from colocate.solver.prove.volume import volume_bound
+from colocate.solver.construct.volume import volume_bound
 
 DOUBLINGS = 60
-RESOLUTION = 1e-12
 
 
 class Bisection(NamedTuple):
@@ -66,7 +66,7 @@ def bisect(instance: Instance, layout: Layout, packings: Ints, halvings: int) ->
     halved = 0
     best = layout.gpu_of.copy()
     reached = False
-    while halved <= halvings and low < high * (1.0 - RESOLUTION):
+    while halved <= halvings and low < high * (1.0 - ROUNDING):
         if pack_by_any(instance, layout, packings, target):
             best[:] = layout.gpu_of
             reached = True

@@ -25,10 +25,11 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from colocate.problem.instance import GENEROUS, Floats, Instance, Ints
+from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE
 from colocate.problem.rules import HOME, NODE, PIN
+from colocate.problem.tolerance import GENEROUS
 from colocate.solver.construct.task import Task, make_task
 
 Tape = NDArray[np.uint16]

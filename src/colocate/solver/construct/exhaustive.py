@@ -8,7 +8,7 @@ from colocate.problem.instance import Instance, Ints
 from colocate.problem.layout import NOWHERE, Layout, arrange, fits
 from colocate.problem.pressure import lower
 from colocate.solver.construct.completion import NO_TAPE, Outcome, Tape, complete
-from colocate.solver.prove.volume import volume_bound
+from colocate.solver.construct.volume import volume_bound
 
 
 class Exhaustive(NamedTuple):

@@ -13,8 +13,8 @@ from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, empty, fits, node_count, put
 from colocate.problem.rules import BY_NODE, FIRST, PIN, SHARD_GROUP
-from colocate.solver.prove.volume import volume_bound
-from colocate.solver.tournament import replay, tournament
+from colocate.solver.construct.tournament import replay, tournament
+from colocate.solver.construct.volume import volume_bound
 
 RIVALS = 24
 """GPUs drawn at random that an item looks at."""

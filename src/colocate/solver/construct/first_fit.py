@@ -12,9 +12,10 @@ import numpy as np
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel_section
 from colocate.problem.layout import Layout, arrange, clear, put
+from colocate.problem.tolerance import LONG_SUM
 from colocate.solver.construct.packing import leftover, needs, spare
+from colocate.solver.construct.volume import volume_bound
 from colocate.solver.deadline import Deadline
-from colocate.solver.prove.volume import volume_bound
 
 LADDER = (1.002, 1.01, 1.05, 1.2, 2.0, 8.0, 64.0, 1024.0)
 """Targets, as multiples of what the sums allow, the first of which that is reached is bisected."""
@@ -94,7 +95,7 @@ def fit_first(instance: Instance, layout: Layout, order: Ints, row: Ints, target
         tree[half + place] = spare(instance, layout, row[place], target)
     for node in range(half - 1, 0, -1):
         tree[node] = max(tree[2 * node], tree[2 * node + 1])
-    margin = 1e-9 * tree[1]
+    margin = LONG_SUM * tree[1]
     for item in order:
         if layout.go[0] == 0:
             return False

@@ -13,10 +13,8 @@ from colocate.problem.instance import Instance, Ints
 from colocate.problem.kernel import kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, clear, fits, put
 from colocate.problem.pressure import lower, peak_load
+from colocate.problem.tolerance import LONG_SUM, ROUNDING
 from colocate.solver.construct.orders import Order
-
-SLACK = 1e-12
-"""Share of a virtual capacity below which an excess is rounding."""
 
 
 class Fit(IntEnum):
@@ -66,7 +64,7 @@ def leftover(instance: Instance, layout: Layout, gpu: int, model: int, target: f
     for window in range(instance.load.shape[1]):
         load = float(layout.load[gpu, window] + instance.load[model, window])
         least = min(least, target * (capacity - used) - load)
-    if least < 0.0 and least >= -SLACK * target * capacity:
+    if least < 0.0 and least >= -ROUNDING * target * capacity:
         return 0.0
     return least
 
@@ -83,7 +81,7 @@ def pack(instance: Instance, layout: Layout, models: Ints, fit: int, target: flo
     room = np.empty(gpus)
     for gpu in range(gpus):
         room[gpu] = spare(instance, layout, gpu, target)
-    margin = 1e-9 * room.max()
+    margin = LONG_SUM * room.max()
     for model in models:
         if layout.go[0] == 0:
             return False

@@ -7,21 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colocate.problem.instance import FIT, GENEROUS, Floats, Instance, Ints
+from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE
 from colocate.problem.pressure import peak_load
 from colocate.problem.rules import ALIKE, COLOURS, HOME, PIN, SHARD_GROUP
+from colocate.problem.tolerance import FULL_BUT_FINITE, FULL_UNDER_LOAD, GENEROUS
 from colocate.solver.construct.orders import descending
-
-STRICT = 1.0 + 1e-13
-"""`GENEROUS` where there is load: free memory must then be left, however little."""
-
 
 FINITE = float(np.finfo(np.float64).max)
 """The target that every finite pressure is below: memory alone, but some is free under load."""
-FREE = 1.0 - FIT + 1e-13
-"""What of a GPU's memory may be taken under load for its pressure to be finite."""
 BITS = 62
 """Colours in a word."""
 
@@ -95,7 +90,7 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
             need[place, window] = virtual_size(instance, order[place], busiest[window], target)
         least = min(least, need[place, 0])
     scale = 1.0 if target >= FINITE else target
-    strict = FREE if target == FINITE else STRICT
+    strict = FULL_BUT_FINITE if target == FINITE else FULL_UNDER_LOAD
     room = np.empty(gpus.shape[0])
     reserve = np.empty(gpus.shape[0])
     for place in range(gpus.shape[0]):

@@ -9,6 +9,8 @@ import numpy as np
 from colocate.problem.instance import Floats
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import LONG_SUM
+from colocate.solver.prove.choices import load_in
 from colocate.solver.prove.replica_bounds import largest_rooms
 
 STEPS = (1.0, 1.05, 1.15, 1.3, 1.6, 2.0, 3.0)
@@ -60,9 +62,7 @@ def least_pressure(problem: Problem, counts: Counts) -> float:
     """Return a pressure that no placement with such numbers of replicas is below."""
     free = sum(gpu.memory_gb for gpu in problem.gpus)
     free -= sum(m.size_gb * replicas for m, replicas in zip(problem.models, counts, strict=True))
-    load = max(
-        sum(m.load[min(t, len(m.load) - 1)] for m in problem.models) for t in range(problem.windows)
-    )
+    load = max(sum(load_in(m, t) for m in problem.models) for t in range(problem.windows))
     if load == 0.0:
         return 0.0
     return load / free if free > 0.0 else inf
@@ -72,5 +72,5 @@ def _replicas_for(model: Model, room: float, target: float) -> int:
     """Return the fewest replicas of which one fits alone on a GPU at a pressure."""
     free = (room - model.size_gb / model.shards) * target
     load = max(model.load) / model.shards
-    needed = ceil(load / free * (1.0 - 1e-9)) if free > 0.0 else model.most_replicas
+    needed = ceil(load / free * (1.0 - LONG_SUM)) if free > 0.0 else model.most_replicas
     return min(max(needed, model.replicas), model.most_replicas)

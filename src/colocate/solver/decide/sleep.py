@@ -6,7 +6,6 @@ too large for them by volume: at the highest pressure allowed, models of all tha
 fit in all GPUs together.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 from typing import NamedTuple
@@ -14,54 +13,38 @@ from typing import NamedTuple
 from colocate.problem.model import Model
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import LONG_SUM, TINY
 from colocate.problem.verify import highest_pressure, verify
 from colocate.problem.verify_bound import refuted
+from colocate.solver.budget import SolveBudget
 from colocate.solver.construct.completion import Outcome
-from colocate.solver.decide.waking import Attempted, woken
-from colocate.solver.plan import Plan, Status
-from colocate.solver.progress import Alarm
+from colocate.solver.decide.pressure_limit import (
+    held_to_limit,
+    place_within_limit,
+    without_limit,
+)
+from colocate.solver.decide.waking import woken
+from colocate.solver.plan import Alarm, Plan, Status
+from colocate.solver.prove.choices import load_in
 from colocate.solver.prove.two_solvers import search_all, small_enough
-from colocate.solver.run import Run
+from colocate.solver.search import attempt
 
 CHOOSING = 0.6
 """The part of the time that choosing may take."""
 TRYING = 0.2
 """The part of the time that it may take to find out whether all, or none, can be awake."""
-ROUNDED_DOWN, ROUNDED_UP = 1.0 - 1e-9, 1.0 + 1e-9
-TINY = 1e-300
-
-Placed = Callable[[Problem, Run, Placement | None], Plan]
-"""Places models as well as the time allows, from a start or from none."""
 
 
-def within_limit(
-    problem: Problem, run: Run, placed: Placed, start: Placement | None = None
-) -> Plan:
-    """Place models as if the pressure had no limit, and say if it is over the limit."""
-    most = problem.most_pressure
-    if most is None:
-        return placed(problem, run, start)
-    highest = highest_pressure(problem)
-    plan = placed(replace(problem, most_pressure=None), replace(run, ceiling=highest), start)
-    plan = replace(plan, problem=problem)
-    if not plan.placement or plan.pressure <= highest:
-        return plan
-    status = Status.INFEASIBLE if plan.bound > highest else Status.UNKNOWN
-    known = f"no placement is below {plan.bound:.6g}"
-    reason = f"most_pressure={most:.6g}: the best placement has {plan.pressure:.6g}, {known}"
-    return replace(plan, status=status, placement=Placement(), pressures={}, reason=reason)
-
-
-def solve_with_sleepers(problem: Problem, run: Run, placed: Placed, attempted: Attempted) -> Plan:
+def solve_with_sleepers(problem: Problem, budget: SolveBudget) -> Plan:
     """Choose who sleeps, then place the others as well as possible."""
     must = problem.awake({model.name for model in problem.sleepers})
     if must is not None:
-        plan = _tried(must, run, attempted)
+        plan = _tried(must, budget)
         if plan.status is Status.INFEASIBLE and _holds_for_all_replicas(must, plan):
             reason = f"even with all models asleep that may be, {plan.reason}"
             return replace(plan, problem=problem, reason=reason)
-    choice = _chosen(problem, run, attempted)
-    plan = _placed_awake(problem, choice, run, placed)
+    choice = _chosen(problem, budget)
+    plan = _placed_awake(problem, choice, budget)
     plan = replace(plan, alarms=plan.alarms + choice.alarms)
     if not plan.placement:
         return plan
@@ -70,11 +53,11 @@ def solve_with_sleepers(problem: Problem, run: Run, placed: Placed, attempted: A
     return replace(plan, status=Status.FEASIBLE) if unproven else plan
 
 
-def _tried(problem: Problem, run: Run, attempted: Attempted) -> Plan:
+def _tried(problem: Problem, budget: SolveBudget) -> Plan:
     """Place models with as few replicas as allowed, below the highest pressure allowed."""
     fewest = problem.with_replicas({model.name: model.replicas for model in problem.models})
-    seconds = run.deadline.left * TRYING
-    return within_limit(fewest, run, lambda *asked: attempted(asked[0], seconds))
+    seconds = budget.deadline.left * TRYING
+    return held_to_limit(fewest, attempt(without_limit(fewest), budget, seconds))
 
 
 def _holds_for_all_replicas(problem: Problem, plan: Plan) -> bool:
@@ -85,7 +68,7 @@ def _holds_for_all_replicas(problem: Problem, plan: Plan) -> bool:
     return proof is not None and proof.proof.checkable and refuted(problem, proof) is None
 
 
-def _placed_awake(problem: Problem, choice: "_Sleepers", run: Run, placed: Placed) -> Plan:
+def _placed_awake(problem: Problem, choice: "_Sleepers", budget: SolveBudget) -> Plan:
     """Place the models that are awake; the plan names the others with no place."""
     awake = problem.awake(choice.asleep)
     if awake is None:
@@ -93,7 +76,7 @@ def _placed_awake(problem: Problem, choice: "_Sleepers", run: Run, placed: Place
         pressures = dict.fromkeys((gpu.name for gpu in problem.gpus), 0.0)
         return Plan(problem, Status.OPTIMAL, Placement(places), pressures)
     start = {m.name: choice.start[m.name] for m in awake.models} if choice.start else None
-    plan = within_limit(awake, run, placed, Placement(start) if start else None)
+    plan = place_within_limit(awake, budget, Placement(start) if start else None)
     if not plan.placement:
         return replace(plan, problem=problem)
     order = {m.name: plan.placement.get(m.name, ()) for m in problem.models}
@@ -111,30 +94,24 @@ class _Sleepers(NamedTuple):
     alarms: tuple[Alarm, ...] = ()
 
 
-def _chosen(problem: Problem, run: Run, attempted: Attempted) -> _Sleepers:
+def _chosen(problem: Problem, budget: SolveBudget) -> _Sleepers:
     """Return the choice that loses least, or little."""
     bound = least_lost(problem)
     if bound == 0.0:
         awake = problem.awake(())
         assert awake is not None
-        plan = _tried(awake, run, attempted)
+        plan = _tried(awake, budget)
         if plan.placement:
             return _Sleepers(frozenset(), 0.0, plan.placement)
     if small_enough(problem):
-        answer = search_all(
-            problem,
-            highest_pressure(problem),
-            run.deadline.left * CHOOSING,
-            run.workers,
-            lambda: run.deadline.over,
-        )
+        deadline = budget.deadline.part(budget.deadline.left * CHOOSING)
+        answer = search_all(problem, highest_pressure(problem), deadline, budget.workers)
         bound = max(bound, answer.cost_bound) if answer.outcome is not Outcome.NONE else bound
-        alarm = answer.alarm
-        alarms = (Alarm(alarm.solver, alarm.target, alarm.known),) if alarm else ()
+        alarms = (answer.alarm,) if answer.alarm else ()
         if answer.outcome is Outcome.FOUND and verify(problem, answer.placement).valid:
             asleep = frozenset(name for name, on in answer.placement.items() if not on)
             return _Sleepers(asleep, bound, Placement(answer.placement), alarms)
-    start = woken(problem, run.deadline.part(run.deadline.left * CHOOSING), attempted)
+    start = woken(problem, budget, budget.deadline.left * CHOOSING)
     if start is None:
         return _Sleepers(frozenset(model.name for model in problem.sleepers), bound, None)
     asleep = frozenset(name for name, on in start.items() if not on)
@@ -146,21 +123,21 @@ def least_lost(problem: Problem) -> float:
 
     The last one is kept in part, so that no choice of whole models is worth more.
     """
-    window = max(range(problem.windows), key=lambda t: sum(_load(m, t) for m in problem.models))
+    window = max(range(problem.windows), key=lambda t: sum(load_in(m, t) for m in problem.models))
     highest = highest_pressure(problem)
 
     def need(model: Model) -> float:
-        room = memory_for(_load(model, window), highest)
-        return (model.size_gb * model.replicas + room) * ROUNDED_DOWN
+        room = memory_for(load_in(model, window), highest)
+        return (model.size_gb * model.replicas + room) * (1.0 - LONG_SUM)
 
-    free = sum(gpu.memory_gb for gpu in problem.gpus) * ROUNDED_UP
+    free = sum(gpu.memory_gb for gpu in problem.gpus) * (1.0 + LONG_SUM)
     free -= sum(need(model) for model in problem.models if model.sleep_cost is None)
     lost = 0.0
     for model in sorted(problem.sleepers, key=lambda m: -(m.sleep_cost or 0.0) / (need(m) or TINY)):
         kept = min(max(free, 0.0) / need(model), 1.0) if need(model) > 0.0 else 1.0
         free -= need(model)
         lost += (model.sleep_cost or 0.0) * (1.0 - kept)
-    return lost * ROUNDED_DOWN
+    return lost * (1.0 - LONG_SUM)
 
 
 def memory_for(load: float, pressure: float) -> float:
@@ -168,7 +145,3 @@ def memory_for(load: float, pressure: float) -> float:
     if load == 0.0:
         return 0.0
     return load / pressure if pressure > 0.0 else inf
-
-
-def _load(model: Model, window: int) -> float:
-    return model.load[min(window, len(model.load) - 1)]

@@ -6,8 +6,7 @@ models asleep take the places of models that are worth less, and others are sque
 there is time.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -17,29 +16,28 @@ from colocate.problem.layout import NOWHERE, Layout, arrange_some, empty_layout
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction, reduction_of
+from colocate.problem.tolerance import KEPT_FREE, LEAST_NEED, ROOM_AT_LIMIT
 from colocate.problem.verify import highest_pressure, verify
+from colocate.solver.budget import SolveBudget
 from colocate.solver.construct.filling import filling_order
 from colocate.solver.construct.task import FINITE
 from colocate.solver.deadline import Deadline
+from colocate.solver.decide.pressure_limit import without_limit
 from colocate.solver.improve.shard_moves import nodes_of_shards
 from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.improve.trading import Wakeable, trade, wake
-from colocate.solver.plan import Plan
-
-Attempted = Callable[[Problem, float], Plan]
-"""Places models with fixed numbers of replicas in some seconds."""
+from colocate.solver.prove.choices import cost_of
+from colocate.solver.search import attempt
 
 BISECTING = 0.6
 """The part of the time in which it is found out how many of the most worthy can be awake."""
-KEPT_FREE = 1e-6
-"""The part of a GPU's memory that is left free, so that its pressure is finite."""
 TRIES, MOST_TRIES = 4, 4096
 """How often a model that is asleep is squeezed in, at first and at most."""
 PASSES = 20
 """How often all models that are asleep are offered the places of others."""
 
 
-def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placement | None:
+def woken(problem: Problem, budget: SolveBudget, seconds: float) -> Placement | None:
     """Return a placement in which little is lost by the models that have no place.
 
     None if it finds no room for all models that must be awake.
@@ -48,11 +46,12 @@ def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placeme
     ----------
     problem
         What is placed.
-    deadline
-        When it ends.
-    attempted
-        Places models with fixed numbers of replicas in some seconds.
+    budget
+        What it may spend.
+    seconds
+        How long it may take.
     """
+    deadline = budget.deadline.part(seconds)
     awake = problem.awake(())
     assert awake is not None
     fewest = awake.with_replicas({model.name: model.replicas for model in awake.models})
@@ -69,9 +68,8 @@ def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placeme
         names = [reduction.items[first].models[0].name for first in order]
         may = {model.name for model in problem.sleepers}
         by_worth = [name for name in names if name in may]
-        seconds = deadline.left * BISECTING / (len(by_worth).bit_length() + 1)
-        found += _awake_by_worth(fewest, by_worth, lambda p: attempted(p, seconds), deadline)
-        found.sort(key=lambda placement: _lost(problem, placement))
+        found += _awake_by_worth(fewest, by_worth, budget, deadline)
+        found.sort(key=lambda placement: cost_of(problem, placement))
         start = next((each for each in found if verify(problem, each).valid), None)
         if start is None or deadline.over:
             return start
@@ -84,28 +82,25 @@ def woken(problem: Problem, deadline: Deadline, attempted: Attempted) -> Placeme
 def _awake_by_worth(
     problem: Problem,
     by_worth: Sequence[str],
-    attempted: Callable[[Problem], Plan],
+    budget: SolveBudget,
     deadline: Deadline,
 ) -> Iterator[Placement]:
     """Place as many models as possible of those that are worth most; yields what fits."""
     fewest, most = 0, len(by_worth)
+    seconds = deadline.left * BISECTING / (most.bit_length() + 1)
     highest = min(highest_pressure(problem), FINITE)
     while fewest < most and not deadline.over:
         middle = (fewest + most + 1) // 2
         some = problem.awake(frozenset(by_worth[middle:]))
         if some is None:
             return
-        plan = attempted(replace(some, most_pressure=None))
+        plan = attempt(without_limit(some), budget, seconds)
         if plan.placement and plan.pressure <= highest:
             fewest = middle
             places = {model.name: plan.placement.get(model.name, ()) for model in problem.models}
             yield Placement(places)
         else:
             most = middle - 1
-
-
-def _lost(problem: Problem, placement: Placement) -> float:
-    return sum(model.sleep_cost or 0.0 for model in problem.sleepers if not placement[model.name])
 
 
 def _indices(reduction: Reduction, placement: Placement) -> Ints:
@@ -158,7 +153,7 @@ def _order(reduction: Reduction, instance: Instance, wakeable: Wakeable) -> Ints
         limit = instance.limit[:, column].mean()
         if 0.0 < limit < inf:
             need = np.maximum(need, instance.use[:, :, column].mean(axis=0) / limit)
-    worth = wakeable.cost / np.maximum(need, 1e-12)
+    worth = wakeable.cost / np.maximum(need, LEAST_NEED)
     firsts, place = [], 0
     while place < len(reduction.items):
         firsts.append(place)
@@ -183,7 +178,7 @@ def _limited(reduction: Reduction, most_pressure: float | None) -> Instance:
     else:
         needs = instance.size[:, None] + instance.load / target
     kinds = instance.use.shape[0]
-    rooms = np.repeat(instance.capacity[:, None] * (1.0 - 1e-10), needs.shape[1], axis=1)
+    rooms = np.repeat(instance.capacity[:, None] * ROOM_AT_LIMIT, needs.shape[1], axis=1)
     spread = np.broadcast_to(needs, (kinds, *needs.shape))
     return frozen(
         instance._replace(

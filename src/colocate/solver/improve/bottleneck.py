@@ -5,7 +5,8 @@ from numpy.random import Generator
 
 from colocate.problem.kernel import kernel
 from colocate.problem.layout import NOWHERE, Layout
-from colocate.problem.pressure import TIE, lower
+from colocate.problem.pressure import lower
+from colocate.problem.tolerance import TIE
 
 
 @kernel

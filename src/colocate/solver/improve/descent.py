@@ -8,7 +8,8 @@ from numpy.random import Generator
 from colocate.problem.instance import Instance
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section
 from colocate.problem.layout import NOWHERE, Layout, fits, move, pressure_after
-from colocate.problem.pressure import TIE, lower
+from colocate.problem.pressure import lower
+from colocate.problem.tolerance import TIE
 from colocate.solver.improve.bottleneck import highest_gpu
 
 

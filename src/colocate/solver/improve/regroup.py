@@ -12,10 +12,10 @@ import numpy as np
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, fits, gather, node_count, put, take
-from colocate.problem.pressure import TIE
 from colocate.problem.rules import BY_NODE, FIRST, NODE
+from colocate.problem.tolerance import TIE
 from colocate.solver.construct.completion import Outcome, Tape, complete
-from colocate.solver.tournament import replay, tournament
+from colocate.solver.construct.tournament import replay, tournament
 
 NODES = 2000
 """Nodes to search in a group."""

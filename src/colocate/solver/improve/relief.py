@@ -9,10 +9,9 @@ from colocate.problem.instance import Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel
 from colocate.problem.layout import NOWHERE, Layout
 from colocate.problem.pressure import lower, peak_load
+from colocate.problem.tolerance import ROUNDING
 from colocate.solver.improve.bottleneck import highest_gpu, second_highest_gpu
 from colocate.solver.improve.descent import Move, beats, make_move, no_move, rated_move
-
-STRICT = 1e-12
 
 
 class PeakRelief(NamedTuple):
@@ -51,7 +50,7 @@ class IdleRelief(NamedTuple):
 @kernel
 def stricter(option: Move, best: Move, peak: float) -> Move:
     """Return the option if it lowers the peak and beats the best so far, else the best."""
-    if option.peak < peak * (1.0 - STRICT) and beats(option, best, STRICT):
+    if option.peak < peak * (1.0 - ROUNDING) and beats(option, best, ROUNDING):
         return option
     return best
 

@@ -9,7 +9,7 @@ from colocate.problem.kernel import entry_kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, fits, move, node_count, pressure_after
 from colocate.problem.pressure import lower
 from colocate.problem.rules import BY_NODE, FIRST, NODE, SHARD_GROUP
-from colocate.solver.tournament import replay, tournament
+from colocate.solver.construct.tournament import replay, tournament
 
 
 class ShardGroups(NamedTuple):

@@ -7,18 +7,17 @@ have met, the grid is made finer.
 
 from dataclasses import replace
 from math import isfinite, sqrt
-from typing import Protocol
 
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Instance
-from colocate.problem.problem import Problem
+from colocate.problem.tolerance import JUST_BELOW, SMALLEST_GAP
 from colocate.problem.verify_bound import refuted
-from colocate.solver.progress import JUST_BELOW, gap_between
+from colocate.solver.plan import gap_between
+from colocate.solver.progress import Progress
 from colocate.solver.prove.columns import prove_by_columns
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.knapsack import Choices
 
-SMALLEST_GAP = 1e-6
 FIRST_GAP = 2e-4
 CLOSE = 1.2
 """Proven and failed gaps whose ratio is below this have met."""
@@ -29,41 +28,6 @@ REFINEMENTS = 4
 STRETCHES = (0.0, 0.05, 0.25)
 """Shares of the gap that weights are tried to leave."""
 MOST_STRETCHED = 5e7
-
-
-class Standing(Protocol):
-    """What is known so far of a problem that bounds are raised for."""
-
-    @property
-    def problem(self) -> Problem:
-        """What is to be placed."""
-
-    @property
-    def value(self) -> float:
-        """The peak pressure of the best placement so far."""
-
-    @property
-    def bound(self) -> float:
-        """The best bound so far."""
-
-    @property
-    def gap(self) -> float:
-        """How far the value is from the bound."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to prove, or no time."""
-
-    @property
-    def seconds(self) -> float:
-        """Time since the start."""
-
-    @property
-    def seconds_left(self) -> float:
-        """Time until the limit."""
-
-    def prove(self, certificate: Certificate | None) -> None:
-        """Take note of a proof if its bound is the best so far."""
 
 
 class BoundSearch:
@@ -87,7 +51,7 @@ class BoundSearch:
         self._patience = 0.05
         self.exhausted = False
 
-    def step(self, progress: Standing) -> None:
+    def step(self, progress: Progress) -> None:
         """Try to raise the bound once."""
         if not isfinite(progress.value):
             self.exhausted = True
@@ -106,7 +70,7 @@ class BoundSearch:
             self._window,
             self._steps,
             self._whole,
-            lambda: min(until - progress.seconds, progress.seconds_left),
+            progress.deadline.part(min(self._patience, progress.seconds_left)),
             self._choices,
         )
         out_of_time = proof is None and progress.seconds >= until
@@ -114,14 +78,14 @@ class BoundSearch:
             self._patience *= 3.0
         self._note(progress, target, proof)
 
-    def _note(self, progress: Standing, target: float, proof: Certificate | None) -> None:
+    def _note(self, progress: Progress, target: float, proof: Certificate | None) -> None:
         if proof:
             progress.prove(proof)
             self._stretch(progress, proof)
         else:
             self._failed = target
 
-    def _stretch(self, progress: Standing, proof: Certificate) -> None:
+    def _stretch(self, progress: Progress, proof: Certificate) -> None:
         """See how far the same weights reach: often beyond the grid that they were found on."""
         if len(proof.weights) * max(proof.weights) > MOST_STRETCHED:
             return
@@ -134,7 +98,7 @@ class BoundSearch:
                 progress.prove(further)
                 return
 
-    def _by_functions(self, progress: Standing) -> None:
+    def _by_functions(self, progress: Progress) -> None:
         low, high = progress.bound, progress.value
         for _ in range(6):
             target = sqrt(low * high) if low > 0.0 else high / 2.0
@@ -144,7 +108,7 @@ class BoundSearch:
             progress.prove(proof)
             low, high = (target, high) if proof else (low, target)
 
-    def _next_target(self, progress: Standing) -> float | None:
+    def _next_target(self, progress: Progress) -> float | None:
         """Return the target to try next, None if this is not the time."""
         proven = progress.gap
         if self._failed is not None and self._failed >= progress.value:

@@ -10,7 +10,6 @@ Valid for unequal GPUs; looks at one window and at memory alone.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -20,10 +19,9 @@ import numpy as np
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel
+from colocate.problem.tolerance import LP_TOLERANCE, ROUNDING
+from colocate.solver.deadline import Deadline
 from colocate.solver.prove.knapsack import Choices, Grid, certified, grid_of
-
-MARGIN = 1e-9
-"""How much more than it may cost a filling must weigh to count."""
 
 
 def prove_by_columns(
@@ -32,7 +30,7 @@ def prove_by_columns(
     window: int,
     steps: int,
     whole: int,
-    seconds_left: Callable[[], float],
+    deadline: Deadline,
     choices: Choices | None = None,
 ) -> Certificate | None:
     """Return the proof that a target is out of reach, if the linear program on the grid has it.
@@ -45,7 +43,7 @@ def prove_by_columns(
         How fine the grid is.
     whole
         How large the whole numbers of the certificate may be.
-    seconds_left
+    deadline
         How long it may still take.
     choices
         What the rows of the instance are, where the number of replicas is open.
@@ -56,7 +54,7 @@ def prove_by_columns(
         return None
     if grid.size[-1] > grid.room[0]:
         return certified(grid, np.ones(len(grid.size)), whole, rows)
-    return _prove(grid, _Program(grid), whole, rows, seconds_left)
+    return _prove(grid, _Program(grid), whole, rows, deadline)
 
 
 def shares_of_choices(
@@ -64,7 +62,7 @@ def shares_of_choices(
     target: float,
     window: int,
     steps: int,
-    seconds_left: Callable[[], float],
+    deadline: Deadline,
     choices: Choices,
 ) -> Floats | None:
     """Return how much of each choice a fractional packing takes, None if there is none.
@@ -77,7 +75,7 @@ def shares_of_choices(
     if not grid.complete:
         return None
     program = _Program(grid)
-    if _prove(grid, program, steps, rows, seconds_left) is not None or not program.packs:
+    if _prove(grid, program, steps, rows, deadline) is not None or not program.packs:
         return None
     shares = np.zeros(rows)
     shares[grid.models] = program.shares
@@ -85,22 +83,22 @@ def shares_of_choices(
 
 
 def _prove(
-    grid: Grid, program: "_Program", whole: int, rows: int, seconds_left: Callable[[], float]
+    grid: Grid, program: "_Program", whole: int, rows: int, deadline: Deadline
 ) -> Certificate | None:
     """Generate fillings until the target is proven out of reach, or that it cannot be."""
     weight = best = grid.size / grid.room[0]
     price = np.zeros(len(grid.room))
     highest = 0.0
-    while seconds_left() > 0.0:
+    while not deadline.over:
         most, classes, fillings = fill_gpus(grid.size, program.kind, weight, grid.room, price)
         held = float((most[grid.room] * grid.gpus).sum())
         demand = grid.demand(weight)
         if held > 0.0 and demand / held > highest:
             highest, best = demand / held, weight * (program.gpus / held)
-            if highest > 1.0 + MARGIN and (proof := certified(grid, weight, whole, rows)):
+            if highest > 1.0 + LP_TOLERANCE and (proof := certified(grid, weight, whole, rows)):
                 return proof
         program.add(classes, fillings)
-        if not program.solve(seconds_left()) or program.packs:
+        if not program.solve(deadline.left) or program.packs:
             return None
         if not len(fillings) and np.array_equal(weight, program.weight):
             return None
@@ -133,17 +131,17 @@ def fill_gpus(
     count = 0
     for model in range(models):
         last = model + 1 == models or kind[model + 1] != kind[model]
-        excess = MARGIN
+        excess = LP_TOLERANCE
         for group in range(room.shape[0]):
             left = room[group] - size[model]
             if last and left >= 0 and weight[model] + most[left] - price[group] > excess:
                 excess = weight[model] + most[left] - price[group]
                 classes[count] = group
                 starts[count] = model
-        if excess > MARGIN:
+        if excess > LP_TOLERANCE:
             count += 1
         for left in range(room[0] - size[model], -1, -1):
-            if most[left] + weight[model] > most[left + size[model]] + 1e-12:
+            if most[left] + weight[model] > most[left + size[model]] + ROUNDING:
                 most[left + size[model]] = most[left] + weight[model]
                 taken[model, left + size[model]] = True
     fillings = np.full((count, longest + 1), -1)
@@ -224,7 +222,7 @@ class _Program:
     @property
     def packs(self) -> bool:
         """Whether the models fit on the GPUs part by part, so that nothing can be proven."""
-        return self._solved and self.total <= self.gpus * (1.0 + MARGIN)
+        return self._solved and self.total <= self.gpus * (1.0 + LP_TOLERANCE)
 
     @property
     def shares(self) -> Floats:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from importlib import import_module
 from typing import Any
 
-from colocate.solver.prove.clock import Clock
+from colocate.solver.deadline import Deadline
 
 LARGEST = 2**28
 """The largest coefficient. OR-Tools 9.15 calls feasible programs infeasible from 2^32 on: see
@@ -37,14 +37,14 @@ def configured_solver(seconds: float, workers: int) -> Any:
     return solver
 
 
-def run_cpsat(program: Any, clock: Clock, workers: int) -> tuple[Any, str]:
+def run_cpsat(program: Any, deadline: Deadline, workers: int) -> tuple[Any, str]:
     """Return the solver after its search, and the name of what it says about the program."""
-    solver = configured_solver(clock.left, workers)
+    solver = configured_solver(deadline.left, workers)
     with ThreadPoolExecutor(1) as pool:
         status = pool.submit(solver.solve, program)
         try:
             while wait([status], LOOKING_UP).not_done:
-                if clock.stopped():
+                if deadline.over:
                     solver.stop_search()
         finally:
             solver.stop_search()

@@ -12,10 +12,11 @@ from typing import Any
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import BELOW_LAST_BITS
 from colocate.solver.construct.completion import Outcome
+from colocate.solver.deadline import Deadline
 from colocate.solver.prove.alike import exchangeable_gpus
 from colocate.solver.prove.choices import Choice, Places, in_order_of_nodes, load_in, use_on
-from colocate.solver.prove.clock import Clock
 from colocate.solver.prove.cpsat import LARGEST, new_program, run_cpsat
 from colocate.solver.prove.crowds import Crowd
 from colocate.solver.prove.searching import NONE, Finding
@@ -24,7 +25,6 @@ FINENESS = LARGEST - 2
 """Parts of a GPU in which amounts are counted."""
 ROOM = FINENESS + 1
 """The one more is for what the checker lets pass as rounding, 1e-11 of a GPU."""
-ROUNDED_DOWN = 1.0 - 4e-15
 COST_PARTS = LARGEST - 1
 """Parts of the largest cost of sleeping in which costs are counted."""
 MOST_LEADERS = 64
@@ -39,11 +39,11 @@ class CpSatProgram:
         problem: Problem,
         choices: Sequence[Sequence[Choice]],
         target: float,
-        clock: Clock,
+        deadline: Deadline,
         workers: int,
     ) -> None:
         self._problem, self._choices, self._workers = problem, choices, workers
-        self._clock = clock
+        self._deadline = deadline
         self._program = new_program()
         self._asleep: dict[int, Any] = {}
         self._here: dict[tuple[int, int], dict[int, Any]] = {}
@@ -53,7 +53,7 @@ class CpSatProgram:
         rows = {_traits(gpu): _Rows(problem, gpu, target) for gpu in problem.gpus}
         self._rooms = [rows[_traits(gpu)] for gpu in problem.gpus]
         for number, options in enumerate(choices):
-            clock.check()
+            deadline.check()
             self._choose(number, options)
         self._on = [self._on_gpus(number, options) for number, options in enumerate(choices)]
         self._limit_gpus()
@@ -63,15 +63,15 @@ class CpSatProgram:
             self._order(alike)
         self._unit = self._price()
 
-    def search(self, clock: Clock) -> Finding:
+    def search(self, deadline: Deadline) -> Finding:
         """Search for a placement with the least cost of sleeping."""
-        solver, status = run_cpsat(self._program, clock, self._workers)
+        solver, status = run_cpsat(self._program, deadline, self._workers)
         if status == "INFEASIBLE":
             return NONE
         bound = 0.0
         if self._asleep and status != "MODEL_INVALID":  # each may count one part too much
             proven = max(float(solver.best_objective_bound), 0.0) - len(self._asleep)
-            bound = max(proven, 0.0) * self._unit * ROUNDED_DOWN
+            bound = max(proven, 0.0) * self._unit * BELOW_LAST_BITS
         if status not in ("OPTIMAL", "FEASIBLE"):
             return Finding(Outcome.UNDECIDED, {}, bound)
         self._hint(solver)
@@ -127,7 +127,7 @@ class CpSatProgram:
 
     def _limit_gpus(self) -> None:
         for number, rows in enumerate(self._rooms):
-            self._clock.check()
+            self._deadline.check()
             here = [
                 (choice, literal)
                 for options in self._choices
@@ -145,7 +145,7 @@ class CpSatProgram:
         memory = sum(gpu.memory_gb for gpu in self._problem.gpus)
         choices = [choice for options in self._choices for choice in options]
         for window in range(self._problem.windows):
-            self._clock.check()
+            self._deadline.check()
             needs = [
                 _counted(choice.parts * _memory_of(choice.part, window, target), memory)
                 for choice in choices
@@ -161,7 +161,7 @@ class CpSatProgram:
         apart = [[place[name] for name in group] for group in problem.apart]
         together = [[place[name] for name in group] for group in problem.together]
         for gpu in range(len(problem.gpus)):
-            self._clock.check()
+            self._deadline.check()
             if problem.most_models is not None:
                 on = [literal for rows in self._on for literal in rows[gpu]]
                 if len(on) > problem.most_models:
@@ -185,7 +185,7 @@ class CpSatProgram:
         models = range(len(self._choices))
         order = sorted(models, key=lambda n: -self._largest_need(n, alike[0]))[:MOST_LEADERS]
         for before, gpu in pairwise(alike):
-            self._clock.check()
+            self._deadline.check()
             leading: list[Any] = []
             for number in order:
                 leading = [*leading, *self._on[number][before]]
@@ -261,4 +261,4 @@ def _counted(amount: float, limit: float) -> int:
     if amount <= 0.0:
         return 0
     share = amount / limit if limit > 0.0 else inf
-    return int(min(share * ROUNDED_DOWN * FINENESS, ROOM + 1.0))
+    return int(min(share * BELOW_LAST_BITS * FINENESS, ROOM + 1.0))

@@ -12,6 +12,7 @@ import numpy as np
 
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Floats, Instance
+from colocate.problem.tolerance import ROUNDING
 from colocate.solver.prove.knapsack import Choices, Grid, certified, grid_of
 
 CELLS = 1e7
@@ -54,5 +55,5 @@ def _thresholds(share: Floats) -> Iterator[Floats]:
 def _rounding_functions(share: Floats) -> Iterator[Floats]:
     for k in range(1, ROUNDINGS):
         scaled = (k + 1) * share
-        whole = np.abs(scaled - np.rint(scaled)) < 1e-12
+        whole = np.abs(scaled - np.rint(scaled)) < ROUNDING
         yield np.where(whole, share, np.floor(scaled) / k)

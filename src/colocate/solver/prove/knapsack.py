@@ -15,11 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.instance import FIT, Floats, Instance, Ints
+from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel
-
-ROUNDING = 1e-12
-"""Far more than the rounding of a virtual size, in parts of a GPU."""
+from colocate.problem.tolerance import FIT, ROUNDING, TINY
 
 
 class Grid(NamedTuple):
@@ -108,7 +106,7 @@ def certified(grid: Grid, weight: Floats, largest: int, rows: int) -> Certificat
     whole = (grid.size > grid.room[0]).astype(float)
     if not whole.any():
         held = most_weight(grid.size, weight, grid.room[0])[grid.room[0]]
-        whole = np.floor(weight * (largest / max(held, weight.max(), 1e-300)))
+        whole = np.floor(weight * (largest / max(held, weight.max(), TINY)))
     most = most_weight(grid.size, whole, grid.room[0])
     if grid.demand(whole) <= (most[grid.room] * grid.gpus).sum():
         return None

@@ -11,17 +11,16 @@ import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
-from colocate.problem.instance import FIT, Instance, instance_of
+from colocate.problem.instance import Instance, instance_of
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import Portion
+from colocate.problem.tolerance import FIT, SAFE
 from colocate.problem.verify_bound import refuted
+from colocate.solver.prove.choices import load_in
 from colocate.solver.prove.knapsack import Choices
 
 HALVINGS = 60
-
-
-SAFE = 1.0 - 1e-12
 
 
 def rows_of_choices(problem: Problem) -> tuple[Instance, Choices]:
@@ -43,7 +42,7 @@ def rows_of_choices(problem: Problem) -> tuple[Instance, Choices]:
 
 def prove_with_replicas(problem: Problem) -> Certificate:
     """Return the best bound by sums, whatever the number of replicas."""
-    window = max(range(problem.windows), key=lambda t: sum(_load(m, t) for m in problem.models))
+    window = max(range(problem.windows), key=lambda t: sum(load_in(m, t) for m in problem.models))
     rooms = largest_rooms(problem)
     models = zip(problem.models, rooms, strict=True)
     proofs = [_by_volume(problem, window, rooms), *(_by_model(m, room) for m, room in models)]
@@ -65,7 +64,7 @@ def largest_rooms(problem: Problem) -> list[float]:
 
 def _by_volume(problem: Problem, window: int, rooms: list[float]) -> Certificate:
     """Bisect for the largest pressure whose fewest replicas leave too little memory."""
-    load = sum(_load(model, window) for model in problem.models)
+    load = sum(load_in(model, window) for model in problem.models)
     free = sum(gpu.memory_gb for gpu in problem.gpus) * (1.0 + FIT)
     open_replicas = [
         (m, room) for m, room in zip(problem.models, rooms, strict=True) if m.open_replicas
@@ -101,7 +100,7 @@ def _by_volume(problem: Problem, window: int, rooms: list[float]) -> Certificate
 def _fewest_replicas(model: Model, room: float, window: int, target: float) -> float:
     if target == inf:
         return model.replicas
-    alone = _load(model, window) / model.shards
+    alone = load_in(model, window) / model.shards
     free = room - model.size_gb / model.shards
     if alone == 0.0:
         return model.replicas
@@ -113,7 +112,3 @@ def _by_model(model: Model, room: float) -> Certificate:
     load = max(model.load) / (model.most_replicas * model.shards)
     bound = load / free * SAFE if free > 0.0 else 0.0
     return Certificate(Proof.MODEL, bound, model=model.name)
-
-
-def _load(model: Model, window: int) -> float:
-    return model.load[min(window, len(model.load) - 1)]

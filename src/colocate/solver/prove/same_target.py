@@ -10,16 +10,13 @@ from fractions import Fraction
 from math import inf, lcm
 
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import NEAREST_FLOAT, UNIT_MARGIN
 from colocate.solver.prove.choices import Choice
 
 FINEST = 10_000
 """Parts of one that the unit of a single number may be."""
 MOST_UNITS = 40_000
 """Units of size in a GPU up to which floats are near enough to what they stand for."""
-NEAR = Fraction(1, 10**15)
-"""How near, as a share: a float is nearer to any number that it is the nearest float of."""
-MARGIN = Fraction(2, 10**10)
-"""More than what that can change of a pressure: twice NEAR for every unit in a GPU."""
 
 
 def robust_target(problem: Problem, choices: Iterable[Iterable[Choice]], target: float) -> float:
@@ -36,8 +33,10 @@ def robust_target(problem: Problem, choices: Iterable[Iterable[Choice]], target:
     if not sizes or not loads or max(memories) * sizes > MOST_UNITS:
         return target
     unit = Fraction(sizes, loads)
-    below, above = _neighbours(Fraction(target) * (1 + MARGIN) / unit, round(max(memories) * sizes))
-    if above - below <= 8 * MARGIN * above:
+    below, above = _neighbours(
+        Fraction(target) * (1 + UNIT_MARGIN) / unit, round(max(memories) * sizes)
+    )
+    if above - below <= 8 * UNIT_MARGIN * above:
         return target
     return float((below + above) / 2 * unit)
 
@@ -47,7 +46,7 @@ def _denominator(values: Iterable[float]) -> int:
     common = 1
     for value in set(values):
         near = Fraction(value).limit_denominator(FINEST)
-        if abs(near - Fraction(value)) > NEAR * Fraction(value):
+        if abs(near - Fraction(value)) > NEAREST_FLOAT * Fraction(value):
             return 0
         common = lcm(common, near.denominator)
         if common > MOST_UNITS:

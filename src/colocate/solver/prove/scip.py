@@ -12,12 +12,11 @@ from importlib import import_module
 from math import inf
 from typing import Any
 
-from colocate.solver.prove.clock import Clock
+from colocate.problem.tolerance import LP_TOLERANCE
+from colocate.solver.deadline import Deadline
 
-TOLERANCE = 1e-9
-"""By how much a row may be violated, where rows are scaled to 1."""
 PARAMETERS = f"""
-numerics/feastol = {TOLERANCE}
+numerics/feastol = {LP_TOLERANCE}
 limits/gap = 0
 """
 LOOKING_UP = 0.05
@@ -69,15 +68,15 @@ class LinearProgram:
             objective.SetCoefficient(self._variables[number], amount)
         objective.SetMinimization()
 
-    def run(self, clock: Clock) -> ScipStatus:
+    def run(self, deadline: Deadline) -> ScipStatus:
         """Search until the time is over or a stop is asked for."""
         scip = self._scip
-        scip.SetTimeLimit(max(int(1000 * ON_TIME * clock.left), SHORTEST_MS))
+        scip.SetTimeLimit(max(int(1000 * ON_TIME * deadline.left), SHORTEST_MS))
         with ThreadPoolExecutor(1) as pool:
             status = pool.submit(scip.Solve)
             try:
                 while wait([status], LOOKING_UP).not_done:
-                    if clock.stopped():
+                    if deadline.over:
                         scip.InterruptSolve()
             finally:
                 if not status.done():

@@ -15,20 +15,19 @@ from typing import NamedTuple
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import COST_MARGIN, LP_TOLERANCE
 from colocate.solver.construct.completion import Outcome
+from colocate.solver.deadline import Deadline
 from colocate.solver.prove.alike import exchangeable_gpus
 from colocate.solver.prove.choices import Choice, Places, in_order_of_nodes, load_in, use_on
-from colocate.solver.prove.clock import Clock
 from colocate.solver.prove.crowds import Crowd
-from colocate.solver.prove.scip import TOLERANCE, LinearProgram, ScipStatus, Term
+from colocate.solver.prove.scip import LinearProgram, ScipStatus, Term
 from colocate.solver.prove.searching import NONE, UNDECIDED, Finding
 
-ROOM = 1.0 + 100 * TOLERANCE
+ROOM = 1.0 + 100 * LP_TOLERANCE
 """A GPU, a little too large."""
-NOTHING = TOLERANCE
+NOTHING = LP_TOLERANCE
 """Shares that SCIP would take for 0."""
-COST_MARGIN = 2e-8
-"""Of the sum of all costs: more than what the rounding of SCIP makes of a bound."""
 MANY = 8
 """Models for one GPU of its kind from which slots are GPUs, and nobody leads."""
 
@@ -58,10 +57,10 @@ class ScipProgram:
         problem: Problem,
         choices: Sequence[Sequence[Choice]],
         target: float,
-        clock: Clock,
+        deadline: Deadline,
         below: float = inf,
     ) -> None:
-        self._problem, self._choices, self._clock = problem, choices, clock
+        self._problem, self._choices, self._deadline = problem, choices, deadline
         self._program = LinearProgram()
         self._classes = exchangeable_gpus(problem)
         self._shares = [
@@ -71,18 +70,18 @@ class ScipProgram:
         self._slots = [slot for n in range(len(self._classes)) for slot in self._slots_of(n)]
         self._asleep: dict[int, int] = {}
         for number in range(len(choices)):
-            clock.check()
+            deadline.check()
             self._choose(number)
         for slot in self._slots:
-            clock.check()
+            deadline.check()
             self._limit(slot)
             self._keep_company(slot)
         self._count_slots()
         self._total = self._price(below)
 
-    def search(self, clock: Clock) -> Finding:
+    def search(self, deadline: Deadline) -> Finding:
         """Search for a placement with the least cost of sleeping, below the cost given."""
-        status = self._program.run(clock)
+        status = self._program.run(deadline)
         if status is ScipStatus.INFEASIBLE:
             return NONE
         if status is ScipStatus.UNKNOWN:
@@ -134,7 +133,7 @@ class ScipProgram:
         return slots
 
     def _slot(self, alike: int, gpu: int, leader: int | None, choices: Sequence[Choice]) -> Slot:
-        self._clock.check()
+        self._deadline.check()
         here: dict[int, dict[int, int]] = {}
         for choice in choices:
             here.setdefault(choice.model, {})[choice.parts] = self._program.add_variable()

@@ -12,8 +12,8 @@ from typing import NamedTuple, Protocol
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
 from colocate.solver.construct.completion import Outcome
+from colocate.solver.deadline import Deadline
 from colocate.solver.prove.choices import Choice, Places
-from colocate.solver.prove.clock import Clock
 from colocate.solver.prove.crowds import Crowd, crowds_in
 
 
@@ -33,7 +33,7 @@ NONE = Finding(Outcome.NONE, {}, inf)
 class SearchProgram(Protocol):
     """A problem and a target as one solver sees them."""
 
-    def search(self, clock: Clock) -> Finding:
+    def search(self, deadline: Deadline) -> Finding:
         """Search for a placement with the least cost of sleeping."""
         ...
 
@@ -47,12 +47,12 @@ def search_exactly(
     problem: Problem,
     choices: Sequence[Sequence[Choice]],
     target: float,
-    clock: Clock,
+    deadline: Deadline,
 ) -> Finding:
     """Search until a placement is truly within the target, or there is none, or time is over."""
     bound = 0.0
-    while not clock.over:
-        reply = program.search(clock)
+    while not deadline.over:
+        reply = program.search(deadline)
         bound = max(bound, reply.cost_bound)
         if reply.outcome is not Outcome.FOUND:
             return Finding(reply.outcome, {}, bound)

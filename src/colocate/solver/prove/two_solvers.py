@@ -5,15 +5,17 @@ confirms. What one of them finds is judged by `verify`, and wins over whatever t
 then one of them was wrong, which is an alarm.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
 
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import SAME_COST
 from colocate.problem.verify import highest_pressure, verify
 from colocate.solver.construct.completion import Outcome
+from colocate.solver.deadline import Deadline, TimeOverError
+from colocate.solver.plan import Alarm
 from colocate.solver.prove.choices import Places, choices_of, cost_of
-from colocate.solver.prove.clock import Clock, TimeOverError, never
 from colocate.solver.prove.cpsat_program import CpSatProgram
 from colocate.solver.prove.same_target import robust_target
 from colocate.solver.prove.scip import ScipMissingError
@@ -31,27 +33,6 @@ FINDING = 0.5
 """The part of the time that CP-SAT may take; the rest is for SCIP."""
 SMALLEST, LARGEST = 1e-100, 1e100
 """Numbers, other than 0, with which floats are surely no matter of luck."""
-SAME_COST = 2e-7
-"""Of all costs: by less than this, costs do not differ."""
-
-
-@dataclass(frozen=True)
-class FalseClaim:
-    """A solver said that there is no placement, or none so cheap, where there is one.
-
-    Parameters
-    ----------
-    solver
-        The one that was wrong.
-    target
-        The highest pressure that it was asked for.
-    known
-        The pressure of a placement that `verify` has confirmed.
-    """
-
-    solver: str
-    target: float
-    known: float
 
 
 @dataclass(frozen=True)
@@ -74,7 +55,7 @@ class Agreement:
     outcome: Outcome
     placement: Places
     cost_bound: float
-    alarm: FalseClaim | None = None
+    alarm: Alarm | None = None
 
 
 NOTHING = Agreement(Outcome.UNDECIDED, {}, 0.0)
@@ -94,9 +75,8 @@ def places(problem: Problem) -> int:
 def search_all(
     problem: Problem,
     target: float,
-    seconds: float,
+    deadline: Deadline,
     workers: int = 2,
-    stopped: Callable[[], bool] = never,
     known: float = inf,
 ) -> Agreement:
     """Search for a placement with no pressure above the target and the least cost of sleeping.
@@ -106,19 +86,17 @@ def search_all(
     problem, target
         Whatever `verify` finds valid, with a pressure of at most the target, counts. An infinite
         target counts memory alone.
-    seconds, workers
-        How long it may take in all, and with how many threads.
-    stopped
-        Says whether it should end earlier.
+    deadline, workers
+        How long it may take in all, building the programs included, and with how many threads.
     known
         The pressure of a placement that is known, infinite if there is none: at or above it,
         "none" is an alarm.
     """
-    if A_PLACE * places(problem) > seconds / 2 or not _ordinary(problem, target):
+    if A_PLACE * places(problem) > deadline.left / 2 or not _ordinary(problem, target):
         return NOTHING
     search = _Search(problem, min(target, highest_pressure(problem)), workers, known)
     try:
-        return search.run(Clock(seconds, stopped))
+        return search.run(deadline)
     except TimeOverError:
         return search.given_up
 
@@ -131,45 +109,47 @@ class _Search:
         self._known = known if known < inf and target >= known else None
         self._choices = choices_of(problem)
         self._robust = robust_target(problem, self._choices, target)
-        self._alarm: FalseClaim | None = None
+        self._alarm: Alarm | None = None
 
     @property
     def given_up(self) -> Agreement:
         """Nothing is known but an alarm."""
         return replace(NOTHING, alarm=self._alarm)
 
-    def run(self, clock: Clock) -> Agreement:
+    def run(self, deadline: Deadline) -> Agreement:
         """Ask CP-SAT, and where that is not enough SCIP."""
-        if self._problem.sleepers and (awake := self._all_awake(clock.part(WAKING))):
+        if self._problem.sleepers and (
+            awake := self._all_awake(deadline.part(deadline.left * WAKING))
+        ):
             return Agreement(Outcome.FOUND, awake, 0.0)
-        first = self._first(self._problem, clock.part(FINDING))
+        first = self._first(self._problem, deadline.part(deadline.left * FINDING))
         if self._cost(first) == 0.0:
             return Agreement(Outcome.FOUND, first.placement, 0.0)
         self._suspect(CP_SAT, first)
-        second = self._second(clock, self._cost(first))
+        second = self._second(deadline, self._cost(first))
         if first.outcome is Outcome.UNDECIDED and second.outcome is Outcome.NONE:
-            first = self._first(self._problem, clock)
+            first = self._first(self._problem, deadline)
             self._suspect(CP_SAT, first)
         return self._agreed(first, second)
 
-    def _all_awake(self, clock: Clock) -> Places | None:
+    def _all_awake(self, deadline: Deadline) -> Places | None:
         """Return a placement of all models, if CP-SAT finds one: then nobody needs to sleep."""
         awake = self._problem.awake(())
-        return self._first(awake, clock).placement or None if awake else None
+        return self._first(awake, deadline).placement or None if awake else None
 
-    def _first(self, problem: Problem, clock: Clock) -> Finding:
+    def _first(self, problem: Problem, deadline: Deadline) -> Finding:
         try:
-            program = CpSatProgram(problem, self._choices, self._robust, clock, self._workers)
+            program = CpSatProgram(problem, self._choices, self._robust, deadline, self._workers)
         except TimeOverError:
             return UNDECIDED
-        return search_exactly(program, problem, self._choices, self._target, clock)
+        return search_exactly(program, problem, self._choices, self._target, deadline)
 
-    def _second(self, clock: Clock, below: float) -> Finding:
+    def _second(self, deadline: Deadline, below: float) -> Finding:
         try:
-            program = ScipProgram(self._problem, self._choices, self._robust, clock, below)
+            program = ScipProgram(self._problem, self._choices, self._robust, deadline, below)
         except (TimeOverError, ScipMissingError):
             return UNDECIDED
-        reply = search_exactly(program, self._problem, self._choices, self._target, clock)
+        reply = search_exactly(program, self._problem, self._choices, self._target, deadline)
         if below == inf:
             self._suspect(SCIP, reply)
         elif reply.outcome is Outcome.NONE:  # none cheaper than what is found
@@ -192,13 +172,13 @@ class _Search:
         for solver, reply in ((CP_SAT, first), (SCIP, second)):
             if reply.cost_bound > self._cost(found) + self._smallest_cost:
                 pressure = verify(self._problem, found.placement).pressure
-                self._alarm = FalseClaim(solver, self._target, pressure)
+                self._alarm = Alarm(solver, self._target, pressure)
         return Agreement(Outcome.FOUND, found.placement, 0.0 if self._alarm else bound, self._alarm)
 
     def _suspect(self, solver: str, reply: Finding) -> None:
         """Take note if a solver denies a placement that is known."""
         if reply.outcome is Outcome.NONE and self._known is not None:
-            self._alarm = self._alarm or FalseClaim(solver, self._target, self._known)
+            self._alarm = self._alarm or Alarm(solver, self._target, self._known)
 
     def _cost(self, reply: Finding) -> float:
         """Return what a reply costs, infinite if it has no placement."""

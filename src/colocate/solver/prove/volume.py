@@ -3,30 +3,9 @@
 import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.instance import FIT, Instance
-from colocate.problem.kernel import entry_kernel
+from colocate.problem.instance import Instance
 from colocate.problem.reduction import Reduction
-
-SAFE = 1.0 - 1e-12
-"""What a sum in floating point may be off by."""
-
-
-@entry_kernel
-def volume_bound(instance: Instance) -> float:
-    """Return a pressure below which no placement can be, whatever it is.
-
-    If every GPU had pressure at most K, then `sum(load) <= K (capacity - sum(size))` on each,
-    and so over all of them together, in every window. Valid for unequal GPUs.
-    """
-    free = float(instance.capacity.sum() - instance.size.sum())
-    highest = 0.0
-    for window in range(instance.load.shape[1]):
-        highest = max(highest, float(instance.load[:, window].sum()))
-    if highest == 0.0:
-        return 0.0
-    if free <= 0.0:
-        return np.inf
-    return highest / free
+from colocate.problem.tolerance import FIT, LAST_BITS, SAFE
 
 
 def prove_by_volume(instance: Instance) -> Certificate:
@@ -35,7 +14,7 @@ def prove_by_volume(instance: Instance) -> Certificate:
     window = int(loads.argmax())
     capacity, size = float(instance.capacity.sum()), float(instance.size.sum())
     free = max(capacity * (1.0 + FIT) - size, 0.0)
-    spread = (capacity + size) * 1e-14
+    spread = (capacity + size) * LAST_BITS
     return Certificate(Proof.VOLUME, _finite(float(loads[window]) / (free + spread) * SAFE), window)
 
 
@@ -43,7 +22,7 @@ def prove_by_model(reduction: Reduction) -> Certificate:
     """Bound the pressure by that of one model alone on the largest GPU that it may be on."""
     instance = reduction.instance
     memory = reduction.largest_room * (1.0 + FIT)
-    free = memory - instance.size + 1e-14 * memory
+    free = memory - instance.size + LAST_BITS * memory
     with np.errstate(all="ignore"):
         alone = np.where(free > 0.0, instance.load.max(axis=1) / free, 0.0)
     item = int(alone.argmax())

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from time import perf_counter, sleep
 
-from colocate.solver.activities import Activity
-from colocate.solver.progress import Progress
+from colocate.solver.portfolio.activity import Activity
+from colocate.solver.progress import ItemProgress
 
 FIRST_STEPS = 4
 """Steps of the first activity before the others join in."""
@@ -45,16 +45,28 @@ class _Table:
             return not self._busy and all(activity.exhausted for activity in self._spent)
 
 
-def run(
-    first: Activity, others: Callable[[], Sequence[Activity]], progress: Progress, workers: int
+def share_time(
+    first: Activity, others: Callable[[], Sequence[Activity]], progress: ItemProgress, workers: int
 ) -> None:
-    """Let activities go on until the run is finished; those after the first are made if needed."""
+    """Let activities go on until the search is finished.
+
+    Parameters
+    ----------
+    first
+        What begins alone.
+    others
+        Makes those that join in, if they are needed.
+    progress
+        What they move, and when they end.
+    workers
+        How many of them go on side by side.
+    """
     _begin(first, progress)
     if not progress.finished:
         _go_on_together([first, *others()], progress, workers)
 
 
-def _begin(activity: Activity, progress: Progress) -> None:
+def _begin(activity: Activity, progress: ItemProgress) -> None:
     """Let the first activity have some steps alone, and more while it finds something better."""
     patience = FIRST_STEPS
     while patience > 0 and not (progress.finished or activity.exhausted):
@@ -63,7 +75,7 @@ def _begin(activity: Activity, progress: Progress) -> None:
         patience -= progress.value == before
 
 
-def _go_on_together(activities: Sequence[Activity], progress: Progress, workers: int) -> None:
+def _go_on_together(activities: Sequence[Activity], progress: ItemProgress, workers: int) -> None:
     table = _Table(activities)
     with progress.deadline.watched(), ThreadPoolExecutor(max(workers - 1, 1)) as pool:
         others = [pool.submit(_work, table, progress) for _ in range(workers - 1)]
@@ -72,15 +84,15 @@ def _go_on_together(activities: Sequence[Activity], progress: Progress, workers:
             other.result()
 
 
-def _work(table: _Table, progress: Progress) -> None:
-    """Go on until the run is finished, and let the others know when it is."""
+def _work(table: _Table, progress: ItemProgress) -> None:
+    """Go on until the search is finished, and let the others know when it is."""
     try:
         _go_on_in_turn(table, progress)
     finally:
         progress.deadline.stop()
 
 
-def _go_on_in_turn(table: _Table, progress: Progress) -> None:
+def _go_on_in_turn(table: _Table, progress: ItemProgress) -> None:
     while not progress.finished and not table.empty:
         activity = table.take()
         if activity is None:
@@ -89,7 +101,7 @@ def _go_on_in_turn(table: _Table, progress: Progress) -> None:
             _go_on(activity, table, progress)
 
 
-def _go_on(activity: Activity, table: _Table, progress: Progress) -> None:
+def _go_on(activity: Activity, table: _Table, progress: ItemProgress) -> None:
     started = perf_counter()
     try:
         activity.step(progress)

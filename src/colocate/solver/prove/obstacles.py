@@ -8,9 +8,10 @@ import numpy as np
 
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
-from colocate.problem.instance import GENEROUS, Bools
+from colocate.problem.instance import Bools
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import COUNT, Reduction
+from colocate.problem.tolerance import GENEROUS
 
 
 class Obstacle(NamedTuple):

@@ -12,14 +12,16 @@ import numpy as np
 from colocate.problem.instance import Bools, Instance, confined, own_units
 from colocate.problem.layout import NOWHERE, Layout, empty, empty_layout
 from colocate.problem.reduction import Reduction
-from colocate.solver.activities import nodes_of_step
+from colocate.problem.tolerance import JUST_ABOVE, SMALLEST_GAP
 from colocate.solver.construct.filling import fill, filling_order
 from colocate.solver.construct.tight_fit import fill_tightly
 from colocate.solver.construct.vector_fit import fill_vectors
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.regroup import bold_pace, regroup
 from colocate.solver.improve.shard_moves import nodes_of_shards
-from colocate.solver.progress import Progress, gap_between
+from colocate.solver.plan import gap_between
+from colocate.solver.portfolio.regrouping import nodes_of_step
+from colocate.solver.progress import ItemProgress
 
 STEPS = 20
 """Steps of the first repair; later ones have more."""
@@ -33,7 +35,6 @@ AIM = 1.0 / 3.0
 """What is aimed at first, as a share of the gap."""
 CLOSE = 1.2
 """Gaps that are reached and that are not whose ratio is below this have met."""
-SMALLEST_GAP = 1e-6
 LEAST_SHARE = 0.05
 """The share of the time that it gets after many failures."""
 
@@ -61,7 +62,7 @@ class Tightening:
         self.share = 1.0
         self.exhausted = False
 
-    def step(self, progress: Progress) -> None:
+    def step(self, progress: ItemProgress) -> None:
         """Fill the fleet anew, or go on with the repair."""
         if not isfinite(progress.value) or progress.bound == 0.0:
             self.exhausted = True
@@ -74,7 +75,7 @@ class Tightening:
             return
         self._conclude(progress)
 
-    def _begin(self, progress: Progress) -> bool:
+    def _begin(self, progress: ItemProgress) -> bool:
         """Choose a target and fill the fleet to it; False if that is not possible."""
         reached = gap_between(progress.value, progress.bound)
         if reached < self._failed * CLOSE:
@@ -99,10 +100,10 @@ class Tightening:
         self._left = STEPS * self._effort
         return True
 
-    def _conclude(self, progress: Progress) -> None:
+    def _conclude(self, progress: ItemProgress) -> None:
         """See whether the target is reached, or the repair is to be given up."""
         value = float(self._layout.pressure.max())
-        if value <= self._target * (1.0 + 1e-9):
+        if value <= self._target * JUST_ABOVE:
             progress.offer(self._layout.gpu_of, "tight fit")
             self._left = 0
             self.share = 1.0

@@ -16,13 +16,13 @@ from colocate.solver.construct.first_fit import pack_first
 from colocate.solver.construct.orders import Order
 from colocate.solver.construct.packing import Fit, Packing
 from colocate.solver.construct.task import FINITE
+from colocate.solver.construct.volume import volume_bound
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.shard_moves import nodes_of_shards
 from colocate.solver.improve.squeeze import squeeze_in
-from colocate.solver.progress import Alarm
+from colocate.solver.plan import Alarm
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.prove.two_solvers import search_all, small_enough
-from colocate.solver.prove.volume import volume_bound
 
 FEW = 100
 """Up to so many items, packings are tried at many targets."""
@@ -189,11 +189,9 @@ def _search(reduction: Reduction, deadline: Deadline, found: Found, alarmed: Ala
         return
     if proof or not small_enough(reduction.whole):
         raise NoPlacement(proof)
-    answer = search_all(
-        reduction.whole, inf, deadline.left * SEARCHING, stopped=lambda: deadline.over
-    )
+    answer = search_all(reduction.whole, inf, deadline.part(deadline.left * SEARCHING))
     if answer.alarm:
-        alarmed(Alarm(answer.alarm.solver, answer.alarm.target, answer.alarm.known))
+        alarmed(answer.alarm)
     if answer.outcome is not Outcome.FOUND:
         none = answer.outcome is Outcome.NONE
         raise NoPlacement(Certificate(Proof.SOLVERS, inf) if none else None)

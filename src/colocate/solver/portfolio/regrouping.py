@@ -1,0 +1,83 @@
+"""Regrouping: the bottleneck and a few other GPUs are emptied and filled anew."""
+
+import numpy as np
+
+from colocate.problem.instance import confined, own_units
+from colocate.problem.layout import arrange, empty_layout
+from colocate.problem.reduction import Reduction
+from colocate.solver.deadline import Deadline
+from colocate.solver.improve.regroup import fresh_pace, regroup
+from colocate.solver.improve.shard_moves import (
+    move_shard_groups,
+    nodes_of_shards,
+    scatter_shards,
+    shard_groups_in,
+)
+from colocate.solver.progress import ItemProgress
+
+NODES, NODES_OF_ITEM = 4000, 4
+"""Nodes of a step of regrouping, and more for every item and window: what was found is then rated
+anew, which takes the longer the larger a fleet is."""
+PATIENCE = 300
+"""Steps in vain after which a shard group is moved at random."""
+SHARD_GROUP_TRIES = 20
+"""Moves of shard groups that are tried after every regrouping."""
+
+
+def nodes_of_step(reduction: Reduction) -> int:
+    """Return how many nodes a step of regrouping searches."""
+    return NODES + len(reduction.items) * (NODES_OF_ITEM + reduction.whole.windows)
+
+
+class Regrouping:
+    """Regroup around the bottleneck of the best placement; shard groups move as a whole."""
+
+    share, handicap = 1.0, 0.0
+
+    def __init__(self, reduction: Reduction, deadline: Deadline, seed: int) -> None:
+        self._open = reduction.canonical
+        self._instance = reduction.canonical
+        self._layout = empty_layout(reduction.canonical, deadline.go)
+        self._shard_groups = shard_groups_in(reduction.canonical)
+        self._value = np.inf
+        self._rng = np.random.default_rng(seed)
+        self._pace = fresh_pace()
+        size_unit, load_unit = own_units(reduction.instance)
+        self._unit = load_unit / size_unit
+        self._nodes = nodes_of_step(reduction)
+        self._stuck = 0
+        self.exhausted = len(reduction.whole.gpus) < 2
+
+    def step(self, progress: ItemProgress) -> None:
+        """Search some thousand nodes."""
+        best, value = progress.best
+        if value < self._value or self._layout.gpu_of[0] < 0:
+            arrange(self._open, self._layout, best)
+            self._value = value
+            self._confine()
+        bound = progress.bound / self._unit
+        moved = regroup(self._instance, self._layout, self._rng, bound, self._pace, self._nodes)
+        if len(self._shard_groups.first) and move_shard_groups(
+            self._open, self._layout, self._shard_groups, self._rng, SHARD_GROUP_TRIES
+        ):
+            moved = True
+            self._confine()
+        self._stuck = 0 if moved else self._stuck + 1
+        if moved:
+            self._value = min(self._value, progress.offer(self._layout.gpu_of, "regrouping"))
+        if self._stuck > PATIENCE and len(self._shard_groups.first):
+            self._start_nearby(progress)
+
+    def _start_nearby(self, progress: ItemProgress) -> None:
+        """Go on from the best placement known, with a shard group elsewhere."""
+        arrange(self._open, self._layout, progress.best[0])
+        scatter_shards(self._open, self._layout, self._shard_groups, self._rng)
+        self._confine()
+        self._pace = fresh_pace()
+        self._stuck = 0
+
+    def _confine(self) -> None:
+        """Keep shard groups on their nodes while items are regrouped."""
+        if len(self._shard_groups.first):
+            homes = nodes_of_shards(self._open, self._layout.gpu_of)
+            self._instance = confined(self._open, homes)
