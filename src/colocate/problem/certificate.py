@@ -14,6 +14,8 @@ from colocate.errors import InputError
 
 INFINITY = "Infinity"
 """How JSON, which has no infinite numbers, says it."""
+FORMER_NAME = "weights"
+"""What plans of earlier versions call multipliers, as a proof and as its field."""
 MOST_SYMBOLS = 2**26
 """Bytes of a tree, as they are read; a larger one is refused."""
 MOST_TEXT = 2**23
@@ -27,8 +29,8 @@ class Proof(StrEnum):
     """All load over all free memory."""
     MODEL = "model"
     """One model, alone on the GPU that suits it best."""
-    WEIGHTS = "weights"
-    """Every model has a weight; all of them together weigh more than the GPUs can hold."""
+    MULTIPLIERS = "multipliers"
+    """Every model has a multiplier; at the bound the models outweigh what the GPUs can carry."""
     TREE = "tree"
     """Every way to stay at or below the bound was searched; the tree of that search is kept."""
     SEARCH = "search"
@@ -57,11 +59,11 @@ class Certificate:
     bound
         No placement has a lower pressure. If it is infinite, there is no placement at all.
     window
-        The time window that it looks at (volume and weights).
+        The time window that it looks at (volume and multipliers).
     model
         The name of the model that it looks at (model).
-    weights
-        A whole number for each item, in the order of the problem (weights).
+    multipliers
+        A whole number for each item, in the order of the problem (multipliers).
     nodes
         How many nodes the search took (tree and search).
     order
@@ -76,7 +78,7 @@ class Certificate:
     bound: float
     window: int = 0
     model: str = ""
-    weights: tuple[int, ...] = ()
+    multipliers: tuple[int, ...] = ()
     nodes: int = 0
     order: tuple[int, ...] = ()
     tree: bytes = b""
@@ -91,10 +93,16 @@ class Certificate:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """The plain data, with a hash for the tree, which can be packed in more than one way."""
+        """The plain data that the digest of a plan is made from.
+
+        A hash stands for the tree, which can be packed in more than one way. Multipliers have their
+        former name, so that plans of all versions have the same digest.
+        """
         stated = self._stated()
         if self.proof is Proof.TREE:
             stated["tree"] = sha256(self.tree).hexdigest()
+        if self.proof is Proof.MULTIPLIERS:
+            stated |= {"proof": FORMER_NAME, FORMER_NAME: stated.pop("multipliers")}
         return stated
 
     def _stated(self) -> dict[str, Any]:
@@ -102,7 +110,7 @@ class Certificate:
         details: dict[Proof, dict[str, Any]] = {
             Proof.VOLUME: {"window": self.window},
             Proof.MODEL: {"model": self.model},
-            Proof.WEIGHTS: {"window": self.window, "weights": list(self.weights)},
+            Proof.MULTIPLIERS: {"window": self.window, "multipliers": list(self.multipliers)},
             Proof.TREE: {"nodes": self.nodes, "order": list(self.order)},
             Proof.SEARCH: {"nodes": self.nodes},
             Proof.SOLVERS: {},
@@ -115,12 +123,13 @@ class Certificate:
     def from_dict(cls, data: Mapping[str, Any]) -> "Certificate":
         """Read plain data again; raises InputError if it is no certificate."""
         try:
+            data = in_todays_words(data)
             certificate = cls(
                 Proof(data["proof"]),
                 _bound(data["bound"]),
                 int(data.get("window", 0)),
                 str(data.get("model", "")),
-                tuple([int(weight) for weight in data.get("weights", ())]),
+                tuple([int(number) for number in data.get("multipliers", ())]),
                 int(data.get("nodes", 0)),
                 tuple([int(item) for item in data.get("order", ())]),
                 unpacked(data["tree"]) if "tree" in data else b"",
@@ -138,10 +147,19 @@ class Certificate:
             raise InputError("certificate: has fields or values that no certificate has")
         if isnan(self.bound) or self.bound < 0:
             raise InputError(f"certificate: bound={self.bound}, must be a number >= 0")
-        if isinf(self.bound) and self.proof is Proof.WEIGHTS:
+        if isinf(self.bound) and self.proof is Proof.MULTIPLIERS:
             raise InputError(f"certificate: bound={self.bound}, must be a finite number >= 0")
         if self.finite and not (isinf(self.bound) and self.proof in SEARCHES):
             raise InputError("certificate: finite=True, must be so for an infinite bound by search")
+
+
+def in_todays_words(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Translate the plain data of a certificate that an earlier version wrote."""
+    if data.get("proof") != FORMER_NAME or "multipliers" in data:
+        return data
+    others = {field: value for field, value in data.items() if field != FORMER_NAME}
+    multipliers = {"multipliers": data[FORMER_NAME]} if FORMER_NAME in data else {}
+    return {**others, "proof": Proof.MULTIPLIERS.value, **multipliers}
 
 
 def _bound(value: object) -> float:

@@ -1,20 +1,20 @@
 """A second opinion on a bound, in exact arithmetic, sharing no code with the solver.
 
-What is checked how stands in `checker/`: sums, weights, and trees.
+`checker/` has one module for each kind of proof: sums, multipliers, trees.
 """
 
 from math import isinf
 
 from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.checker.multipliers import refuted_multipliers
 from colocate.problem.checker.sums import refuted_model, refuted_volume
 from colocate.problem.checker.tree import refuted_tree
-from colocate.problem.checker.weights import refuted_weights
 from colocate.problem.problem import Problem
 
 CHECKS = {
     Proof.VOLUME: refuted_volume,
     Proof.MODEL: refuted_model,
-    Proof.WEIGHTS: refuted_weights,
+    Proof.MULTIPLIERS: refuted_multipliers,
     Proof.TREE: refuted_tree,
 }
 
@@ -41,10 +41,10 @@ def refuted(problem: Problem, certificate: Certificate) -> str | None:
 def _out_of_place(problem: Problem, certificate: Certificate) -> str | None:
     """Say what a proof of its kind cannot be about."""
     proof = certificate.proof
-    if isinf(certificate.bound) and proof is Proof.WEIGHTS:
-        return "weights prove no infinite bound"
+    if isinf(certificate.bound) and proof is Proof.MULTIPLIERS:
+        return "multipliers prove no infinite bound"
     if certificate.finite and proof is not Proof.TREE:
         return "only a search proves that no pressure is finite"
-    if proof in (Proof.VOLUME, Proof.WEIGHTS) and not 0 <= certificate.window < problem.windows:
+    if proof in (Proof.VOLUME, Proof.MULTIPLIERS) and not 0 <= certificate.window < problem.windows:
         return f"window {certificate.window} is not one of the {problem.windows} of the problem"
     return None

@@ -23,8 +23,8 @@ JUST_BELOW = 1.0 - 1e-9
 JUST_ABOVE = 1.0 + 1e-9
 """What must be out of reach, as a multiple of a target, for the target to be."""
 CHECK_MODEL, CHECK_CELL, CHECK_SYMBOL = 12e-6, 2e-9, 0.3e-6
-"""Seconds that the checker takes for a model, for a cell of its table of weights, and for a symbol
-of a tree."""
+"""Seconds that the checker takes for a model, for a cell of its table of multipliers, and for a
+symbol of a tree."""
 
 
 Gap = float | Callable[[float], float]
@@ -221,7 +221,7 @@ class Progress:
             self.alarms.append(alarm)
 
     def _checking_time(self, certificate: Certificate) -> float:
-        cells = len(self.reduction.items) * max(certificate.weights, default=0)
+        cells = len(self.reduction.items) * max(certificate.multipliers, default=0)
         return CHECK_CELL * cells + CHECK_SYMBOL * len(certificate.tree)
 
     def _rated(self, gpu_of: Ints) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.checker.items import Kin, kin_of
-from colocate.problem.checker.weights import weighed
+from colocate.problem.checker.multipliers import multiplier_sums
 from colocate.problem.problem import Problem
 from colocate.problem.verify_bound import refuted
 from colocate.solver.plan import Plan
@@ -12,22 +12,22 @@ from colocate.solver.progress import gap_between
 
 
 @dataclass(frozen=True)
-class WeightFacts:
-    """A proof by weights.
+class MultiplierFacts:
+    """The figures of a proof by multipliers.
 
     Parameters
     ----------
-    weighted
-        How many models, or parts of them, carry weight.
-    weight
-        What they weigh together.
-    held
-        What all GPUs can hold at most at a pressure below the bound.
+    counted
+        How many models, or parts of them, have a multiplier above zero.
+    total
+        The sum of all multipliers.
+    carried
+        The most that all GPUs can carry at a pressure below the bound.
     """
 
-    weighted: int
-    weight: int
-    held: int
+    counted: int
+    total: int
+    carried: int
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class BoundFacts:
         The model, or part of it, that a proof by one model looks at.
     load, size_gb, memory_gb
         Volume: of all models and GPUs. Model: of it, and of the largest GPU that it may be on.
-    weighing
-        For a proof by weights; None where the number of replicas is open.
+    multipliers
+        For a proof by multipliers; None where the number of replicas is open.
     nodes
         How many nodes a search took.
     """
@@ -60,7 +60,7 @@ class BoundFacts:
     load: float = 0.0
     size_gb: float = 0.0
     memory_gb: float = 0.0
-    weighing: WeightFacts | None = None
+    multipliers: MultiplierFacts | None = None
     nodes: int = 0
 
 
@@ -90,8 +90,8 @@ def bound_of(plan: Plan, peak: float) -> BoundFacts | None:
         return _volume(facts, problem, certificate)
     if certificate.proof is Proof.MODEL:
         return _model(facts, problem, certificate)
-    if certificate.proof is Proof.WEIGHTS:
-        return _weights(facts, problem, certificate)
+    if certificate.proof is Proof.MULTIPLIERS:
+        return _multipliers(facts, problem, certificate)
     return facts
 
 
@@ -118,9 +118,9 @@ def _load(kin: Kin, window: int) -> float:
     return sum(loads) / (max(model.most_replicas for model in kin.members) * kin.shards)
 
 
-def _weights(facts: BoundFacts, problem: Problem, certificate: Certificate) -> BoundFacts:
-    found = None if problem.open_replicas else weighed(problem, certificate)
+def _multipliers(facts: BoundFacts, problem: Problem, certificate: Certificate) -> BoundFacts:
+    found = None if problem.open_replicas else multiplier_sums(problem, certificate)
     if found is None or isinstance(found, str):
         return facts
-    weighted = sum(weight > 0 for weight in certificate.weights)
-    return replace(facts, weighing=WeightFacts(weighted, found.weight, found.held))
+    counted = sum(number > 0 for number in certificate.multipliers)
+    return replace(facts, multipliers=MultiplierFacts(counted, found.total, found.carried))

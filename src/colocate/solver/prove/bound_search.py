@@ -27,7 +27,7 @@ MOST_CELLS = 2e8
 MOST_WHOLE = 200_000
 REFINEMENTS = 4
 STRETCHES = (0.0, 0.05, 0.25)
-"""Shares of the gap that weights are tried to leave."""
+"""Shares of the gap that multipliers are tried to leave."""
 MOST_STRETCHED = 5e7
 
 
@@ -67,7 +67,7 @@ class Standing(Protocol):
 
 
 class BoundSearch:
-    """Proofs by weights, at targets that close in on the best bound there is.
+    """Proofs by multipliers, at targets that close in on the best bound there is.
 
     Where the number of replicas is open, the instance has a row for every choice.
     """
@@ -122,8 +122,8 @@ class BoundSearch:
             self._failed = target
 
     def _stretch(self, progress: Standing, proof: Certificate) -> None:
-        """See how far the same weights reach: often beyond the grid that they were found on."""
-        if len(proof.weights) * max(proof.weights) > MOST_STRETCHED:
+        """See how far the same multipliers reach: often beyond the grid that they were found on."""
+        if len(proof.multipliers) * max(proof.multipliers) > MOST_STRETCHED:
             return
         for share in STRETCHES:
             bound = progress.value * JUST_BELOW / (1.0 + share * progress.gap)

@@ -1,4 +1,4 @@
-"""Dual feasible functions: weights that are valid by theory and quickly tried.
+"""Dual feasible functions: multipliers that are valid by theory and quickly tried.
 
 Two families, each under many parameters: the L2 bound of Martello and Toth (1990), which counts
 a model that leaves less than a threshold as a whole GPU and one below the threshold as nothing,
@@ -31,24 +31,24 @@ def prove_by_dual_functions(
     if not grid.complete:
         return None
     share = np.minimum(grid.size / grid.room[0], 1.0)
-    proofs = (certified(grid, weight, WHOLE, rows) for weight in _promising(grid, share))
+    proofs = (certified(grid, multiplier, WHOLE, rows) for multiplier in _promising(grid, share))
     return next((proof for proof in proofs if proof), None)
 
 
 def _promising(grid: Grid, share: Floats) -> Iterator[Floats]:
-    """Yield weights whose sum exceeds the number of largest GPUs that would make up all."""
+    """Yield multipliers whose sum exceeds the number of largest GPUs that would make up all."""
     capacity = float((grid.gpus * grid.room).sum() / grid.room[0])
-    for weight in (*_rounding_functions(share), *_thresholds(share)):
-        if grid.demand(weight) > capacity:
-            yield weight
+    for multiplier in (*_rounding_functions(share), *_thresholds(share)):
+        if grid.demand(multiplier) > capacity:
+            yield multiplier
 
 
 def _thresholds(share: Floats) -> Iterator[Floats]:
     smaller = np.unique(share[share <= 0.5])
     picks = np.unique(np.linspace(0, len(smaller) - 1, THRESHOLDS).astype(int))
     for threshold in (0.0, *(smaller[picks] if len(smaller) else ())):
-        weight = np.where(share > 1.0 - threshold, 1.0, share)
-        yield np.where(share < threshold, 0.0, weight)
+        multiplier = np.where(share > 1.0 - threshold, 1.0, share)
+        yield np.where(share < threshold, 0.0, multiplier)
 
 
 def _rounding_functions(share: Floats) -> Iterator[Floats]:

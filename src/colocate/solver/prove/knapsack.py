@@ -1,13 +1,13 @@
-"""What one GPU can hold at most when models have weights: an exact knapsack on a grid.
+"""How much one GPU can carry when models have multipliers: an exact knapsack on a grid.
 
 At a target K, virtual sizes are rounded down and virtual capacities kept, both in whole steps of
-a grid, so that whatever fits on a GPU still fits on the grid. If the weights of all models add up
-to more than the GPUs can hold, K is out of reach. Any weights will do; `dual_functions` and
+a grid, so that whatever fits on a GPU still fits on the grid. If the multipliers of all models add
+up to more than the GPUs can carry, K is out of reach. Any multipliers will do; `dual_functions` and
 `columns` find good ones. Valid for unequal GPUs; looks at one window and at memory alone, so
 further windows and resources are left out, which keeps the bound valid but may weaken it.
 
-Where the number of replicas is open, there is a row for every number, and a model weighs as much as
-with the number that weighs least.
+Where the number of replicas is open, there is a row for every number, and a model counts the number
+whose multipliers add up to least.
 """
 
 from typing import NamedTuple
@@ -47,12 +47,12 @@ class Grid(NamedTuple):
         """Whether something of every model fits; what does not is proven by that model alone."""
         return self.owner is None or len(np.unique(self.owner)) == self.owners
 
-    def demand(self, weight: Floats) -> float:
-        """Return what all models weigh at least."""
+    def demand(self, multiplier: Floats) -> float:
+        """Return the least sum of the multipliers of all models."""
         if self.owner is None or self.times is None:
-            return float(weight.sum())
+            return float(multiplier.sum())
         least = np.full(self.owners, np.inf)
-        np.minimum.at(least, self.owner, self.times * weight)
+        np.minimum.at(least, self.owner, self.times * multiplier)
         return float(least.sum())
 
 
@@ -89,29 +89,33 @@ def grid_of(
 
 
 @entry_kernel
-def most_weight(size: Ints, weight: Floats, room: int) -> Floats:
-    """Return the most weight of models that fit in every room up to this one."""
+def most_carried(size: Ints, multiplier: Floats, room: int) -> Floats:
+    """Return the largest sum of multipliers that each room up to this one can carry."""
     most = np.zeros(room + 1)
     for model in range(size.shape[0]):
-        if weight[model] > 0.0:
+        if multiplier[model] > 0.0:
             for left in range(room - size[model], -1, -1):
-                most[left + size[model]] = max(most[left + size[model]], most[left] + weight[model])
+                most[left + size[model]] = max(
+                    most[left + size[model]], most[left] + multiplier[model]
+                )
     return most
 
 
-def certified(grid: Grid, weight: Floats, largest: int, rows: int) -> Certificate | None:
-    """Round weights down to whole numbers and return the proof that the target is out of reach.
+def certified(grid: Grid, multiplier: Floats, largest: int, rows: int) -> Certificate | None:
+    """Round multipliers down to whole numbers and return the proof that the target is out of reach.
 
-    `largest` is the whole number for the most that the largest GPU can hold. A model that fits
-    nowhere is proof enough. `rows` is how many weights the certificate has.
+    `largest` is the whole number for the most that the largest GPU can carry. A model that fits
+    nowhere is proof enough. `rows` is how many multipliers the certificate has.
     """
     whole = (grid.size > grid.room[0]).astype(float)
     if not whole.any():
-        held = most_weight(grid.size, weight, grid.room[0])[grid.room[0]]
-        whole = np.floor(weight * (largest / max(held, weight.max(), 1e-300)))
-    most = most_weight(grid.size, whole, grid.room[0])
+        carried = most_carried(grid.size, multiplier, grid.room[0])[grid.room[0]]
+        whole = np.floor(multiplier * (largest / max(carried, multiplier.max(), 1e-300)))
+    most = most_carried(grid.size, whole, grid.room[0])
     if grid.demand(whole) <= (most[grid.room] * grid.gpus).sum():
         return None
-    weights = np.zeros(rows, np.int64)
-    weights[grid.models] = whole.astype(np.int64)
-    return Certificate(Proof.WEIGHTS, grid.target, grid.window, weights=tuple(weights.tolist()))
+    multipliers = np.zeros(rows, np.int64)
+    multipliers[grid.models] = whole.astype(np.int64)
+    return Certificate(
+        Proof.MULTIPLIERS, grid.target, grid.window, multipliers=tuple(multipliers.tolist())
+    )
