@@ -34,6 +34,7 @@ GENEROUS = 1.0 + 2.0 * FIT
 """What is searched is a little more than what fits, so that rounding loses no placement."""
 
 MANTISSA_BITS = 40
+"""Bits that canonical numbers keep: few enough for a change of units to leave them as they are."""
 
 
 class Instance(NamedTuple):

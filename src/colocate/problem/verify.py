@@ -187,7 +187,15 @@ def _faults_of_places(model: Model, places: Sequence[Gpu]) -> list[str]:
 
 
 def allowed(only: Set[str], never: Set[str], gpu: Gpu) -> bool:
-    """Say whether pins leave a GPU open; a node or kind without a name is not meant by any."""
+    """Say whether pins leave a GPU open. A node or kind without a name matches no pin.
+
+    Parameters
+    ----------
+    only, never
+        The names that a model must, or must not, be on.
+    gpu
+        The GPU.
+    """
     names = [name for name in (gpu.name, gpu.node, gpu.kind) if name]
     return never.isdisjoint(names) and (not only or not only.isdisjoint(names))
 
@@ -272,7 +280,19 @@ def _sum(amounts: Sequence[float]) -> float:
 
 
 def uses_of(model: Model, parts: int, resource: str, gpu: Gpu) -> tuple[tuple[float, int], ...]:
-    """Return what one of so many parts uses: its own, and its part of what they share."""
+    """Return what one part of a model uses: its own amount, and its share of what parts share.
+
+    Parameters
+    ----------
+    model
+        The model.
+    parts
+        How many parts it has in all.
+    resource
+        The resource.
+    gpu
+        The GPU that the part is on.
+    """
     own = (_amount(model.uses, resource, gpu.kind), 1)
     if not model.shared_uses:
         return (own,)
@@ -293,7 +313,17 @@ def _amount(uses: Uses, resource: str, kind: str) -> float:
 
 
 def use_of(model: Model, resource: str, kind: str) -> float:
-    """Return what a part uses of a resource on a kind of GPU, but for what parts share."""
+    """Return what a part uses of a resource by itself, without what the parts share.
+
+    Parameters
+    ----------
+    model
+        The model.
+    resource
+        The resource.
+    kind
+        The kind of GPU.
+    """
     return _amount(model.uses, resource, kind)
 
 

@@ -118,7 +118,17 @@ def names_of(kin: Sequence[Kin]) -> list[str]:
 
 
 def use_on(uses: Uses, resource: str, kind: str) -> float:
-    """Return what is used of a resource on a kind of GPU."""
+    """Return what is used of a resource on a kind of GPU.
+
+    Parameters
+    ----------
+    uses
+        What a model uses, by resource and kind of GPU.
+    resource
+        The resource.
+    kind
+        The kind of GPU; an amount for any kind stands in where it has none of its own.
+    """
     for name, by_kind in uses:
         if name == resource:
             amounts = dict(by_kind)

@@ -50,7 +50,21 @@ def packing_of(
     waste: Sequence[int],
     order: Sequence[int],
 ) -> WalkTables:
-    """Return what a walk needs to know, items in the order of the search."""
+    """Return the tables that a walk needs, with items in the order of the search.
+
+    Parameters
+    ----------
+    problem
+        The problem as it was stated.
+    kin
+        Its items, equal ones together.
+    rounding
+        Needs and rooms as whole numbers.
+    waste
+        By how much all rooms exceed all needs, by window.
+    order
+        The items in the order of the search.
+    """
     columns, column_of = _columns(problem)
     uses, limits = _uses_and_limits(problem, kin, columns, column_of)
     allowed, row_of, view_of = _pins(problem, kin)

@@ -64,7 +64,17 @@ def refuted_model(problem: Problem, certificate: Certificate) -> str | None:
 
 
 def below(what: str, bound: float, proven: Fraction | float) -> str | None:
-    """Say that less is proven than a bound; None if it is not so."""
+    """Say that a proof shows less than its bound; None if it shows enough.
+
+    Parameters
+    ----------
+    what
+        The kind of proof, for the message.
+    bound
+        The bound that is claimed.
+    proven
+        What the sums prove.
+    """
     if proven == inf or (not isinf(bound) and Fraction(bound) <= proven):
         return None
     told = "an infinite pressure" if proven > MOST else f"{float(proven):.15g}"

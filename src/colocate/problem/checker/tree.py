@@ -40,6 +40,7 @@ MOST_PILE = 2**25
 MOST_CELLS = 5 * 10**7
 """Numbers that a problem may come to for a tree of it to be checked."""
 LARGEST_SYMBOL = 2**16 - 1
+"""The largest number that two bytes of a tree can hold."""
 BITS = 60
 """All rooms together are less than two to this power."""
 TOO_LARGE_TO_CHECK = "the tree is too large to check"

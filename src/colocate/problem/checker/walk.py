@@ -36,7 +36,9 @@ Function = TypeVar("Function", bound=Callable[..., object])
 OPEN, FILL, CLOSED = 0, 1, 2
 """Kinds of frame; a FILL frame whose GPU was closed has nothing more to try."""
 NO_SHARD_GROUP = -1
+"""Stands for the shard group of items that are in none."""
 UNLIMITED = 2**62
+"""More than any sum of needs or uses: all sums stay below two to the power 61."""
 
 (
     HOLDS,
@@ -124,6 +126,7 @@ def _fits(q: WalkTables, s: WalkState, kind: int, level: int) -> bool:
     twin = s.twin[level]
     column = q.gpu_facts[twin, COLUMN]
     last = s.on.shape[1] - 1
+    # The last number of a demand counts load. Only a GPU without any may be filled to the brim.
     calm = 0 if s.on[level, last] + q.demand[column, kind, last] > 0 else 1
     for d in range(last):
         if s.on[level, d] + q.demand[column, kind, d] > q.room[calm, twin, d]:
@@ -140,6 +143,7 @@ def _may_be(q: WalkTables, s: WalkState, kind: int, twin: int) -> bool:
     if q.allowed[q.facts[kind, ROW], q.gpu_facts[twin, PLACE]] == 0:
         return False
     shard_group = q.facts[kind, SHARD_GROUP]
+    # The first shard placed chooses the node for the rest of its group.
     if shard_group == NO_SHARD_GROUP or s.shard_groups[shard_group, 0] == 0:
         return True
     return bool(s.shard_groups[shard_group, 1] == q.gpu_facts[twin, NODE])
@@ -213,6 +217,8 @@ def _last(
     full = False
     for t in range(q.waste.size):
         full = full or s.on[level, t] + least[t] > q.room[1, s.twin[level], t]
+    # `least` answers most questions: where even the smallest need of all fits no more, no other
+    # item has to be tried.
     if last and not full:
         for number in range(live, top):
             other = pile[number]
@@ -332,11 +338,13 @@ def walk(  # noqa: PLR0911, PLR0915
     live, index = np.zeros(most_deep, np.int64), np.zeros(most_deep, np.int64)
     gpu_at, base = np.zeros(levels, np.int64), np.zeros(levels, np.int64)
     least = np.zeros(windows, np.int64)
+    # One stack for all frames: each frame owns the stretch from `first` to the next frame.
     pile = np.empty(min(most_pile, (kinds + twins + 1) * (items + 2)), np.int64)
     depth, level, top, at, undone, work, serial = 0, 0, 0, 0, 0, 0, 0
     while True:
         if at >= symbols:
             return CUT_OFF, at
+        # Whoever wrote the tree may be hostile: work is counted and the walk refused, not hung.
         if work * numbers > budget:
             return TOO_LARGE, at
         symbol = _symbol(tree, at, width)
@@ -371,6 +379,7 @@ def walk(  # noqa: PLR0911, PLR0915
                 return OPENED_TWICE, at
             twin = q.twin_of[gpu]
             if _fits_empty(q, s, kind, twin):
+                # A kind of GPU is listed once, so the list is no longer than there are kinds.
                 known = False
                 for number in range(first[depth], top):
                     known = known or pile[number] == twin
@@ -407,6 +416,8 @@ def walk(  # noqa: PLR0911, PLR0915
                     rest = q.room[1, s.twin[level], t] - s.on[level, t]
                     s.waste[level, t] = s.waste[level - 1, t] - rest
                 item = item_of[base[level]] + 1
+                # Items before the first one of this GPU are all placed: every GPU took the first
+                # one left.
                 while item < items and placed[item] > 0:
                     item += 1
                 if item >= items:
@@ -456,6 +467,8 @@ def walk(  # noqa: PLR0911, PLR0915
                 unopened[twin] -= 1
                 s.twin[level], gpu_at[level], base[level] = twin, entered_gpu, depth + 1
             else:
+                # Only what fitted before can fit now, so a deeper frame starts from the list of the
+                # one above.
                 begin, end = live[depth], top
             undone = _add(q, s, kind, level, undone)
             placed[enter] = 1
@@ -491,6 +504,8 @@ def walk(  # noqa: PLR0911, PLR0915
             unopened[s.twin[level]] += 1
             level -= 1
         else:
+            # Swapped to the front, where `live` passes over it: the kind is barred, the others
+            # stay.
             number = index[depth]
             pile[number] = pile[live[depth - 1]]
             pile[live[depth - 1]] = kind
