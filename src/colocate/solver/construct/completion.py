@@ -109,6 +109,8 @@ def start_state(instance: Instance, task: Task) -> State:
         waste[window] = 0.0
         for gpu in range(gpus):
             left[gpu, window] = task.room[gpu]
+            # More generous than the rooms themselves, so that rounding in these sums loses no
+            # placement.
             waste[window] += task.room[gpu] * GENEROUS
         for model in range(models):
             waste[window] -= task.need[model, window]
@@ -117,6 +119,8 @@ def start_state(instance: Instance, task: Task) -> State:
     for model in range(models + 1):
         following[model] = model + 1
         preceding[model] = model - 1
+    # One more entry than models closes the ring, so that linking and unlinking need no special case
+    # at the ends.
     following[models] = 0
     preceding[0] = models
     return State(
@@ -136,7 +140,15 @@ def start_state(instance: Instance, task: Task) -> State:
 
 @kernel_section
 def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
-    """Say whether a model fits in what is left of a GPU."""
+    """Say whether a model fits in what is left of a GPU.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state : where the search is
+    model, gpu : a model and a GPU, by their places in the task
+    """
     reserve = 0.0
     if task.loaded[model] or state.loaded[gpu] > 0:
         reserve = task.reserve[gpu]
@@ -153,7 +165,15 @@ def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int)
 
 @kernel_section
 def may_be_on(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
-    """Say whether the rules let a model onto a GPU."""
+    """Say whether the rules let a model onto a GPU.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state : where the search is
+    model, gpu : a model and a GPU, by their places in the task
+    """
     rules = instance.rules
     given, place = task.models[model], task.gpus[gpu]
     if not rules.open[rules.item[given, PIN], place]:
@@ -175,7 +195,13 @@ def may_be_on(instance: Instance, task: Task, state: State, model: int, gpu: int
 
 @kernel_section
 def empty_trail(frames: int, windows: int, resources: int) -> Trail:
-    """Return a trail whose first frame opens a GPU."""
+    """Return a trail whose first frame opens a GPU.
+
+    Parameters
+    ----------
+    frames : the most decisions in a row
+    windows, resources : how many windows and resources there are
+    """
     opening = np.zeros(frames, np.int64)
     opening[0] = 1
     return Trail(
@@ -193,7 +219,16 @@ def empty_trail(frames: int, windows: int, resources: int) -> Trail:
 def take_model(
     instance: Instance, task: Task, state: State, trail: Trail, depth: int, model: int
 ) -> None:
-    """Place a model on the GPU of the frame."""
+    """Place a model on the GPU of the frame.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state, trail : where the search is, and how it came there
+    depth : the frame
+    model : the model, by its place in the task
+    """
     gpu = trail.gpu[depth]
     kind = instance.kind[task.gpus[gpu]]
     for window in range(task.need.shape[1]):
@@ -202,6 +237,7 @@ def take_model(
     for resource in range(instance.limit.shape[1]):
         trail.use[depth, resource] = state.use[gpu, resource]
         state.use[gpu, resource] += instance.use[kind, task.models[model], resource]
+    # Fleets without rules skip all of this: it is the hottest place of the search.
     if task.ruled:
         for word in range(task.colours.shape[1]):
             state.colours[gpu, word] |= task.colours[model, word]
@@ -211,6 +247,7 @@ def take_model(
             state.placed[shard_group] += 1
     state.place[model] = gpu
     state.loaded[gpu] += task.loaded[model]
+    # The model leaves the ring but keeps its own links: `undo` puts it back with them.
     state.following[state.preceding[model]] = state.following[model]
     state.preceding[state.following[model]] = state.preceding[model]
     trail.taken[depth] = model
@@ -218,7 +255,14 @@ def take_model(
 
 @kernel_section
 def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
-    """Take back the alternative that a frame has taken, if any."""
+    """Take back the alternative that a frame has taken, if any.
+
+    Parameters
+    ----------
+    task : the search in virtual sizes
+    state, trail : where the search is, and how it came there
+    depth : the frame
+    """
     taken = trail.taken[depth]
     trail.taken[depth] = NOWHERE
     if taken == task.models.shape[0]:
@@ -228,6 +272,8 @@ def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
         gpu = trail.gpu[depth]
         if task.ruled:
             for word in range(task.colours.shape[1]):
+                # A GPU has at most one model of a colour, so taking the bits out cannot hit another
+                # one.
                 state.colours[gpu, word] ^= task.colours[taken, word]
             if task.shard_group[taken] != NOWHERE:
                 state.placed[task.shard_group[taken]] -= 1
@@ -235,6 +281,7 @@ def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
         state.loaded[gpu] -= task.loaded[taken]
         state.following[state.preceding[taken]] = taken
         state.preceding[state.following[taken]] = taken
+        # The sums are restored, not added back: adding and subtracting floats would drift.
         for window in range(task.need.shape[1]):
             state.left[gpu, window] = trail.left[depth, window]
         for resource in range(state.use.shape[1]):
@@ -245,7 +292,15 @@ def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
 
 @kernel_section
 def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
-    """Open the next GPU for the largest model left; False when all have been tried."""
+    """Open the next GPU for the largest model left; False when all have been tried.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state, trail : where the search is, and how it came there
+    depth : the frame
+    """
     model = int(state.following[task.models.shape[0]])
     for gpu in range(trail.cursor[depth], task.gpus.shape[0]):
         twin = task.twin[gpu]
@@ -264,18 +319,34 @@ def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
 
 @kernel_section
 def decided_by_rules(task: Task, state: State, model: int) -> bool:
-    """Say whether a model has no shard group, or one whose node is known."""
+    """Say whether a model has no shard group, or one whose node is known.
+
+    Parameters
+    ----------
+    task : the search in virtual sizes
+    state : where the search is
+    model : the model, by its place in the task
+    """
     shard_group = task.shard_group[model]
     return bool(shard_group == NOWHERE or state.placed[shard_group] > 0)
 
 
 @kernel_section
 def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
-    """Say whether a GPU may be closed: nothing left fits, and it leaves no more than it may."""
+    """Say whether a GPU may be closed: no model left fits, and it leaves no more than it may.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state : where the search is
+    gpu : the GPU, by its place in the task
+    """
     for window in range(task.need.shape[1]):
         if state.left[gpu, window] > state.waste[window]:
             return False
     models = task.models.shape[0]
+    # From the smallest on: if any model still fits, it is most likely a small one.
     model = int(state.preceding[models])
     while model != models:
         if has_room(instance, task, state, model, gpu) and decided_by_rules(task, state, model):
@@ -286,7 +357,16 @@ def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
 
 @kernel_section
 def smallest_left(task: Task, state: State, but: int) -> float:
-    """Return what the models not yet placed, but one, need at least in window 0."""
+    """Return the least need, in window 0, of the models not yet placed.
+
+    Parameters
+    ----------
+    task : the search in virtual sizes
+    state : where the search is
+    but : a model that does not count
+    """
+    # Models are sorted by their largest need. With several windows the last one need not be the
+    # smallest in window 0, so a bound for all of them stands in.
     if task.need.shape[1] > 1:
         return task.least
     last = state.preceding[task.models.shape[0]]
@@ -297,7 +377,15 @@ def smallest_left(task: Task, state: State, but: int) -> float:
 
 @kernel_section
 def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
-    """Add the next model to the GPU, or close it when all were tried; False after that."""
+    """Add the next model to the GPU, or close it when all were tried; False after that.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state, trail : where the search is, and how it came there
+    depth : the frame
+    """
     gpu = trail.gpu[depth]
     models = task.models.shape[0]
     room = state.left[gpu, 0]
@@ -306,6 +394,8 @@ def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
         left = room - task.need[model, 0]
         if state.place[model] != NOWHERE:
             model += 1
+        # Too large, or leaving a rest that is wasted and fits no other model: its equals fare the
+        # same.
         elif left < 0.0 or (left > state.waste[0] and left < smallest_left(task, state, model)):
             model = task.unlike[model]
         elif has_room(instance, task, state, model, gpu):
@@ -326,18 +416,33 @@ def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
 
 @kernel_section
 def enter(task: Task, trail: Trail, depth: int) -> None:
-    """Set up the frame that follows the alternative taken in the one above."""
+    """Set up the frame that follows the alternative taken in the one above.
+
+    Parameters
+    ----------
+    task : the search in virtual sizes
+    trail : the decisions so far
+    depth : the new frame
+    """
     above = depth - 1
     closed = trail.taken[above] == task.models.shape[0]
     trail.opening[depth] = 1 if closed else 0
     trail.gpu[depth] = NOWHERE if closed else trail.gpu[above]
+    # Within a GPU models are added in index order, so that no set of models is tried twice.
     trail.cursor[depth] = 0 if closed else trail.taken[above] + 1
     trail.taken[depth] = NOWHERE
 
 
 @kernel_section
 def symbol_of(task: Task, trail: Trail, depth: int) -> int:
-    """Return what stands on the tape for the alternative that a frame has taken."""
+    """Return what stands on the tape for the alternative that a frame has taken.
+
+    Parameters
+    ----------
+    task : the search in virtual sizes
+    trail : the decisions so far
+    depth : the frame
+    """
     if trail.opening[depth]:
         return int(task.gpus[trail.gpu[depth]] + 1)
     if trail.taken[depth] == task.models.shape[0]:
@@ -349,7 +454,17 @@ def symbol_of(task: Task, trail: Trail, depth: int) -> int:
 def search(
     instance: Instance, task: Task, state: State, trail: Trail, nodes: int, go: Ints, tape: Tape
 ) -> tuple[int, int, int]:
-    """Go through the tree of decisions; return the outcome, nodes visited and symbols written."""
+    """Go through the tree of decisions; return the outcome, nodes visited and symbols written.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state, trail : where the search is, and how it came there
+    nodes : the most nodes to visit
+    go : go[0] is 0 if the search should end; another thread may set it
+    tape : where the decisions are written, as far as it reaches
+    """
     models = task.models.shape[0]
     visited = 0
     written = 0
@@ -362,6 +477,7 @@ def search(
             advanced = fill_next(instance, task, state, trail, depth)
         if written < tape.shape[0]:
             tape[written] = symbol_of(task, trail, depth) if advanced else 0
+        # Counted even past the end of the tape, so that the caller learns that it was too short.
         written += 1
         if not advanced:
             depth -= 1
@@ -382,12 +498,19 @@ def complete(
 ) -> tuple[int, Ints, Ints, int, int]:
     """Search for a placement of `models` on `gpus` with no pressure above the target.
 
-    It visits at most so many nodes, and ends when another thread sets `go[0]` to 0.
+    Returns the outcome; the models and, if a placement was found, their GPUs in the same order; the
+    number of nodes visited; and the number of symbols written, which exceeds the length of the tape
+    if that was too short. The search is generous by more than rounding. So check that a placement
+    found fits; that there is none needs no check.
 
-    Returns the outcome; models and, if a placement was found, their GPUs in the same order; how
-    many nodes were visited; and how much was written on the tape, more than there is of it if it
-    was too short. It is generous by more than rounding: whether it fits must be checked, that there
-    is none need not.
+    Parameters
+    ----------
+    instance : the problem as arrays
+    models, gpus : what is to be placed, and where, as indices into the instance
+    target : the highest pressure allowed; infinite counts memory alone
+    nodes : the most nodes to visit
+    go : go[0] is 0 if the search should end; another thread may set it
+    tape : where the decisions are written; empty if they are not kept
     """
     task = make_task(instance, models, gpus, target)
     state = start_state(instance, task)
@@ -396,6 +519,8 @@ def complete(
     outcome, visited, written = NONE, 0, 0
     if models.shape[0] == 0:
         outcome = FOUND
+    # If all models need more than all GPUs have, in any window, the search is over before it
+    # begins.
     elif state.waste.min() >= 0.0:
         outcome, visited, written = search(instance, task, state, trail, nodes, go, tape)
     homes = np.full(models.shape[0], NOWHERE)

@@ -48,8 +48,21 @@ def search_fit(
 ) -> Searched:
     """Fill the layout with any placement at the target, or show that there is none.
 
-    It visits at most so many nodes. What was found but fits only by the generosity of the search
-    counts as undecided.
+    The search is a little generous, so a placement that fits only by that generosity counts as
+    undecided.
+
+    Parameters
+    ----------
+    instance
+        The problem as arrays.
+    layout
+        Filled in place if a placement is found.
+    target
+        The highest pressure allowed; infinite counts memory alone.
+    nodes
+        The most nodes to visit.
+    tape
+        Where the decisions are written, for a proof; by default they are not kept.
     """
     everything = np.arange(instance.size.shape[0])
     everywhere = np.arange(instance.capacity.shape[0])

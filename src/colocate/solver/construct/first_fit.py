@@ -19,12 +19,23 @@ from colocate.solver.prove.volume import volume_bound
 LADDER = (1.002, 1.01, 1.05, 1.2, 2.0, 8.0, 64.0, 1024.0)
 """Targets, as multiples of what the sums allow, the first of which that is reached is bisected."""
 HALVINGS = 8
+"""Bisection steps after the ladder; eight leave less than half a percent of the interval."""
 BISECTING = 0.1
 """The part of the time that bisection may take."""
 
 
 def pack_first(instance: Instance, layout: Layout, deadline: Deadline) -> bool:
-    """Fill the layout at the lowest target that first fit reaches; False if it reaches none."""
+    """Fill the layout at the lowest target that first fit reaches; False if it reaches none.
+
+    Parameters
+    ----------
+    instance
+        The problem as arrays.
+    layout
+        Filled in place.
+    deadline
+        When to stop.
+    """
     lowest = volume_bound(instance)
     row = np.argsort(instance.capacity, kind="stable")
     if not 0.0 < lowest < inf:
@@ -63,9 +74,18 @@ def _order(instance: Instance, target: float) -> Ints:
 
 @kernel_section
 def first_from(tree: Floats, start: int, least: float) -> int:
-    """Return the first place from a start on that has at least so much, or the end of the row."""
+    """Return the first place at or after a start with enough room, or the end of the row.
+
+    Parameters
+    ----------
+    tree : the tree: leaves from the middle on, each other node the most of its two children
+    start : the first place to consider
+    least : how much room is enough
+    """
     half = int(tree.shape[0] // 2)
     node = int(start + half)
+    # Climb to the next stretch on the right. A right child, which is odd, ends the stretch of its
+    # parent, so that is passed over too. A power of two begins a level: the row has ended.
     while tree[node] < least:
         while node & 1:
             node >>= 1
@@ -83,7 +103,15 @@ def first_from(tree: Floats, start: int, least: float) -> int:
 
 @entry_kernel
 def fit_first(instance: Instance, layout: Layout, order: Ints, row: Ints, target: float) -> bool:
-    """Place items in an order, each on the first GPU of the row that can take it at the target."""
+    """Place items in an order, each on the first GPU of the row that can take it at the target.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    order : the items in the order in which they are placed
+    row : the GPUs in the order in which they are tried
+    target : the highest pressure allowed; infinite counts memory alone
+    """
     clear(layout)
     gpus = row.shape[0]
     half = 1
@@ -94,6 +122,7 @@ def fit_first(instance: Instance, layout: Layout, order: Ints, row: Ints, target
         tree[half + place] = spare(instance, layout, row[place], target)
     for node in range(half - 1, 0, -1):
         tree[node] = max(tree[2 * node], tree[2 * node + 1])
+    # The tree only says where room may be, so it may err on the generous side; `leftover` decides.
     margin = 1e-9 * tree[1]
     for item in order:
         if layout.go[0] == 0:
@@ -107,6 +136,7 @@ def fit_first(instance: Instance, layout: Layout, order: Ints, row: Ints, target
         put(instance, layout, item, row[place])
         node = half + place
         tree[node] = spare(instance, layout, row[place], target)
+        # Only the path to the root changes, so an item costs a logarithm of the fleet.
         node //= 2
         while node > 0:
             tree[node] = max(tree[2 * node], tree[2 * node + 1])

@@ -41,13 +41,22 @@ def descending(first: Floats, second: Floats) -> Ints:
     most, second_most = first.max(), second.max()
     for place in range(keys.shape[0]):
         major = steps(first[place], most)
+        # Both keys in one whole number: sorting is exact and stable, and keys that differ by
+        # rounding alone tie, in any units.
         keys[place] = -(major << 31) - steps(second[place], second_most)
     return np.argsort(keys, kind="mergesort")
 
 
 @kernel
 def sorted_models(instance: Instance, order: int, target: float) -> Ints:
-    """Return all models in an order; `target` is the K of the virtual size."""
+    """Return all models in an order; `target` is the K of the virtual size.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    order : what they are sorted by, one of `Order`
+    target : the K of the virtual size `load + K size`
+    """
     first = np.zeros(instance.size.shape[0])
     second = np.zeros(instance.size.shape[0])
     for model in range(first.shape[0]):

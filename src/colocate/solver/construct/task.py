@@ -59,7 +59,14 @@ class Task(NamedTuple):
 
 @leaf_kernel
 def virtual_size(instance: Instance, model: int, window: int, target: float) -> float:
-    """Return `load + target size`, or the size itself if the target counts memory alone."""
+    """Return `load + target size`, or the size itself if the target counts memory alone.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    model, window : the model and the time window
+    target : the highest pressure allowed; infinite counts memory alone
+    """
     size = float(instance.size[model])
     return size if target >= FINITE else target * size + float(instance.load[model, window])
 
@@ -76,7 +83,14 @@ def busiest_windows(instance: Instance, models: Ints) -> Ints:
 
 @kernel
 def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Task:
-    """State a search in virtual sizes; an infinite target counts memory alone."""
+    """State a search in virtual sizes; an infinite target counts memory alone.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    models, gpus : what is to be placed, and where, as indices into the instance
+    target : the highest pressure allowed; infinite counts memory alone
+    """
     windows = 1 if target >= FINITE else instance.load.shape[1]
     largest = np.empty(models.shape[0])
     for place in range(models.shape[0]):
@@ -85,6 +99,7 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
             largest[place] = max(
                 largest[place], virtual_size(instance, models[place], window, target)
             )
+    # Large models first: they have the fewest places, so a dead end shows early.
     order = descending(largest, largest)
     busiest = busiest_windows(instance, models)
     need = np.empty((models.shape[0], windows))
@@ -100,6 +115,8 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
     reserve = np.empty(gpus.shape[0])
     for place in range(gpus.shape[0]):
         room[place] = scale * instance.capacity[gpus[place]] * GENEROUS
+        # Being generous is safe for memory alone. Under load some memory must stay free, so GPUs
+        # with load may not use this part of their room.
         reserve[place] = scale * instance.capacity[gpus[place]] * (GENEROUS - strict)
     loaded = np.zeros(models.shape[0], np.int64)
     for place in range(models.shape[0]):
@@ -108,6 +125,7 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
     colours = colours_of(instance, order)
     shard_group, shard_groups = shard_groups_of(instance, order)
     unlike = np.empty(models.shape[0], np.int64)
+    # Backwards, so that each model knows the end of its run of equals in one step.
     for place in range(models.shape[0] - 1, -1, -1):
         unlike[place] = place + 1
         if (
@@ -140,7 +158,13 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
 
 @leaf_kernel
 def alike(instance: Instance, one: int, other: int) -> bool:
-    """Say whether two models, in one shard group or in none, are interchangeable."""
+    """Say whether two models, in one shard group or in none, are interchangeable.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    one, other : two models
+    """
     same = instance.size[one] == instance.size[other]
     for window in range(instance.load.shape[1]):
         same = same and instance.load[one, window] == instance.load[other, window]
@@ -154,7 +178,13 @@ def alike(instance: Instance, one: int, other: int) -> bool:
 
 @leaf_kernel
 def under_same_rules(instance: Instance, one: int, other: int) -> bool:
-    """Say whether two models have the same pin, home and colours."""
+    """Say whether two models have the same pin, home and colours.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    one, other : two models
+    """
     rules = instance.rules
     first, second = rules.item[one, COLOURS], rules.item[other, COLOURS]
     count = rules.item[one + 1, COLOURS] - first
@@ -195,6 +225,8 @@ def colours_of(instance: Instance, models: Ints) -> Ints:
         for place in range(rules.item[model, COLOURS], rules.item[model + 1, COLOURS]):
             found[count] = rules.colour[place]
             count += 1
+    # Sorted, equal colours are neighbours: one pass keeps those that at least two models have. A
+    # colour of a single model forbids nothing here.
     found.sort()
     shared = 0
     for place in range(1, count):
