@@ -29,8 +29,14 @@ def accepts(
 ) -> bool:
     """Say whether a change is kept.
 
-    `change` is the new peak less the old one as a share of the old one, `smoother` whether the
-    sum of squares went down, `patient` whether patience has not run out.
+    Parameters
+    ----------
+    rule : what is kept besides better peaks
+    change : the new peak less the old one, as a share of the old one
+    smoother : whether the sum of squared pressures went down
+    patient : whether patience has not run out yet
+    tolerance : the share of the peak below which two peaks are equal
+    rng : the source of all random draws
     """
     if change < -tolerance:
         return True

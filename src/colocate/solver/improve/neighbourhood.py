@@ -23,7 +23,17 @@ class LargeNeighbourhood(NamedTuple):
     tolerance: float = 1e-6
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place."""
+        """Lower the peak of the layout in place.
+
+        Parameters
+        ----------
+        instance
+            The problem as arrays.
+        layout
+            Where every model is; changed in place.
+        rng
+            The source of all random draws.
+        """
         search_large(instance, layout, self, rng)
 
 
@@ -49,7 +59,17 @@ def try_ruin(
     tolerance: float,
     rng: Generator,
 ) -> bool:
-    """Ruin and recreate once; undo it unless it is accepted."""
+    """Ruin and recreate once; undo it unless it is accepted.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    ruin : which GPUs are emptied, and how they are refilled
+    accept : which outcomes are kept
+    patient : whether patience has not run out yet
+    tolerance : the share of the peak below which two peaks are equal
+    rng : the source of all random draws
+    """
     before = layout.pressure.max()
     others = ruin.others if patient else ruin.others + ruin.more_when_stalled
     gpus = ruined_gpus(layout, ruin, others, rng)
@@ -57,6 +77,7 @@ def try_ruin(
     worked, models, homes = rearrange(instance, layout, gpus, ruin.recreate, rng)
     if not worked:
         return False
+    # Only the ruined GPUs changed, so their squares tell how all squares changed.
     smoother = lower(sum_of_squares(layout, gpus), squares)
     change = relative_change(layout.pressure.max(), before)
     if accepts(accept, change, smoother, patient, tolerance, rng):
@@ -69,7 +90,14 @@ def try_ruin(
 def search_large(
     instance: Instance, layout: Layout, rule: LargeNeighbourhood, rng: Generator
 ) -> None:
-    """Run the search and leave the best placement seen in the layout."""
+    """Run the search and leave the best placement seen in the layout.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    rule : the settings of the search
+    rng : the source of all random draws
+    """
     best = layout.gpu_of.copy()
     lowest = layout.pressure.max()
     if lowest == 0.0:
