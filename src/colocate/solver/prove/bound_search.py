@@ -19,16 +19,22 @@ from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.knapsack import Choices
 
 SMALLEST_GAP = 1e-6
+"""Gaps below this are not worth a proof."""
 FIRST_GAP = 2e-4
+"""The gap that the first proof by columns asks for, or a quarter of the proven one if that is less.
+"""
 CLOSE = 1.2
 """Proven and failed gaps whose ratio is below this have met."""
 MOST_CELLS = 2e8
-"""Models times steps of a grid, which is what a knapsack costs."""
+"""Models times steps of a grid, the cost of a knapsack; no finer grid is tried beyond it."""
 MOST_WHOLE = 200_000
+"""The largest whole numbers that certificates are given; larger ones take long to check."""
 REFINEMENTS = 4
+"""How often the grid is made finer before the search gives up."""
 STRETCHES = (0.0, 0.05, 0.25)
-"""Shares of the gap that multipliers are tried to leave."""
+"""Shares of the gap: a proof is tried again at bounds that leave only these."""
 MOST_STRETCHED = 5e7
+"""Multipliers times the largest of them, the cost of a check; costlier proofs are not stretched."""
 
 
 class Standing(Protocol):

@@ -44,7 +44,17 @@ def load_in(part: Model, window: int) -> float:
 
 
 def use_on(part: Model, resource: str, gpu: Gpu) -> float:
-    """Return what a part uses of a resource on a GPU."""
+    """Return what a part uses of a resource on a GPU.
+
+    Parameters
+    ----------
+    part
+        The part of a model.
+    resource
+        The resource.
+    gpu
+        The GPU that it is on.
+    """
     by_kind = dict(dict(part.uses).get(resource, ((ANY_KIND, 0.0),)))
     return by_kind.get(gpu.kind, by_kind.get(ANY_KIND, 0.0))
 

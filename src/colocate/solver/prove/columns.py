@@ -67,10 +67,21 @@ def shares_of_choices(
     seconds_left: Callable[[], float],
     choices: Choices,
 ) -> Floats | None:
-    """Return how much of each choice a fractional packing takes, None if there is none.
+    """Return how much of each choice a fractional packing takes; None if there is none.
 
-    It is what the linear program knows that a proof does not need: where a target cannot be proven
-    out of reach, GPUs could be filled in part by part, and these are the numbers of replicas then.
+    The linear program knows more than a proof needs. Where it cannot prove a target out of reach,
+    GPUs can be filled fractionally, and these shares tell how many replicas that takes.
+
+    Parameters
+    ----------
+    instance, target, window
+        What is to be packed, at which pressure, in which time window.
+    steps
+        How fine the grid is.
+    seconds_left
+        How long it may still take.
+    choices
+        What the rows of the instance are.
     """
     rows = len(instance.size)
     grid = grid_of(instance, target, window, steps, choices)
@@ -114,15 +125,22 @@ def _prove(
 def fill_gpus(
     size: Ints, kind: Ints, multiplier: Floats, room: Ints, price: Floats
 ) -> tuple[Floats, Ints, Ints]:
-    """Fill GPUs with the largest multipliers, for every largest model where it costs too little.
+    """Fill GPUs with the largest multipliers, for every largest model where that exceeds the price.
 
     Returns the largest sum of multipliers for every room up to the largest, and the fillings that
-    exceed their price: their classes, and the kinds of their models, ended by -1. For every
-    largest model there is one filling, the one that exceeds its price the most.
+    exceed their price: their classes, and the kinds of their models, ended by -1. For every largest
+    model there is one filling, the one that exceeds its price the most.
+
+    Parameters
+    ----------
+    size, kind : virtual sizes of the models upwards, and the number that models of one size share
+    multiplier : the multiplier of every model
+    room, price : virtual capacity and price of every class of GPUs, the largest first
     """
     models = size.shape[0]
     longest = 0
     total = 0
+    # No filling has more models than the smallest ones that fit together.
     while longest < models and total + size[longest] <= room[0]:
         total += size[longest]
         longest += 1
@@ -132,6 +150,7 @@ def fill_gpus(
     starts = np.empty(models, np.int64)
     count = 0
     for model in range(models):
+        # Models of one kind are alike: only the last of them can have all the others below it.
         last = model + 1 == models or kind[model + 1] != kind[model]
         excess = MARGIN
         for group in range(room.shape[0]):
@@ -142,6 +161,7 @@ def fill_gpus(
                 starts[count] = model
         if excess > MARGIN:
             count += 1
+        # Downwards, so that no model is counted twice in one filling.
         for left in range(room[0] - size[model], -1, -1):
             if most[left] + multiplier[model] > most[left + size[model]] + 1e-12:
                 most[left + size[model]] = most[left] + multiplier[model]

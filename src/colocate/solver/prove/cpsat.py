@@ -16,6 +16,7 @@ LARGEST = 2**28
 LOOKING_UP = 0.05
 """Seconds between two looks whether it should stop."""
 SHORTEST = 0.01
+"""Seconds that CP-SAT gets at least, so that a clock that has just run out is no limit of 0."""
 
 
 def new_program() -> Any:
@@ -38,7 +39,17 @@ def configured_solver(seconds: float, workers: int) -> Any:
 
 
 def run_cpsat(program: Any, clock: Clock, workers: int) -> tuple[Any, str]:
-    """Return the solver after its search, and the name of what it says about the program."""
+    """Return the solver after its search, and the name of its verdict on the program.
+
+    Parameters
+    ----------
+    program
+        The model to solve.
+    clock
+        When to end.
+    workers
+        How many threads to use.
+    """
     solver = configured_solver(clock.left, workers)
     with ThreadPoolExecutor(1) as pool:
         status = pool.submit(solver.solve, program)

@@ -25,6 +25,7 @@ FINENESS = LARGEST - 2
 ROOM = FINENESS + 1
 """The one more is for what the checker lets pass as rounding, 1e-11 of a GPU."""
 ROUNDED_DOWN = 1.0 - 4e-15
+"""A factor that outweighs the rounding of a few float operations, so that amounts err downwards."""
 COST_PARTS = LARGEST - 1
 """Parts of the largest cost of sleeping in which costs are counted."""
 MOST_LEADERS = 64
@@ -32,7 +33,19 @@ MOST_LEADERS = 64
 
 
 class CpSatProgram:
-    """A problem and a target, stated for CP-SAT."""
+    """A problem and a target, stated for CP-SAT.
+
+    Parameters
+    ----------
+    problem, choices
+        What is to be placed, and how many replicas every model may have.
+    target
+        The highest pressure allowed.
+    clock
+        When to give up stating the program.
+    workers
+        How many threads the search may use.
+    """
 
     def __init__(
         self,

@@ -26,7 +26,19 @@ class Crowd(NamedTuple):
 def crowds_in(
     problem: Problem, choices: Sequence[Sequence[Choice]], placement: Places, target: float
 ) -> list[Crowd]:
-    """Return a crowd for every GPU that holds more than the target allows."""
+    """Return a crowd for every GPU that holds more than the target allows.
+
+    Parameters
+    ----------
+    problem
+        What is to be placed.
+    choices
+        How many replicas every model may have.
+    placement
+        The GPUs of every model.
+    target
+        The highest pressure allowed.
+    """
     contents: dict[str, list[Choice]] = {gpu.name: [] for gpu in problem.gpus}
     for options in choices:
         for choice in options:

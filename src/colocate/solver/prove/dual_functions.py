@@ -15,17 +15,33 @@ from colocate.problem.instance import Floats, Instance
 from colocate.solver.prove.knapsack import Choices, Grid, certified, grid_of
 
 CELLS = 1e7
+"""Models times steps of the grid, the cost of one knapsack."""
 MOST_STEPS = 20_000
-"""How fine the grid is: so many models times steps, and so many steps at most."""
+"""The most steps of the grid, for fleets so small that the cells would allow more."""
 THRESHOLDS = 24
+"""How many thresholds of the L2 bound are tried."""
 ROUNDINGS = 12
+"""The rounding functions tried have a k below this."""
 WHOLE = 20_000
+"""The whole number that stands for the most that the largest GPU can carry."""
 
 
 def prove_by_dual_functions(
     instance: Instance, target: float, window: int, choices: Choices | None = None
 ) -> Certificate | None:
-    """Return the proof that a target is out of reach, if one of the functions has it."""
+    """Return the proof that a target is out of reach, if one of the functions gives it.
+
+    Parameters
+    ----------
+    instance
+        The problem as arrays.
+    target
+        The pressure to exclude.
+    window
+        The time window to look at.
+    choices
+        What the rows of the instance are, where the number of replicas is open.
+    """
     rows = len(instance.size)
     grid = grid_of(instance, target, window, max(int(min(CELLS / rows, MOST_STEPS)), 100), choices)
     if not grid.complete:

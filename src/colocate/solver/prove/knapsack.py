@@ -66,9 +66,22 @@ class Choices(NamedTuple):
 def grid_of(
     instance: Instance, target: float, window: int, steps: int, choices: Choices | None = None
 ) -> Grid:
-    """Round a problem at a target down to a grid with so many steps on the largest GPU.
+    """Round a problem at a target down to a grid.
 
-    Of choices, those that fit on no GPU are left out.
+    Choices that fit on no GPU are left out.
+
+    Parameters
+    ----------
+    instance
+        The problem as arrays.
+    target
+        The pressure to exclude.
+    window
+        The time window to look at.
+    steps
+        How many steps the largest GPU has.
+    choices
+        What the rows of the instance are, where the number of replicas is open.
     """
     capacity, gpus = np.unique(instance.capacity, return_counts=True)
     virtual = (instance.load[:, window] + target * instance.size) / (target * capacity[-1])
@@ -90,10 +103,18 @@ def grid_of(
 
 @entry_kernel
 def most_carried(size: Ints, multiplier: Floats, room: int) -> Floats:
-    """Return the largest sum of multipliers that each room up to this one can carry."""
+    """Return the largest sum of multipliers that each room up to this one can carry.
+
+    Parameters
+    ----------
+    size : virtual sizes of the models
+    multiplier : the multiplier of every model
+    room : the largest room
+    """
     most = np.zeros(room + 1)
     for model in range(size.shape[0]):
         if multiplier[model] > 0.0:
+            # Downwards, so that no model is counted twice.
             for left in range(room - size[model], -1, -1):
                 most[left + size[model]] = max(
                     most[left + size[model]], most[left] + multiplier[model]
@@ -102,10 +123,20 @@ def most_carried(size: Ints, multiplier: Floats, room: int) -> Floats:
 
 
 def certified(grid: Grid, multiplier: Floats, largest: int, rows: int) -> Certificate | None:
-    """Round multipliers down to whole numbers and return the proof that the target is out of reach.
+    """Round multipliers down to whole numbers; return the proof that the target is out of reach.
 
-    `largest` is the whole number for the most that the largest GPU can carry. A model that fits
-    nowhere is proof enough. `rows` is how many multipliers the certificate has.
+    A model that fits nowhere is proof enough. None if the whole numbers prove nothing.
+
+    Parameters
+    ----------
+    grid
+        The problem at the target.
+    multiplier
+        The multiplier of every model.
+    largest
+        The whole number for the most that the largest GPU can carry.
+    rows
+        How many multipliers the certificate has.
     """
     whole = (grid.size > grid.room[0]).astype(float)
     if not whole.any():

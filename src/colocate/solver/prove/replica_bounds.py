@@ -19,9 +19,11 @@ from colocate.problem.verify_bound import refuted
 from colocate.solver.prove.knapsack import Choices
 
 HALVINGS = 60
+"""Steps of doubling, then of halving; after so many, an interval of floats hardly gets shorter."""
 
 
 SAFE = 1.0 - 1e-12
+"""A factor that outweighs the rounding of a few float operations, so that bounds stay valid."""
 
 
 def rows_of_choices(problem: Problem) -> tuple[Instance, Choices]:

@@ -25,7 +25,16 @@ MARGIN = Fraction(2, 10**10)
 def robust_target(problem: Problem, choices: Iterable[Iterable[Choice]], target: float) -> float:
     """Return the middle between the pressures next to a target, or the target if that is no help.
 
-    No pressure that a GPU can have is between the two.
+    No GPU can have a pressure between the two.
+
+    Parameters
+    ----------
+    problem
+        What is to be placed.
+    choices
+        How many replicas every model may have.
+    target
+        The highest pressure allowed.
     """
     if not 0.0 < target < inf:
         return target

@@ -23,9 +23,11 @@ limits/gap = 0
 LOOKING_UP = 0.05
 """Seconds between two looks whether it should stop."""
 SHORTEST_MS = 10
+"""Milliseconds that SCIP gets at least, so that a clock that has just run out is no limit of 0."""
 ON_TIME = 0.95
 """The part of the time that it is given: it ends a step before it looks at the clock."""
 TRUE = 0.5
+"""A variable above this is 1: whole variables come back as floats."""
 
 Term = tuple[int, float]
 """A variable, by its number, and what it is multiplied by."""
@@ -57,7 +59,15 @@ class LinearProgram:
         return len(self._variables) - 1
 
     def add_row(self, terms: Iterable[Term], lower: float = -inf, upper: float = inf) -> None:
-        """Keep a sum within limits."""
+        """Keep a sum within limits.
+
+        Parameters
+        ----------
+        terms
+            The variables, and what each is multiplied by.
+        lower, upper
+            The limits.
+        """
         row = self._scip.Constraint(lower, upper)
         for number, amount in terms:
             row.SetCoefficient(self._variables[number], amount)

@@ -51,7 +51,19 @@ class Slot(NamedTuple):
 
 
 class ScipProgram:
-    """A problem and a target, stated for SCIP."""
+    """A problem and a target, stated for SCIP.
+
+    Parameters
+    ----------
+    problem, choices
+        What is to be placed, and how many replicas every model may have.
+    target
+        The highest pressure allowed.
+    clock
+        When to give up stating the program.
+    below
+        The cost of sleeping that a placement must undercut; infinite for any cost.
+    """
 
     def __init__(
         self,

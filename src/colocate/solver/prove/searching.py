@@ -49,7 +49,19 @@ def search_exactly(
     target: float,
     clock: Clock,
 ) -> Finding:
-    """Search until a placement is truly within the target, or there is none, or time is over."""
+    """Search until a placement is truly within the target, there is none, or time is over.
+
+    Parameters
+    ----------
+    program
+        The question as one solver sees it; crowds are forbidden in it.
+    problem, choices
+        What is to be placed, and how many replicas every model may have.
+    target
+        The highest pressure allowed.
+    clock
+        When to end.
+    """
     bound = 0.0
     while not clock.over:
         reply = program.search(clock)
