@@ -1,4 +1,4 @@
-"""What the bound of a plan is made of."""
+"""Take the bound of a plan apart: which proof it rests on, with figures."""
 
 from dataclasses import dataclass, replace
 
@@ -37,15 +37,16 @@ class BoundFacts:
     Parameters
     ----------
     proof, bound
-        What is claimed.
+        The kind of proof, and the bound that it claims.
     gap
-        How much of the pressure could still be gained at most, as a share of the bound.
+        How far the pressure is above the bound at most, as a share of the bound.
     fault
-        Why the proof does not hold; None if it does, or is one that cannot be checked.
+        Why the proof does not hold; None if it holds, or cannot be checked.
     model
         The model, or part of it, that a proof by one model looks at.
     load, size_gb, memory_gb
-        Volume: of all models and GPUs. Model: of it, and of the largest GPU that it may be on.
+        For a proof by volume those of all models and GPUs; for a proof by one model those of that
+        model and of the largest GPU that it may be on.
     multipliers
         For a proof by multipliers; None where the number of replicas is open.
     nodes
@@ -65,14 +66,14 @@ class BoundFacts:
 
 
 def bound_of(plan: Plan, peak: float) -> BoundFacts | None:
-    """Take the bound of a plan apart; None if it states none.
+    """Take the bound of a plan apart; None if the plan states none.
 
     Parameters
     ----------
     plan
-        The plan; its bound is not believed.
+        The plan; its bound is checked, not trusted.
     peak
-        Its highest pressure, as the checker has it.
+        Its highest pressure, as the checker computes it.
     """
     certificate = plan.certificate
     asleep = {name for name, gpus in plan.placement.items() if not gpus}

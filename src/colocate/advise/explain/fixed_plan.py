@@ -1,4 +1,4 @@
-"""A placement in which nothing is open any more, as numbers on its GPUs."""
+"""A plan with all its choices made, as numbers on its GPUs."""
 
 from dataclasses import dataclass
 
@@ -18,15 +18,15 @@ class FixedPlan:
     Parameters
     ----------
     problem
-        The question with the choices of the plan made: who sleeps, how many replicas there are.
+        The problem with the choices of the plan made: who sleeps, how many replicas there are.
     reduction
-        The same as items on GPUs.
+        The same problem as items on GPUs.
     gpu_of
         The GPU of every item.
     used, load, use
-        What every GPU holds: GB, load in each window, use of each resource.
+        By GPU: GB held, load in each window, use of each resource.
     pressure
-        That of every GPU, as the independent checker has it.
+        The pressure of every GPU, as the independent checker computes it.
     """
 
     problem: Problem
@@ -49,7 +49,7 @@ class FixedPlan:
 
     @property
     def bottleneck(self) -> int:
-        """The first GPU that has it."""
+        """The first GPU with the highest pressure."""
         return int(self.pressure.argmax())
 
     def name(self, gpu: int) -> str:
@@ -66,7 +66,7 @@ class FixedPlan:
 
 
 def clashes(state: FixedPlan, item: int) -> Ints:
-    """Return how many items on every GPU must not share one with an item; itself does not count."""
+    """Count, for every GPU, the other items that must not share a GPU with this one."""
     colours = set(state.reduction.items[item].colours)
     others = [
         number
@@ -106,7 +106,17 @@ def fixed_plan_of(plan: Plan) -> FixedPlan | None:
 
 
 def pressures(load: Floats, used: Floats, capacity: Floats) -> Floats:
-    """Return the pressures of GPUs that hold that much: load has a column for each window."""
+    """Return the pressures of GPUs.
+
+    Parameters
+    ----------
+    load
+        Their loads, with a column for each window.
+    used
+        The memory that their models hold.
+    capacity
+        Their memory.
+    """
     peak = load.max(axis=-1)
     free = capacity - used
     with np.errstate(divide="ignore", invalid="ignore"):
