@@ -1,7 +1,7 @@
-"""A placement while it is being changed: membership lists and sums per GPU, for kernels.
+"""A placement while kernels change it: the models of every GPU, and their sums.
 
 The models of a GPU form a linked list in index order, and its sums are added up anew, in that
-order, at each change. Sums therefore never drift and do not depend on the way that led here.
+order, at each change. So sums never drift, and they do not depend on the way that led here.
 """
 
 from typing import NamedTuple, cast
@@ -17,11 +17,11 @@ NOWHERE = cast(int, np.int64(-1))
 """No GPU, no model. Not a plain int: kernels would be compiled once more for the literal."""
 
 ALWAYS = np.ones(1, np.int64)
-"""Lets everything go on until it comes to an end by itself."""
+"""The `go` of a layout that nobody stops."""
 
 
 class Layout(NamedTuple):
-    """Where every model is now, and what that means for every GPU."""
+    """Where every model is now, and the resulting sums of every GPU."""
 
     gpu_of: Ints
     """gpu_of[n]: the GPU of a model, or `NOWHERE`."""
@@ -38,7 +38,7 @@ class Layout(NamedTuple):
     pressure: Floats
     """pressure[g]: the pressure of a GPU."""
     go: Ints
-    """go[0]: 0 if whoever changes the layout should come to an end; another thread may set it."""
+    """go[0]: 0 if whoever changes the layout should stop; another thread may set it."""
 
 
 def empty_layout(instance: Instance, go: Ints = ALWAYS) -> Layout:
@@ -91,6 +91,7 @@ def add_up(instance: Instance, layout: Layout, gpu: int) -> None:
         model = layout.after[model]
     layout.used[gpu] = used
     highest = 0.0
+    # One walk for each sum: a GPU has few models, and no scratch array is needed.
     for window in range(instance.load.shape[1]):
         total = 0.0
         model = layout.first[gpu]
@@ -149,6 +150,7 @@ def take(instance: Instance, layout: Layout, model: int) -> None:
     if layout.first[gpu] == model:
         layout.first[gpu] = layout.after[model]
     else:
+        # Lists are short, so a walk to the predecessor is cheaper than links back.
         before = layout.first[gpu]
         while layout.after[before] != model:
             before = layout.after[before]
@@ -159,7 +161,7 @@ def take(instance: Instance, layout: Layout, model: int) -> None:
 
 @entry_kernel
 def arrange(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
-    """Make the layout say what `gpu_of` says.
+    """Place every model where `gpu_of` says.
 
     Parameters
     ----------
@@ -173,7 +175,7 @@ def arrange(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
 
 @entry_kernel
 def arrange_some(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
-    """Make the layout say what `gpu_of` says, in which models may be NOWHERE.
+    """Place models where `gpu_of` says; those that are NOWHERE there stay off.
 
     Parameters
     ----------
@@ -344,6 +346,7 @@ def pressure_after(instance: Instance, layout: Layout, gpu: int, gone: int, come
     gpu : the GPU
     gone, come : the model that leaves and the one that comes; either may be `NOWHERE`
     """
+    # By difference, without touching the layout: most moves that are rated are never made.
     used = layout.used[gpu]
     if gone != NOWHERE:
         used -= instance.size[gone]

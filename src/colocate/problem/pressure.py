@@ -1,4 +1,4 @@
-"""The objective, written once: how hard the models of a GPU push on what memory they leave.
+"""The objective, written once: how hard the models of a GPU push on the memory they leave.
 
     pressure = max over windows of sum(load) / (capacity - sum(size))
 

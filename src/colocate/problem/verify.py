@@ -1,7 +1,8 @@
-"""A second opinion on a placement: exact, and sharing no code with the solver.
+"""Check a placement a second time: exactly, and with no code of the solver.
 
-Sums are whole numbers over a power of two, so nothing here is a matter of rounding. Where a sum is
-clearly below its limit, `fsum` says so: it rounds once, at the end, by less than one part in 10^15.
+Sums are whole numbers over a power of two, so nothing here depends on rounding. Where a sum is
+clearly below its limit, `fsum` is enough: it rounds once, at the end, by less than one part in
+10^15.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -25,17 +26,18 @@ CLEARLY = 1.0 - 1e-9
 
 
 class PlacedPart(NamedTuple):
-    """What of a model is on a GPU: one of so many equal parts."""
+    """A part of a model on a GPU."""
 
     model: Model
     number: int
+    """How many parts the model has in all."""
     size: int
-    """Of the whole model, and so is the load: whole numbers, see `WholeNumbers`."""
+    """The size of the whole model, a whole number as in `WholeNumbers`; so is the load."""
     load: tuple[int, ...]
 
 
 class WholeNumbers(NamedTuple):
-    """Memories, sizes and loads as whole numbers over a power of two: nothing is lost."""
+    """Memories, sizes and loads as whole numbers over a power of two; this is exact."""
 
     memory: dict[str, int]
     """By GPU."""
@@ -121,7 +123,7 @@ def _scale_of(problem: Problem) -> WholeNumbers:
 
 
 def highest_pressure(problem: Problem) -> float:
-    """Return the highest pressure that is let pass, infinite if there is no limit."""
+    """Return the highest pressure that is accepted; infinite if there is no limit."""
     return inf if problem.most_pressure is None else problem.most_pressure * (1 + SLACK)
 
 
@@ -155,7 +157,7 @@ def _faults_of_names(
 
 
 def _wanted(model: Model, number: int) -> bool:
-    """Say whether a model may be on so many GPUs."""
+    """Say whether a model may have so many parts."""
     if number == 0:
         return model.sleep_cost is not None
     replicas, rest = divmod(number, model.shards)
@@ -170,7 +172,7 @@ def _number(model: Model) -> str:
 
 
 def _faults_of_places(model: Model, places: Sequence[Gpu]) -> list[str]:
-    """Check where one model is: allowed, on different GPUs, each replica in one node."""
+    """Check the places of one model: allowed, different GPUs, each replica in one node."""
     only, never = frozenset(model.only), frozenset(model.never)
     faults = [
         f"model {model.name!r} is on {gpu.name!r}, where it must not be"
@@ -205,7 +207,7 @@ def _faults_of_company(
     placement: Mapping[str, Sequence[str]],
     members: Mapping[str, Sequence[PlacedPart]],
 ) -> list[str]:
-    """Check who shares a GPU with whom, and with how many."""
+    """Check which models share a GPU, and how many."""
     found: list[tuple[str, int, int, str]] = []
     most = problem.most_models
     if most is not None:
@@ -223,7 +225,7 @@ def _faults_of_company(
         awake = sum(len(placement[name]) > 0 for name in group)
         for gpu, here in _shared(group, placement).items():
             if len(here) < awake:
-                told = f"gpu {gpu!r} holds {here[0]} without all that belong to it"
+                told = f"gpu {gpu!r} holds {here[0]} without all that must be with it"
                 found.append((gpu, 2, number, told))
     if not found:
         return []
@@ -232,7 +234,7 @@ def _faults_of_company(
 
 
 def _shared(group: Iterable[str], placement: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return who of a group is on each GPU that holds one of it."""
+    """Return, for each GPU, the members of a group that are on it."""
     here: dict[str, list[str]] = {}
     for name in group:
         for gpu in placement[name]:
@@ -258,7 +260,7 @@ def _faults_of_limits(gpu: Gpu, parts: Sequence[PlacedPart], memory: int) -> lis
 def exceeds(amounts: Sequence[tuple[float, int]], limit: float) -> bool:
     """Say whether amounts add up to more than a limit and its rounding, exactly.
 
-    Each amount is a number and by what it is divided.
+    Each amount is a number and its divisor.
     """
     if all(divisor == 1 for _, divisor in amounts):
         whole = [amount for amount, _ in amounts]
@@ -328,7 +330,7 @@ def use_of(model: Model, resource: str, kind: str) -> float:
 
 
 def _held(parts: Sequence[PlacedPart]) -> tuple[int, int]:
-    """Return what parts hold as a whole number, and by what to divide it."""
+    """Return the memory that parts hold, as a whole number and its divisor."""
     shards = lcm(*[part.model.shards for part in parts])
     if shards == 1:
         return sum([part.size for part in parts]), 1
