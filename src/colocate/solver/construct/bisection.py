@@ -1,4 +1,4 @@
-"""Bisection on K: the lowest target at which some packing succeeds."""
+"""Bisection on K: find the lowest target at which some packing succeeds."""
 
 from typing import NamedTuple
 
@@ -20,8 +20,8 @@ RESOLUTION = 1e-12
 class Bisection(NamedTuple):
     """Halve the interval of K; a target is reachable if one of the packings reaches it.
 
-    The packings are tried in turn, the first success counts. The placement kept is the one
-    with the lowest true pressure of all that were seen.
+    Packings are tried in turn until one succeeds. Of all placements seen, the one with the lowest
+    true pressure is kept.
     """
 
     packings: tuple[Packing, ...]
@@ -97,6 +97,7 @@ def bisect(instance: Instance, layout: Layout, packings: Ints, halvings: int) ->
             high = layout.pressure.max()
         elif layout.go[0] == 0:
             break
+        # Not even memory alone fits, so no target will.
         elif np.isinf(target):
             return False
         else:

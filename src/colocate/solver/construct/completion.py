@@ -9,12 +9,12 @@ complete it is tried, under four rules that lose no placement:
 - A model is not added where it leaves more than that, and too little for any other model.
 - Of equal GPUs the first is opened, and of equal models the first is taken.
 
-The idea is that of Gent (1998) and Korf (2002) for bin packing; here GPUs may differ, load has
-windows, further resources are limited, and rules say which models may be where and together. A
-model of a shard group that is nowhere yet may have to follow the others, so it keeps no GPU from
-closing.
+The idea is from Gent (1998) and Korf (2002) for bin packing. Here GPUs may differ, load has
+windows, further resources are limited, and rules say which models may be where and together. If no
+model of a shard group is placed yet, its models may have to go elsewhere together, so they keep no
+GPU from closing.
 
-The decisions can be written on a tape. What a search without success has written is a proof, which
+The decisions can be written on a tape. The tape of a search that found nothing is a proof, which
 `problem/checker/walk.py` reads: the numbers of GPUs opened (from 1) and of models added (from 2, in
 the order of the task), 1 for closing, and 0 where a decision has no further alternative.
 """
@@ -32,16 +32,17 @@ from colocate.problem.rules import HOME, NODE, PIN
 from colocate.solver.construct.task import Task, make_task
 
 Tape = NDArray[np.uint16]
-"""What a search decided, one number after the other."""
+"""The decisions of a search, one number after the other."""
 
 NO_TAPE: Tape = np.empty(0, np.uint16)
+"""For searches whose decisions are not kept."""
 
 
 class Outcome(IntEnum):
     """How a search ended."""
 
     NONE = 0
-    """It is proven that there is no placement."""
+    """There is provably no placement."""
     FOUND = 1
     UNDECIDED = 2
     """The limit on nodes was reached."""
@@ -69,17 +70,17 @@ class State(NamedTuple):
     use: Floats
     """use[g, R]: use of further resources."""
     waste: Floats
-    """waste[T]: what may still be left unused by the GPUs to be closed."""
+    """waste[T]: how much the GPUs not yet closed may still leave unused."""
     colours: Ints
     """colours[g, w]: the colours on a GPU, as bits."""
     node: Ints
-    """node[s]: the node of a shard group of which something is placed."""
+    """node[s]: the node of a shard group, once a model of it is placed."""
     placed: Ints
     """placed[s]: how many models of a shard group are placed."""
 
 
 class Trail(NamedTuple):
-    """The decisions that led to the state, one frame each, with what was before them."""
+    """The decisions that led to the state, one frame each, with the values before them."""
 
     opening: Ints
     """opening[d]: 1 if the frame opens a GPU, 0 if it goes on filling one."""
@@ -88,7 +89,8 @@ class Trail(NamedTuple):
     cursor: Ints
     """cursor[d]: the next alternative to try."""
     taken: Ints
-    """taken[d]: the model placed or, past the last one, closing; NOWHERE between alternatives."""
+    """taken[d]: the model placed, or one past the last for closing; NOWHERE between alternatives.
+    """
     left: Floats
     """left[d, T]: what the GPU had left before."""
     use: Floats

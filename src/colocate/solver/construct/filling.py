@@ -1,10 +1,9 @@
-"""Filling: one item after the other to the GPU that keeps the most of what is scarcest.
+"""Filling: place one item after the other on the GPU that keeps the most of its scarcest resource.
 
-Graham's rule for parallel machines (1969) on virtual sizes, for fleets of any size and with all
-rules. What is hard to place goes first: items that few GPUs are open to, then shard groups, then
-the largest. A shard group goes to the node whose GPUs keep the most. Where load has windows or
-further resources are limited, a few GPUs drawn at random compete with the one that has the most
-left.
+This is the rule of Graham for parallel machines (1969) on virtual sizes, for fleets of any size and
+with all rules. Items that are hard to place go first: those with few open GPUs, then shard groups,
+then the largest. A shard group goes to the node whose GPUs keep the most. If load has windows or
+other resources are limited, a few random GPUs compete with the one that has the most left.
 """
 
 import numpy as np
@@ -17,12 +16,12 @@ from colocate.solver.prove.volume import volume_bound
 from colocate.solver.tournament import replay, tournament
 
 RIVALS = 24
-"""GPUs drawn at random that an item looks at."""
+"""How many random GPUs compete for an item."""
 WORST = -np.inf
 
 
 def filling_order(instance: Instance, target: float) -> Ints:
-    """Return the items, one for each shard group, in the order in which they are placed."""
+    """Return the items in the order in which they are placed, one for each shard group."""
     rules = instance.rules
     need = (instance.load.max(axis=1) + target * instance.size) / (target * instance.capacity.max())
     for column in range(instance.limit.shape[1]):
@@ -104,6 +103,7 @@ def best_gpu(
                     most = left
     if best != NOWHERE:
         return best
+    # None of the few fits, or the item is pinned: look at all GPUs that are open to it.
     rules = instance.rules
     for gpu in range(gpus):
         if rules.open[rules.item[item, PIN], gpu] and fits(instance, layout, gpu, NOWHERE, item):

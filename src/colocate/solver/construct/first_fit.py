@@ -1,8 +1,8 @@
-"""First fit for fleets of any size: the first GPU with room is found in a tree.
+"""First fit for fleets of any size: a tree finds the first GPU with room.
 
-Packing at a target as `packing` does it. GPUs stand in a row, the smallest first, and a binary tree
-over the row knows the most room of every stretch of it, so that a model comes to the first GPU with
-room in a few steps. Items that few GPUs are open to are packed first.
+This packs at a target as `packing` does. GPUs stand in a row, smallest first. A binary tree over
+the row knows the most room in every stretch of it, so a model finds the first GPU with room in a
+few steps. Items with few open GPUs are packed first.
 """
 
 from math import inf
@@ -17,11 +17,11 @@ from colocate.solver.deadline import Deadline
 from colocate.solver.prove.volume import volume_bound
 
 LADDER = (1.002, 1.01, 1.05, 1.2, 2.0, 8.0, 64.0, 1024.0)
-"""Targets, as multiples of what the sums allow, the first of which that is reached is bisected."""
+"""Targets to try, as multiples of the volume bound; bisection follows the first one reached."""
 HALVINGS = 8
 """Bisection steps after the ladder; eight leave less than half a percent of the interval."""
 BISECTING = 0.1
-"""The part of the time that bisection may take."""
+"""The share of the time that bisection may take."""
 
 
 def pack_first(instance: Instance, layout: Layout, deadline: Deadline) -> bool:
@@ -65,7 +65,7 @@ def pack_first(instance: Instance, layout: Layout, deadline: Deadline) -> bool:
 
 
 def _order(instance: Instance, target: float) -> Ints:
-    """Return items by how few GPUs are open to them, then by virtual size downwards."""
+    """Return the items, those with the fewest open GPUs first, then by virtual size downwards."""
     rules = instance.rules
     need = instance.size if target == inf else instance.size + instance.load.max(axis=1) / target
     order: Ints = np.lexsort((-need, rules.open.sum(axis=1)[rules.pin]))

@@ -1,4 +1,4 @@
-"""Greedy construction: one model after the other to the GPU with the lowest pressure."""
+"""Greedy construction: place one model after the other on the GPU with the lowest pressure."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from colocate.solver.construct.orders import Order, sorted_models
 
 
 class Look(IntEnum):
-    """Which pressure decides."""
+    """Which pressure decides: that of the GPU now, or with the model on it."""
 
     CURRENT = 0
     RESULTING = 1

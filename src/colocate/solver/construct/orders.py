@@ -1,4 +1,4 @@
-"""In which order models are placed, each descending; equal models keep the order given."""
+"""The orders in which models are placed, all descending; ties keep the given order."""
 
 from enum import IntEnum
 
@@ -17,13 +17,13 @@ class Order(IntEnum):
     SIZE = 2
     SIZE_THEN_LOAD = 3
     VIRTUAL = 4
-    """Virtual size `load + K size`: how much of a GPU it takes when the target pressure is K."""
+    """Virtual size `load + K size`: how much of a GPU the model takes at the target pressure K."""
     DENSITY = 5
-    """Load per size, sorted as load / (load + size), which is in the same order."""
+    """Load per size, computed as load / (load + size), which sorts the same way."""
 
 
 GRID = 2.0**31
-"""Steps between 0 and the largest key: keys closer than that differ by rounding alone."""
+"""Steps between 0 and the largest key; keys within one step differ by rounding alone."""
 
 
 @kernel

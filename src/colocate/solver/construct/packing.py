@@ -1,7 +1,7 @@
 """Packing against a target: place every model so that no pressure exceeds K.
 
-`pressure <= K` on a GPU is the same as `sum(load + K size) <= K capacity` in every window, so
-this is bin packing with virtual sizes. An infinite target asks for memory alone.
+`pressure <= K` on a GPU is the same as `sum(load + K size) <= K capacity` in every window. So this
+is bin packing with virtual sizes. At an infinite target only memory counts.
 """
 
 from enum import IntEnum
@@ -20,11 +20,11 @@ SLACK = 1e-12
 
 
 class Fit(IntEnum):
-    """Which of the GPUs with room is taken."""
+    """Which GPU with room a model takes."""
 
     FIRST = 0
     BEST = 1
-    """The one with the least sufficient leftover of virtual capacity."""
+    """The one with the least virtual capacity left afterwards."""
 
 
 class Packing(NamedTuple):

@@ -1,4 +1,4 @@
-"""What an exact search is asked: models and GPUs, in virtual sizes at a target, sorted.
+"""The question for an exact search: models and GPUs in virtual sizes at a target, sorted.
 
 Virtual sizes turn a limit on the pressure into packing; see `docs/concepts.md`.
 """
@@ -19,11 +19,12 @@ STRICT = 1.0 + 1e-13
 
 
 FINITE = float(np.finfo(np.float64).max)
-"""The target that every finite pressure is below: memory alone, but some is free under load."""
+"""The target that stands for any finite pressure: only memory counts, but under load some stays
+free."""
 FREE = 1.0 - FIT + 1e-13
 """What of a GPU's memory may be taken under load for its pressure to be finite."""
 BITS = 62
-"""Colours in a word."""
+"""How many colours one word holds."""
 
 
 class Task(NamedTuple):
@@ -34,23 +35,23 @@ class Task(NamedTuple):
     gpus: Ints
     """gpus[g]: indices into the instance."""
     need: Floats
-    """need[n, T]: virtual sizes, the busiest window first, or sizes in one window."""
+    """need[n, T]: virtual sizes, the busiest window first; sizes alone in one window."""
     room: Floats
     """room[g]: virtual capacities, a little generous."""
     loaded: Ints
     """loaded[n]: 1 if a model has load that counts."""
     reserve: Floats
-    """reserve[g]: the part of the virtual capacity that is for models without load only."""
+    """reserve[g]: the part of the virtual capacity that GPUs with load may not use."""
     unlike: Ints
     """unlike[n]: the next model that is not interchangeable with this one."""
     twin: Ints
-    """twin[g]: the last GPU before this one that is like it, or NOWHERE."""
+    """twin[g]: the last GPU before this one that equals it, or NOWHERE."""
     least: float
     """The smallest need in the first window."""
     colours: Ints
     """colours[n, w]: the colours that a model shares with others here, as bits."""
     shard_group: Ints
-    """shard_group[n]: the number of its shard group, NOWHERE without one or on a fixed node."""
+    """shard_group[n]: the number of its shard group; NOWHERE if it has none, or a fixed node."""
     shard_groups: int
     """How many shard groups there are."""
     ruled: bool
@@ -73,7 +74,7 @@ def virtual_size(instance: Instance, model: int, window: int, target: float) -> 
 
 @kernel
 def busiest_windows(instance: Instance, models: Ints) -> Ints:
-    """Return the windows, those with the most load first: there a search fails soonest."""
+    """Return the windows, most load first, because a search fails soonest there."""
     total = np.zeros(instance.load.shape[1])
     for model in models:
         for window in range(total.shape[0]):
@@ -83,7 +84,7 @@ def busiest_windows(instance: Instance, models: Ints) -> Ints:
 
 @kernel
 def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Task:
-    """State a search in virtual sizes; an infinite target counts memory alone.
+    """State a search in virtual sizes.
 
     Parameters
     ----------

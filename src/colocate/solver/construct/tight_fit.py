@@ -1,8 +1,8 @@
-"""Tight fit: GPUs are filled to a target one after the other, each with as little left as possible.
+"""Tight fit: fill GPUs to a target one after the other, each with as little left as possible.
 
-After minimum bin slack (Gupta and Ho, 1999): the largest item left opens a GPU; then two items are
-sought that fill it, the larger of a few and the one that fits best beside it. Large fleets have so
-many items that hardly anything is left. What is placed already stays where it is.
+After minimum bin slack (Gupta and Ho, 1999): the largest item left opens a GPU. Then two items are
+sought that fill it: a large one, and the one that fits best beside it. Large fleets have so many
+items that hardly anything stays free. Items that are placed already stay where they are.
 """
 
 import numpy as np
@@ -16,12 +16,12 @@ from colocate.solver.construct.packing import leftover, spare
 PAIRS = 60
 """How many items are tried as the larger of the last two."""
 ENOUGH = 2e-5
-"""The part of a GPU that may be left unused without a further look."""
+"""The share of a GPU that may stay free without a further search."""
 
 
 @leaf_kernel
 def alive(before: Ints, place: int) -> int:
-    """Return the last place up to this one that has an item left; -1 if there is none."""
+    """Return the last place up to this one whose item is still left; -1 if there is none."""
     root = place
     while root >= 0 and before[root] != root:
         root = before[root]
@@ -35,7 +35,7 @@ def alive(before: Ints, place: int) -> int:
 
 @kernel_section
 def last_within(need: Floats, room: float) -> int:
-    """Return the last place whose need is within a room, -1 if there is none."""
+    """Return the last place whose need fits in a room; -1 if there is none."""
     return int(np.searchsorted(need, room, side="right")) - 1
 
 

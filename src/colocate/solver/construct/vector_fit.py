@@ -1,9 +1,9 @@
-"""Vector fit: GPUs are filled to a target one after the other where load has many windows.
+"""Vector fit: fill GPUs to a target one after the other where load has many windows.
 
-The largest item left opens a GPU. Others are drawn at random, and at every stage the item is looked
-up that would fill up what is left in the busiest window. That is done many times, and the way that
-leaves least is kept. What a window counts for grows steeply with the load that the whole fleet has
-then. What is placed already stays where it is.
+The largest item left opens a GPU. Further items are drawn at random, and at every stage the item is
+looked up that would best fill the busiest window. This is repeated many times, and the filling that
+leaves least is kept. How much a window counts grows steeply with the load of the whole fleet in it.
+Items that are placed already stay where they are.
 """
 
 from typing import NamedTuple
@@ -17,9 +17,9 @@ from colocate.problem.pressure import peak_load
 from colocate.solver.construct.task import virtual_size
 
 DRAWN = 4
-"""Items drawn for every place, of which the one that leaves least is taken."""
+"""Items drawn for every place; the one that leaves least is taken."""
 LOOKED_AT = 128
-"""Items that are looked at to find one that fills up what is left."""
+"""The most items to look at for one that fills the rest."""
 SHARPNESS = 100
 """A window with a hundredth less load counts for about a third as much."""
 
@@ -28,19 +28,20 @@ class Pool(NamedTuple):
     """Items that are nowhere, in two orders."""
 
     items: Ints
-    """Those that are left, in any order, and behind them what was there before."""
+    """The items that are left, in any order; behind them is garbage."""
     place: Ints
-    """place[n]: where an item is among them."""
+    """place[n]: where an item stands in `items`."""
     ranked: Ints
     """All items by their need in the busiest window, the least first."""
     rank: Ints
-    """rank[n]: where an item is among these."""
+    """rank[n]: where an item stands in `ranked`."""
     least: Floats
-    """least[r]: the need of the item of a rank in the busiest window."""
+    """least[r]: the need of the item of rank r in the busiest window."""
     mark: Ints
-    """mark[n]: the number of the last filling that an item was chosen for."""
+    """mark[n]: the number of the last filling that chose the item."""
     highest: Ints
-    """highest[r + 1]: r + 1 if the item of a rank is left, or else something lower, 0 at last."""
+    """highest[r + 1]: r + 1 if the item of rank r is left, else something lower; 0 ends the chain.
+    """
 
 
 class Room(NamedTuple):
@@ -53,17 +54,14 @@ class Room(NamedTuple):
     left: Floats
     """By window and then by resource."""
     weight: Floats
-    """What a window counts."""
+    """How much each window counts."""
     busiest: int
     """The window with the most load in the whole fleet."""
 
 
 @leaf_kernel
 def highest_left(pool: Pool, rank: int) -> int:
-    """Return the highest rank of an item that is left, up to a given one; NOWHERE if there is none.
-
-    What is passed on the way points there from now on.
-    """
+    """Return the highest rank, up to a given one, of an item that is left; NOWHERE if none is."""
     found = rank + 1
     while pool.highest[found] != found:
         found = pool.highest[found]
@@ -270,7 +268,7 @@ def fill_room(
 
 @kernel_section
 def make_pool(items: Ints, need: Floats) -> Pool:
-    """Return a pool with all of some items, given what each needs in the busiest window."""
+    """Return a pool of some items, given the need of every item in the busiest window."""
     ranked = items[np.argsort(need[items], kind="mergesort")]
     place = np.empty(need.shape[0], np.int64)
     rank = np.empty(need.shape[0], np.int64)
@@ -332,6 +330,7 @@ def fill_vectors(
     count = order.shape[0]
     total = instance.load.sum(axis=0)
     busiest = int(total.argmax())
+    # A window well below the busiest will hardly be the first to overflow.
     weight = (total / total[busiest]) ** SHARPNESS
     need = needs(instance, target)
     pool = make_pool(order, need[:, busiest])
