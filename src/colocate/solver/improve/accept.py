@@ -1,4 +1,4 @@
-"""Which outcomes of a change are kept."""
+"""Which changes to a placement are kept."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from colocate.problem.kernel import kernel
 
 
 class Accept(NamedTuple):
-    """Better is always kept; the fields say what else is."""
+    """Which changes are kept besides those that lower the peak."""
 
     smoother: bool = False
     """An equal peak with a lower sum of squared pressures."""
     equal: float = 1.0
-    """Probability to keep any other equal peak (1 walks plateaus)."""
+    """Probability of keeping any other equal peak; 1 walks along plateaus."""
     worse: float = 0.0
-    """Probability to keep a higher peak once patience has run out."""
+    """Probability of keeping a higher peak once patience has run out."""
 
 
 @kernel
@@ -40,6 +40,7 @@ def accepts(
     """
     if change < -tolerance:
         return True
+    # Equal up to rounding: walking along plateaus finds ways down that descent misses.
     if change <= tolerance:
         return (rule.smoother and smoother) or rng.random() < rule.equal
     return not patient and rng.random() < rule.worse

@@ -1,4 +1,4 @@
-"""Simulated annealing over relocations, swaps and small ruins."""
+"""Simulated annealing with moves, swaps and small ruins."""
 
 from typing import NamedTuple
 
@@ -15,9 +15,10 @@ from colocate.solver.improve.ruin import Ruin, rearrange, restore, ruined_gpus
 
 
 class Annealing(NamedTuple):
-    """Accept worse placements with a probability that falls as it cools.
+    """Accept worse placements with a probability that falls as the temperature falls.
 
-    The energy is the peak plus `penalty` times the mean square pressure over the first peak.
+    The energy is the peak, plus `penalty` times the mean squared pressure divided by the first
+    peak.
     """
 
     penalty: float = 0.01
@@ -145,6 +146,7 @@ def anneal_step(
     """
     before = energy(layout, rule.penalty, scale)
     if rng.random() < rule.ruins:
+        # A ruin changes several GPUs at once; single moves get there only through worse placements.
         gpus = ruined_gpus(layout, rule.ruin, rule.ruin.others, rng)
         worked, models, homes = rearrange(instance, layout, gpus, rule.ruin.recreate, rng)
         after = energy(layout, rule.penalty, scale)
@@ -183,6 +185,7 @@ def anneal(instance: Instance, layout: Layout, rule: Annealing, rng: Generator) 
         if layout.go[0] == 0:
             break
         share = step / rule.steps
+        # It falls geometrically, so losses of every order of magnitude get as many steps.
         temperature = scale * rule.hot * (rule.cold / rule.hot) ** share
         anneal_step(instance, layout, rule, scale, temperature, rng)
         if lower(layout.pressure.max(), lowest):

@@ -1,4 +1,4 @@
-"""Which GPU to relieve."""
+"""Choose the GPU to relieve, and GPUs that could help."""
 
 import numpy as np
 from numpy.random import Generator

@@ -1,4 +1,4 @@
-"""Descent off the bottleneck by relocating one model or swapping two."""
+"""Descent: relieve the bottleneck by moving one model or swapping two, until nothing helps."""
 
 from typing import NamedTuple
 
@@ -13,17 +13,17 @@ from colocate.solver.improve.bottleneck import highest_gpu
 
 
 class Descent(NamedTuple):
-    """Moves off the highest GPU until none helps.
+    """Moves models off the highest GPU until no move helps.
 
-    A move helps if it lowers the higher of the two pressures it changes below the peak.
+    A move helps if both pressures that it changes end up below the peak.
     """
 
     relocate: bool = True
     swap: bool = True
     best: bool = False
-    """Scan all moves and take the best, instead of the first that helps."""
+    """Rate all moves and take the best, instead of the first that helps."""
     smooth: bool = False
-    """At an equal peak, also accept what lowers the sum of squared pressures."""
+    """Also accept moves that keep the peak and lower the sum of squared pressures."""
     guard: float = 1.0
     """Swap only with GPUs below this share of the peak."""
     steps: int = 500
@@ -59,7 +59,7 @@ class Move(NamedTuple):
 
 @kernel
 def no_move() -> Move:
-    """Return the move that is none."""
+    """Return the value that stands for no move."""
     return Move(NOWHERE, NOWHERE, NOWHERE, np.inf, np.inf)
 
 
@@ -75,6 +75,7 @@ def rated_move(instance: Instance, layout: Layout, model: int, gpu: int, other: 
     other : the model that comes back for it, or `NOWHERE`
     """
     source = layout.gpu_of[model]
+    # Many options fail here, so pressures are computed only for those that fit.
     if not fits(instance, layout, gpu, other, model):
         return no_move()
     if other != NOWHERE and not fits(instance, layout, source, model, other):
@@ -117,6 +118,7 @@ def beats(option: Move, best: Move, tolerance: float) -> bool:
     """
     if best.model == NOWHERE or option.peak < best.peak * (1.0 - tolerance):
         return True
+    # Squares that differ by less are equal up to rounding.
     margin = TIE * option.peak * option.peak
     return option.peak <= best.peak * (1.0 + tolerance) and option.squares < best.squares - margin
 
@@ -229,6 +231,7 @@ def descend(instance: Instance, layout: Layout, rule: Descent) -> None:
     for _ in range(rule.steps):
         if layout.go[0] == 0:
             break
+        # Looked up anew each time: a move may have made another GPU the highest.
         chosen = find_move(instance, layout, highest_gpu(layout), rule)
         if chosen.model == NOWHERE:
             return

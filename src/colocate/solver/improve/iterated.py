@@ -1,4 +1,4 @@
-"""Iterated local search: optimise, stall, kick, optimise."""
+"""Iterated local search: descend until stalled, kick, descend again."""
 
 from typing import NamedTuple
 
@@ -16,9 +16,9 @@ from colocate.solver.improve.ruin import Ruin
 
 
 class Iterated(NamedTuple):
-    """A state machine: descend off the bottleneck; when stalled, kick; then descend again.
+    """Descend off the bottleneck; when stalled, kick; then descend again.
 
-    It is stalled when no move helps, or after `patience` steps without a new best.
+    The search is stalled when no move helps, or after `patience` steps without a new best.
     """
 
     descent: Descent = Descent()
@@ -26,7 +26,7 @@ class Iterated(NamedTuple):
     ruin: Ruin = Ruin()
     """How `Kick.RUIN` ruins."""
     accept: Accept = Accept(smoother=True, equal=0.1)
-    """Which outcomes of `Kick.RUIN` are kept; blind kicks always are."""
+    """Which outcomes of `Kick.RUIN` are kept; other kicks are always kept."""
     steps: int = 500
     patience: int = 20
     tolerance: float = 1e-7

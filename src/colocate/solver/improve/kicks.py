@@ -1,4 +1,4 @@
-"""Blind changes that lead out of a local optimum."""
+"""Kicks: blind changes that lead out of a local optimum."""
 
 from enum import IntEnum
 
@@ -10,11 +10,11 @@ from colocate.problem.layout import NOWHERE, Layout, fits, models_on, move, swap
 from colocate.solver.improve.bottleneck import highest_gpu
 
 TRIES = 8
-"""How often a random change is drawn anew when it does not fit."""
+"""How often a random change that does not fit is drawn again."""
 
 
 class Kick(IntEnum):
-    """What happens when descent has stalled."""
+    """What to do when descent has stalled."""
 
     RANDOM_MOVE = 0
     """Any model to any other GPU."""
@@ -23,7 +23,7 @@ class Kick(IntEnum):
     BURST = 2
     """Three to five random moves or swaps."""
     GROWING = 3
-    """One random move, then two, up to five, while kicks in a row bring nothing."""
+    """One random move, then two, up to five, as long as kicks bring nothing."""
     RUIN = 4
     """Ruin and recreate."""
 
@@ -52,6 +52,7 @@ def random_move(instance: Instance, layout: Layout, rng: Generator) -> None:
     instance, layout : the problem as arrays, and where every model is now
     rng : the source of all random draws
     """
+    # A full fleet may have no move at all, so this gives up after some tries.
     for _ in range(TRIES):
         model = int(rng.random() * layout.gpu_of.shape[0])
         gpu = random_gpu_but(layout, layout.gpu_of[model], rng)
@@ -127,6 +128,7 @@ def kick(instance: Instance, layout: Layout, kind: int, moves: int, rng: Generat
     moves : how many moves a growing kick makes, five at most
     rng : the source of all random draws
     """
+    # With a single GPU there is nowhere to go.
     if layout.first.shape[0] < 2:
         return
     if kind == Kick.FORCED_MOVE:

@@ -1,4 +1,4 @@
-"""Large neighbourhood search: ruin and recreate as the main loop."""
+"""Large neighbourhood search: ruin and recreate again and again."""
 
 from typing import NamedTuple
 
@@ -42,6 +42,7 @@ def relative_change(new: float, old: float) -> float:
     """Return the change as a share of the old value; 0 if both are infinite or zero."""
     if new == old:
         return 0.0
+    # From infinite to finite is as good as a change can be.
     if np.isinf(old):
         return -1.0
     if np.isinf(new) or old == 0.0:
@@ -106,6 +107,7 @@ def search_large(
     for _ in range(rule.steps):
         if layout.go[0] == 0:
             break
+        # Out of patience, ruins grow and worse outcomes may be kept.
         patient = stalled <= rule.patience
         try_ruin(instance, layout, rule.ruin, rule.accept, patient, rule.tolerance, rng)
         peak = layout.pressure.max()

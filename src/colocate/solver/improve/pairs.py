@@ -1,4 +1,4 @@
-"""Blocks that rearrange two GPUs, one of them the bottleneck."""
+"""Rearrange two GPUs at a time, one of them the bottleneck."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from colocate.solver.improve.ruin import Recreate, rearrange, restore
 
 
 class PairRebalance(NamedTuple):
-    """Share the models of the highest GPU and another one anew, largest virtual size first."""
+    """Redistribute the models of the highest GPU and another one, largest virtual size first."""
 
     rounds: int = 100
 
@@ -36,7 +36,7 @@ class PairRebalance(NamedTuple):
 
 
 class VariableNeighbourhood(NamedTuple):
-    """Relocate; if nothing helps, swap; if nothing helps, shuffle pairs; after a success, again."""
+    """Move; if nothing helps, swap; if nothing helps, shuffle pairs; repeat after a success."""
 
     relocate: Descent = Descent(swap=False, best=True)
     swap: Descent = Descent(relocate=False, best=True)
@@ -74,6 +74,7 @@ def try_pair(
     pair = np.empty(2, np.int64)
     pair[0] = source
     pair[1] = gpu
+    # Only these two GPUs change, so the higher of the two decides.
     before = max(layout.pressure[source], layout.pressure[gpu])
     worked, models, homes = rearrange(instance, layout, pair, order, rng)
     if not worked:
@@ -147,6 +148,7 @@ def descend_variably(
             break
         source = highest_gpu(layout)
         chosen = find_move(instance, layout, source, rule.relocate)
+        # From the cheapest neighbourhood to the dearest; after a success, from the cheapest again.
         if chosen.model == NOWHERE:
             chosen = find_move(instance, layout, source, rule.swap)
         if chosen.model != NOWHERE:

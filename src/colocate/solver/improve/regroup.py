@@ -1,8 +1,8 @@
-"""Regrouping: empty the bottleneck and a few other GPUs, and fill them anew by exact search.
+"""Regrouping: empty the bottleneck and a few other GPUs, and refill them by exact search.
 
-The search asks for a peak a little lower than now; how much lower, and how large the groups are,
-follows its success. A step touches a handful of GPUs and finds the bottleneck in a tournament, so
-that its cost does not grow with the fleet.
+The search asks for a peak a little lower than now. Its success decides how much lower the next one
+asks for, and how large groups are. A step touches a handful of GPUs and finds the bottleneck in a
+tournament, so its cost does not grow with the fleet.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from colocate.solver.construct.completion import Outcome, Tape, complete
 from colocate.solver.tournament import replay, tournament
 
 NODES = 2000
-"""Nodes to search in a group."""
+"""The most nodes of the exact search in one group."""
 FEWEST_MODELS = 6
 """The lowest limit on the models of a group; with fewer there is little to rearrange."""
 SMALL_GROUP, LARGE_GROUP = 14.0, 64.0
@@ -28,7 +28,7 @@ MOST_MODELS = 1024
 MOST_GPUS = 64
 """GPUs that a group can hold."""
 BOLDER, MEEKER, LEAST_SHARE, MOST_SHARE = 1.1, 0.98, 1e-5, 0.5
-"""How success and failure change the share of the distance to the bound that is asked for."""
+"""How success and failure change the share of the distance to the bound that a search asks for."""
 WIDER, NARROWER, MUCH_NARROWER = 0.005, 0.02, 0.5
 """How the reach changes when a group had no solution, took too long, or was solved."""
 GATHERING = 0.3
@@ -38,19 +38,19 @@ bound itself fills them to the bound."""
 RIVALS = 64.0
 """A GPU that joins a group is the least pressed of a random number of GPUs, up to this one."""
 NEAR = 0.5
-"""How often a GPU is drawn from the node of the first one, where rules bind items to nodes."""
+"""How often a GPU is drawn from the node of the first one, where rules tie items to nodes."""
 SHARE, REACH, MOST = 0, 1, 2
 """Where these figures stand in a `Pace`."""
 FAR = 1e6
-"""What is asked for first, in bounds, where the pressure is infinite."""
+"""The first target, in bounds, where the pressure is infinite."""
 
 
 class Pace(NamedTuple):
     """What a search has learned about itself; kept between runs."""
 
     figures: Floats
-    """figures[SHARE]: the share of the distance to the bound to ask for, figures[MOST] at most;
-    figures[REACH]: how many models a group has at most."""
+    """figures[SHARE]: the share of the distance to the bound to ask for, at most figures[MOST];
+    figures[REACH]: the most models of a group."""
 
 
 def fresh_pace() -> Pace:
@@ -59,7 +59,7 @@ def fresh_pace() -> Pace:
 
 
 def bold_pace() -> Pace:
-    """Return the pace of a search that asks for the bound itself, which it takes for reachable."""
+    """Return the pace of a search that asks for the bound itself, as if it were reachable."""
     return Pace(np.array([1.0, SMALL_GROUP, 1.0]))
 
 

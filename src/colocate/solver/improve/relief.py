@@ -17,7 +17,7 @@ STRICT = 1e-12
 
 
 class PeakRelief(NamedTuple):
-    """Donate a few heavy models of the highest GPU to the lowest ones."""
+    """Move a few heavy models of the highest GPU to the lowest ones."""
 
     passes: int = 2
     targets: int = 2
@@ -60,7 +60,7 @@ class WorstPairSwaps(NamedTuple):
 
 
 class IdleRelief(NamedTuple):
-    """Send models without load off the highest GPU: they cost it memory and nothing else."""
+    """Move models without load off the highest GPU, where they only take memory."""
 
     rounds: int = 400
 
@@ -107,6 +107,7 @@ def lowest_gpus(layout: Layout, source: int, count: int) -> Ints:
     chosen = np.empty(min(count, gpus - 1), np.int64)
     taken = np.zeros(gpus, np.bool_)
     taken[source] = True
+    # Repeated minimum instead of a sort: a handful of GPUs is wanted, and ties go to the first.
     for rank in range(chosen.shape[0]):
         best = NOWHERE
         for gpu in range(gpus):
@@ -144,6 +145,7 @@ def is_heavy(instance: Instance, layout: Layout, model: int, pool: int) -> bool:
         ):
             larger += 1
         other = layout.after[other]
+    # At least one of each, so that a pool of one still looks at load and at size.
     return heavier < max(1, pool // 2) or larger < max(1, pool - pool // 2)
 
 
@@ -160,6 +162,7 @@ def relieve_peak(instance: Instance, layout: Layout, rule: PeakRelief) -> None:
         if layout.go[0] == 0:
             break
         source = highest_gpu(layout)
+        # Only the lowest GPUs are tried: they can take a heavy model without becoming the peak.
         targets = lowest_gpus(layout, source, rule.targets)
         best = no_move()
         model = layout.first[source]
@@ -187,6 +190,7 @@ def swap_worst_pair(instance: Instance, layout: Layout, rounds: int) -> None:
         if layout.go[0] == 0:
             break
         source = highest_gpu(layout)
+        # Where the two highest are nearly equal, relieving one alone leaves the peak to the other.
         second = second_highest_gpu(layout, source)
         if second == NOWHERE:
             return

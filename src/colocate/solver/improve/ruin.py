@@ -15,7 +15,7 @@ from colocate.solver.improve.bottleneck import lowest_other_gpu, random_bottlene
 
 
 class Recreate(IntEnum):
-    """In which order the models come back."""
+    """The order in which the models come back."""
 
     BY_SIZE = 0
     BY_VIRTUAL_SIZE = 1
@@ -23,16 +23,16 @@ class Recreate(IntEnum):
 
 
 class Ruin(NamedTuple):
-    """The bottleneck and some random others are emptied and refilled."""
+    """Which GPUs are emptied and refilled: the bottleneck and some random others."""
 
     others: int = 2
     more_when_stalled: int = 0
-    """How many others more once patience has run out."""
+    """How many more others once patience has run out."""
     recreate: Recreate = Recreate.BY_SIZE
     guided: bool = False
-    """Let the lowest GPU be the first of the others."""
+    """Whether the lowest GPU is the first of the others."""
     share: float = 1.0
-    """The bottleneck is random among the GPUs with this share of the peak."""
+    """The bottleneck is drawn from the GPUs with at least this share of the peak."""
 
 
 @kernel
@@ -131,6 +131,7 @@ def refill(instance: Instance, layout: Layout, gpus: Ints, models: Ints) -> bool
                 if best == NOWHERE or lower(value, lowest):
                     best = gpu
                     lowest = value
+        # The order may leave no room for the last models; the caller then restores all.
         if best == NOWHERE:
             return False
         put(instance, layout, model, best)
@@ -139,7 +140,7 @@ def refill(instance: Instance, layout: Layout, gpus: Ints, models: Ints) -> bool
 
 @kernel
 def restore(instance: Instance, layout: Layout, models: Ints, homes: Ints) -> None:
-    """Bring models back to where they were, wherever they are now.
+    """Bring models back to where they were.
 
     Parameters
     ----------
@@ -170,6 +171,7 @@ def rearrange(
     order : in which order the models come back, one of `Recreate`
     rng : the source of all random draws
     """
+    # The peak before the ruin: afterwards the emptied GPUs would hide it.
     peak = layout.pressure.max()
     models = models_of(layout, gpus)
     homes = np.empty_like(models)

@@ -1,4 +1,4 @@
-"""Moves of whole shard groups: to another node, or in exchange with one of the same size."""
+"""Move whole shard groups: to another node, or in exchange for a group of the same size."""
 
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ def shard_groups_in(instance: Instance) -> ShardGroups:
 
 
 def nodes_of_shards(instance: Instance, gpu_of: Ints) -> Ints:
-    """Return the nodes that the items of shard groups are in, -1 for items that are in none."""
+    """Return the nodes of the items of shard groups; -1 for items outside of any."""
     rules = instance.rules
     homes: Ints = np.where((rules.shard_group >= 0) & (gpu_of >= 0), rules.gpu[gpu_of, NODE], -1)
     return homes
@@ -85,6 +85,7 @@ def relocated(
             continue
         if not fits(instance, layout, gpu, NOWHERE, first):
             continue
+        # A short sorted list of the least pressed GPUs so far: no more than the group needs.
         rank = min(count, size - 1)
         while rank > 0 and found[rank - 1] > value:
             found[rank] = found[rank - 1]
@@ -174,6 +175,7 @@ def move_shard_groups(
             break
         peak = winners[1]
         shard_group = shard_group_on(instance, layout, peak, rng)
+        # No shard group is on the bottleneck: moving others does not lower the peak.
         if shard_group == NOWHERE:
             break
         first, size = shard_groups.first[shard_group], shard_groups.size[shard_group]

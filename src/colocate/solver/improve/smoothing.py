@@ -1,4 +1,4 @@
-"""Smoothing: lower the sum of squared pressures without raising any pair's higher pressure."""
+"""Smoothing: lower the sum of squared pressures without raising the peak of any two GPUs."""
 
 from typing import NamedTuple
 
@@ -100,6 +100,7 @@ def smooth(instance: Instance, layout: Layout, passes: int) -> None:
     passes : the most passes over all pairs
     """
     gpus = layout.pressure.shape[0]
+    # Squares of infinite pressures cannot be compared.
     if np.isinf(layout.pressure.max()):
         return
     for _ in range(passes):
@@ -108,6 +109,7 @@ def smooth(instance: Instance, layout: Layout, passes: int) -> None:
             if layout.go[0] == 0:
                 return
             for gpu in range(gpus):
+                # From the higher GPU to the lower: the other way would only make them more unlike.
                 if source != gpu and layout.pressure[source] > layout.pressure[gpu]:
                     while smooth_pair(instance, layout, source, gpu):
                         changed = True

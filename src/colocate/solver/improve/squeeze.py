@@ -1,4 +1,4 @@
-"""Squeezing in: a few GPUs are emptied and filled anew with one item more, by exact search."""
+"""Squeezing in: empty a few GPUs and refill them with one item more, by exact search."""
 
 import numpy as np
 
@@ -10,11 +10,11 @@ from colocate.solver.construct.completion import Outcome, complete
 from colocate.solver.improve.regroup import any_gpu, join
 
 NODES = 2000
-"""Nodes to search in a group."""
+"""The most nodes of the exact search in one group."""
 MOST_GPUS, MOST_MODELS = 8, 512
-"""What a group can hold."""
+"""The most GPUs and models of a group."""
 RIVALS = 4
-"""GPUs of which the one with the most free memory joins a group."""
+"""A GPU that joins a group has the most free memory of four times so many draws."""
 NEAR = 0.7
 """How often a GPU is drawn from the node of the first one."""
 

@@ -1,4 +1,4 @@
-"""Trading places: models that are asleep for models that are worth less."""
+"""Trading places: wake a model in place of models that are worth less."""
 
 from typing import NamedTuple
 
@@ -12,14 +12,14 @@ from colocate.problem.rules import NODE, SHARD_GROUP
 
 
 class Wakeable(NamedTuple):
-    """What items are worth that may be left out."""
+    """What the items are worth that may sleep."""
 
     cost: Floats
-    """cost[n]: what is lost without an item; infinite if it must be awake."""
+    """cost[n]: what is lost without the item; infinite if it must be awake."""
     single: Bools
-    """single[n]: whether it can be left out by itself."""
+    """single[n]: whether the item can sleep by itself."""
     unit: Ints
-    """unit[n]: how many items there are of its model, which are awake together."""
+    """unit[n]: how many items its model has, which are awake or asleep together."""
 
 
 @leaf_kernel
@@ -65,6 +65,7 @@ def put_shard_group_in(instance: Instance, layout: Layout, item: int, size: int)
             done += 1
         if done == size:
             return True
+        # A node that takes only some of the shards is of no use.
         for place in range(done):
             take(instance, layout, item + place)
     return False
@@ -117,6 +118,7 @@ def wake(instance: Instance, layout: Layout, order: Ints, wakeable: Wakeable) ->
     clear(layout)
     for first in order:
         placed = put_model(instance, layout, first, wakeable.unit[first])
+        # A model that may sleep and finds no place sleeps on.
         if not placed and np.isinf(wakeable.cost[first]):
             return False
     return True
@@ -135,6 +137,8 @@ def takes_place(
     one, other : the models that leave
     item : the item that comes
     """
+    # Colours are checked as if the second model stayed, which refuses a few trades that would be
+    # allowed, but allows none that is not.
     if not admits(instance, layout, gpu, one, item):
         return False
     used = layout.used[gpu] - instance.size[one] - instance.size[other] + instance.size[item]
