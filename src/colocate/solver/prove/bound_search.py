@@ -1,7 +1,7 @@
-"""Raising the bound: which target to prove out of reach next, and how hard to try.
+"""Raise the bound: choose the next target to prove out of reach, and how hard to try.
 
-Targets lie between the bound and the value. The first is close to the value; after that, one is
-taken where the gap is the geometric mean of what is proven and what has failed, and when the two
+Targets lie between the bound and the value. The first is close to the value. Each further one
+leaves a gap that is the geometric mean of the proven gap and of the gap that failed. When these two
 have met, the grid is made finer.
 """
 
@@ -24,7 +24,7 @@ FIRST_GAP = 2e-4
 """The gap that the first proof by columns asks for, or a quarter of the proven one if that is less.
 """
 CLOSE = 1.2
-"""Proven and failed gaps whose ratio is below this have met."""
+"""The proven and the failed gap have met when their ratio is below this."""
 MOST_CELLS = 2e8
 """Models times steps of a grid, the cost of a knapsack; no finer grid is tried beyond it."""
 MOST_WHOLE = 200_000
@@ -38,11 +38,11 @@ MOST_STRETCHED = 5e7
 
 
 class Standing(Protocol):
-    """What is known so far of a problem that bounds are raised for."""
+    """What is known so far of a problem whose bound is being raised."""
 
     @property
     def problem(self) -> Problem:
-        """What is to be placed."""
+        """The problem."""
 
     @property
     def value(self) -> float:
@@ -54,7 +54,7 @@ class Standing(Protocol):
 
     @property
     def gap(self) -> float:
-        """How far the value is from the bound."""
+        """How far the value is above the bound, as a share of the bound."""
 
     @property
     def finished(self) -> bool:
@@ -128,7 +128,7 @@ class BoundSearch:
             self._failed = target
 
     def _stretch(self, progress: Standing, proof: Certificate) -> None:
-        """See how far the same multipliers reach: often beyond the grid that they were found on."""
+        """Try the same multipliers at higher bounds: they often reach beyond their own grid."""
         if len(proof.multipliers) * max(proof.multipliers) > MOST_STRETCHED:
             return
         for share in STRETCHES:
@@ -151,7 +151,7 @@ class BoundSearch:
             low, high = (target, high) if proof else (low, target)
 
     def _next_target(self, progress: Standing) -> float | None:
-        """Return the target to try next, None if this is not the time."""
+        """Return the next target, or None if the grid was made finer instead or nothing is left."""
         proven = progress.gap
         if self._failed is not None and self._failed >= progress.value:
             self._failed = None

@@ -1,11 +1,11 @@
-"""The time that one question to the solvers may take, building its programs included."""
+"""The time for one question to the solvers, building their programs included."""
 
 from collections.abc import Callable
 from time import perf_counter
 
 
 class TimeOverError(Exception):
-    """The time was over, or a stop was asked for, before a program stood."""
+    """Time ran out, or a stop was requested, before a program was complete."""
 
 
 def never() -> bool:
@@ -14,7 +14,7 @@ def never() -> bool:
 
 
 class Clock:
-    """Seconds that are left, unless a stop is asked for before."""
+    """Seconds that are left, unless a stop is requested earlier."""
 
     def __init__(self, seconds: float, stopped: Callable[[], bool] = never) -> None:
         self._end = perf_counter() + seconds
@@ -36,5 +36,5 @@ class Clock:
             raise TimeOverError
 
     def part(self, share: float) -> "Clock":
-        """Return one for a share of what is left, which stops when this one does."""
+        """Return a clock for a share of the time left, which stops when this one does."""
         return Clock(self.left * share, self.stopped)

@@ -40,7 +40,7 @@ def prove_by_columns(
     Parameters
     ----------
     instance, target, window
-        What is to be proven.
+        The problem, the pressure to exclude, and the time window to look at.
     steps
         How fine the grid is.
     whole
@@ -98,7 +98,7 @@ def shares_of_choices(
 def _prove(
     grid: Grid, program: "_Program", whole: int, rows: int, seconds_left: Callable[[], float]
 ) -> Certificate | None:
-    """Generate fillings until the target is proven out of reach, or that it cannot be."""
+    """Generate fillings until the target is proven out of reach, or until that is impossible."""
     multiplier = best = grid.size / grid.room[0]
     price = np.zeros(len(grid.room))
     highest = 0.0
@@ -113,6 +113,7 @@ def _prove(
         program.add(classes, fillings)
         if not program.solve(seconds_left()) or program.packs:
             return None
+        # No filling exceeds its price, and these are the best multipliers: nothing more to learn.
         if not len(fillings) and np.array_equal(multiplier, program.multiplier):
             return None
         price = program.price
@@ -166,6 +167,7 @@ def fill_gpus(
             if most[left] + multiplier[model] > most[left + size[model]] + 1e-12:
                 most[left + size[model]] = most[left] + multiplier[model]
                 taken[model, left + size[model]] = True
+    # Only now are fillings read back from what was taken: most of them do not exceed their price.
     fillings = np.full((count, longest + 1), -1)
     for number in range(count):
         model = starts[number]
@@ -243,7 +245,7 @@ class _Program:
 
     @property
     def packs(self) -> bool:
-        """Whether the models fit on the GPUs part by part, so that nothing can be proven."""
+        """Whether the models fit on the GPUs fractionally, so that nothing can be proven."""
         return self._solved and self.total <= self.gpus * (1.0 + MARGIN)
 
     @property

@@ -1,7 +1,7 @@
-"""CP-SAT: how it is set up, and run so that it can be stopped.
+"""Set up CP-SAT, and run it so that it can be stopped.
 
-While it searches, no other Python code would run in its thread, and so no interrupt would arrive.
-Therefore it has a thread of its own, and the one that waits for it looks up now and then.
+While it searches, no other Python code runs in its thread, so no interrupt would arrive. So it gets
+a thread of its own, and the waiting thread checks for a stop now and then.
 """
 
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -14,7 +14,7 @@ LARGEST = 2**28
 """The largest coefficient. OR-Tools 9.15 calls feasible programs infeasible from 2^32 on: see
 `tests/evidence/cpsat_report.md`."""
 LOOKING_UP = 0.05
-"""Seconds between two looks whether it should stop."""
+"""Seconds between two checks for a stop."""
 SHORTEST = 0.01
 """Seconds that CP-SAT gets at least, so that a clock that has just run out is no limit of 0."""
 
@@ -25,9 +25,9 @@ def new_program() -> Any:
 
 
 def configured_solver(seconds: float, workers: int) -> Any:
-    """Return a solver with the parameters that all our programs have.
+    """Return a solver with the parameters that all our programs use.
 
-    It does not look for symmetries: that is where large coefficients went wrong. Programs order
+    It does not look for symmetries, because large coefficients went wrong there. Programs order
     exchangeable GPUs themselves.
     """
     solver = import_module("ortools.sat.python.cp_model").CpSolver()

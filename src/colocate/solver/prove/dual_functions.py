@@ -1,9 +1,9 @@
-"""Dual feasible functions: multipliers that are valid by theory and quickly tried.
+"""Dual feasible functions: multipliers that are valid by theory and quick to try.
 
-Two families, each under many parameters: the L2 bound of Martello and Toth (1990), which counts
-a model that leaves less than a threshold as a whole GPU and one below the threshold as nothing,
-and the rounding functions of Fekete and Schepers (2001), `floor((k + 1) x) / k` but for whole
-`(k + 1) x`. What they prove for equal GPUs is looked up in the knapsack for unequal ones.
+There are two families, each with many parameters. The L2 bound of Martello and Toth (1990) counts a
+model that leaves less than a threshold as a whole GPU, and one below the threshold as nothing. The
+rounding functions of Fekete and Schepers (2001) are `floor((k + 1) x) / k`, except where `(k + 1)
+x` is whole. Their theory holds for equal GPUs; for unequal ones the knapsack decides.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def prove_by_dual_functions(
 
 
 def _promising(grid: Grid, share: Floats) -> Iterator[Floats]:
-    """Yield multipliers whose sum exceeds the number of largest GPUs that would make up all."""
+    """Yield multipliers that add up to more than all GPUs, counted in largest GPUs."""
     capacity = float((grid.gpus * grid.room).sum() / grid.room[0])
     for multiplier in (*_rounding_functions(share), *_thresholds(share)):
         if grid.demand(multiplier) > capacity:

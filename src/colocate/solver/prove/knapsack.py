@@ -23,7 +23,7 @@ ROUNDING = 1e-12
 
 
 class Grid(NamedTuple):
-    """A problem at a target, in whole steps."""
+    """A problem at a target, in whole steps of a grid."""
 
     target: float
     window: int
@@ -36,15 +36,15 @@ class Grid(NamedTuple):
     gpus: Ints
     """gpus[c]: how many GPUs are in a class."""
     owner: Ints | None = None
-    """owner[n]: the model whose choice a row is; None if every model is one row."""
+    """owner[n]: the model that a row is a choice of; None if every row is a model."""
     times: Ints | None = None
-    """times[n]: how many parts there are with that choice."""
+    """times[n]: how many parts the model has with that choice."""
     owners: int = 0
-    """How many models there are then."""
+    """How many models there are, if rows are choices."""
 
     @property
     def complete(self) -> bool:
-        """Whether something of every model fits; what does not is proven by that model alone."""
+        """Whether every model has a choice that fits; if not, that model alone is a proof."""
         return self.owner is None or len(np.unique(self.owner)) == self.owners
 
     def demand(self, multiplier: Floats) -> float:
@@ -85,6 +85,7 @@ def grid_of(
     """
     capacity, gpus = np.unique(instance.capacity, return_counts=True)
     virtual = (instance.load[:, window] + target * instance.size) / (target * capacity[-1])
+    # Sizes down and rooms up, both by more than rounding: whatever fits still fits on the grid.
     size = np.floor(virtual * (1.0 - ROUNDING) * steps).astype(np.int64)
     room = np.floor(capacity / capacity[-1] * (1.0 + FIT + ROUNDING) * steps).astype(np.int64)
     order = np.argsort(size, kind="stable")
@@ -138,10 +139,12 @@ def certified(grid: Grid, multiplier: Floats, largest: int, rows: int) -> Certif
     rows
         How many multipliers the certificate has.
     """
+    # A model that fits nowhere counts 1 and all others 0, which no GPU can carry.
     whole = (grid.size > grid.room[0]).astype(float)
     if not whole.any():
         carried = most_carried(grid.size, multiplier, grid.room[0])[grid.room[0]]
         whole = np.floor(multiplier * (largest / max(carried, multiplier.max(), 1e-300)))
+    # Rounding changed the multipliers, so the sums of the GPUs are computed again.
     most = most_carried(grid.size, whole, grid.room[0])
     if grid.demand(whole) <= (most[grid.room] * grid.gpus).sum():
         return None

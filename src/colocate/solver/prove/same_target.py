@@ -1,8 +1,8 @@
-"""A target that means the same, and is far from every pressure that a GPU can have.
+"""Replace a target by an equivalent one, far from every pressure that a GPU can have.
 
-Where sizes are multiples of a unit and loads of another, the pressures of GPUs are fractions with
-small denominators. Between two neighbours of them all targets mean the same. In the middle,
-rounded numbers do not matter: programs need no fine numbers to tell what is within the target.
+Where sizes are multiples of one unit and loads of another, the pressures of GPUs are fractions with
+small denominators. All targets between two neighbouring fractions mean the same. In the middle,
+rounding does not matter, so programs need no fine numbers to tell what is within the target.
 """
 
 from collections.abc import Iterable
@@ -13,13 +13,13 @@ from colocate.problem.problem import Problem
 from colocate.solver.prove.choices import Choice
 
 FINEST = 10_000
-"""Parts of one that the unit of a single number may be."""
+"""The smallest unit of a single number, as a fraction of one."""
 MOST_UNITS = 40_000
-"""Units of size in a GPU up to which floats are near enough to what they stand for."""
+"""The most units of size in a GPU for which floats are close enough to what they stand for."""
 NEAR = Fraction(1, 10**15)
-"""How near, as a share: a float is nearer to any number that it is the nearest float of."""
+"""How close, as a share: closer than a float is to the numbers that round to it."""
 MARGIN = Fraction(2, 10**10)
-"""More than what that can change of a pressure: twice NEAR for every unit in a GPU."""
+"""More than rounding can change a pressure: twice NEAR for every unit in a GPU."""
 
 
 def robust_target(problem: Problem, choices: Iterable[Iterable[Choice]], target: float) -> float:
@@ -38,10 +38,10 @@ def robust_target(problem: Problem, choices: Iterable[Iterable[Choice]], target:
     """
     if not 0.0 < target < inf:
         return target
-    reduction = [choice.part for options in choices for choice in options]
+    parts = [choice.part for options in choices for choice in options]
     memories = [gpu.memory_gb for gpu in problem.gpus]
-    sizes = _denominator([*memories, *(part.size_gb for part in reduction)])
-    loads = _denominator(load for part in reduction for load in part.load)
+    sizes = _denominator([*memories, *(part.size_gb for part in parts)])
+    loads = _denominator(load for part in parts for load in part.load)
     if not sizes or not loads or max(memories) * sizes > MOST_UNITS:
         return target
     unit = Fraction(sizes, loads)
@@ -52,7 +52,7 @@ def robust_target(problem: Problem, choices: Iterable[Iterable[Choice]], target:
 
 
 def _denominator(values: Iterable[float]) -> int:
-    """Return a number that makes all values whole when multiplied, but for rounding; 0 if none."""
+    """Return a factor that makes all values whole, up to rounding; 0 if there is none."""
     common = 1
     for value in set(values):
         near = Fraction(value).limit_denominator(FINEST)
@@ -67,7 +67,7 @@ def _denominator(values: Iterable[float]) -> int:
 def _neighbours(value: Fraction, most: int) -> tuple[Fraction, Fraction]:
     """Return the two fractions next to a value, with denominators up to a limit.
 
-    The first is not above the value, the second is. This is a walk down the tree of Stern and
+    The first is at or below the value, the second above it. This walks down the tree of Stern and
     Brocot, many steps at a time.
     """
     below, above = (0, 1), (1, 0)

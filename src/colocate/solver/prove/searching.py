@@ -1,8 +1,8 @@
-"""One solver asked until its answer holds in exact arithmetic.
+"""Ask one solver until its answer holds in exact arithmetic.
 
-A program relaxes the question: whatever is within the target satisfies its rows, and so "none" is
-an answer. What it finds is judged by `verify`; crowds are forbidden, and the program searched
-again.
+A program relaxes the question: every placement within the target satisfies its rows. So "none" is
+an answer. `verify` judges what the program finds; where it is wrong, its crowds are forbidden, and
+the program is searched again.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,13 @@ from colocate.solver.prove.crowds import Crowd, crowds_in
 
 
 class Finding(NamedTuple):
-    """What a solver says."""
+    """The answer of one solver."""
 
     outcome: Outcome
     placement: Places
     cost_bound: float
-    """It claims that no placement within the target costs less; infinite if there is none."""
+    """It claims that no placement within the target costs less; infinite if there is no placement.
+    """
 
 
 UNDECIDED = Finding(Outcome.UNDECIDED, {}, 0.0)
@@ -72,7 +73,7 @@ def search_exactly(
         if verdict.valid and verdict.pressure <= target:
             return Finding(Outcome.FOUND, reply.placement, bound)
         crowds = crowds_in(problem, choices, reply.placement, target)
-        if not crowds:  # it breaks another rule: this solver is of no use here
+        if not crowds:  # it breaks another rule, so this solver does not help
             return UNDECIDED
         for crowd in crowds:
             program.forbid(crowd)

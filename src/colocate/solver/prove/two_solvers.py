@@ -1,8 +1,8 @@
-"""Two solvers that share no code: "none" is believed only if both say so.
+"""Ask two solvers that share no code: "none" is believed only if both say so.
 
-CP-SAT finds quickly, but has called feasible programs infeasible. SCIP, with a program of its own,
-confirms. What one of them finds is judged by `verify`, and wins over whatever the other says;
-then one of them was wrong, which is an alarm.
+CP-SAT finds placements quickly, but has called feasible programs infeasible. SCIP, with a program
+of its own, confirms. `verify` judges what either finds, and a confirmed placement wins over any
+claim of the other; that claim was then wrong, which is an alarm.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,29 +22,29 @@ from colocate.solver.prove.searching import UNDECIDED, Finding, search_exactly
 
 CP_SAT, SCIP = "CP-SAT", "SCIP"
 MOST_PLACES = 20_000
-"""Choices times GPUs up to which the solvers are asked."""
+"""The most choices times GPUs for which the solvers are asked."""
 A_PLACE = 30e-6
-"""Seconds that stating one of them takes."""
+"""Seconds to state one choice on one GPU."""
 WAKING = 0.25
-"""The part of the time in which CP-SAT may look for a placement of all models, awake."""
+"""The share of the time in which CP-SAT may look for a placement with all models awake."""
 FINDING = 0.5
-"""The part of the time that CP-SAT may take; the rest is for SCIP."""
+"""The share of the time that CP-SAT may take; SCIP gets the rest."""
 SMALLEST, LARGEST = 1e-100, 1e100
-"""Numbers, other than 0, with which floats are surely no matter of luck."""
+"""The range of numbers, other than 0, in which floats are safe from underflow and overflow."""
 SAME_COST = 2e-7
-"""Of all costs: by less than this, costs do not differ."""
+"""Costs that differ by less than this share of all costs count as equal."""
 
 
 @dataclass(frozen=True)
 class FalseClaim:
-    """A solver said that there is no placement, or none so cheap, where there is one.
+    """A solver claimed that there is no placement, or none so cheap, though there is one.
 
     Parameters
     ----------
     solver
-        The one that was wrong.
+        The solver that was wrong.
     target
-        The highest pressure that it was asked for.
+        The highest pressure that the question allowed.
     known
         The pressure of a placement that `verify` has confirmed.
     """
@@ -56,7 +56,7 @@ class FalseClaim:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What two solvers know about a problem and a target.
+    """What two solvers found out about a problem and a target.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Agreement:
         Both say that no placement within the target has a lower cost of sleeping; infinite if
         there is none.
     alarm
-        What is known about one of them being wrong.
+        The false claim of one of them, if there was one.
     """
 
     outcome: Outcome
@@ -104,15 +104,15 @@ def search_all(
     Parameters
     ----------
     problem, target
-        Whatever `verify` finds valid, with a pressure of at most the target, counts. An infinite
-        target counts memory alone.
+        A placement counts if `verify` accepts it and its pressure is at most the target. At an
+        infinite target only memory counts.
     seconds, workers
-        How long it may take in all, and with how many threads.
+        The time in all, and the number of threads.
     stopped
-        Says whether it should end earlier.
+        Says whether to end earlier.
     known
-        The pressure of a placement that is known, infinite if there is none: at or above it,
-        "none" is an alarm.
+        The pressure of a known placement, infinite if there is none. If the target is at or above
+        it, "none" is an alarm.
     """
     if A_PLACE * places(problem) > seconds / 2 or not _ordinary(problem, target):
         return NOTHING
@@ -124,7 +124,7 @@ def search_all(
 
 
 class _Search:
-    """One question, to both solvers."""
+    """One question to both solvers."""
 
     def __init__(self, problem: Problem, target: float, workers: int, known: float) -> None:
         self._problem, self._target, self._workers = problem, target, workers
@@ -135,11 +135,11 @@ class _Search:
 
     @property
     def given_up(self) -> Agreement:
-        """Nothing is known but an alarm."""
+        """The answer when time is over: nothing but a possible alarm."""
         return replace(NOTHING, alarm=self._alarm)
 
     def run(self, clock: Clock) -> Agreement:
-        """Ask CP-SAT, and where that is not enough SCIP."""
+        """Ask CP-SAT and, where that is not enough, SCIP."""
         if self._problem.sleepers and (awake := self._all_awake(clock.part(WAKING))):
             return Agreement(Outcome.FOUND, awake, 0.0)
         first = self._first(self._problem, clock.part(FINDING))
@@ -177,7 +177,7 @@ class _Search:
         return reply
 
     def _agreed(self, first: Finding, second: Finding) -> Agreement:
-        """Believe what is found, and what both say."""
+        """Believe placements that were found, and claims on which both agree."""
         found = min(
             (reply for reply in (first, second) if reply.outcome is Outcome.FOUND),
             key=self._cost,
@@ -196,23 +196,23 @@ class _Search:
         return Agreement(Outcome.FOUND, found.placement, 0.0 if self._alarm else bound, self._alarm)
 
     def _suspect(self, solver: str, reply: Finding) -> None:
-        """Take note if a solver denies a placement that is known."""
+        """Raise an alarm if a solver denies a placement that is known."""
         if reply.outcome is Outcome.NONE and self._known is not None:
             self._alarm = self._alarm or FalseClaim(solver, self._target, self._known)
 
     def _cost(self, reply: Finding) -> float:
-        """Return what a reply costs, infinite if it has no placement."""
+        """Return the cost of a reply, infinite if it has no placement."""
         found = reply.outcome is Outcome.FOUND
         return cost_of(self._problem, reply.placement) if found else inf
 
     @property
     def _smallest_cost(self) -> float:
-        """Return by how much costs may differ and count as equal."""
+        """The largest difference at which costs count as equal."""
         return SAME_COST / 4 * sum(model.sleep_cost or 0.0 for model in self._problem.sleepers)
 
 
 def _ordinary(problem: Problem, target: float) -> bool:
-    """Say whether no number is so large or small that floats lose it."""
+    """Say whether no number is too large or too small for floats."""
     return not target < 0.0 and all(
         number in (0.0, inf) or SMALLEST <= number <= LARGEST
         for number in (target, *_numbers(problem))

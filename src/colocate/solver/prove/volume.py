@@ -8,15 +8,15 @@ from colocate.problem.kernel import entry_kernel
 from colocate.problem.reduction import Reduction
 
 SAFE = 1.0 - 1e-12
-"""What a sum in floating point may be off by."""
+"""A factor that outweighs the rounding of a sum of floats, so that bounds stay valid."""
 
 
 @entry_kernel
 def volume_bound(instance: Instance) -> float:
-    """Return a pressure below which no placement can be, whatever it is.
+    """Return a pressure that no placement can be below.
 
-    If every GPU had pressure at most K, then `sum(load) <= K (capacity - sum(size))` on each,
-    and so over all of them together, in every window. Valid for unequal GPUs.
+    If every GPU had pressure at most K, then `sum(load) <= K (capacity - sum(size))` on each, and
+    so over all of them together, in every window. Valid for unequal GPUs.
     """
     free = float(instance.capacity.sum() - instance.size.sum())
     highest = 0.0
@@ -24,6 +24,7 @@ def volume_bound(instance: Instance) -> float:
         highest = max(highest, float(instance.load[:, window].sum()))
     if highest == 0.0:
         return 0.0
+    # Load, but no memory to spare for it: no placement has a finite pressure.
     if free <= 0.0:
         return np.inf
     return highest / free
@@ -35,6 +36,7 @@ def prove_by_volume(instance: Instance) -> Certificate:
     window = int(loads.argmax())
     capacity, size = float(instance.capacity.sum()), float(instance.size.sum())
     free = max(capacity * (1.0 + FIT) - size, 0.0)
+    # The two sums may cancel, so their rounding is added to the free memory.
     spread = (capacity + size) * 1e-14
     return Certificate(Proof.VOLUME, _finite(float(loads[window]) / (free + spread) * SAFE), window)
 
@@ -52,5 +54,5 @@ def prove_by_model(reduction: Reduction) -> Certificate:
 
 
 def _finite(bound: float) -> float:
-    """Return a bound, and 0, which always holds, where it is too large for a float."""
+    """Return a bound, or 0, which always holds, where the bound is too large for a float."""
     return bound if 0.0 <= bound < np.inf else 0.0
