@@ -16,7 +16,7 @@ from colocate import Status, load_suite, solve
 from colocate.solver.check import check_plan
 
 SUITES = ("adrs", "idle", "tight", "mixed", "longtail", "scale", "chatlmsys", "prism24")
-KINDS = ("tree", "weights", "volume", "model", "search", "solvers")
+KINDS = ("tree", "multipliers", "volume", "model", "search", "solvers")
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, Status, place, solve, verify
 from colocate.advise.explain.bottleneck import alone, bottleneck_of
-from colocate.advise.explain.bound import bound_of
+from colocate.advise.explain.bound import MultiplierFacts, bound_of
 from colocate.advise.explain.cause import Cause
 from colocate.advise.explain.explanation import explain
 from colocate.advise.explain.fixed_plan import fixed_plan_of
@@ -303,14 +303,14 @@ def test_bounds_are_taken_apart():
     assert bound_of(replace(plan, certificate=None), plan.pressure) is None
 
 
-def test_weights_are_counted():
+def test_multipliers_are_counted():
     gpus = [Gpu(f"g{n}", 10) for n in range(3)]
     problem = Problem(gpus, [Model(f"m{n}", 3, load=1) for n in range(7)])
     plan = place(problem, "five_recommendations")
-    proof = Certificate(Proof.WEIGHTS, 2.9, weights=(1,) * 7)
+    proof = Certificate(Proof.MULTIPLIERS, 2.9, multipliers=(1,) * 7)
     facts = bound_of(replace(plan, certificate=proof), plan.pressure)
     assert facts.fault is None
-    assert (facts.weighing.weighted, facts.weighing.weight, facts.weighing.held) == (7, 7, 6)
+    assert facts.multipliers == MultiplierFacts(counted=7, total=7, carried=6)
 
 
 def test_a_bound_that_does_not_hold_is_not_believed():

@@ -168,8 +168,8 @@ def test_what_the_bound_is_made_of():
          "could be cut and spread at will"),
         (Certificate(Proof.MODEL, alone, model="a"), "a has a load of 2 and leaves 30 GB of",
          "It is that pressed on its own"),
-        (Certificate(Proof.WEIGHTS, all_load, weights=(2, 1)), "by multipliers: ",
-         "The heaviest are a (67%) and b (33%)."),
+        (Certificate(Proof.MULTIPLIERS, all_load, multipliers=(2, 1)), "by multipliers: ",
+         "The largest multipliers are those of a (67%) and b (33%)."),
         (Certificate(Proof.SEARCH, 0.15, nodes=1234), "by an exhaustive search of 1,234 nodes",
          "All ways to stay below it were searched"),
     ):  # fmt: skip
@@ -184,7 +184,7 @@ def test_what_is_not_proven_is_not_said_to_be():
     plan = solve(problem)
     (sentence,) = bound_sentences(replace(plan, certificate=None))
     assert sentence.startswith("Nothing is proven")
-    false = Certificate(Proof.WEIGHTS, 0.15, weights=(3, 0))
+    false = Certificate(Proof.MULTIPLIERS, 0.15, multipliers=(3, 0))
     (sentence,) = bound_sentences(replace(plan, certificate=false))
     assert sentence.startswith("The plan states a bound of 0.150000, but that is not proven: ")
 

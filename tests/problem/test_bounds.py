@@ -1,4 +1,4 @@
-"""Bounds by sums and weights, of problems with constraints, and what is lost at least."""
+"""Bounds by sums and multipliers, of problems with constraints, and what is lost at least."""
 
 import time
 from dataclasses import replace
@@ -14,7 +14,7 @@ from colocate import Gpu, Model, Problem, verify
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.checker.items import kin_of, names_of
 from colocate.problem.checker.lost import least_lost
-from colocate.problem.checker.weights import weighed
+from colocate.problem.checker.multipliers import multiplier_sums
 from colocate.problem.verify_bound import refuted
 from tests.campaign import campaign
 from tests.problem.test_tree import constrained, pressures
@@ -43,8 +43,8 @@ def test_no_proof_is_accepted_of_what_is_not_true(problem, share):
         if refuted(problem, replace(proof, bound=bound)) is None:
             assert best is None or (best >= bound and not (best == bound == inf))
     if bound < inf:
-        for weights in ((1,) * items, tuple(range(items)), (1, *(0,) * (items - 1))):
-            proof = Certificate(Proof.WEIGHTS, bound, weights=weights)
+        for multipliers in ((1,) * items, tuple(range(items)), (1, *(0,) * (items - 1))):
+            proof = Certificate(Proof.MULTIPLIERS, bound, multipliers=multipliers)
             if refuted(problem, proof) is None:
                 assert best is None or best > bound
 
@@ -129,29 +129,31 @@ def test_parts_of_a_model_are_on_different_gpus():
     assert refuted(problem, by_model("m", 0.1001)) is not None
 
 
-def test_weights_are_for_items():
+def test_multipliers_are_for_items():
     problem = Problem(PAIR, [Model("m", 30, load=2, replicas=2), Model("x", 1, load=1)])
-    assert "2 weights for 3 models" in refuted(
-        problem, Certificate(Proof.WEIGHTS, 0.1, weights=(1, 1))
+    assert "2 multipliers for 3 models" in refuted(
+        problem, Certificate(Proof.MULTIPLIERS, 0.1, multipliers=(1, 1))
     )
-    found = weighed(problem, Certificate(Proof.WEIGHTS, 0.02, weights=(2, 2, 1)))
-    assert found.weight == 5
+    found = multiplier_sums(problem, Certificate(Proof.MULTIPLIERS, 0.02, multipliers=(2, 2, 1)))
+    assert found.total == 5
 
 
 @pytest.mark.parametrize(
-    ("models", "weights"),
+    ("models", "multipliers"),
     [(400, 10**7), (400, 5 * 10**6), (20_000, 10**6), (265_000, 3), (5, 10**30), (5, 10**6)],
 )
-def test_hostile_weights_take_a_few_seconds_at_most(models, weights):
+def test_hostile_multipliers_take_a_few_seconds_at_most(models, multipliers):
     problem = Problem(
         [Gpu(f"g{n}", 80) for n in range(4)],
         [Model(f"m{n}", 0.001, load=0.001) for n in range(models)],
     )
     start = time.perf_counter()
-    proof = Certificate(Proof.WEIGHTS, 0.5, weights=tuple(weights - n % 2 for n in range(models)))
+    proof = Certificate(
+        Proof.MULTIPLIERS, 0.5, multipliers=tuple(multipliers - n % 2 for n in range(models))
+    )
     assert isinstance(refuted(problem, proof), str)
-    wrong = Certificate(Proof.WEIGHTS, 0.5, weights=(1,) * 10**6)
-    assert "1000000 weights for" in refuted(problem, wrong)
+    wrong = Certificate(Proof.MULTIPLIERS, 0.5, multipliers=(1,) * 10**6)
+    assert "1000000 multipliers for" in refuted(problem, wrong)
     assert time.perf_counter() - start < 30.0
 
 

@@ -18,7 +18,7 @@ PROOFS = [
     Certificate(Proof.VOLUME, inf),
     Certificate(Proof.MODEL, 0.25, model="m"),
     Certificate(Proof.MODEL, inf, model="m"),
-    Certificate(Proof.WEIGHTS, 0.5, window=1, weights=(1, 2, 10**30)),
+    Certificate(Proof.MULTIPLIERS, 0.5, window=1, multipliers=(1, 2, 10**30)),
     TREE,
     replace(TREE, bound=inf),
     replace(TREE, bound=inf, finite=True),
@@ -32,6 +32,23 @@ PROOFS = [
 def test_what_is_written_is_read_again(proof):
     text = json.dumps(proof.as_dict(), allow_nan=False)
     assert Certificate.from_dict(json.loads(text)) == proof
+
+
+FORMER = {"proof": "weights", "bound": 0.5, "window": 1, "weights": [1, 2]}
+
+
+def test_a_certificate_of_an_earlier_version_is_read():
+    read = Certificate.from_dict(FORMER)
+    assert read == Certificate(Proof.MULTIPLIERS, 0.5, window=1, multipliers=(1, 2))
+    assert read.fingerprint == FORMER
+    written = {"proof": "multipliers", "bound": 0.5, "window": 1, "multipliers": [1, 2]}
+    assert read.as_dict() == written
+
+
+@pytest.mark.parametrize("change", [{"multipliers": [1, 2]}, {"proof": "multipliers"}])
+def test_a_certificate_in_the_words_of_two_versions_is_refused(change):
+    with pytest.raises(InputError, match="certificate: "):
+        Certificate.from_dict({**FORMER, **change})
 
 
 def test_only_a_tree_that_says_so_is_about_finite_pressures():
@@ -69,7 +86,7 @@ def packed(symbols):
         {"bound": 10**400},
         {"finite": True},
         {"finite": False},
-        {"weights": [1]},
+        {"multipliers": [1]},
         {"proof": "search"},
         {"proof": "faith"},
     ],
@@ -79,8 +96,8 @@ def test_what_is_no_tree_is_refused(change):
         Certificate.from_dict({**TREE.as_dict(), **change})
 
 
-def test_weights_prove_no_infinite_bound():
-    data = Certificate(Proof.WEIGHTS, 0.5, weights=(1,)).as_dict()
+def test_multipliers_prove_no_infinite_bound():
+    data = Certificate(Proof.MULTIPLIERS, 0.5, multipliers=(1,)).as_dict()
     with pytest.raises(InputError, match="finite"):
         Certificate.from_dict({**data, "bound": "Infinity"})
 

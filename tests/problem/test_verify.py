@@ -151,9 +151,9 @@ def test_faults_of_company_stand_in_the_order_of_gpus():
     assert verify(problem, placement).faults == (
         "gpu 'g0' holds 3 models, 2 at most",
         "gpu 'g0' holds c and d, which must be apart",
-        "gpu 'g0' holds e without all that belong to it",
+        "gpu 'g0' holds e without all that must be with it",
         "gpu 'g1' holds a and b, which must be apart",
-        "gpu 'g1' holds a without all that belong to it",
+        "gpu 'g1' holds a without all that must be with it",
     )
 
 

@@ -47,7 +47,7 @@ def crowd(seed=3, gpus=5, models=12, slack=1.03):
         ([1, 7], "names a GPU or an item that does not exist"),
         ([1, 2], "places an item twice"),
         ([1, 1, 1], "fills a GPU twice"),
-        ([1, 0], "leaves out to close a GPU, which may be as it is"),
+        ([1, 0], "does not try to close a GPU that may stay as it is"),
         ([1, 1, 2, 1, 3, 1, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0], "ends too early"),
         ([1, 1, 2, 1, 3, 1, 4, 1, 0, 1], "goes on with a GPU that it closed"),
         ([*PROOF.tree, 0], "goes on after its end"),

@@ -140,7 +140,10 @@ def test_replicas_of_shards_may_be_in_different_nodes():
         ({"a": ["l0"], "b": ["l1"], "c": ["l1"], "t": ["r0", "r0"]}, "one GPU more than once"),
         ({"a": ["r0"], "b": ["l1"], "c": ["l1"], "t": ["r0", "r1"]}, "'r0', where it must not be"),
         ({"a": ["l0"], "b": ["l1"], "c": ["l1"], "t": ["r0"]}, "must be on 2 GPUs"),
-        ({"a": ["l0"], "b": ["l1"], "c": ["l0"], "t": ["r0", "r1"]}, "without all that belong"),
+        (
+            {"a": ["l0"], "b": ["l1"], "c": ["l0"], "t": ["r0", "r1"]},
+            "without all that must be",
+        ),
     ],
 )
 def test_the_checker_sees_every_breach(placement, fault):

@@ -15,7 +15,7 @@ from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
 from colocate.solver.prove.columns import fill_gpus, prove_by_columns
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
-from colocate.solver.prove.knapsack import certified, grid_of, most_weight
+from colocate.solver.prove.knapsack import certified, grid_of, most_carried
 from colocate.solver.prove.two_solvers import search_all
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
 from tests.campaign import campaign
@@ -72,7 +72,7 @@ def test_the_volume_and_model_bounds_by_hand():
 )
 def test_models_over_half_a_gpu_are_counted(prove):
     certificate = prove(FIVE.instance, 0.0999, 0)
-    assert certificate.proof is Proof.WEIGHTS
+    assert certificate.proof is Proof.MULTIPLIERS
     assert refuted(FIVE, certificate) is None
     assert prove(FIVE.instance, 0.1001, 0) is None
 
@@ -90,9 +90,11 @@ def test_no_time_no_proof():
 
 
 def test_the_knapsack_by_hand():
-    size, weight = np.array([2, 3, 4]), np.array([3.0, 4.0, 6.0])
-    assert most_weight(size, weight, 7).tolist() == [0, 0, 3, 4, 6, 7, 9, 10]
-    most, classes, fillings = fill_gpus(size, np.arange(3), weight, np.array([7]), np.array([4.5]))
+    size, multiplier = np.array([2, 3, 4]), np.array([3.0, 4.0, 6.0])
+    assert most_carried(size, multiplier, 7).tolist() == [0, 0, 3, 4, 6, 7, 9, 10]
+    most, classes, fillings = fill_gpus(
+        size, np.arange(3), multiplier, np.array([7]), np.array([4.5])
+    )
     assert most.tolist() == [0, 0, 3, 4, 6, 7, 9, 10]
     assert classes.tolist() == [0, 0]
     assert [sorted(k for k in row if k >= 0) for row in fillings.tolist()] == [[0, 1], [1, 2]]
@@ -102,7 +104,7 @@ def test_a_model_that_fits_nowhere_is_proof_enough():
     problem = Problem([Gpu("g", 80)], [Model("a", 70, load=5), Model("b", 1, load=1)])
     grid = grid_of(problem.instance, 0.1, 0, 1000)
     certificate = certified(grid, np.ones(2), 1000, 2)
-    assert certificate.weights == (1, 0)
+    assert certificate.multipliers == (1, 0)
     assert refuted(problem, certificate) is None
 
 
@@ -113,19 +115,34 @@ def test_a_model_that_fits_nowhere_is_proof_enough():
         (Certificate(Proof.VOLUME, 0.01, window=1), "window 1 is not one of the 1"),
         (Certificate(Proof.MODEL, 0.021, model="m0"), "the model 'm0' proves 0.0199"),
         (Certificate(Proof.MODEL, 0.01, model="x"), "model 'x' is not in the problem"),
-        (Certificate(Proof.WEIGHTS, 0.05, weights=(1,)), "there are 1 weights for 5 models"),
-        (Certificate(Proof.WEIGHTS, 0.05, weights=(1, 1, 1, 1, -1)), "a weight is negative"),
-        (Certificate(Proof.WEIGHTS, 0.11, weights=(1,) * 5), "the GPUs can hold weights of 8"),
-        (Certificate(Proof.WEIGHTS, 0.05, weights=(0,) * 5), "the GPUs can hold weights of 0"),
-        (Certificate(Proof.WEIGHTS, 0.05, weights=(10**8,) * 5), "a GPU can hold weights of more"),
+        (
+            Certificate(Proof.MULTIPLIERS, 0.05, multipliers=(1,)),
+            "there are 1 multipliers for 5 models",
+        ),
+        (
+            Certificate(Proof.MULTIPLIERS, 0.05, multipliers=(1, 1, 1, 1, -1)),
+            "a multiplier is negative",
+        ),
+        (
+            Certificate(Proof.MULTIPLIERS, 0.11, multipliers=(1,) * 5),
+            "the GPUs can carry multipliers of 8",
+        ),
+        (
+            Certificate(Proof.MULTIPLIERS, 0.05, multipliers=(0,) * 5),
+            "the GPUs can carry multipliers of 0",
+        ),
+        (
+            Certificate(Proof.MULTIPLIERS, 0.05, multipliers=(10**8,) * 5),
+            "a GPU can carry multipliers of more",
+        ),
     ],
 )
 def test_what_does_not_prove_its_bound_is_refuted(certificate, fault):
     assert refuted(FIVE, certificate).startswith(fault)
 
 
-def test_weights_by_hand_are_confirmed():
-    assert refuted(FIVE, Certificate(Proof.WEIGHTS, 0.0999, weights=(1,) * 5)) is None
+def test_multipliers_by_hand_are_confirmed():
+    assert refuted(FIVE, Certificate(Proof.MULTIPLIERS, 0.0999, multipliers=(1,) * 5)) is None
 
 
 @pytest.mark.parametrize(
@@ -137,14 +154,14 @@ def test_weights_by_hand_are_confirmed():
         {"bound": float("nan")},
         {"bound": float("inf")},
         {"window": 0.5},
-        {"weights": [1, 2.5]},
-        {"weights": None},
+        {"multipliers": [1, 2.5]},
+        {"multipliers": None},
         {"more": 1},
     ],
 )
 def test_what_is_no_certificate_is_refused(change):
-    data = Certificate(Proof.WEIGHTS, 0.05, weights=(1, 2)).as_dict()
-    assert Certificate.from_dict(data) == Certificate(Proof.WEIGHTS, 0.05, weights=(1, 2))
+    data = Certificate(Proof.MULTIPLIERS, 0.05, multipliers=(1, 2)).as_dict()
+    assert Certificate.from_dict(data) == Certificate(Proof.MULTIPLIERS, 0.05, multipliers=(1, 2))
     with pytest.raises(InputError, match="certificate: "):
         Certificate.from_dict({**data, **change})
 

@@ -62,7 +62,7 @@ def test_bounds_by_sums_hold_for_every_number_of_replicas(problem):
 
 @campaign(60)
 @given(open_replicas(), st.sampled_from([0.5, 0.9, 0.99, 1.0]))
-def test_weights_of_choices_prove_only_what_is_true(problem, share):
+def test_multipliers_of_choices_prove_only_what_is_true(problem, share):
     best = lowest_pressure(problem)
     if best is None or not 0 < best < inf:
         return
@@ -78,7 +78,7 @@ def test_weights_of_choices_prove_only_what_is_true(problem, share):
             assert refuted(problem, replace(proof, bound=best * 1.001)) is not None
 
 
-def test_weights_of_choices_prove_more_than_sums():
+def test_multipliers_of_choices_prove_more_than_sums():
     problem = Problem(GPUS, tuple(Model(f"m{n}", 30, load=4, most_replicas=2) for n in range(5)))
     plan = solve(problem, time_limit=10.0)
     assert plan.status is Status.OPTIMAL
@@ -114,8 +114,8 @@ def test_bounds_that_count_too_few_replicas_are_refuted():
     assert refuted(problem, Certificate(Proof.VOLUME, true * 2)) is not None
     assert refuted(problem, Certificate(Proof.MODEL, 3 / 60 * 1.01, model="hot")) is not None
     assert refuted(problem, Certificate(Proof.MODEL, 3 / 60 * 0.99, model="hot")) is None
-    wrong = Certificate(Proof.WEIGHTS, true, weights=(1, 1))
-    assert "2 weights for 3 models" in refuted(problem, wrong)
+    wrong = Certificate(Proof.MULTIPLIERS, true, multipliers=(1, 1))
+    assert "2 multipliers for 3 models" in refuted(problem, wrong)
 
 
 def test_the_checker_knows_how_many_replicas_there_may_be():

@@ -233,8 +233,8 @@ PROBLEM = load_suite("scale").cases[4].problem
 
 
 @pytest.fixture(scope="module")
-def weighed():
-    """A plan with a bound by weights, one percent below its value."""
+def multiplied():
+    """A plan with a bound by multipliers, one percent below its value."""
     plan = solve(PROBLEM, time_limit=20.0, gap=0.005)
     target = 0.99 * plan.pressure
     proof = prove_by_columns(PROBLEM.instance, target, 0, 10_000, 10_000, Deadline(10.0))
@@ -247,25 +247,37 @@ def faults_of(data):
     return check_plan(PROBLEM, {**data, "digest": plan.digest}).faults
 
 
-@pytest.mark.parametrize("field", ["proof", "bound", "window", "weights", "extra"])
-def test_a_certificate_altered_in_any_field_fails(weighed, field):
-    data = as_written(weighed)
+@pytest.mark.parametrize("field", ["proof", "bound", "window", "multipliers", "extra"])
+def test_a_certificate_altered_in_any_field_fails(multiplied, field):
+    data = as_written(multiplied)
     assert not check_plan(PROBLEM, data).faults
     certificate = data["certificate"]
     altered = {
         "proof": "volume",
         "bound": certificate["bound"] * 1.001,
         "window": 1,
-        "weights": [certificate["weights"][0] + 1, *certificate["weights"][1:]],
+        "multipliers": [certificate["multipliers"][0] + 1, *certificate["multipliers"][1:]],
         "extra": 1,
     }
     certificate[field] = altered[field]
     try:
         assert check_plan(PROBLEM, data).faults
-        if field != "weights":
+        if field != "multipliers":
             assert faults_of(data)
     except InputError:
         assert field in ("proof", "extra")
+
+
+def test_a_plan_of_an_earlier_version_is_checked(multiplied):
+    """It called multipliers weights; its digest was made from these words."""
+    data = as_written(multiplied)
+    certificate = data["certificate"]
+    certificate |= {"proof": "weights", "weights": certificate.pop("multipliers")}
+    findings = check_plan(PROBLEM, data)
+    assert not findings.faults
+    assert any("by multipliers" in line for line in findings.confirmed)
+    certificate["weights"][0] += 1
+    assert any("altered" in fault for fault in check_plan(PROBLEM, data).faults)
 
 
 @pytest.mark.parametrize(
@@ -283,24 +295,24 @@ def test_a_certificate_altered_in_any_field_fails(weighed, field):
         ("more", 1),
     ],
 )
-def test_a_plan_altered_in_a_field_fails_even_if_its_digest_fits(weighed, field, value):
-    assert faults_of({**as_written(weighed), field: value})
+def test_a_plan_altered_in_a_field_fails_even_if_its_digest_fits(multiplied, field, value):
+    assert faults_of({**as_written(multiplied), field: value})
 
 
 @pytest.mark.parametrize("change", [{"seed": "x"}, {"pressures": {"a": 10**400}}, {"history": 3}])
-def test_what_is_no_plan_is_refused(weighed, change):
+def test_what_is_no_plan_is_refused(multiplied, change):
     with pytest.raises(InputError, match="cannot be read as a plan"):
-        check_plan(PROBLEM, {**as_written(weighed), **change})
+        check_plan(PROBLEM, {**as_written(multiplied), **change})
 
 
-def test_a_forged_placement_or_bound_is_found_out(weighed):
-    above = replace(weighed.certificate, bound=weighed.pressure * 1.0001)
-    faults = check_plan(PROBLEM, as_written(replace(weighed, certificate=above))).faults
+def test_a_forged_placement_or_bound_is_found_out(multiplied):
+    above = replace(multiplied.certificate, bound=multiplied.pressure * 1.0001)
+    faults = check_plan(PROBLEM, as_written(replace(multiplied, certificate=above))).faults
     assert any("is above the plan's own pressure" in fault for fault in faults)
-    moved = dict(weighed.placement)
+    moved = dict(multiplied.placement)
     first, second = list(moved)[:2]
     moved[first], moved[second] = moved[second], moved[first]
-    forged = replace(weighed, placement=type(weighed.placement)(moved))
+    forged = replace(multiplied, placement=type(multiplied.placement)(moved))
     faults = check_plan(PROBLEM, as_written(forged)).faults
     assert any(fault.startswith("pressures[") for fault in faults)
 

@@ -1,1 +1,1 @@
-"""What can be said about a fleet by solving variations of it."""
+"""Advice about a fleet, found by solving variations of it."""

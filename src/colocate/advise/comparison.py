@@ -1,4 +1,4 @@
-"""What a plan is held against: the usual greedy rule, and a GPU of its own for every model."""
+"""Compare a plan with the usual greedy rule and with a GPU of its own for every model."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ from colocate.solver.solve import solve
 
 GREEDY = "initial_program"
 SECONDS = 1.0
-"""For the best way to give every model a GPU of its own."""
+"""Seconds to find the best way to give every model a GPU of its own."""
 
 
 @dataclass(frozen=True)
@@ -18,23 +18,23 @@ class Alternative:
     """Another way to place the models."""
 
     gpus: int | None
-    """How many GPUs hold a model, or would have to; None if that is not known."""
+    """How many GPUs hold a model, or would have to; None if unknown."""
     pressure: float | None
-    """The highest; None if there is no placement."""
+    """The highest pressure; None if there is no placement."""
     reason: str = ""
-    """Why there is no placement, or what else has to be known about it."""
+    """Why there is no placement, or a remark on the one there is."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two other ways. Replicas and sleepers are those of the plan, so that all place the same."""
+    """Two other ways to place the same replicas, with the same models asleep, as the plan."""
 
     greedy: Alternative
     dedicated: Alternative
 
 
 def compare(plan: Plan, time_limit: float = SECONDS) -> Comparison | None:
-    """Work out how else the models of a plan could be placed; None if it places none."""
+    """Place the models of a plan in the two other ways; None if the plan places none."""
     problem = _as_decided(plan)
     if problem is None:
         return None

@@ -1,4 +1,4 @@
-"""Every constraint of a problem, each dropped by itself, and all of them at once."""
+"""Drop the constraints of a problem, one at a time or all at once."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A problem that is another one changed in one respect: what might help, stated, not yet tried."""
+"""Changes to a problem that might help, stated but not yet tried."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from colocate.problem.problem import Problem
 
 
 class ChangeKind(StrEnum):
-    """In which respect."""
+    """What a change is about."""
 
     GPUS = "gpus"
     """There are more GPUs."""
@@ -17,7 +17,7 @@ class ChangeKind(StrEnum):
     SLEEP = "sleep"
     """Models are left out."""
     SHARDS = "shards"
-    """A replica of a model is cut in another number of parts."""
+    """A replica of a model is cut into another number of shards."""
     REPLICAS = "replicas"
     """There is another number of replicas of a model."""
     APART = "apart"
@@ -27,7 +27,7 @@ class ChangeKind(StrEnum):
     MOST_MODELS = "most_models"
     """A GPU may hold any number of models."""
     MOST_PRESSURE = "most_pressure"
-    """GPUs may be pressed as hard as need be."""
+    """GPUs may have any pressure."""
     ONLY = "only"
     """A model need not be on certain GPUs."""
     NEVER = "never"
@@ -45,25 +45,25 @@ class Change:
     Parameters
     ----------
     kind
-        In which respect the problem is changed.
+        What the change is about.
     problem
-        What is to be placed then.
+        The problem after the change.
     names
-        The models that it is about, or the resource of a limit.
+        The models that change, or the resource whose limit goes.
     to
-        What it becomes: a kind of GPU, or a format of weights.
+        The new kind of GPU, or the new format of weights.
     count
-        How many GPUs are added, or how many shards or replicas there are then.
+        How many GPUs are added, or how many shards or replicas there are afterwards.
     gb
-        Memory that it adds or frees: how large a change it is.
+        Memory that the change adds or frees: a measure of how large it is.
     before_gb, after_gb
-        What weights take before and after they are quantised.
+        Memory of the weights before and after they are quantised.
     demand
-        What is lost while models sleep, in the unit that the fleet has.
+        Demand that is lost while models sleep, in the unit of the fleet.
     node
-        The machine that GPUs are added to, empty where there is only one.
+        The machine that GPUs are added to; empty where there is only one.
     assumed
-        Whether a size is an assumption, not a count of the weights.
+        Whether a size is estimated, not counted from the weights.
     """
 
     kind: ChangeKind
@@ -80,7 +80,7 @@ class Change:
 
 
 Ladder = Iterable[Change]
-"""Changes of one sort, smallest first: what is wanted is the first one that helps."""
+"""Changes of one sort, smallest first; the first one that helps is wanted."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Combination:
     Parameters
     ----------
     names
-        The things, those that should rather be changed first.
+        The things, those to change first at the front.
     change
         Returns the problem with some of them changed.
     """
@@ -106,9 +106,9 @@ class Options:
     Parameters
     ----------
     ladders
-        Each is tried by itself.
+        Rows of changes, each tried by itself.
     otherwise
-        What is tried if none of them helps, one after the other.
+        Combinations to try, one after the other, if no single change helps.
     """
 
     ladders: Iterable[Ladder]

@@ -1,1 +1,1 @@
-"""What is decided: pure data and arithmetic."""
+"""The problem and its answer: pure data and arithmetic, with an independent checker."""

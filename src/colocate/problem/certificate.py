@@ -1,4 +1,4 @@
-"""What lets someone who does not trust the solver confirm a bound."""
+"""A bound with its proof, which anyone can check without trusting the solver."""
 
 from base64 import b85decode, b85encode
 from collections.abc import Mapping
@@ -13,11 +13,13 @@ from zlib import error as ZlibError  # noqa: N812
 from colocate.errors import InputError
 
 INFINITY = "Infinity"
-"""How JSON, which has no infinite numbers, says it."""
+"""How a certificate writes infinity, since JSON has no infinite numbers."""
+FORMER_NAME = "weights"
+"""What plans of earlier versions call multipliers, as a proof and as its field."""
 MOST_SYMBOLS = 2**26
-"""Bytes of a tree, as they are read; a larger one is refused."""
+"""The largest tree that is read, in bytes; larger ones are refused."""
 MOST_TEXT = 2**23
-"""Letters of a tree as text; a longer one is refused."""
+"""The longest text of a tree, in letters; longer ones are refused."""
 
 
 class Proof(StrEnum):
@@ -26,15 +28,15 @@ class Proof(StrEnum):
     VOLUME = "volume"
     """All load over all free memory."""
     MODEL = "model"
-    """One model, alone on the GPU that suits it best."""
-    WEIGHTS = "weights"
-    """Every model has a weight; all of them together weigh more than the GPUs can hold."""
+    """One model alone on the GPU that suits it best."""
+    MULTIPLIERS = "multipliers"
+    """Every model has a multiplier; at the bound the models outweigh what the GPUs can carry."""
     TREE = "tree"
     """Every way to stay at or below the bound was searched; the tree of that search is kept."""
     SEARCH = "search"
-    """The same, but the tree was too large to keep, so that nobody can walk it again."""
+    """The same, but the tree was too large to keep, so nobody can walk it again."""
     SOLVERS = "solvers"
-    """Two solvers of others found no way to stay at or below the bound."""
+    """Two outside solvers found no way to stay at or below the bound."""
 
     @property
     def checkable(self) -> bool:
@@ -43,7 +45,7 @@ class Proof(StrEnum):
 
 
 SEARCHES = (Proof.TREE, Proof.SEARCH, Proof.SOLVERS)
-"""Proofs that may say that there is no placement of a finite pressure, though there are some."""
+"""Proofs that may show that no placement has a finite pressure, though placements exist."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,11 @@ class Certificate:
     bound
         No placement has a lower pressure. If it is infinite, there is no placement at all.
     window
-        The time window that it looks at (volume and weights).
+        The time window that the proof looks at (volume and multipliers).
     model
-        The name of the model that it looks at (model).
-    weights
-        A whole number for each item, in the order of the problem (weights).
+        The name of the model that the proof looks at (model).
+    multipliers
+        A whole number for each item, in the order of the problem (multipliers).
     nodes
         How many nodes the search took (tree and search).
     order
@@ -69,14 +71,14 @@ class Certificate:
     tree
         What the search tried, as `problem/checker/walk.py` reads it (tree).
     finite
-        Whether an infinite bound says only that no placement has a finite pressure (searches).
+        Whether an infinite bound excludes only finite pressures, not all placements (searches).
     """
 
     proof: Proof
     bound: float
     window: int = 0
     model: str = ""
-    weights: tuple[int, ...] = ()
+    multipliers: tuple[int, ...] = ()
     nodes: int = 0
     order: tuple[int, ...] = ()
     tree: bytes = b""
@@ -91,18 +93,24 @@ class Certificate:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """The plain data, with a hash for the tree, which can be packed in more than one way."""
+        """The plain data that the digest of a plan is made from.
+
+        A hash stands for the tree, which can be packed in more than one way. Multipliers have their
+        former name, so that plans of all versions have the same digest.
+        """
         stated = self._stated()
         if self.proof is Proof.TREE:
             stated["tree"] = sha256(self.tree).hexdigest()
+        if self.proof is Proof.MULTIPLIERS:
+            stated |= {"proof": FORMER_NAME, FORMER_NAME: stated.pop("multipliers")}
         return stated
 
     def _stated(self) -> dict[str, Any]:
-        """Return all fields that the proof has but the tree."""
+        """Return the fields that a proof of this kind has, except the tree."""
         details: dict[Proof, dict[str, Any]] = {
             Proof.VOLUME: {"window": self.window},
             Proof.MODEL: {"model": self.model},
-            Proof.WEIGHTS: {"window": self.window, "weights": list(self.weights)},
+            Proof.MULTIPLIERS: {"window": self.window, "multipliers": list(self.multipliers)},
             Proof.TREE: {"nodes": self.nodes, "order": list(self.order)},
             Proof.SEARCH: {"nodes": self.nodes},
             Proof.SOLVERS: {},
@@ -113,14 +121,15 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Certificate":
-        """Read plain data again; raises InputError if it is no certificate."""
+        """Read plain data; raises InputError if it is no certificate."""
         try:
+            data = in_todays_words(data)
             certificate = cls(
                 Proof(data["proof"]),
                 _bound(data["bound"]),
                 int(data.get("window", 0)),
                 str(data.get("model", "")),
-                tuple([int(weight) for weight in data.get("weights", ())]),
+                tuple([int(number) for number in data.get("multipliers", ())]),
                 int(data.get("nodes", 0)),
                 tuple([int(item) for item in data.get("order", ())]),
                 unpacked(data["tree"]) if "tree" in data else b"",
@@ -132,20 +141,33 @@ class Certificate:
         return certificate
 
     def _check(self, data: Mapping[str, Any]) -> None:
-        """Refuse fields, values and bounds that no certificate has."""
+        """Refuse fields, values and bounds that a proof of this kind cannot have."""
         stated = {field: value for field, value in data.items() if field != "tree"}
         if self._stated() != stated or ("tree" in data) != (self.proof is Proof.TREE):
-            raise InputError("certificate: has fields or values that no certificate has")
+            raise InputError(
+                "certificate: has fields or values that a proof of its kind does not have"
+            )
         if isnan(self.bound) or self.bound < 0:
             raise InputError(f"certificate: bound={self.bound}, must be a number >= 0")
-        if isinf(self.bound) and self.proof is Proof.WEIGHTS:
+        if isinf(self.bound) and self.proof is Proof.MULTIPLIERS:
             raise InputError(f"certificate: bound={self.bound}, must be a finite number >= 0")
         if self.finite and not (isinf(self.bound) and self.proof in SEARCHES):
-            raise InputError("certificate: finite=True, must be so for an infinite bound by search")
+            raise InputError(
+                "certificate: finite=True, allowed only with an infinite bound by a search"
+            )
+
+
+def in_todays_words(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Translate the plain data of a certificate that an earlier version wrote."""
+    if data.get("proof") != FORMER_NAME or "multipliers" in data:
+        return data
+    others = {field: value for field, value in data.items() if field != FORMER_NAME}
+    multipliers = {"multipliers": data[FORMER_NAME]} if FORMER_NAME in data else {}
+    return {**others, "proof": Proof.MULTIPLIERS.value, **multipliers}
 
 
 def _bound(value: object) -> float:
-    """Read a bound; the only text that is one says that it is infinite."""
+    """Read a bound: a number, or the text for infinity."""
     if value == INFINITY:
         return inf
     if isinstance(value, bool) or not isinstance(value, int | float) or isinf(value):
@@ -154,16 +176,16 @@ def _bound(value: object) -> float:
 
 
 def unpacked(text: object) -> bytes:
-    """Read the symbols of a tree; raises ValueError if it is none, or too large."""
+    """Read the symbols of a tree; raises ValueError if they are damaged or too many."""
     if not isinstance(text, str) or len(text) > MOST_TEXT:
-        raise ValueError("tree: must be a text that is not too long to be checked")
+        raise ValueError(f"tree: must be a text of at most {MOST_TEXT} letters")
     reading = decompressobj()
     try:
         symbols = reading.decompress(b85decode(text), MOST_SYMBOLS + 1)
     except ZlibError:
         raise ValueError("tree: is damaged, or no tree") from None
     if len(symbols) > MOST_SYMBOLS:
-        raise ValueError("tree: is too large to be checked")
+        raise ValueError("tree: is too large to check")
     if not reading.eof or reading.unused_data:
-        raise ValueError("tree: is cut off, or something follows it")
+        raise ValueError("tree: is cut off, or followed by something else")
     return symbols

@@ -1,7 +1,7 @@
-"""Machine code that numba keeps for the next start.
+"""Keep compiled machine code for the next start.
 
-What was kept by another version may name classes that no longer exist. Numba would fail on it; here
-it counts as not kept, and is compiled anew.
+Code that another version kept may name classes that no longer exist. Numba would fail on it; here
+such code is ignored and compiled again.
 """
 
 from pickle import UnpicklingError
@@ -26,15 +26,15 @@ def keep_code(compiled: Any, stamp: str | None = None) -> None:
     Parameters
     ----------
     compiled
-        What numba made of the function.
+        The function as numba compiled it.
     stamp
-        What the code was compiled from; by default the file that the function stands in.
+        A mark of the sources that the code was compiled from; by default the file of the function.
     """
-    if not hasattr(compiled, "enable_caching"):  # numba is told not to compile
+    if not hasattr(compiled, "enable_caching"):  # numba is switched off
         return
     try:
         compiled.enable_caching()
-    except RuntimeError:  # there is no place to write to: it is compiled at every start
+    except RuntimeError:  # no place to write to: compiled at every start
         return
     kept = compiled._cache._cache_file
     if stamp is not None:

@@ -1,4 +1,4 @@
-"""One device."""
+"""One GPU that models are placed on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ class Gpu:
     memory_gb
         The memory that models may use.
     kind
-        GPUs of one kind are alike in how much of a resource a model uses on them.
+        On GPUs of one kind, a model uses the same amount of every resource.
     limits
-        Most use of each further additive resource, by its name; a resource that is not named
-        has no limit. Given as a mapping, kept as sorted pairs so that a GPU can be hashed.
+        The limit on each further additive resource, by name; resources without one are unlimited.
+        Given as a mapping, kept as sorted pairs so that a GPU can be hashed.
     node
-        The machine that it is in: shards of a model stay on one.
+        The machine that it is in; the shards of a replica stay in one machine.
     """
 
     name: str

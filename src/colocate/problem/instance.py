@@ -1,4 +1,4 @@
-"""A problem as numpy arrays: what kernels see."""
+"""A problem as numpy arrays, the form that kernels work on."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -27,6 +27,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MANTISSA_BITS = 40
+"""Bits that canonical numbers keep: few enough for a change of units to leave them as they are."""
 
 
 class Instance(NamedTuple):
@@ -35,13 +36,13 @@ class Instance(NamedTuple):
     size: Floats
     """size[n]: GB a model always holds."""
     load: Floats
-    """load[n, T]: how hard it pushes on KV cache."""
+    """load[n, T]: how hard it pushes on the KV cache."""
     capacity: Floats
     """capacity[g]: GB that models may use."""
     use: Floats
     """use[k, n, R]: what a model uses of a resource on a kind of GPU."""
     limit: Floats
-    """limit[g, R]: the most use of a resource on a GPU."""
+    """limit[g, R]: the highest use of a resource on a GPU."""
     kind: Ints
     """kind[g]: index of the GPU's kind in `use`."""
     rules: Rules
@@ -65,7 +66,7 @@ class Placeable(Protocol):
 
 
 def instance_of(gpus: Sequence[Gpu], models: Sequence[Placeable]) -> Instance:
-    """Write GPUs and models as arrays; they may be anywhere, with any other."""
+    """Write GPUs and models as arrays, without rules on where models may be."""
     windows = max(len(model.load) for model in models)
     loads = [model.load * windows if len(model.load) == 1 else model.load for model in models]
     kinds = sorted({gpu.kind for gpu in gpus})
@@ -104,12 +105,11 @@ def resources_of(gpus: Sequence[Gpu], models: Sequence[Placeable]) -> list[str]:
 
 
 def canonical(instance: Instance) -> Instance:
-    """Return the instance in units of its own: the largest GPU and the total load are 1.
+    """Return the instance in its own units: the largest GPU and the total load are 1.
 
-    The values are rounded to 40 bits, so that the same fleet written in other units gives the
-    same bits, but for a value in some thousands where the rounding falls on the other side.
-    Capacities and limits are taken back by half the tolerance of a fit, so that what fits here
-    fits there.
+    Values are rounded to 40 bits, so the same fleet in other units gives the same bits, except for
+    about one value in some thousands, whose rounding falls on the other side. Capacities and limits
+    shrink by half the tolerance of a fit, so whatever fits here fits in the original.
     """
     size_unit, load_unit = own_units(instance)
     return frozen(
@@ -123,7 +123,7 @@ def canonical(instance: Instance) -> Instance:
 
 
 def own_units(instance: Instance) -> tuple[float, float]:
-    """Return the units of size and load that the canonical form has."""
+    """Return the units of size and load of the canonical form."""
     return float(instance.capacity.max()), float(instance.load.sum(axis=0).max()) or 1.0
 
 
@@ -134,12 +134,12 @@ def _rounded(values: Floats) -> Floats:
 
 
 def confined(instance: Instance, homes: Ints) -> Instance:
-    """Return the instance with items confined to nodes, -1 for those that are not."""
+    """Return the instance with items confined to nodes; -1 leaves an item free."""
     return frozen(instance._replace(rules=instance.rules.confined(homes)))
 
 
 def frozen(instance: Instance) -> Instance:
-    """Let nobody write to the arrays; kernels are compiled for such."""
+    """Make the arrays read-only; kernels are compiled for read-only arrays."""
     for array in (*instance[:-1], *instance.rules):
         array.setflags(write=False)
     return instance

@@ -1,7 +1,7 @@
-"""A placement while it is being changed: membership lists and sums per GPU, for kernels.
+"""A placement while kernels change it: the models of every GPU, and their sums.
 
 The models of a GPU form a linked list in index order, and its sums are added up anew, in that
-order, at each change. Sums therefore never drift and do not depend on the way that led here.
+order, at each change. So sums never drift, and they do not depend on the way that led here.
 """
 
 from typing import NamedTuple, cast
@@ -17,11 +17,11 @@ NOWHERE = cast(int, np.int64(-1))
 """No GPU, no model. Not a plain int: kernels would be compiled once more for the literal."""
 
 ALWAYS = np.ones(1, np.int64)
-"""Lets everything go on until it comes to an end by itself."""
+"""The `go` of a layout that nobody stops."""
 
 
 class Layout(NamedTuple):
-    """Where every model is now, and what that means for every GPU."""
+    """Where every model is now, and the resulting sums of every GPU."""
 
     gpu_of: Ints
     """gpu_of[n]: the GPU of a model, or `NOWHERE`."""
@@ -38,7 +38,7 @@ class Layout(NamedTuple):
     pressure: Floats
     """pressure[g]: the pressure of a GPU."""
     go: Ints
-    """go[0]: 0 if whoever changes the layout should come to an end; another thread may set it."""
+    """go[0]: 0 if whoever changes the layout should stop; another thread may set it."""
 
 
 def empty_layout(instance: Instance, go: Ints = ALWAYS) -> Layout:
@@ -77,7 +77,13 @@ def empty(layout: Layout) -> None:
 
 @leaf_kernel
 def add_up(instance: Instance, layout: Layout, gpu: int) -> None:
-    """Recompute the sums and the pressure of one GPU from its models."""
+    """Recompute the sums and the pressure of one GPU from its models.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    gpu : the GPU whose models changed
+    """
     used = 0.0
     model = layout.first[gpu]
     while model != NOWHERE:
@@ -85,6 +91,7 @@ def add_up(instance: Instance, layout: Layout, gpu: int) -> None:
         model = layout.after[model]
     layout.used[gpu] = used
     highest = 0.0
+    # One walk for each sum: a GPU has few models, and no scratch array is needed.
     for window in range(instance.load.shape[1]):
         total = 0.0
         model = layout.first[gpu]
@@ -105,8 +112,17 @@ def add_up(instance: Instance, layout: Layout, gpu: int) -> None:
 
 @leaf_kernel
 def put(instance: Instance, layout: Layout, model: int, gpu: int) -> None:
-    """Place a model that is nowhere on a GPU."""
+    """Place a model that is nowhere on a GPU.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    model : a model that is nowhere
+    gpu : where it goes; whether it fits is not checked
+    """
     layout.gpu_of[model] = gpu
+    # Lists stay in index order. Sums of floats depend on the order of addition, so two layouts with
+    # the same models on a GPU have the same sums to the last bit.
     before = NOWHERE
     following = layout.first[gpu]
     while following != NOWHERE and following < model:
@@ -122,12 +138,19 @@ def put(instance: Instance, layout: Layout, model: int, gpu: int) -> None:
 
 @leaf_kernel
 def take(instance: Instance, layout: Layout, model: int) -> None:
-    """Take a placed model off its GPU."""
+    """Take a placed model off its GPU.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    model : a model that is on some GPU
+    """
     gpu = layout.gpu_of[model]
     layout.gpu_of[model] = NOWHERE
     if layout.first[gpu] == model:
         layout.first[gpu] = layout.after[model]
     else:
+        # Lists are short, so a walk to the predecessor is cheaper than links back.
         before = layout.first[gpu]
         while layout.after[before] != model:
             before = layout.after[before]
@@ -138,7 +161,13 @@ def take(instance: Instance, layout: Layout, model: int) -> None:
 
 @entry_kernel
 def arrange(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
-    """Make the layout say what `gpu_of` says."""
+    """Place every model where `gpu_of` says.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    gpu_of : the GPU of every model
+    """
     clear(layout)
     for model in range(gpu_of.shape[0]):
         put(instance, layout, model, gpu_of[model])
@@ -146,7 +175,13 @@ def arrange(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
 
 @entry_kernel
 def arrange_some(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
-    """Make the layout say what `gpu_of` says, in which models may be NOWHERE."""
+    """Place models where `gpu_of` says; those that are NOWHERE there stay off.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    gpu_of : the GPU of every model, or `NOWHERE`
+    """
     clear(layout)
     for model in range(gpu_of.shape[0]):
         if gpu_of[model] != NOWHERE:
@@ -155,14 +190,27 @@ def arrange_some(instance: Instance, layout: Layout, gpu_of: Ints) -> None:
 
 @leaf_kernel
 def move(instance: Instance, layout: Layout, model: int, gpu: int) -> None:
-    """Move one model to another GPU."""
+    """Move one model to another GPU.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    model : a model that is on some GPU
+    gpu : where it goes
+    """
     take(instance, layout, model)
     put(instance, layout, model, gpu)
 
 
 @leaf_kernel
 def swap(instance: Instance, layout: Layout, one: int, other: int) -> None:
-    """Let two models on different GPUs change places."""
+    """Let two models on different GPUs change places.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    one, other : two models on different GPUs
+    """
     home = layout.gpu_of[one]
     move(instance, layout, one, layout.gpu_of[other])
     move(instance, layout, other, home)
@@ -170,9 +218,14 @@ def swap(instance: Instance, layout: Layout, one: int, other: int) -> None:
 
 @leaf_kernel
 def gather(layout: Layout, gpu: int, models: Ints, count: int) -> int:
-    """Write a GPU's models behind so many others; return how many there are then, or `NOWHERE`.
+    """Append a GPU's models to a list; return how many it then has, `NOWHERE` if they do not fit.
 
-    The latter if the array has no room for all of them.
+    Parameters
+    ----------
+    layout : where every model is now
+    gpu : the GPU to read
+    models : the list, with a fixed length
+    count : how many models are in the list already
     """
     model = layout.first[gpu]
     while model != NOWHERE:
@@ -202,12 +255,21 @@ def models_on(layout: Layout, gpu: int) -> Ints:
 
 @leaf_kernel
 def admits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> bool:
-    """Say whether the rules let a model onto a GPU with its models less `gone`."""
+    """Say whether the rules let a model onto a GPU once another model is gone.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    gpu : the GPU
+    gone : the model that leaves, or `NOWHERE`
+    come : the model that comes
+    """
     rules = instance.rules
     if not rules.open[rules.item[come, PIN], gpu]:
         return False
     if rules.item[come, HOME] != NOWHERE and rules.item[come, HOME] != rules.gpu[gpu, NODE]:
         return False
+    # Few models have colours. Without any, the walk over the GPU is saved.
     if rules.item[come, COLOURS] == rules.item[come + 1, COLOURS]:
         return True
     other = layout.first[gpu]
@@ -227,7 +289,13 @@ def node_count(instance: Instance) -> int:
 
 @leaf_kernel
 def share_a_colour(instance: Instance, one: int, other: int) -> bool:
-    """Say whether two models must be on different GPUs."""
+    """Say whether two models must be on different GPUs.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    one, other : two models
+    """
     rules = instance.rules
     for mine in range(rules.item[one, COLOURS], rules.item[one + 1, COLOURS]):
         for theirs in range(rules.item[other, COLOURS], rules.item[other + 1, COLOURS]):
@@ -238,7 +306,14 @@ def share_a_colour(instance: Instance, one: int, other: int) -> bool:
 
 @leaf_kernel
 def fits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> bool:
-    """Say whether GPU `gpu` holds its models less `gone` plus `come` (either may be NOWHERE)."""
+    """Say whether a GPU can hold its models once one is gone and another has come.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    gpu : the GPU
+    gone, come : the model that leaves and the one that comes; either may be `NOWHERE`
+    """
     if come != NOWHERE and not admits(instance, layout, gpu, gone, come):
         return False
     used = layout.used[gpu]
@@ -246,6 +321,7 @@ def fits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> 
         used -= instance.size[gone]
     if come != NOWHERE:
         used += instance.size[come]
+    # Sums by difference may drift by a rounding, which `within` forgives; `put` adds up anew.
     if not within(used, instance.capacity[gpu]):
         return False
     kind = instance.kind[gpu]
@@ -262,7 +338,15 @@ def fits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> 
 
 @leaf_kernel
 def pressure_after(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> float:
-    """Return the pressure of `gpu` with its models less `gone` plus `come`."""
+    """Return the pressure of a GPU once one model is gone and another has come.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    gpu : the GPU
+    gone, come : the model that leaves and the one that comes; either may be `NOWHERE`
+    """
+    # By difference, without touching the layout: most moves that are rated are never made.
     used = layout.used[gpu]
     if gone != NOWHERE:
         used -= instance.size[gone]

@@ -1,4 +1,4 @@
-"""One model to serve."""
+"""One language model to serve."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -26,27 +26,26 @@ class Model:
     size_gb
         Memory it always holds: weights and runtime overhead.
     rate, slo
-        Requests per second and the latency objective; the load is their quotient.
+        Requests per second and the latency objective; the load is `rate / slo`.
     load
-        The load itself, one number or one per time window. It wins over `rate` and `slo`.
-        Kept as a tuple with one entry per window.
+        The load itself, one number or one per time window; it takes precedence over `rate` and
+        `slo`. Kept as a tuple with one entry per window.
     uses
         Use of further additive resources by name: one amount for all kinds of GPU, or a
-        mapping from kind to amount. Kept as sorted pairs so that a model can be hashed. Each
-        part of a model uses that much on its GPU.
+        mapping from kind to amount. Each part of a model uses that much on its GPU. Kept as
+        sorted pairs so that a model can be hashed.
     shared_uses
-        The same for use that the parts of a model share as they share its load.
+        The same, for use that the parts of a model share as they share its load.
     replicas
         Replicas of the whole model on different GPUs, which share its load equally.
     most_replicas
-        If it is more than `replicas`, there may be any number of replicas from the one to the
-        other.
+        If it is more than `replicas`, the solver chooses a number from `replicas` to this one.
     shards
         Equal parts of a replica (tensor parallelism) on different GPUs of one node.
     only, never
-        Names of GPUs, nodes or kinds that it must be on, or must not be on.
+        Names of GPUs, nodes or kinds: the model must be on one of `only`, and on none of `never`.
     sleep_cost
-        What is lost when it is left asleep, on no GPU; None if it must not be.
+        What is lost when it is left asleep, on no GPU; None if it must be awake.
     """
 
     name: str
@@ -107,7 +106,7 @@ class Model:
 
     @property
     def parts(self) -> int:
-        """On how many GPUs it is at least."""
+        """The least number of GPUs that it is on."""
         return self.replicas * self.shards
 
     @property
@@ -116,12 +115,12 @@ class Model:
         return self.most_replicas > self.replicas
 
     def may_be_on(self, gpu: Gpu) -> bool:
-        """Say whether it is neither forbidden there nor bound to other places."""
+        """Say whether its pins leave a GPU open."""
         names = {gpu.name, gpu.node, gpu.kind} - {""}
         return (not self.only or not names.isdisjoint(self.only)) and names.isdisjoint(self.never)
 
     def part(self, replicas: int | None = None) -> "Model":
-        """Return what it is on each of its GPUs: a share of its size, and of its load."""
+        """Return one of its parts as a model: a share of its size and of its load."""
         parts = (replicas or self.replicas) * self.shards
         if parts == 1 and not self.shared_uses:
             return self
@@ -129,7 +128,7 @@ class Model:
         return Model(self.name, self.size_gb / self.shards, load=load, uses=self._uses_of(parts))
 
     def awake(self) -> "Model":
-        """Return the model as one that must not be asleep."""
+        """Return the model as one that must be awake."""
         if self.sleep_cost is None:
             return self
         model = copy(self)
@@ -142,7 +141,7 @@ class Model:
         return Model(**{**stated, **fields})
 
     def _uses_of(self, parts: int) -> Mapping[str, Mapping[str, float]]:
-        """Return what one of its parts uses: its own, and its part of what is shared."""
+        """Return what one part uses: its own amount, and its share of what parts share."""
         uses = {resource: dict(by_kind) for resource, by_kind in self.uses}
         for resource, by_kind in self.shared_uses:
             own = uses.get(resource, {ANY_KIND: 0.0})

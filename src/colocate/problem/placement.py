@@ -1,4 +1,4 @@
-"""Which model is where, and nothing else."""
+"""Which model is on which GPUs, and nothing else."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,8 +11,8 @@ from colocate.problem.problem import Problem
 class Placement(Mapping[str, tuple[str, ...]]):
     """A frozen mapping from model name to the names of its GPUs.
 
-    A model has a GPU for every shard of every replica, shards of a replica in a row, and none if it
-    sleeps.
+    A model has a GPU for every shard of every replica, with the shards of a replica in a row. A
+    model that sleeps has none.
     """
 
     __slots__ = ("_gpus_of",)
@@ -22,7 +22,7 @@ class Placement(Mapping[str, tuple[str, ...]]):
 
     @classmethod
     def from_indices(cls, problem: Problem, gpu_of: Ints | Sequence[int]) -> "Placement":
-        """Name the models and GPUs of `gpu_of[n]`, an index of a GPU for every model."""
+        """Build a placement from the index of a GPU for every model."""
         names = [gpu.name for gpu in problem.gpus]
         pairs = zip(problem.models, gpu_of, strict=True)
         return cls({model.name: (names[int(gpu)],) for model, gpu in pairs})

@@ -1,4 +1,4 @@
-"""The objective, written once: how hard the models of a GPU push on what memory they leave.
+"""The objective, written once: how hard the models of a GPU push on the memory they leave.
 
     pressure = max over windows of sum(load) / (capacity - sum(size))
 
@@ -36,9 +36,18 @@ def peak_load(load: Floats, row: int) -> float:
 
 @leaf_kernel
 def pressure(load: float, used: float, capacity: float) -> float:
-    """Return the pressure of a GPU: 0 without load, infinite with load and no free memory."""
+    """Return the pressure of a GPU: 0 without load, infinite with load and no free memory.
+
+    Parameters
+    ----------
+    load : the load in the busiest window
+    used : memory that the models hold
+    capacity : memory of the GPU
+    """
     if load <= 0.0:
         return 0.0
+    # A GPU that is full but for rounding counts as full: its pressure would be a quotient of
+    # rounding errors.
     free = capacity - used
     if free <= capacity * FIT:
         return np.inf

@@ -1,4 +1,4 @@
-"""The whole question: which GPUs, which models."""
+"""The whole question: which models, on which GPUs, under which constraints."""
 
 import json
 import math
@@ -27,14 +27,15 @@ class Problem:
     Parameters
     ----------
     gpus, models
-        Any iterables of each; at least one of each, with unique names. The loads of all models
-        have the same number of time windows (a single number stands for every window).
+        At least one of each, with unique names. The loads of all models have the same number of
+        time windows; a single number stands for every window.
     apart, together
-        Groups of names of models: no two of a group may share a GPU, or all of it must.
+        Groups of model names. No two models of a group in `apart` may share a GPU; all models of a
+        group in `together` must.
     most_models
-        How many models a GPU may hold; None is any number.
+        How many models a GPU may hold; None for any number.
     most_pressure
-        The highest pressure that a GPU may have; None is any.
+        The highest pressure that a GPU may have; None for any.
     """
 
     gpus: tuple[Gpu, ...]
@@ -80,7 +81,7 @@ class Problem:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether every model is whole, on one GPU, and free to share any with any other."""
+        """Whether every model is whole, on one GPU, and may share any GPU with any other."""
         free = all(
             m.parts == 1 and not (m.only or m.never or m.shared_uses or m.open_replicas)
             for m in self.models
@@ -98,9 +99,9 @@ class Problem:
         return tuple(model for model in self.models if model.sleep_cost is not None)
 
     def awake(self, asleep: Container[str]) -> "Problem | None":
-        """Return the problem of the models that are not asleep, None if there are none.
+        """Return the problem of the models that are not asleep; None if there are none.
 
-        Which ones sleep is decided with it: none of them may.
+        In that problem the choice of sleepers is made, so no model may sleep.
         """
         models = [model.awake() for model in self.models if model.name not in asleep]
         if not models:
@@ -120,7 +121,7 @@ class Problem:
         return replace(self, models=tuple(models))
 
     def _constraints(self) -> list[Any]:
-        """Return all constraints by the places of models and GPUs, not by names."""
+        """Return all constraints, by positions of models and GPUs instead of names."""
         place = {model.name: number for number, model in enumerate(self.models)}
         nodes = {node: n for n, node in enumerate(dict.fromkeys(gpu.node for gpu in self.gpus))}
         return [
@@ -135,10 +136,9 @@ class Problem:
         ]
 
     def _ends_of_pins(self) -> Iterator[list[int]]:
-        """Yield for every model between which GPUs it changes whether it may be there.
+        """Yield, for every model, the positions in the row of GPUs where its permission changes.
 
-        The first GPU is preceded by one where every model may be: a model that may be on all of
-        them has no such places.
+        A position before the first GPU counts as open. So a model that may be everywhere has none.
         """
         places: dict[str, list[int]] = {}
         for number, gpu in enumerate(self.gpus, start=1):
@@ -171,7 +171,7 @@ class Problem:
                 raise InputError(f"{what} adds up to {total}, must be a finite number")
 
     def __reduce__(self) -> tuple[type["Problem"], tuple[Any, ...]]:
-        """Copy what was stated, not what was worked out of it."""
+        """Copy only what was stated, not what was derived from it."""
         return Problem, tuple(getattr(self, field.name) for field in fields(self))
 
     def _checked_groups(

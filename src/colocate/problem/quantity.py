@@ -1,4 +1,4 @@
-"""Numbers and names as they arrive from outside, checked once, where data is made."""
+"""Check numbers and names from outside, once, where data is made."""
 
 import math
 import unicodedata
@@ -8,7 +8,7 @@ from colocate.errors import InputError
 
 
 def checked_number(owner: str, field: str, value: object, *, positive: bool = False) -> float:
-    """Return `value` as a float, or say why it cannot be used.
+    """Return `value` as a float, or raise InputError with the reason.
 
     Parameters
     ----------
@@ -17,7 +17,7 @@ def checked_number(owner: str, field: str, value: object, *, positive: bool = Fa
     field
         The field's name.
     value
-        Any real number; booleans are refused, they are slips in a spec file.
+        Any real number. Booleans are refused: they are slips in a spec file.
     positive
         Whether zero is refused too.
     """

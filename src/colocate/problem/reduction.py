@@ -1,8 +1,8 @@
-"""A problem with constraints as arrays: items on GPUs, and rules on where items may be.
+"""A problem reduced to items on GPUs, with rules on where items may be.
 
-Replicas and shards become items of their own, models that must stay together one item. What may not
-share a GPU shares a colour; items with the same pins share a row that says where they may be; the
-shards of a replica are a shard group, whose GPUs must be in one node.
+Replicas and shards become items of their own; models that must stay together become one item. Items
+that may not share a GPU share a colour. Items with the same pins share a row that says where they
+may be. The shards of a replica are a shard group, whose GPUs must be in one node.
 """
 
 from collections import Counter
@@ -30,10 +30,10 @@ from colocate.problem.rules import COLOURS, PIN, SHARD_GROUP, Bools, Rules, gpu_
 from colocate.problem.tolerance import GENEROUS
 
 Pins = tuple[tuple[str, ...], tuple[str, ...]]
-"""The names of where a model must be, and must not be."""
+"""The names of places where a model must be, and must not be."""
 
 COUNT = "number of models"
-"""The resource that stands for the most models of a GPU."""
+"""The resource that stands for the number of models on a GPU."""
 
 
 class Item(NamedTuple):
@@ -41,17 +41,17 @@ class Item(NamedTuple):
 
     name: str
     models: tuple[Model, ...]
-    """The models, or parts of one, that it consists of."""
+    """The models, or the model it is a part of, that it consists of."""
     colours: tuple[int, ...]
-    """The numbers of the groups of which a GPU takes one member at most."""
+    """The numbers of its groups; a GPU takes at most one item of each."""
     shard_group: int = -1
-    """The number of its shard group, -1 if it is in none."""
+    """The number of its shard group; -1 if it is in none."""
     barred: bool = False
-    """Whether it can be nowhere: two of its models must be apart."""
+    """Whether it can be nowhere, because two of its models must be apart."""
 
 
 class Portion(NamedTuple):
-    """What an item takes of its GPU."""
+    """What an item takes from its GPU."""
 
     size_gb: float
     load: tuple[float, ...]
@@ -60,7 +60,7 @@ class Portion(NamedTuple):
 
 @dataclass(frozen=True)
 class Reduction:
-    """A problem as items, and what these stand for."""
+    """A problem as items, with the way back to its models."""
 
     whole: Problem
     items: tuple[Item, ...]
@@ -70,12 +70,12 @@ class Reduction:
 
     @cached_property
     def canonical(self) -> Instance:
-        """The instance in units of its own."""
+        """The instance in its own units."""
         return canonical(self.instance)
 
     @cached_property
     def sorts(self) -> list[int]:
-        """The first GPU of every sort that nothing tells apart, those with most memory first."""
+        """One GPU of every sort of identical GPUs, those with most memory first."""
         first: dict[int, int] = {}
         for gpu, sort in enumerate(self.instance.rules.alike.tolist()):
             first.setdefault(sort, gpu)
@@ -83,7 +83,7 @@ class Reduction:
 
     @cached_property
     def largest_room(self) -> Floats:
-        """For every item the memory of the largest GPU that it may be on by itself, 0 if none."""
+        """For every item, the memory of the largest GPU that is open to it alone; 0 if none is."""
         instance, rules = self.instance, self.instance.rules
         if self.whole.plain and not self.resources:
             return np.full(len(self.items), instance.capacity.max())
@@ -99,7 +99,7 @@ class Reduction:
 
     @cached_property
     def shard_groups(self) -> tuple[tuple[int, ...], ...]:
-        """Items that must be on one node."""
+        """The groups of items that must be on one node."""
         if self.whole.plain:
             return ()
         shard_groups: dict[int, list[int]] = {}
@@ -109,7 +109,7 @@ class Reduction:
         return tuple(tuple(shard_group) for shard_group in shard_groups.values())
 
     def placement(self, gpu_of: Ints | Sequence[int]) -> Placement:
-        """Return where the models are if the items are there.
+        """Return the placement of the models for a placement of the items.
 
         The GPUs of a replica are in the order of the fleet, and so are the replicas.
         """
@@ -124,22 +124,23 @@ class Reduction:
                 numbers[model.name].append(gpu)
         gpus_of = {}
         for model in self.whole.models:
-            reduction, shards = numbers[model.name], model.shards
+            places_of_parts, shards = numbers[model.name], model.shards
             replicas = sorted(
-                sorted(reduction[n : n + shards]) for n in range(0, len(reduction), shards)
+                sorted(places_of_parts[n : n + shards])
+                for n in range(0, len(places_of_parts), shards)
             )
             gpus_of[model.name] = [names[n] for replica in replicas for n in replica]
         return Placement(gpus_of)
 
     def indices(self, placement: Mapping[str, Sequence[str]]) -> Ints:
-        """Return where the items are if the models are there."""
+        """Return the GPU of every item for a placement of the models."""
         number = {gpu.name: place for place, gpu in enumerate(self.whole.gpus)}
         left = {model: list(reversed(gpus)) for model, gpus in placement.items()}
         return np.array([number[left[item.models[0].name].pop()] for item in self.items], np.int64)
 
 
 def reduction_of(problem: Problem) -> Reduction:
-    """Return a problem, with a fixed number of replicas of every model, as items."""
+    """Return a problem, in which all numbers of replicas are fixed, as items."""
     if problem.plain:
         items = tuple(Item(model.name, (model,), ()) for model in problem.models)
         resources = tuple(resources_of(problem.gpus, problem.models))
@@ -181,7 +182,7 @@ def _items(problem: Problem) -> Iterator[Item]:
 
 
 def _groups_of(problem: Problem) -> dict[str, list[int]]:
-    """Return for every model that must be apart from something the numbers of its groups.
+    """Return the numbers of the groups that each model must be apart in.
 
     The parts of one model are such a group too.
     """
@@ -194,7 +195,7 @@ def _groups_of(problem: Problem) -> dict[str, list[int]]:
 
 
 def _told_apart(items: list[Item]) -> tuple[Item, ...]:
-    """Give items that by chance have one name names of their own."""
+    """Give items that happen to share a name names of their own."""
     count = Counter(item.name for item in items)
     return tuple(
         item if count[item.name] == 1 else item._replace(name=f"{item.name} ({number})")
@@ -210,7 +211,7 @@ def _names_of_parts(model: Model, members: Sequence[str]) -> Iterator[str]:
 
 
 def _bundles(problem: Problem) -> dict[str, tuple[str, ...]]:
-    """Return for every model that is kept together with others all of them."""
+    """Return, for every model that must stay together with others, all models of its bundle."""
     bundle_of: dict[str, set[str]] = {}
     for group in problem.together:
         merged = set(group).union(*(bundle_of.get(name, set()) for name in group))
@@ -220,7 +221,7 @@ def _bundles(problem: Problem) -> dict[str, tuple[str, ...]]:
 
 
 def _portion(item: Item) -> Portion:
-    """Return what an item takes: shares of its models' sizes and loads, added up."""
+    """Return what an item takes: shares of the sizes and loads of its models, added up."""
     if len(item.models) == 1:
         return _portion_of(item.models[0])
     portions = [_portion_of(model) for model in item.models]
@@ -236,24 +237,24 @@ def _portion(item: Item) -> Portion:
 
 
 def _portion_of(model: Model) -> Portion:
-    """Return what one part of a model takes of its GPU."""
-    reduction = model.parts
-    load = model.load if reduction == 1 else tuple(amount / reduction for amount in model.load)
+    """Return what one part of a model takes from its GPU."""
+    parts = model.parts
+    load = model.load if parts == 1 else tuple(amount / parts for amount in model.load)
     if not model.shared_uses:
         return Portion(model.size_gb / model.shards, load, model.uses)
     uses: dict[str, dict[str, float]] = {}
     _add_uses(uses, model.uses, 1)
-    _add_uses(uses, model.shared_uses, reduction)
+    _add_uses(uses, model.shared_uses, parts)
     return Portion(model.size_gb / model.shards, load, _as_pairs(uses))
 
 
-def _add_uses(uses: dict[str, dict[str, float]], more: Uses, reduction: int) -> None:
-    """Add a part of some uses, by kind of GPU, to others."""
+def _add_uses(uses: dict[str, dict[str, float]], more: Uses, parts: int) -> None:
+    """Add one of so many parts of some uses, by kind of GPU, to others."""
     for resource, by_kind in more:
         amounts, known = dict(by_kind), uses.get(resource, {ANY_KIND: 0.0})
         uses[resource] = {
             kind: known.get(kind, known.get(ANY_KIND, 0.0))
-            + amounts.get(kind, amounts.get(ANY_KIND, 0.0)) / reduction
+            + amounts.get(kind, amounts.get(ANY_KIND, 0.0)) / parts
             for kind in known.keys() | amounts.keys()
         }
 
@@ -263,7 +264,7 @@ def _as_pairs(uses: Mapping[str, Mapping[str, float]]) -> Uses:
 
 
 def _with_count(instance: Instance, items: Sequence[Item], most_models: int) -> Instance:
-    """Add a resource of which every GPU has as much as it may hold models."""
+    """Add a resource that limits the number of models on every GPU."""
     kinds, gpus = instance.use.shape[0], len(instance.capacity)
     count = np.array([float(len(item.models)) for item in items])
     use = np.broadcast_to(count, (kinds, len(items)))[:, :, None]
@@ -299,7 +300,7 @@ def _rules(problem: Problem, items: Sequence[Item]) -> Rules:
 
 
 def _pins(problem: Problem, items: Sequence[Item]) -> tuple[Ints, Bools]:
-    """Return which items may be on the same GPUs, and on which."""
+    """Return the row of pins of every item, and for each row the GPUs that are open."""
     named = _gpus_by_name(problem.gpus)
     anywhere: frozenset[Pins] = frozenset()
     known: dict[frozenset[Pins] | None, int] = {anywhere: 0}
@@ -316,7 +317,7 @@ def _pins(problem: Problem, items: Sequence[Item]) -> tuple[Ints, Bools]:
 
 
 def _gpus_by_name(gpus: Sequence[Gpu]) -> dict[str, list[int]]:
-    """Return the GPUs that a name of a GPU, node or kind means."""
+    """Return the GPUs that each name of a GPU, node or kind refers to."""
     named: dict[str, list[int]] = {}
     for number, gpu in enumerate(gpus):
         for name in {gpu.name, gpu.node, gpu.kind} - {""}:
@@ -325,7 +326,7 @@ def _gpus_by_name(gpus: Sequence[Gpu]) -> dict[str, list[int]]:
 
 
 def _open_to(gpus: int, pins: frozenset[Pins] | None, named: Mapping[str, list[int]]) -> Bools:
-    """Say of every GPU whether an item with such pins may be there; None may be nowhere."""
+    """Say, for every GPU, whether it is open to an item with these pins; None closes all."""
     row = np.full(gpus, pins is not None)
     for only, never in pins or ():
         if only:

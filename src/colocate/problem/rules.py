@@ -1,8 +1,8 @@
-"""Where items may be, and with whom, as arrays that kernels see.
+"""Where items may be, and with whom, as arrays for kernels.
 
-What is seldom is kept sparse: items that may be on the same GPUs share a row of `open`, and items
-that must be on different GPUs share a colour. There are few arrays, because every call of a kernel
-passes all of them.
+Rules are rare, so they are kept sparse: items that may be on the same GPUs share a row of `open`,
+and items that must be on different GPUs share a colour. There are few arrays, because every call of
+a kernel passes all of them.
 """
 
 from collections.abc import Hashable, Iterable
@@ -15,13 +15,13 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 PIN, HOME, SHARD_GROUP, COLOURS = 0, 1, 2, 3
-"""Columns of `item`: which row of `open` an item has, 0 being that of items that may be anywhere;
-the node that it is confined to; its shard group, whose items are on one node; where its colours
-begin. There is a row more than items, in which the colours of the last one end. -1 is none."""
+"""Columns of `item`: its row of `open`, where row 0 is open everywhere; the node that it is
+confined to; its shard group, whose items are on one node; where its colours begin. One more row
+than items says where the last colours end. -1 stands for none."""
 NODE, ALIKE, BY_NODE, FIRST = 0, 1, 2, 3
-"""Columns of `gpu`: the node of a GPU; a number that GPUs share which nothing tells apart; all GPUs
-node by node; where the GPUs of a node begin there, in the row of that node. There is a row more
-than GPUs, which has the number of nodes as its node."""
+"""Columns of `gpu`: the node of a GPU; a number shared by identical GPUs; all GPUs, node by node;
+and in the row of a node, where its GPUs begin in that list. One more row than GPUs has the number
+of nodes in its first column."""
 
 
 class Rules(NamedTuple):
@@ -38,39 +38,39 @@ class Rules(NamedTuple):
 
     @property
     def pin(self) -> Ints:
-        """Which row of `open` an item has."""
+        """The row of `open` of every item."""
         return self.item[:-1, PIN]
 
     @property
     def shard_group(self) -> Ints:
-        """The shard group of an item, -1 if it is in none."""
+        """The shard group of every item; -1 if it is in none."""
         return self.item[:-1, SHARD_GROUP]
 
     @property
     def coloured(self) -> Bools:
-        """Whether an item has colours."""
+        """Whether each item has colours."""
         starts = self.item[:, COLOURS]
         return starts[1:] > starts[:-1]
 
     @property
     def node(self) -> Ints:
-        """The node of a GPU."""
+        """The node of every GPU."""
         return self.gpu[:-1, NODE]
 
     @property
     def alike(self) -> Ints:
-        """A number that GPUs share which nothing tells apart."""
+        """A number that identical GPUs share."""
         return self.gpu[:-1, ALIKE]
 
     def confined(self, homes: Ints) -> "Rules":
-        """Return the rules with items confined to nodes, -1 for those that are not."""
+        """Return the rules with items confined to nodes; -1 leaves an item free."""
         item = self.item.copy()
         item[:-1, HOME] = homes
         return self._replace(item=item)
 
 
 def free_rules(items: int, alike: Ints) -> Rules:
-    """Return the rules of items that may be anywhere, with any other."""
+    """Return rules that let every item be anywhere, with any other."""
     item = np.zeros((items + 1, 4), np.int64)
     item[:, (HOME, SHARD_GROUP)] = -1
     node = np.zeros(len(alike), np.int64)
@@ -79,7 +79,7 @@ def free_rules(items: int, alike: Ints) -> Rules:
 
 
 def gpu_rules(node: Ints, alike: Ints) -> Ints:
-    """Return what rules have to say about GPUs."""
+    """Return the part of the rules that is about GPUs."""
     gpus = len(node)
     gpu = np.zeros((gpus + 1, 4), np.int64)
     gpu[:-1, NODE] = node

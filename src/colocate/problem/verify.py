@@ -1,7 +1,8 @@
-"""A second opinion on a placement: exact, and sharing no code with the solver.
+"""Check a placement a second time: exactly, and with no code of the solver.
 
-Sums are whole numbers over a power of two, so nothing here is a matter of rounding. Where a sum is
-clearly below its limit, `fsum` says so: it rounds once, at the end, by less than one part in 10^15.
+Sums are whole numbers over a power of two, so nothing here depends on rounding. Where a sum is
+clearly below its limit, `fsum` is enough: it rounds once, at the end, by less than one part in
+10^15.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -19,17 +20,18 @@ from colocate.problem.problem import Problem
 
 
 class PlacedPart(NamedTuple):
-    """What of a model is on a GPU: one of so many equal parts."""
+    """A part of a model on a GPU."""
 
     model: Model
     number: int
+    """How many parts the model has in all."""
     size: int
-    """Of the whole model, and so is the load: whole numbers, see `WholeNumbers`."""
+    """The size of the whole model, a whole number as in `WholeNumbers`; so is the load."""
     load: tuple[int, ...]
 
 
 class WholeNumbers(NamedTuple):
-    """Memories, sizes and loads as whole numbers over a power of two: nothing is lost."""
+    """Memories, sizes and loads as whole numbers over a power of two; this is exact."""
 
     memory: dict[str, int]
     """By GPU."""
@@ -115,7 +117,7 @@ def _scale_of(problem: Problem) -> WholeNumbers:
 
 
 def highest_pressure(problem: Problem) -> float:
-    """Return the highest pressure that is let pass, infinite if there is no limit."""
+    """Return the highest pressure that is accepted; infinite if there is no limit."""
     return inf if problem.most_pressure is None else problem.most_pressure * (1 + SLACK)
 
 
@@ -149,7 +151,7 @@ def _faults_of_names(
 
 
 def _wanted(model: Model, number: int) -> bool:
-    """Say whether a model may be on so many GPUs."""
+    """Say whether a model may have so many parts."""
     if number == 0:
         return model.sleep_cost is not None
     replicas, rest = divmod(number, model.shards)
@@ -164,7 +166,7 @@ def _number(model: Model) -> str:
 
 
 def _faults_of_places(model: Model, places: Sequence[Gpu]) -> list[str]:
-    """Check where one model is: allowed, on different GPUs, each replica in one node."""
+    """Check the places of one model: allowed, different GPUs, each replica in one node."""
     only, never = frozenset(model.only), frozenset(model.never)
     faults = [
         f"model {model.name!r} is on {gpu.name!r}, where it must not be"
@@ -181,7 +183,15 @@ def _faults_of_places(model: Model, places: Sequence[Gpu]) -> list[str]:
 
 
 def allowed(only: Set[str], never: Set[str], gpu: Gpu) -> bool:
-    """Say whether pins leave a GPU open; a node or kind without a name is not meant by any."""
+    """Say whether pins leave a GPU open. A node or kind without a name matches no pin.
+
+    Parameters
+    ----------
+    only, never
+        The names that a model must, or must not, be on.
+    gpu
+        The GPU.
+    """
     names = [name for name in (gpu.name, gpu.node, gpu.kind) if name]
     return never.isdisjoint(names) and (not only or not only.isdisjoint(names))
 
@@ -191,7 +201,7 @@ def _faults_of_company(
     placement: Mapping[str, Sequence[str]],
     members: Mapping[str, Sequence[PlacedPart]],
 ) -> list[str]:
-    """Check who shares a GPU with whom, and with how many."""
+    """Check which models share a GPU, and how many."""
     found: list[tuple[str, int, int, str]] = []
     most = problem.most_models
     if most is not None:
@@ -209,7 +219,7 @@ def _faults_of_company(
         awake = sum(len(placement[name]) > 0 for name in group)
         for gpu, here in _shared(group, placement).items():
             if len(here) < awake:
-                told = f"gpu {gpu!r} holds {here[0]} without all that belong to it"
+                told = f"gpu {gpu!r} holds {here[0]} without all that must be with it"
                 found.append((gpu, 2, number, told))
     if not found:
         return []
@@ -218,7 +228,7 @@ def _faults_of_company(
 
 
 def _shared(group: Iterable[str], placement: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return who of a group is on each GPU that holds one of it."""
+    """Return, for each GPU, the members of a group that are on it."""
     here: dict[str, list[str]] = {}
     for name in group:
         for gpu in placement[name]:
@@ -244,7 +254,7 @@ def _faults_of_limits(gpu: Gpu, parts: Sequence[PlacedPart], memory: int) -> lis
 def exceeds(amounts: Sequence[tuple[float, int]], limit: float) -> bool:
     """Say whether amounts add up to more than a limit and its rounding, exactly.
 
-    Each amount is a number and by what it is divided.
+    Each amount is a number and its divisor.
     """
     if all(divisor == 1 for _, divisor in amounts):
         whole = [amount for amount, _ in amounts]
@@ -266,7 +276,19 @@ def _sum(amounts: Sequence[float]) -> float:
 
 
 def uses_of(model: Model, parts: int, resource: str, gpu: Gpu) -> tuple[tuple[float, int], ...]:
-    """Return what one of so many parts uses: its own, and its part of what they share."""
+    """Return what one part of a model uses: its own amount, and its share of what parts share.
+
+    Parameters
+    ----------
+    model
+        The model.
+    parts
+        How many parts it has in all.
+    resource
+        The resource.
+    gpu
+        The GPU that the part is on.
+    """
     own = (_amount(model.uses, resource, gpu.kind), 1)
     if not model.shared_uses:
         return (own,)
@@ -287,12 +309,22 @@ def _amount(uses: Uses, resource: str, kind: str) -> float:
 
 
 def use_of(model: Model, resource: str, kind: str) -> float:
-    """Return what a part uses of a resource on a kind of GPU, but for what parts share."""
+    """Return what a part uses of a resource by itself, without what the parts share.
+
+    Parameters
+    ----------
+    model
+        The model.
+    resource
+        The resource.
+    kind
+        The kind of GPU.
+    """
     return _amount(model.uses, resource, kind)
 
 
 def _held(parts: Sequence[PlacedPart]) -> tuple[int, int]:
-    """Return what parts hold as a whole number, and by what to divide it."""
+    """Return the memory that parts hold, as a whole number and its divisor."""
     shards = lcm(*[part.model.shards for part in parts])
     if shards == 1:
         return sum([part.size for part in parts]), 1

@@ -1,36 +1,36 @@
-"""A second opinion on a bound, in exact arithmetic, sharing no code with the solver.
+"""Check a bound: in exact arithmetic, and with no code of the solver.
 
-What is checked how stands in `checker/`: sums, weights, and trees.
+`checker/` has one module for each kind of proof: sums, multipliers, trees.
 """
 
 from math import isinf
 
 from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.checker.multipliers import refuted_multipliers
 from colocate.problem.checker.sums import refuted_model, refuted_volume
 from colocate.problem.checker.tree import refuted_tree
-from colocate.problem.checker.weights import refuted_weights
 from colocate.problem.problem import Problem
 
 CHECKS = {
     Proof.VOLUME: refuted_volume,
     Proof.MODEL: refuted_model,
-    Proof.WEIGHTS: refuted_weights,
+    Proof.MULTIPLIERS: refuted_multipliers,
     Proof.TREE: refuted_tree,
 }
 
 
 def refuted(problem: Problem, certificate: Certificate) -> str | None:
-    """Return why a certificate does not prove its bound, or None if nothing speaks against it.
+    """Return why a certificate does not prove its bound, or None if it is not refuted.
 
-    A proof by search without a tree, or by other solvers, cannot be checked: nothing speaks for it
-    either (see `Proof.checkable`).
+    A proof by a search without a tree, or by outside solvers, cannot be checked, so it is neither
+    refuted nor confirmed (see `Proof.checkable`).
 
     Parameters
     ----------
     problem
-        The whole problem, with nobody asleep: who sleeps is left out (see `Problem.awake`).
+        The problem of the models that are awake; sleepers are left out (see `Problem.awake`).
     certificate
-        The bound and its reason.
+        The bound and its proof.
     """
     proof = certificate.proof
     if certificate.bound == 0.0 or not proof.checkable:
@@ -39,12 +39,12 @@ def refuted(problem: Problem, certificate: Certificate) -> str | None:
 
 
 def _out_of_place(problem: Problem, certificate: Certificate) -> str | None:
-    """Say what a proof of its kind cannot be about."""
+    """Say why a proof of this kind cannot support such a bound, if it cannot."""
     proof = certificate.proof
-    if isinf(certificate.bound) and proof is Proof.WEIGHTS:
-        return "weights prove no infinite bound"
+    if isinf(certificate.bound) and proof is Proof.MULTIPLIERS:
+        return "multipliers cannot prove an infinite bound"
     if certificate.finite and proof is not Proof.TREE:
-        return "only a search proves that no pressure is finite"
-    if proof in (Proof.VOLUME, Proof.WEIGHTS) and not 0 <= certificate.window < problem.windows:
+        return "only a search can prove that no pressure is finite"
+    if proof in (Proof.VOLUME, Proof.MULTIPLIERS) and not 0 <= certificate.window < problem.windows:
         return f"window {certificate.window} is not one of the {problem.windows} of the problem"
     return None

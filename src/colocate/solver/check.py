@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import inf, isinf, nextafter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.certificate import Certificate, Proof, in_todays_words
 from colocate.problem.checker.lost import least_lost
 from colocate.problem.checker.tolerance import SAME, SAME_LOSS, STRICTLY_BELOW
 from colocate.problem.problem import Problem
@@ -84,7 +84,8 @@ def _comparable(data: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out the digest, and the text of a tree: one tree can be packed in many ways."""
     kept = {key: value for key, value in data.items() if key != "digest"}
     if isinstance(proof := kept.get("certificate"), Mapping):
-        kept["certificate"] = {key: value for key, value in proof.items() if key != "tree"}
+        stated = in_todays_words(proof)
+        kept["certificate"] = {key: value for key, value in stated.items() if key != "tree"}
     return kept
 
 

@@ -191,7 +191,7 @@ class ItemProgress(Progress):
     def _checking_time(self, certificate: Certificate | None) -> float:
         if certificate is None:
             return 0.0
-        cells = len(self.reduction.items) * max(certificate.weights, default=0)
+        cells = len(self.reduction.items) * max(certificate.multipliers, default=0)
         return CHECK_CELL * cells + CHECK_SYMBOL * len(certificate.tree)
 
     def _rated(self, gpu_of: Ints) -> tuple[float, float]:

@@ -1,8 +1,8 @@
-"""How a fleet grows and shrinks: the kinds of GPU there are, and a fleet with so many of each.
+"""A fleet with more or fewer GPUs of each kind.
 
-Entries of a fleet file that are alike are one kind. Its GPUs have an order: those of the file as
-they are listed, then further ones like the last. A fleet with fewer of them has the first ones, so
-the GPUs of a smaller fleet are all in a larger one, with the same names and in the same machines.
+Entries of a fleet file that are alike are one kind. The GPUs of a kind have an order: those of the
+file as listed, then further ones like the last. A smaller fleet has the first ones, so all its GPUs
+are in every larger fleet, with the same names and in the same machines.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,18 +20,18 @@ from colocate.problem.problem import Problem
 
 @dataclass(frozen=True)
 class GpuKind:
-    """GPUs that are alike, of which there may be any number.
+    """GPUs that are alike; a fleet may have any number of them.
 
     Parameters
     ----------
     label
-        What it is called: its kind, or the name in the fleet file.
+        Its name: the kind, or the name in the fleet file.
     entries
         The numbers of its entries in the fleet file.
     listed
-        How many GPUs the fleet file has of it.
+        How many GPUs of it the fleet file has.
     at_once
-        How many GPUs come at once: one, or those of a whole machine.
+        How many GPUs come together: one, or those of a whole machine.
     """
 
     label: str
@@ -46,14 +46,14 @@ class FleetSizes:
     Parameters
     ----------
     fleet
-        As its file states it.
+        The fleet as its file states it.
     whole
-        Whether machines (entries with a node) are only had whole.
+        Whether machines (entries with a node) come only as a whole.
 
     Raises
     ------
     InputError
-        If a model names single GPUs out of several alike ones.
+        If a model names one GPU out of several that are alike.
     """
 
     def __init__(self, fleet: Fleet, whole: bool = False) -> None:
@@ -68,7 +68,7 @@ class FleetSizes:
 
     @property
     def listed(self) -> tuple[int, ...]:
-        """How many of each kind the file has, in what comes at once, rounded up."""
+        """How many units of each kind the file has, rounded up."""
         return tuple(-(-kind.listed // kind.at_once) for kind in self.kinds)
 
     def entries(self, kind: GpuKind) -> list[GpuSpec]:
@@ -76,9 +76,9 @@ class FleetSizes:
         return [self._specs[number] for number in kind.entries]
 
     def fleet(self, counts: Sequence[int]) -> Fleet | None:
-        """Return the fleet with so many of each kind, in which all models are awake.
+        """Return the fleet with so many units of each kind, with all models awake.
 
-        None if it cannot serve the models because there is no GPU, or none of those that a model
+        None if it cannot serve the models, because it has no GPU, or none of those that a model
         must be on.
         """
         sized = self._sized(counts)
@@ -95,7 +95,7 @@ class FleetSizes:
         return None if fleet is None else problem_of_all(fleet)
 
     def kind_of_gpus(self, counts: Sequence[int]) -> tuple[int, ...]:
-        """Return the number of the kind of every GPU of such a fleet, in its order."""
+        """Return the number of the kind of every GPU of such a fleet, in the order of its GPUs."""
         by_entry = {number: place for place, k in enumerate(self.kinds) for number in k.entries}
         return tuple(
             by_entry[number]
@@ -108,7 +108,7 @@ class FleetSizes:
         return [gpu for _, gpus in self._by_entry(counts) for gpu in gpus]
 
     def _by_entry(self, counts: Sequence[int]) -> list[tuple[int, list[GpuSpec]]]:
-        """Return what becomes of every entry of the file, in its order."""
+        """Return what every entry of the file becomes, in the order of the file."""
         sized: dict[int, list[GpuSpec]] = {}
         for kind, units in zip(self.kinds, counts, strict=True):
             left = units * kind.at_once
@@ -120,7 +120,7 @@ class FleetSizes:
         return sorted(sized.items())
 
     def _of_size(self, spec: GpuSpec, gpus: int) -> Iterator[GpuSpec]:
-        """Yield an entry with so many GPUs, and further ones if that is more than one can be."""
+        """Yield an entry with so many GPUs, and further entries if one cannot hold them."""
         if spec.count is not None and spec.node is None:
             yield spec.model_copy(update={"count": gpus, "devices": self._devices(spec, gpus)})
             return
@@ -131,7 +131,7 @@ class FleetSizes:
             yield _part(next(further), left)
 
     def _devices(self, spec: GpuSpec, gpus: int) -> list[int] | None:
-        """Return the numbers of so many GPUs on a machine: those given, then free ones above."""
+        """Return the device numbers of so many GPUs: those stated, then free ones above them."""
         if spec.devices is None:
             return None
         taken = {n for other in self._specs if other.node is None for n in other.devices or ()}
@@ -139,7 +139,7 @@ class FleetSizes:
         return [*spec.devices, *islice(free, max(gpus - len(spec.devices), 0))][:gpus]
 
     def _further(self, spec: GpuSpec) -> Iterator[GpuSpec]:
-        """Yield entries like one, with names of their own: `l40s-2`, or `alpha.2` for machines."""
+        """Yield entries like one, with new names: `l40s-2`, or `alpha.2` for machines."""
         for number in count(2):
             tail = f"-{number}" if spec.node is None else f".{number}"
             name, node = f"{spec.stated_name}{tail}", f"{spec.node}{tail}"
@@ -172,7 +172,7 @@ class FleetSizes:
         return GpuKind(label, tuple(numbers), listed, at_once)
 
     def _refuse_single_gpus(self, gpus: list[Gpu]) -> None:
-        """Refuse models that name one of several GPUs: which of them there are is not fixed."""
+        """Refuse models that name one of several equal GPUs: the number of these is not fixed."""
         single: dict[str, int] = {}
         for spec in self._specs:
             size = spec.count or 1
@@ -203,14 +203,14 @@ def _likeness(spec: GpuSpec, whole: bool) -> tuple[Any, ...]:
 
 
 def _names(spec: GpuSpec) -> set[str]:
-    """Return all names that a model can give for the GPUs of an entry."""
+    """Return all names by which a model can refer to the GPUs of an entry."""
     single = [spec.stated_name] if spec.count is None else []
     first = [f"{spec.stated_name}-0"] if spec.count is not None else []
     return {name for name in (*single, *first, spec.node, spec.kind) if name}
 
 
 def _part(spec: GpuSpec, gpus: int) -> GpuSpec:
-    """Return an entry with no more than so many GPUs."""
+    """Return an entry with at most so many GPUs."""
     if spec.count is None or spec.count <= gpus:
         return spec
     devices = spec.devices[:gpus] if spec.devices is not None else None
@@ -218,7 +218,7 @@ def _part(spec: GpuSpec, gpus: int) -> GpuSpec:
 
 
 def _awake(model: dict[str, Any], names: set[str]) -> dict[str, Any]:
-    """Return a model that may not sleep, with what it says of places that there are."""
+    """Return a model that may not sleep, without pins on places that do not exist."""
     kept = {key: value for key, value in model.items() if key not in ("may_sleep", "importance")}
     for field in ("only", "never"):
         if field in kept:

@@ -1,4 +1,4 @@
-"""Numbers of GPUs by kind: what they cost, and which cheaper ones there are."""
+"""Mixes of GPUs: how many of each kind, what they cost, and which cheaper mixes there are."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from colocate.problem.problem import Problem
 from colocate.problem.tolerance import LONG_SUM
 
 Mix = tuple[int, ...]
-"""How many units of each kind: a unit is a GPU, or a machine that is only had whole."""
+"""How many units of each kind. A unit is a GPU, or a machine that comes only as a whole."""
 
 
 @dataclass(frozen=True)
 class Market:
-    """What can be had.
+    """The GPUs that can be had, and what they cost.
 
     Parameters
     ----------
     sizes
-        The fleet with any mix of GPUs. Those of a mix are all in any mix that has as many or more
-        of each kind, so that what can be reached with the one can be reached with the other.
+        The fleet with any mix of GPUs. A mix with as many or more of each kind contains the GPUs
+        of the smaller mix, so it reaches every pressure that the smaller one reaches.
     costs
-        What a unit of each kind costs, in whole numbers > 0: the cheapest mix is looked for.
+        The cost of a unit of each kind, a whole number > 0; the cheapest mix is wanted.
     """
 
     sizes: FleetSizes
@@ -33,12 +33,12 @@ class Market:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the kinds are called."""
+        """The names of the kinds."""
         return tuple(kind.label for kind in self.sizes.kinds)
 
     @property
     def at_once(self) -> tuple[int, ...]:
-        """How many GPUs a unit of each kind is."""
+        """How many GPUs are in a unit of each kind."""
         return tuple(kind.at_once for kind in self.sizes.kinds)
 
     @property
@@ -47,7 +47,7 @@ class Market:
         return self.sizes.listed
 
     def cost(self, mix: Mix) -> int:
-        """Return what a mix costs."""
+        """Return the cost of a mix."""
         return sum(n * cost for n, cost in zip(mix, self.costs, strict=True))
 
     def gpus(self, mix: Mix) -> Mix:
@@ -55,7 +55,7 @@ class Market:
         return tuple(n * each for n, each in zip(mix, self.at_once, strict=True))
 
     def sample(self) -> tuple[Problem, tuple[int, ...]]:
-        """Return a problem with GPUs of every kind, those of today and further ones."""
+        """Return a problem with GPUs of every kind: those of today and one more unit of each."""
         mix = tuple(n + 1 for n in self.listed)
         problem = self.sizes.problem(mix)
         assert problem is not None
@@ -70,16 +70,16 @@ def costs_by_gpus(at_once: Sequence[int]) -> tuple[int, ...]:
 def costs_by_price(
     at_once: Sequence[int], prices: Sequence[Fraction], most: int
 ) -> tuple[int, ...]:
-    """Let GPUs cost their price; of mixes of the same price, the one with fewer GPUs is cheaper.
+    """Let GPUs cost their price; of mixes with one price, the one with fewer GPUs is cheaper.
 
     Parameters
     ----------
     at_once
-        How many GPUs a unit of each kind is.
+        How many GPUs are in a unit of each kind.
     prices
-        Of one GPU of each kind.
+        The price of one GPU of each kind.
     most
-        How many GPUs a mix has at most.
+        The most GPUs that a mix may have.
     """
     unit = lcm(*(price.denominator for price in prices))
     return tuple(
@@ -89,14 +89,14 @@ def costs_by_price(
 
 
 def least_cost(needs: Sequence[Need], costs: Sequence[Fraction]) -> Fraction:
-    """Return what no mix that has what is needed costs less than, from sums alone.
+    """Return a lower limit, from sums alone, on the cost of any mix that has what is needed.
 
     Parameters
     ----------
     needs
         The sums that a mix must have.
     costs
-        Of one GPU of each kind.
+        The cost of one GPU of each kind.
     """
     least = Fraction()
     for need in needs:
@@ -108,21 +108,21 @@ def least_cost(needs: Sequence[Need], costs: Sequence[Fraction]) -> Fraction:
 def largest_below(
     market: Market, needs: Sequence[Need], cost: int, most: int, check: Callable[[], None]
 ) -> Iterator[Mix]:
-    """Yield every mix that costs less and to which nothing can be added, if it may be enough.
+    """Yield every cheaper mix to which nothing can be added, if it has what is needed.
 
-    What cannot be reached with these cannot be reached with any mix that costs less, since all of
-    them are part of one of these. Mixes that do not have what is needed are left out.
+    Every cheaper mix is part of one of these. So if none of these reaches a pressure, no cheaper
+    mix does.
 
     Parameters
     ----------
     market
-        What can be had.
+        The GPUs that can be had.
     needs
         The sums that a mix must have.
     cost, most
-        What mixes cost less than, and the number of GPUs they have at most.
+        Mixes must cost less than this, and have at most so many GPUs.
     check
-        Called often; may raise to end it.
+        Called often; may raise to end the search.
     """
     kinds = len(market.costs)
     rates = [_Rates(need, market) for need in needs]
@@ -146,13 +146,13 @@ def largest_below(
 
 
 def _full(market: Market, money: int, gpus: int) -> bool:
-    """Say whether what is left buys nothing more."""
+    """Say whether the rest of the money and of the GPUs buys nothing more."""
     offers = zip(market.costs, market.at_once, strict=True)
     return all(cost > money or each > gpus for cost, each in offers)
 
 
 class _Rates:
-    """How much of a need can still be had for what is left, at best."""
+    """How much of a need the rest of the money and of the GPUs can still buy at best."""
 
     def __init__(self, need: Need, market: Market) -> None:
         units = [float(a) * each for a, each in zip(need.amounts, market.at_once, strict=True)]
@@ -171,10 +171,10 @@ class _Rates:
 
 
 def enough_gpus(problem: Problem, pressure: float) -> int:
-    """Return a number of GPUs that is enough, if any is, in most fleets.
+    """Return a number of GPUs that is enough in most fleets, if any number is.
 
-    It is twice as many as parts of models when every part is alone on a GPU: machines that are
-    larger than the shards of a model may be left half empty.
+    It is twice the number of parts when every part is alone on a GPU: machines larger than the
+    shards of a model may stay half empty.
     """
     parts = 0
     for model in problem.models:

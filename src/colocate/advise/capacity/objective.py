@@ -1,4 +1,4 @@
-"""What a mix of GPUs is chosen by."""
+"""What the search for a mix of GPUs minimises."""
 
 from enum import StrEnum
 

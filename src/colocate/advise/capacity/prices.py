@@ -1,4 +1,4 @@
-"""What an hour of a GPU costs: as told, or else as the catalogue lists it."""
+"""The price of a GPU per hour: as given, or from the catalogue."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -8,6 +8,7 @@ from colocate.errors import InputError, UnknownNameError
 from colocate.inputs.compute import known_accelerator
 
 HIGHEST = 1e9
+"""The highest price per hour accepted, in US dollars: beyond any GPU, so it is a slip."""
 
 
 def parse_prices(texts: Sequence[str]) -> dict[str, Fraction]:
@@ -29,12 +30,12 @@ def parse_prices(texts: Sequence[str]) -> dict[str, Fraction]:
 
 
 def prices_of(sizes: FleetSizes, told: Mapping[str, Fraction]) -> list[Fraction | None]:
-    """Return what an hour of one GPU of each kind costs, None where it is not known.
+    """Return the price per hour of one GPU of each kind; None where it is unknown.
 
     Raises
     ------
     UnknownNameError
-        If a price is told of what is no kind, name or node of GPUs in the fleet.
+        If a price is given for a name that no kind, entry or node of the fleet has.
     """
     names = [_names(sizes, kind) for kind in sizes.kinds]
     known = list(dict.fromkeys(name for of_kind in names for name in of_kind))
@@ -48,7 +49,7 @@ def prices_of(sizes: FleetSizes, told: Mapping[str, Fraction]) -> list[Fraction 
 
 
 def needed_prices(sizes: FleetSizes, told: Mapping[str, Fraction]) -> list[Fraction]:
-    """Return what an hour of one GPU of each kind costs; raises InputError if one is not known."""
+    """Return the price per hour of one GPU of each kind; raises InputError if one is unknown."""
     prices = prices_of(sizes, told)
     missing = [k.label for k, price in zip(sizes.kinds, prices, strict=True) if price is None]
     if missing:
@@ -61,7 +62,7 @@ def needed_prices(sizes: FleetSizes, told: Mapping[str, Fraction]) -> list[Fract
 
 
 def _names(sizes: FleetSizes, kind: GpuKind) -> list[str]:
-    """Return what a kind can be called in a price, most specific first."""
+    """Return the names by which a price can refer to a kind, most specific first."""
     entries = sizes.entries(kind)
     names = [kind.label, *(entry.stated_name for entry in entries)]
     names += [name for entry in entries for name in (entry.node, entry.kind) if name]

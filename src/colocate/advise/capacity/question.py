@@ -1,4 +1,4 @@
-"""What is asked about capacity: which pressure to reach, and what can be had."""
+"""A question about capacity: which pressure to reach, with which GPUs, at which prices."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -19,13 +19,13 @@ from colocate.solver.strategy import Strategy
 
 GREEDY, INITIAL_PROGRAM = "greedy", "initial_program"
 MOST_ON_CURVE = 24
-"""So many numbers of GPUs are drawn, more or less."""
+"""About how many points a curve has at most."""
 FEWER, MORE = 6, 4
-"""So many fewer and more GPUs of one kind than the answer are drawn."""
+"""How many GPUs fewer and more than the answer a curve shows, for one kind."""
 
 
 class CapacityQuestion(NamedTuple):
-    """What is asked for, checked."""
+    """A question about capacity, checked."""
 
     sizes: FleetSizes
     pressure: float
@@ -36,14 +36,14 @@ class CapacityQuestion(NamedTuple):
     most: int
 
     def market(self) -> Market:
-        """Return what can be had, as the solver knows it."""
+        """Return the GPUs that can be had, with their costs."""
         at_once = [kind.at_once for kind in self.sizes.kinds]
         if self.by is By.PRICE:
             return Market(self.sizes, costs_by_price(at_once, self.costs(), self.most))
         return Market(self.sizes, costs_by_gpus(at_once))
 
     def costs(self) -> list[Fraction]:
-        """Return what one GPU of each kind counts."""
+        """Return how much one GPU of each kind counts."""
         if self.by is By.GPUS:
             return [Fraction(1)] * len(self.prices)
         return [price for price in self.prices if price is not None]
@@ -57,7 +57,23 @@ def question_of(
     price: Sequence[str],
     most: int | None,
 ) -> CapacityQuestion:
-    """Return the question with all that was not told filled in."""
+    """Return the question, with defaults for everything that was not given.
+
+    Parameters
+    ----------
+    fleet
+        The fleet to size.
+    sizes
+        The same fleet in all sizes.
+    wanted
+        The pressure to reach, and where it comes from if it was not given.
+    by
+        What to minimise; by default the number of GPUs for one kind, the price for several.
+    price
+        Prices such as `H100=2.5`.
+    most
+        The most GPUs that a mix may have; by default as many as should be enough.
+    """
     chosen = by or (By.GPUS if len(sizes.kinds) == 1 else By.PRICE)
     told = parse_prices(price)
     prices = needed_prices(sizes, told) if chosen is By.PRICE else prices_of(sizes, told)
@@ -71,7 +87,18 @@ def wanted_pressure(
 ) -> tuple[float, str]:
     """Return the pressure to reach, and where it comes from if it was not given.
 
-    One of the two is given, or the fleet has a limit on the pressure.
+    One of `pressure` and `score_of` is given, or the fleet has a limit on the pressure.
+
+    Parameters
+    ----------
+    fleet
+        The fleet to size.
+    pressure
+        The pressure to reach.
+    score_of
+        A strategy whose pressure on the fleet as it is should be reached.
+    seed
+        The seed of that strategy.
     """
     most = fleet.spec.most_pressure
     if score_of is not None:
@@ -89,7 +116,7 @@ def wanted_pressure(
 
 
 def named_strategy(name: str) -> Strategy:
-    """Return a strategy, `greedy` being what others ship."""
+    """Return a strategy by its name; `greedy` is the rule that others ship."""
     return find_strategy(INITIAL_PROGRAM if name == GREEDY else name)
 
 
@@ -110,7 +137,7 @@ def _pressure_of(fleet: Fleet, strategy: Strategy, seed: int) -> tuple[float, st
 
 
 def _most(fleet: Fleet, sizes: FleetSizes, pressure: float, most: int | None) -> int:
-    """Return how many GPUs a mix may have: as told, or as many as should be enough."""
+    """Return how many GPUs a mix may have: as given, or as many as should be enough."""
     highest = MOST_GPUS // len(sizes.kinds)
     if most is not None:
         if most > highest:
@@ -122,7 +149,17 @@ def _most(fleet: Fleet, sizes: FleetSizes, pressure: float, most: int | None) ->
 
 
 def mixes_of_curve(market: Market, best: Mix | None, most: int) -> list[Mix]:
-    """Return the mixes that a curve shows besides those of the search: some around the answer."""
+    """Return the mixes around the answer that a curve shows besides those of the search.
+
+    Parameters
+    ----------
+    market
+        The GPUs that can be had.
+    best
+        The answer; None if there is none.
+    most
+        The most GPUs that a mix may have.
+    """
     centre = best or market.listed
     mixes = _numbers(market, centre[0], most) if len(centre) == 1 else _neighbours(centre)
     return [mix for mix in mixes if 0 < sum(market.gpus(mix)) <= most]

@@ -1,8 +1,8 @@
-"""What a fleet must have at least to reach a pressure: sums over kinds of GPU, in rational numbers.
+"""The least that a fleet must have to reach a pressure: exact sums over kinds of GPU.
 
-If all GPUs of a fleet are at or below the pressure K, then `sum(load / K + size) <= capacity` on
-each, and so over any set of GPUs for the models that can only be on those; and the same for every
-further resource with a limit. What a sum shows to be out of reach is so for all placements.
+If all GPUs of a fleet are at or below the pressure K, then `sum(load / K + size) <= capacity` holds
+on each GPU. So it holds over any set of GPUs for the models that can be nowhere else, and likewise
+for every limited resource. What a sum excludes, no placement reaches.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from colocate.problem.reduction import COUNT, Reduction, reduction_of
 from colocate.problem.tolerance import EXACT_FIT, EXACTLY_SAFE
 
 MOST_SETS = 64
-"""Sets of kinds that are looked at."""
+"""The most sets of kinds to look at."""
 
 Kinds = frozenset[int]
 
@@ -28,29 +28,29 @@ class Need(NamedTuple):
     least: Fraction
     unit: str
     purpose: str
-    """What the sum is of, and for what, for people."""
+    """What the sum is needed for, in words for people."""
 
     def met(self, gpus: Sequence[int]) -> bool:
-        """Say whether so many GPUs of each kind have it."""
+        """Say whether so many GPUs of each kind add up to enough."""
         return self.sum_of(gpus) >= self.least
 
     def sum_of(self, gpus: Sequence[int]) -> Fraction:
-        """Return what so many GPUs of each kind have."""
+        """Return the sum over so many GPUs of each kind."""
         return sum((n * a for n, a in zip(gpus, self.amounts, strict=True) if n), Fraction())
 
 
 def needs_of(problem: Problem, kind_of: Sequence[int], pressure: float) -> list[Need]:
-    """Return what fleets need to reach a pressure.
+    """Return the sums that a fleet must have to reach a pressure.
 
     Parameters
     ----------
     problem
-        The models, all awake, and GPUs of every kind: of those that differ in which models may be
-        on them at least one.
+        The models, all awake, and GPUs of every kind. If GPUs of a kind differ in which models may
+        be on them, there is at least one of each.
     kind_of
         The number of the kind of every GPU; GPUs of one kind have the same memory and limits.
     pressure
-        That no GPU may be above.
+        The pressure that no GPU may exceed.
     """
     reduction = reduction_of(problem)
     kinds = max(kind_of) + 1
@@ -66,7 +66,7 @@ def needs_of(problem: Problem, kind_of: Sequence[int], pressure: float) -> list[
 
 
 def _sets(open_to: Iterable[Kinds], every: Kinds) -> list[Kinds]:
-    """Return sets of kinds outside of which some models cannot be, and the unions of such."""
+    """Return the sets of kinds that some models are bound to, and unions of such sets."""
     found = {every}
     for one in dict.fromkeys(open_to):
         if len(found) < MOST_SETS:
@@ -75,7 +75,7 @@ def _sets(open_to: Iterable[Kinds], every: Kinds) -> list[Kinds]:
 
 
 class _Sums:
-    """The numbers of a plain problem, by kind."""
+    """Sums over the items of a problem, by kind of GPU."""
 
     def __init__(self, reduction: Reduction, kind_of: tuple[int, ...], pressure: Fraction) -> None:
         self._reduction = reduction
@@ -86,7 +86,7 @@ class _Sums:
         self.open_to = [self._open_kinds(number) for number in range(len(reduction.items))]
 
     def memory(self, only: Kinds) -> Need:
-        """Return the memory of some kinds that the models need which can be on no other."""
+        """Return the memory that models need on some kinds of GPU if they can be on no other."""
         inside = [n for n, kinds in enumerate(self.open_to) if kinds <= only]
         least = max(
             sum((self._room(number, window) for number in inside), Fraction())
@@ -99,7 +99,7 @@ class _Sums:
         return Need(tuple(amounts), least * EXACTLY_SAFE, "GB", "at that pressure")
 
     def resource(self, column: int) -> Need:
-        """Return in how many GPUs the use of a resource fits, each as full as it may be."""
+        """Return how many GPUs the use of a resource fills, each up to its limit."""
         least, kinds = Fraction(), frozenset[int]()
         for number, found in enumerate(self.open_to):
             share = min(
@@ -123,7 +123,7 @@ class _Sums:
         return list(members.values())
 
     def apart(self, members: Sequence[int]) -> Need:
-        """Return how many GPUs items take of which no two may share one."""
+        """Return how many GPUs are needed for items that must all be apart."""
         kinds = frozenset[int]().union(*(self.open_to[number] for number in members))
         every = range(max(self._kind_of) + 1)
         amounts = tuple(Fraction(kind in kinds) for kind in every)
@@ -145,7 +145,7 @@ class _Sums:
         )
 
     def _has_room(self, number: int, gpu: int) -> bool:
-        """Say whether an item alone is at or below the pressure; any number of replicas may be."""
+        """Say whether an item alone is at or below the pressure, with any number of replicas."""
         if not self._open_replicas(number):
             windows = range(self._instance.load.shape[1])
             room = max(self._room(number, window) for window in windows)
@@ -160,7 +160,7 @@ class _Sums:
         return any(model.open_replicas for model in self._reduction.items[number].models)
 
     def _within_limits(self, number: int, gpu: int) -> bool:
-        """Say whether an item alone respects the limits; replicas are taken to be any number."""
+        """Say whether an item alone respects the limits, with any number of replicas."""
         if self._open_replicas(number):
             return True
         columns = range(len(self.resources))
@@ -169,7 +169,7 @@ class _Sums:
         )
 
     def _share(self, number: int, gpu: int, column: int) -> Fraction:
-        """Return how much of the limit of a GPU an item uses; 0 where it is not known."""
+        """Return the share of a GPU's limit that an item uses; 0 where there is no limit."""
         use = float(self._instance.use[self._instance.kind[gpu], number, column])
         limit = float(self._instance.limit[gpu, column])
         if not 0.0 < limit < float("inf"):

@@ -1,9 +1,9 @@
-"""The cheapest mix of GPUs that reaches a pressure, and the proof that no cheaper one does.
+"""Find the cheapest mix of GPUs that reaches a pressure, and prove that no cheaper one does.
 
-More GPUs never hurt: a placement on some of them is one on all of them, with the same pressures.
-So a mix that is out of reach takes with it every mix that is part of it, and to prove one the
-cheapest, it is enough to exclude the largest ones of those that cost less. Most of them lack what
-any placement needs (see `needs`); the others are excluded by the bounds of the solver.
+More GPUs never hurt: a placement on some of them is a placement on all of them, with the same
+pressures. So if a mix cannot reach the pressure, no part of it can. To prove a mix the cheapest, it
+is enough to exclude the largest of the cheaper mixes. Most of those lack something that every
+placement needs (see `requirements`); the bounds of the solver exclude the others.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,14 +17,14 @@ from colocate.solver.plan import Status
 FOR_PLAN = 0.15
 """The share of the time that is kept for the plan of the answer."""
 CURVE_GAP = 0.01
-"""How close to the optimum the pressures of a curve are, where there is time."""
+"""How close to the optimum the pressures of a curve should be, if there is time."""
 MOST_STEPS = 10_000
-"""So many steps are taken, at most, to say which mixes are not excluded."""
+"""The most steps to list the mixes that are not excluded."""
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """The answer.
+    """The answer to a question about capacity.
 
     Parameters
     ----------
@@ -33,16 +33,16 @@ class Capacity:
     most
         How many GPUs a mix may have.
     status
-        OPTIMAL if no cheaper mix reaches it, FEASIBLE if one may, INFEASIBLE if it is proven that
-        none reaches it, UNKNOWN if none was found.
+        OPTIMAL if no cheaper mix reaches the pressure, FEASIBLE if one may, INFEASIBLE if it is
+        proven that no mix does, UNKNOWN if none was found.
     best
-        The cheapest mix that was found; None if there is none.
+        The cheapest mix found; None if there is none.
     trials
-        All mixes that were looked at, the cheapest first.
+        All mixes that were tried, cheapest first.
     not_excluded
-        Cheaper mixes that may reach it, the largest ones.
+        The largest of the cheaper mixes that may still reach the pressure.
     reason
-        A sentence on why there is no answer.
+        Why there is no answer, in a sentence.
     """
 
     target: float
@@ -60,17 +60,17 @@ class CapacitySearch:
     Parameters
     ----------
     market
-        What can be had.
+        The GPUs that can be had.
     target
         The pressure to reach.
     most
         How many GPUs a mix may have.
     time_limit
-        Seconds for all of it; compiling, at the first start, is extra.
+        Seconds for the whole search; compiling, at the first start, is extra.
     seed, workers
-        As `solve` takes them.
+        Passed on to `solve`.
     on_trial
-        Called with every mix that was looked at.
+        Called with every mix that was tried.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class CapacitySearch:
         return self._trials.needs
 
     def answer(self) -> Capacity:
-        """Search, and say what was found."""
+        """Search, and return what was found."""
         try:
             self._find_some()
             self._exclude_all()
@@ -115,7 +115,17 @@ class CapacitySearch:
         return Capacity(self._target, self._most, status, self._best, trials, tuple(not_excluded))
 
     def with_curve(self, answer: Capacity, mixes: Iterable[Mix], seconds: float) -> Capacity:
-        """Return an answer with trials of further mixes for the pressure that they allow."""
+        """Add trials of further mixes to an answer, for the curve of pressures.
+
+        Parameters
+        ----------
+        answer
+            The answer so far.
+        mixes
+            The mixes to try.
+        seconds
+            The time for all of them.
+        """
         wanted = list(mixes)
         self._trials.extend(seconds)
         deadline = self._trials.deadline.part(seconds)
@@ -127,7 +137,7 @@ class CapacitySearch:
         return replace(answer, best=best, trials=self._sorted())
 
     def _find_some(self) -> None:
-        """Find mixes that reach it: of one kind alone, as the fleet is, or of all kinds."""
+        """Find mixes that reach the pressure: of one kind, like the fleet today, of all kinds."""
         kinds = len(self._market.costs)
         shapes = [tuple(int(k == kind) for k in range(kinds)) for kind in range(kinds)]
         if kinds > 1:
@@ -136,7 +146,7 @@ class CapacitySearch:
             self._grow(shape)
 
     def _grow(self, shape: Mix) -> None:
-        """Find the smallest multiple of a mix that reaches it, as far as short trials tell."""
+        """Find the smallest multiple of a mix that reaches the pressure in a short trial."""
         low, step = self._fewest_needed(shape), 1
         if low is None or not self._is_cheaper(_times(shape, low)):
             return
@@ -151,7 +161,7 @@ class CapacitySearch:
             low, high = (low, middle) if reached else (middle + 1, high)
 
     def _fewest_needed(self, shape: Mix) -> int | None:
-        """Return the smallest multiple of a mix that has what is needed, None if none has."""
+        """Return the smallest multiple of a mix that has what is needed; None if none has."""
         low, high = 1, self._most_times(shape)
         if high == 0 or self._trials.lacking(_times(shape, high)):
             return None
@@ -165,12 +175,12 @@ class CapacitySearch:
         return self._most // sum(self._market.gpus(shape))
 
     def _exclude_all(self) -> None:
-        """If nothing was found, see whether even the most of every kind at once is too little."""
+        """If nothing was found, test whether even the most of every kind at once is too little."""
         if self._best is None:
             self._reaches(tuple(self._most // each for each in self._market.at_once))
 
     def _go_down(self) -> tuple[bool, list[Mix]]:
-        """Look at the largest cheaper mixes until none is left but those that stay open."""
+        """Try the largest cheaper mixes until only those are left that stay open."""
         decided = self._trials.decided
         while True:
             cost = self._cost
@@ -192,7 +202,7 @@ class CapacitySearch:
         return (mix for mix in found if not self._trials.excluded(mix))
 
     def _still_open(self) -> tuple[bool, list[Mix]]:
-        """Return cheaper mixes that are not excluded; that there are none is a proof."""
+        """Return the cheaper mixes that are not excluded; if there are none, that is a proof."""
         steps = [0]
 
         def check() -> None:
@@ -209,19 +219,19 @@ class CapacitySearch:
         return not found, found
 
     def _trim(self, mix: Mix) -> None:
-        """Take units away, the dearest first, as long as short trials find it reached."""
+        """Take units away, dearest first, as long as short trials still reach the pressure."""
         for kind in sorted(range(len(mix)), key=lambda kind: -self._market.costs[kind]):
             while mix[kind] > 0 and self._reaches(fewer := _fewer(mix, kind)):
                 mix = fewer
 
     def _look_below(self, mix: Mix) -> None:
-        """Take note of what one unit fewer lacks, where it lacks something."""
+        """Record what a mix with one unit less lacks, if it lacks something."""
         for fewer in (_fewer(mix, kind) for kind, units in enumerate(mix) if units):
             if self._trials.lacking(fewer):
                 self._trials.try_out(fewer)
 
     def _reaches(self, mix: Mix) -> bool:
-        """Look at a mix; if it reaches the pressure, take it if it is the cheapest so far."""
+        """Try a mix; if it reaches the pressure and is the cheapest so far, keep it."""
         trial = self._trials.try_out(mix)
         reached = trial.decision is Decision.REACHED
         if reached and self._allowed(mix) and self._is_cheaper(mix):
@@ -237,14 +247,14 @@ class CapacitySearch:
 
     @property
     def _cost(self) -> int:
-        """What the best mix costs; more than any other if there is none."""
+        """The cost of the best mix; more than any mix costs if there is none."""
         if self._best is None:
             return max(self._market.costs) * (self._most + 1)
         return self._market.cost(self._best.mix)
 
     def _why_not(self, proven: bool) -> str:
         if not proven:
-            return "nothing was found in the time; it is not proven that there is nothing"
+            return "no mix was found in time; it is not proven that there is none"
         impossible = next((need for need in self._trials.needs if not any(need.amounts)), None)
         if impossible:
             return f"no number of GPUs reaches it: there are no GPUs {impossible.purpose}"

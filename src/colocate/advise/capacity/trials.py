@@ -1,4 +1,4 @@
-"""What was found out about mixes of GPUs, one trial at a time."""
+"""Try mixes of GPUs, one at a time, and remember what each trial showed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,10 +14,11 @@ from colocate.solver.solve import solve
 from colocate.solver.warm_up import warm_up
 
 FIRST_SLICE = 1 / 40
-"""The share of the time for the first trial of a mix; every further one has twice as much."""
+"""The share of the time for the first trial of a mix; each further trial gets twice as much."""
 SHORTEST_SLICE = 0.05
+"""Seconds that a trial takes at least; less is not enough to find anything."""
 ENDED_EARLY = 0.5
-"""A trial that took less than this share of its time would find no more with a longer one."""
+"""A trial that took less than this share of its time would find no more in a longer one."""
 
 
 class TimeIsUp(Exception):  # noqa: N818, no fault
@@ -30,14 +31,14 @@ class Decision(StrEnum):
     REACHED = "reached"
     """There is a placement at or below the pressure."""
     EXCLUDED = "excluded"
-    """It is proven that there is none."""
+    """There is provably none."""
     OPEN = "open"
-    """Neither was found out."""
+    """Neither is known."""
 
 
 @dataclass(frozen=True)
 class MixTrial:
-    """What was found out about a mix.
+    """What a trial of a mix showed.
 
     Parameters
     ----------
@@ -46,9 +47,9 @@ class MixTrial:
     decision
         Whether the pressure is reached.
     plan
-        The best that was found; None where sums were enough.
+        The best plan found; None where sums were enough.
     reason
-        Why it is excluded, if no bound says it.
+        Why the mix is excluded, if not by a bound.
     """
 
     mix: Mix
@@ -71,20 +72,20 @@ class MixTrial:
 
 @dataclass
 class MixTrials:
-    """All that is known about the mixes of a market.
+    """All trials of mixes so far, and the means to make more.
 
     Parameters
     ----------
     market
-        What can be had.
+        The GPUs that can be had.
     target
         The pressure to reach.
     time_limit
         Seconds for all trials; compiling, at the first start, is extra.
     seed, workers
-        As `solve` takes them.
+        Passed on to `solve`.
     on_trial
-        Called with every mix that was looked at.
+        Called with every mix that was tried.
     """
 
     market: Market
@@ -105,7 +106,7 @@ class MixTrials:
         self._limit = self.target * (1.0 + OVER_LIMIT)
         self.needs: list[Need] = needs_of(problem, kind_of, self._limit)
         self.decided: set[Mix] = set()
-        """Mixes that stay open however long they are looked at."""
+        """Mixes that stay open however long they are tried."""
 
     def extend(self, seconds: float) -> None:
         """Let all trials take so many seconds more."""
@@ -118,12 +119,12 @@ class MixTrials:
             raise TimeIsUp
 
     def lacking(self, mix: Mix) -> Need | None:
-        """Return what a mix has too little of for any placement, None if nothing."""
+        """Return a need that a mix does not meet; None if it meets all."""
         gpus = self.market.gpus(mix)
         return next((need for need in self.needs if not need.met(gpus)), None)
 
     def _lacks(self, mix: Mix, need: Need) -> str:
-        """Say what a mix has too little of."""
+        """Say, in words, what a mix has too little of."""
         useful = [n for n, amount in zip(self.market.names, need.amounts, strict=True) if amount]
         where = f" of {' and '.join(useful)}" if len(useful) < len(need.amounts) else ""
         have = float(need.sum_of(self.market.gpus(mix)))
@@ -131,12 +132,12 @@ class MixTrials:
         return f"it takes {least} {need.purpose}, it has {have:.6g}"
 
     def spare(self, mix: Mix) -> float:
-        """Return how much a mix has of what it needs, at the scarcest, as a multiple."""
+        """Return how much a mix has of its scarcest need, as a multiple of that need."""
         gpus = self.market.gpus(mix)
         return min((float(need.sum_of(gpus) / need.least) for need in self.needs), default=1.0)
 
     def excluded(self, mix: Mix) -> bool:
-        """Say whether a mix, or one that has all of it, is proven not to reach the pressure."""
+        """Say whether a mix, or one that contains it, is proven not to reach the pressure."""
         return any(
             trial.decision is Decision.EXCLUDED
             and all(n <= m for n, m in zip(mix, other, strict=True))
@@ -144,7 +145,7 @@ class MixTrials:
         )
 
     def try_out(self, mix: Mix) -> MixTrial:
-        """Find out about a mix, for longer every time."""
+        """Try a mix, for longer every time."""
         known = self.found.get(mix)
         if known and known.decision is not Decision.OPEN:
             return known
@@ -160,7 +161,19 @@ class MixTrials:
     def solve(
         self, mix: Mix, seconds: float, to_target: bool = False, gap: float = 0.0
     ) -> MixTrial:
-        """Solve a mix, up to the target only or as well as possible, and take note of it."""
+        """Solve a mix and record the trial.
+
+        Parameters
+        ----------
+        mix
+            Units of each kind.
+        seconds
+            The time for it.
+        to_target
+            Whether to stop as soon as the target is reached or excluded.
+        gap
+            The gap at which to stop.
+        """
         problem = self.market.sizes.problem(mix)
         if problem is None:
             reason = "a model has none of the GPUs that it must be on"
@@ -189,7 +202,7 @@ class MixTrials:
         return MixTrial(mix, Decision.EXCLUDED if plan.bound > self._limit else Decision.OPEN, plan)
 
     def _note(self, trial: MixTrial) -> MixTrial:
-        """Keep a trial, unless an earlier one told more."""
+        """Keep a trial, unless an earlier one showed more."""
         known = self.found.get(trial.mix)
         if known is None or known.decision is Decision.OPEN or not _tells_less(trial, known):
             self.found[trial.mix] = trial
@@ -199,5 +212,5 @@ class MixTrials:
 
 
 def _tells_less(trial: MixTrial, known: MixTrial) -> bool:
-    """Say whether a trial found out less than one that came to an end."""
+    """Say whether a trial showed less than an earlier one that was decided."""
     return trial.decision is Decision.OPEN or trial.pressure > known.pressure

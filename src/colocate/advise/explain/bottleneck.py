@@ -1,4 +1,4 @@
-"""The GPU that is pressed hardest, and what on it does the pressing."""
+"""Describe the GPU under the highest pressure, and the models on it."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class Tenant:
     replicas, shards
         How many replicas of it there are, and in how many shards each is.
     size_gb, load
-        What it holds there, and how hard it pushes there, in the window of the peak.
+        Its memory and its load on that GPU, in the window of the peak.
     share
         Its part of the load of the GPU.
     """
@@ -41,15 +41,15 @@ class Bottleneck:
     Parameters
     ----------
     gpu, kind, node
-        What it is.
+        Its name, kind and machine.
     memory_gb, used_gb
-        What models may use of it, and what they hold.
+        Memory that models may use, and that they hold.
     window
         The time window of the peak; None where there is only one.
     load, pressure
-        In that window.
+        Its load and pressure in that window.
     tenants
-        What is on it, most load first.
+        The models on it, most load first.
     tied
         How many GPUs have this pressure, up to rounding.
     """
@@ -119,11 +119,11 @@ class Alone:
     model
         Its name.
     gpu, memory_gb
-        The GPU with most memory of those that it may be on and whose limits it respects.
+        The GPU with the most memory among those that are open to it.
     everywhere
-        Whether it may be on all of them.
+        Whether every GPU is open to it.
     pressure
-        No placement with as many replicas and shards can be below.
+        Its pressure there. No placement with as many replicas and shards has a lower peak.
     """
 
     model: str
@@ -134,7 +134,7 @@ class Alone:
 
 
 def alone(state: FixedPlan, name: str) -> Alone:
-    """Return what one model does all by itself, on the best GPU that it may be on."""
+    """Return the pressure of one model by itself, on the best GPU that is open to it."""
     model = next(model for model in state.problem.models if model.name == name)
     item = next(n for n, item in enumerate(state.reduction.items) if model in item.models)
     instance, part = state.instance, model.part()

@@ -1,10 +1,10 @@
-"""What the bound of a plan is made of."""
+"""Take the bound of a plan apart: which proof it rests on, with figures."""
 
 from dataclasses import dataclass, replace
 
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.checker.items import Kin, kin_of
-from colocate.problem.checker.weights import weighed
+from colocate.problem.checker.multipliers import multiplier_sums
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import JUST_ABOVE
 from colocate.problem.verify_bound import refuted
@@ -12,22 +12,22 @@ from colocate.solver.plan import Plan, gap_between
 
 
 @dataclass(frozen=True)
-class WeightFacts:
-    """A proof by weights.
+class MultiplierFacts:
+    """The figures of a proof by multipliers.
 
     Parameters
     ----------
-    weighted
-        How many models, or parts of them, carry weight.
-    weight
-        What they weigh together.
-    held
-        What all GPUs can hold at most at a pressure below the bound.
+    counted
+        How many models, or parts of them, have a multiplier above zero.
+    total
+        The sum of all multipliers.
+    carried
+        The most that all GPUs can carry at a pressure below the bound.
     """
 
-    weighted: int
-    weight: int
-    held: int
+    counted: int
+    total: int
+    carried: int
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,18 @@ class BoundFacts:
     Parameters
     ----------
     proof, bound
-        What is claimed.
+        The kind of proof, and the bound that it claims.
     gap
-        How much of the pressure could still be gained at most, as a share of the bound.
+        How far the pressure is above the bound at most, as a share of the bound.
     fault
-        Why the proof does not hold; None if it does, or is one that cannot be checked.
+        Why the proof does not hold; None if it holds, or cannot be checked.
     model
         The model, or part of it, that a proof by one model looks at.
     load, size_gb, memory_gb
-        Volume: of all models and GPUs. Model: of it, and of the largest GPU that it may be on.
-    weighing
-        For a proof by weights; None where the number of replicas is open.
+        For a proof by volume those of all models and GPUs; for a proof by one model those of that
+        model and of the largest GPU that it may be on.
+    multipliers
+        For a proof by multipliers; None where the number of replicas is open.
     nodes
         How many nodes a search took.
     """
@@ -60,19 +61,19 @@ class BoundFacts:
     load: float = 0.0
     size_gb: float = 0.0
     memory_gb: float = 0.0
-    weighing: WeightFacts | None = None
+    multipliers: MultiplierFacts | None = None
     nodes: int = 0
 
 
 def bound_of(plan: Plan, peak: float) -> BoundFacts | None:
-    """Take the bound of a plan apart; None if it states none.
+    """Take the bound of a plan apart; None if the plan states none.
 
     Parameters
     ----------
     plan
-        The plan; its bound is not believed.
+        The plan; its bound is checked, not trusted.
     peak
-        Its highest pressure, as the checker has it.
+        Its highest pressure, as the checker computes it.
     """
     certificate = plan.certificate
     asleep = {name for name, gpus in plan.placement.items() if not gpus}
@@ -90,8 +91,8 @@ def bound_of(plan: Plan, peak: float) -> BoundFacts | None:
         return _volume(facts, problem, certificate)
     if certificate.proof is Proof.MODEL:
         return _model(facts, problem, certificate)
-    if certificate.proof is Proof.WEIGHTS:
-        return _weights(facts, problem, certificate)
+    if certificate.proof is Proof.MULTIPLIERS:
+        return _multipliers(facts, problem, certificate)
     return facts
 
 
@@ -118,9 +119,9 @@ def _load(kin: Kin, window: int) -> float:
     return sum(loads) / (max(model.most_replicas for model in kin.members) * kin.shards)
 
 
-def _weights(facts: BoundFacts, problem: Problem, certificate: Certificate) -> BoundFacts:
-    found = None if problem.open_replicas else weighed(problem, certificate)
+def _multipliers(facts: BoundFacts, problem: Problem, certificate: Certificate) -> BoundFacts:
+    found = None if problem.open_replicas else multiplier_sums(problem, certificate)
     if found is None or isinstance(found, str):
         return facts
-    weighted = sum(weight > 0 for weight in certificate.weights)
-    return replace(facts, weighing=WeightFacts(weighted, found.weight, found.held))
+    counted = sum(number > 0 for number in certificate.multipliers)
+    return replace(facts, multipliers=MultiplierFacts(counted, found.total, found.carried))

@@ -1,4 +1,4 @@
-"""Why the highest pressure is as high as it is: one model, too little memory, or a constraint."""
+"""Why the peak is as high as it is: one hot model, too little memory, or a constraint."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,11 +14,12 @@ from colocate.solver.deadline import Deadline
 from colocate.solver.solve import solve
 
 NEARLY = 0.99
-"""A model alone, or a constraint, counts from this share of the peak on, or below it."""
+"""A model alone sets the peak from this share of it on; a constraint costs something if the peak
+falls below this share without it."""
 EVENLY = 0.95
 """Pressure counts as even if spreading it perfectly would leave this share of the peak."""
 ONE_SOLVE = 0.3
-"""Seconds to solve the problem without a constraint."""
+"""Seconds to solve the problem without one constraint."""
 
 
 class Cause(StrEnum):
@@ -26,13 +27,13 @@ class Cause(StrEnum):
 
     NO_LOAD = "no load"
     HOT_MODEL = "hot model"
-    """One model has this pressure even if it is alone on the best GPU for it."""
+    """One model has this pressure even when it is alone on its best GPU."""
     PLACEMENT = "placement"
     """A better placement of the same models on the same GPUs is known."""
     CONSTRAINTS = "constraints"
-    """Without one of them the peak would be lower."""
+    """Without one of the constraints the peak would be lower."""
     EVEN = "even"
-    """The load is spread about as evenly over the free memory as it could be."""
+    """The load is spread about as evenly over the free memory as it can be."""
     PIECES = "pieces"
     """Models cannot be cut: the load cannot be spread any more evenly."""
 
@@ -58,7 +59,7 @@ class Why:
     load, free_gb
         All load in the busiest window, and all memory that models leave free.
     even_pressure
-        The pressure if the load could be spread perfectly: no placement is below.
+        The pressure if the load were spread perfectly; no placement has a lower peak.
     lowest
         The lowest pressure of a GPU.
     reliefs
@@ -88,7 +89,7 @@ def why_so_high(
     watch
         The time for solving the problem without each of its constraints.
     better
-        A lower peak that is known for the same problem: then nothing but the placement is to blame.
+        A lower peak that is known for the same problem: then only the placement is to blame.
     """
     load = float(state.load.sum(axis=0).max())
     free = max(float(state.instance.capacity.sum() - state.instance.size.sum()), 0.0)

@@ -1,4 +1,4 @@
-"""All that can be said about a plan."""
+"""Explain a plan: its bottleneck, what would relieve it, and its bound."""
 
 from dataclasses import dataclass
 
@@ -17,10 +17,11 @@ from colocate.solver.plan import Plan, Status
 from colocate.solver.solve import solve
 
 SECONDS = 5.0
+"""Seconds for an explanation, mostly for solving changed problems."""
 ONE_LEVER = 1.0
-"""Seconds to solve the problem with a replica or shards more."""
+"""Seconds to solve the problem with one more replica, or more shards."""
 BETTER = 0.999
-"""Another solve found something better if its pressure is below this share of the plan's."""
+"""A second solve found a better placement if its pressure is below this share."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,14 @@ class Explanation:
     why
         What sets that pressure.
     move
-        The move or swap that does most for it; None if no rule allows any.
+        The move or swap that lowers it most; None if the rules allow none.
     solved_again
-        A lower pressure that the solver found for the same problem; None if it found none, or
-        the plan is proven to be optimal.
+        A lower pressure that the solver found for the same problem; None if it found none, or if
+        the plan is proven optimal.
     levers
-        What more replicas or shards of the hottest model would bring.
+        The effect of more replicas or shards of the hottest model.
     bound
-        What the bound is made of; None if the plan states none.
+        The bound and its proof; None if the plan states none.
     idle
         GPUs without a model.
     tight
@@ -71,13 +72,12 @@ def explain(
     Parameters
     ----------
     plan
-        The plan. Only its placement and problem are believed.
+        The plan. Only its placement and problem are trusted.
     fleet
-        The fleet of the plan, which knows what engines hold beyond the weights on every GPU.
+        The fleet of the plan, which states the memory of engines beyond the weights.
         Without it, more shards are not tried.
     seconds
-        The time for solving problems that differ from the plan's in one respect. An interrupt
-        ends it earlier.
+        The time for solving changed problems. An interrupt ends it earlier.
     """
     state = fixed_plan_of(plan)
     if state is None:

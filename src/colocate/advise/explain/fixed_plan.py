@@ -1,4 +1,4 @@
-"""A placement in which nothing is open any more, as numbers on its GPUs."""
+"""A plan with all its choices made, as numbers on its GPUs."""
 
 from dataclasses import dataclass
 
@@ -20,15 +20,15 @@ class FixedPlan:
     Parameters
     ----------
     problem
-        The question with the choices of the plan made: who sleeps, how many replicas there are.
+        The problem with the choices of the plan made: who sleeps, how many replicas there are.
     reduction
-        The same as items on GPUs.
+        The same problem as items on GPUs.
     gpu_of
         The GPU of every item.
     used, load, use
-        What every GPU holds: GB, load in each window, use of each resource.
+        By GPU: GB held, load in each window, use of each resource.
     pressure
-        That of every GPU, as the independent checker has it.
+        The pressure of every GPU, as the independent checker computes it.
     """
 
     problem: Problem
@@ -51,7 +51,7 @@ class FixedPlan:
 
     @property
     def bottleneck(self) -> int:
-        """The first GPU that has it."""
+        """The first GPU with the highest pressure."""
         return int(self.pressure.argmax())
 
     def name(self, gpu: int) -> str:
@@ -68,7 +68,7 @@ class FixedPlan:
 
 
 def clashes(state: FixedPlan, item: int) -> Ints:
-    """Return how many items on every GPU must not share one with an item; itself does not count."""
+    """Count, for every GPU, the other items that must not share a GPU with this one."""
     colours = set(state.reduction.items[item].colours)
     others = [
         number

@@ -1,4 +1,4 @@
-"""GPUs without a model and why, and GPUs that have hardly any of a resource left."""
+"""Find GPUs without a model, and why; and GPUs that are close to a limit."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,11 +23,11 @@ class Idle(StrEnum):
     LIMITED = "limited"
     """Every model that would fit uses more than its limits allow."""
     NOT_FOR_BOTTLENECK = "not for the bottleneck"
-    """None of what is on the bottleneck may or can be on it."""
+    """No model of the bottleneck may be on it, or fits."""
     NO_GAIN = "no gain"
-    """Nothing moved to it from the bottleneck would lower the peak."""
+    """No model moved to it from the bottleneck would lower the peak."""
     HELPS = "helps"
-    """Something moved to it from the bottleneck would relieve that."""
+    """Some model moved to it from the bottleneck would lower the peak."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class IdleGpus:
 
 @dataclass(frozen=True)
 class Tight:
-    """A GPU that uses most of what it may use of a resource."""
+    """A GPU that uses most of its limit on a resource."""
 
     gpu: str
     resource: str
@@ -98,7 +98,7 @@ def _helps(state: FixedPlan, item: int, gpu: int) -> bool:
 
 
 def tight_gpus(state: FixedPlan) -> tuple[Tight, ...]:
-    """Return the GPUs that are close to a limit that the fleet states, closest first."""
+    """Return the GPUs that are close to a limit stated in the fleet, closest first."""
     found = []
     for column, resource in enumerate(state.reduction.resources):
         if resource == COUNT:

@@ -1,4 +1,4 @@
-"""What more replicas or more shards of one model would bring, found by solving the problem so."""
+"""Solve the problem with more replicas or shards of one model, and report the effect."""
 
 from dataclasses import dataclass, replace
 from math import inf
@@ -21,16 +21,15 @@ class Lever:
     model
         Its name.
     count
-        How many there are then.
+        How many there are afterwards.
     added_gb
-        Memory that it takes beyond what it took before.
+        Memory that it takes in addition.
     status
-        What is known about the answer.
+        How the solve ended.
     pressure, bound
-        The highest pressure of the placement that was found, infinite if there is none, and what
-        no placement is below.
+        The highest pressure of the placement found, infinite if there is none, and its bound.
     then
-        The model with most load on the bottleneck of that placement, empty if there is none.
+        The model with most load on the bottleneck of that placement; empty if there is none.
     """
 
     kind: ChangeKind
@@ -44,21 +43,21 @@ class Lever:
 
 
 def one_more_replica(state: FixedPlan, name: str) -> Change | None:
-    """Return the problem with one more replica of a model; None where it must be in one."""
+    """Return the problem with one more replica of a model; None if it may have only one."""
     model = _model(state, name)
     changed = model.changed(replicas=model.replicas + 1, most_replicas=None)
     return _changed(state, changed, ChangeKind.REPLICAS, changed.replicas)
 
 
 def more_shards(state: FixedPlan, sharded: Model) -> Change | None:
-    """Return the problem with a model in other shards, in as many replicas as it has."""
+    """Return the problem with a model in other shards, with as many replicas as now."""
     replicas = state.replicas_of(sharded.name)
     changed = sharded.changed(replicas=replicas, most_replicas=None, sleep_cost=None)
     return _changed(state, changed, ChangeKind.SHARDS, changed.shards)
 
 
 def pulled(change: Change, seconds: float) -> Lever:
-    """Solve a changed problem for some seconds and say what came of it."""
+    """Solve a changed problem for some seconds and report the effect."""
     plan = solve(change.problem, time_limit=seconds)
     pressure = plan.pressure if plan.placement else inf
     return Lever(

@@ -1,4 +1,4 @@
-"""The best that one move off a GPU, or one swap with a part elsewhere, can do for the peak."""
+"""Find the one move or swap off the bottleneck that lowers the peak most."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from colocate.problem.tolerance import FIT, TIE
 from colocate.problem.verify import verify
 
 FITTING = 1.0 + FIT
+"""By how much a limit may be exceeded through rounding, as a factor."""
 MOST_CHECKED = 200
-"""So many moves are put before the checker, best first, should rounding let some fail."""
+"""The checker sees so many moves, best first, in case rounding lets some fail."""
 
 
 @dataclass(frozen=True)
 class NextMove:
-    """One part goes elsewhere, and maybe another one comes in its place.
+    """One part goes to another GPU, perhaps in exchange for a part from there.
 
     Parameters
     ----------
     models
-        The models of the part that leaves the bottleneck: more than one where they must stay
-        together.
+        The models of the part that leaves the bottleneck; several if they must stay together.
     source, target
-        The names of the GPUs.
+        The names of the two GPUs.
     others
-        The models of the part that comes from there in exchange; none if it is a move.
+        The models of the part that comes back; none if it is a move.
     pressure
-        The highest pressure then.
+        The highest pressure afterwards.
     lowers
         Whether that is lower than before.
     """
@@ -43,7 +43,7 @@ class NextMove:
 
 
 def best_move(state: FixedPlan) -> NextMove | None:
-    """Return the move or swap that leads to the lowest peak; None if no rule allows any."""
+    """Return the move or swap that leads to the lowest peak; None if the rules allow none."""
     tried = [*_moves(state), *_swaps(state)]
     if not tried:
         return None
@@ -60,7 +60,7 @@ def best_move(state: FixedPlan) -> NextMove | None:
 
 Tried = tuple[int, Ints, Floats]
 """An item on the bottleneck; where it goes, as -1 - GPU, or the item that it is swapped with; and
-the highest pressure then, NaN where a rule forbids it."""
+the highest pressure afterwards, NaN where a rule forbids it."""
 
 
 def _moves(state: FixedPlan) -> Iterator[Tried]:
@@ -129,7 +129,7 @@ def _sharded(state: FixedPlan, item: int) -> bool:
 
 
 def _highest_of_others(state: FixedPlan) -> Floats:
-    """Return for every GPU the highest pressure but for itself and the bottleneck."""
+    """Return, for every GPU, the highest pressure of all but itself and the bottleneck."""
     pressure = state.pressure.copy()
     pressure[state.bottleneck] = 0.0
     first = int(pressure.argmax())
@@ -140,7 +140,7 @@ def _highest_of_others(state: FixedPlan) -> Floats:
 
 
 def _confirmed(state: FixedPlan, item: int, other: int) -> NextMove | None:
-    """Return a move if the independent checker finds nothing wrong with it."""
+    """Return a move if the independent checker confirms it."""
     gpu_of = state.gpu_of.copy()
     target = -1 - other if other < 0 else int(gpu_of[other])
     if other >= 0:

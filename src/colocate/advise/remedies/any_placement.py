@@ -1,4 +1,4 @@
-"""Whether the models of a problem can be placed at all, with no regard to how well."""
+"""Decide whether the models of a problem can be placed at all, at any pressure allowed."""
 
 from math import inf
 
@@ -17,14 +17,14 @@ from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.prove.two_solvers import search_all, small_enough
 
 NODES = 20_000
-"""Nodes of the first search; what it does not decide is for CP-SAT and SCIP."""
+"""Nodes of the first search; CP-SAT and SCIP take over what it leaves undecided."""
 
 
 def any_placement(problem: Problem, deadline: Deadline) -> tuple[Outcome, Placement]:
-    """Return a placement that the checker has confirmed, or whether it is proven that none exists.
+    """Return a placement that the checker has confirmed, or whether none is proven to exist.
 
-    Models that may sleep do so. Where the number of replicas is open, the fewest are tried first;
-    if they do not fit, more may do so only where replicas share something that is limited.
+    Models that may sleep do so. Where the number of replicas is open, the fewest are tried first.
+    If they do not fit, more replicas help only where replicas share something that is limited.
     """
     asleep = {model.name for model in problem.sleepers}
     awake = problem.awake(asleep) if asleep else problem
@@ -55,7 +55,7 @@ def _with_any_replicas(problem: Problem, deadline: Deadline) -> tuple[Outcome, P
 
 
 def _target(problem: Problem) -> float:
-    """Return the pressure to search at: a little more than what the checker lets pass."""
+    """Return the pressure to search at: a little above the highest that the checker accepts."""
     return inf if problem.most_pressure is None else problem.most_pressure * (1.0 + 2 * OVER_LIMIT)
 
 

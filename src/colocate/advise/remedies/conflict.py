@@ -1,4 +1,4 @@
-"""Models that cannot be placed together, as few of them as it takes, and how much they lack."""
+"""Find a small set of models that cannot be placed together, and what is missing for them."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,11 +18,11 @@ from colocate.solver.prove.cpsat import LARGEST, new_program, run_cpsat
 from colocate.solver.prove.two_solvers import small_enough
 
 ONE_SEARCH = 0.5
-"""Seconds for one question whether some models fit."""
+"""Seconds to decide whether some models fit."""
 SHORTEST, WORKERS = 0.1, 2
-"""Seconds that CP-SAT has at least to say how much memory is missing, and its threads."""
+"""CP-SAT's least seconds to find how much memory is missing, and its threads."""
 MEGABYTES = 1000.0
-"""Of a GB: missing memory is counted in whole ones."""
+"""Megabytes in a GB: missing memory is counted in whole megabytes."""
 
 
 class Lack(StrEnum):
@@ -30,7 +30,7 @@ class Lack(StrEnum):
 
     MEMORY = "memory"
     CONSTRAINTS = "constraints"
-    """Whatever the memory, constraints forbid it."""
+    """Constraints forbid it, however much memory there is."""
     PRESSURE = "pressure"
     """They fit, but not below the highest pressure allowed."""
     UNKNOWN = "unknown"
@@ -38,27 +38,27 @@ class Lack(StrEnum):
 
 @dataclass(frozen=True)
 class Conflict:
-    """Models that have no placement even if there were no others.
+    """Models that have no placement even without the others.
 
     Parameters
     ----------
     models
         Their names, in the order of the problem.
     minimal
-        Whether it is proven that without any one of them the others fit.
+        Whether the others are proven to fit once any one of them is gone.
     parts, shards
-        On how many GPUs they must be, replicas times shards, and the most shards of one of them.
+        On how many GPUs they must be (replicas times shards), and the most shards of one of them.
     size_gb
         What all their replicas hold together.
     gpus, memory_gb, largest_gb
-        How many GPUs at least one of them may be on, what memory these have together, and the
-        largest of them.
+        How many GPUs are open to at least one of them, the memory of these GPUs together, and of
+        the largest one.
     largest_node
         How many of these GPUs are in one node at most.
     lack
         What is missing.
     lacking_gb
-        How much memory at least, wherever it were added; 0 if it is not memory, or not known.
+        How much memory is missing at least, wherever it is added; 0 if it is something else.
     """
 
     models: tuple[str, ...]
@@ -75,11 +75,11 @@ class Conflict:
 
 
 def find_conflict(problem: Problem, watch: Deadline) -> Conflict | None:
-    """Return few models that are proven to have no placement together, None if none are found.
+    """Return few models that are proven to have no placement together; None if none are found.
 
-    Models are left out, a half, a quarter and in the end one at a time, as long as it is proven
-    that the others still have no placement. Whoever is left then is needed for the conflict.
-    Models that may sleep are in nobody's way.
+    The search leaves models out, a half, a quarter and finally one at a time, as long as the rest
+    is proven to have no placement. Those that remain are needed for the conflict. Models that may
+    sleep cannot be part of one.
     """
     must = [model for model in problem.models if model.sleep_cost is None]
     names = [model.name for model in sorted(must, key=lambda m: m.replicas * m.size_gb)]
@@ -97,7 +97,17 @@ def find_conflict(problem: Problem, watch: Deadline) -> Conflict | None:
 
 
 def any_placement_of(problem: Problem, names: Sequence[str], watch: Deadline) -> Outcome:
-    """Say whether some models of a problem can be placed if there are no others."""
+    """Say whether some models of a problem can be placed if there are no others.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    names
+        The models to place.
+    watch
+        When to stop; one search takes half a second at most.
+    """
     others = {model.name for model in problem.models} - set(names)
     some = problem.awake(others)
     if some is None:
@@ -108,9 +118,9 @@ def any_placement_of(problem: Problem, names: Sequence[str], watch: Deadline) ->
 def _shrunk(
     names: list[str], outcome: Callable[[Sequence[str]], Outcome], watch: Deadline
 ) -> tuple[list[str], bool]:
-    """Leave models out while there is still a conflict; say whether every one left is needed.
+    """Leave models out while the conflict remains; say whether every model left is needed.
 
-    One pass is enough: who is needed for a conflict is needed for every part of it.
+    One pass is enough: a model that a conflict needs, every smaller conflict in it needs too.
     """
     left, needed = names, set[str]()
     block = max(len(names) // 2, 1)
@@ -150,7 +160,7 @@ def _told(problem: Problem, names: Sequence[str], minimal: bool, watch: Deadline
 
 
 def _lacking(problem: Problem, watch: Deadline) -> tuple[Lack, float]:
-    """Return what is missing, and of memory how many GB in the best case, proven by CP-SAT."""
+    """Return what is missing and, if it is memory, the least number of GB, proven by CP-SAT."""
     fewest = problem.with_replicas({model.name: model.replicas for model in problem.models})
     reduction = reduction_of(fewest)
     if not small_enough(fewest):
@@ -171,7 +181,7 @@ def _lacking(problem: Problem, watch: Deadline) -> tuple[Lack, float]:
 
 
 def _whatever_the_memory(problem: Problem, watch: Deadline) -> bool:
-    """Say whether it is proven that models have no placement even if GPUs had memory for all."""
+    """Say whether models are proven to have no placement even with memory for all on each GPU."""
     memory = sum(model.replicas * model.size_gb for model in problem.models) + 1.0
     gpus = [
         Gpu(gpu.name, gpu.memory_gb + memory, gpu.kind, gpu.limits, gpu.node)
@@ -182,7 +192,7 @@ def _whatever_the_memory(problem: Problem, watch: Deadline) -> bool:
 
 
 def _program(program: Any, reduction: Reduction) -> list[Any]:
-    """State where items may be; return variables for what GPUs would have to hold beyond theirs."""
+    """State where items may be; return variables for the memory that GPUs lack."""
     instance, node_of = reduction.instance, reduction.instance.rules.node.tolist()
     gpus = range(len(node_of))
     here = [[program.new_bool_var("") for _ in gpus] for _ in reduction.items]
@@ -226,7 +236,7 @@ def _keep_rules(program: Any, reduction: Reduction, here: list[list[Any]]) -> No
 
 
 def _shares(use: Floats, limit: float) -> list[int]:
-    """Return uses as parts of a limit; what is more than twice the limit is that."""
+    """Return uses as whole parts of a limit; anything above twice the limit counts as twice."""
     if limit <= 0.0:
         return [2 * LARGEST if amount > 0.0 else 0 for amount in use]
     return [floor(min(amount / limit, 2.0) * LARGEST) for amount in use]

@@ -1,4 +1,4 @@
-"""What would make a problem fit: changes tried one by one, each confirmed by a placement."""
+"""Find out what would make a problem fit: try changes, and confirm each by a placement."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from colocate.solver.deadline import Deadline
 from colocate.solver.interrupt import stopping_on_interrupt
 
 SECONDS = 6.0
+"""Seconds for a whole diagnosis."""
 OF_MODELS = (
     ChangeKind.APART,
     ChangeKind.TOGETHER,
@@ -26,7 +27,7 @@ OF_MODELS = (
     ChangeKind.REPLICAS,
     ChangeKind.ONE_NODE,
 )
-"""Changes that leave all models but those named as they are."""
+"""Changes that affect only the models that they name."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Remedy:
     change
         What is changed.
     placement
-        A placement that the independent checker has confirmed; empty if it was not decided in
-        time whether the change helps.
+        A placement that the independent checker has confirmed; empty if time ran out before it
+        was known whether the change helps.
     """
 
     change: Change
@@ -47,7 +48,7 @@ class Remedy:
 
     @property
     def confirmed(self) -> bool:
-        """Whether it is proven that it helps."""
+        """Whether the change is proven to help."""
         return bool(self.placement)
 
 
@@ -62,11 +63,11 @@ class Diagnosis:
     conflict
         The models that cannot be placed together, None if none are known.
     constraints
-        Constraints without each of which by itself everything fits.
+        Constraints that each keep the models from fitting: without any one of them all fits.
     remedies
         Other changes that help, smallest first.
     undecided
-        Changes of which it was not decided in time whether they help.
+        Changes that may help, but time ran out before that was known.
     complete
         Whether there was time to try everything.
     """
@@ -80,16 +81,16 @@ class Diagnosis:
 
 
 def diagnose_fleet(fleet: Fleet, configs: Mapping[str, Path], seconds: float) -> Diagnosis:
-    """Say why the models of a fleet do not fit, and what would help.
+    """Find out why the models of a fleet do not fit, and what would help.
 
     Parameters
     ----------
     fleet
-        What has no placement, as far as is known.
+        A problem without a known placement.
     configs
-        Hugging Face configs of models that are sized by one, by the models' names.
+        Hugging Face configs of the models that are sized by one, by model name.
     seconds
-        The time for all of it. An interrupt ends it earlier.
+        Time for the whole diagnosis. An interrupt ends it earlier.
     """
     return diagnose(fleet.problem, partial(options_for, fleet, configs=configs), seconds)
 
@@ -99,17 +100,17 @@ def diagnose(
     options_for: Callable[[Sequence[str]], Sequence[Options]] = lambda names: (),
     seconds: float = SECONDS,
 ) -> Diagnosis:
-    """Say which models are in each other's way, which constraint is to blame and what would help.
+    """Find the models in conflict, the constraint that is to blame, and changes that help.
 
     Parameters
     ----------
     problem
-        What has no placement, as far as is known.
+        A problem without a known placement.
     options_for
-        Returns the changes to try, sort by sort, given the names of models that are in conflict:
-        a change that leaves these as they are cannot help.
+        Returns the changes to try, sort by sort, given the names of the models in conflict. A
+        change that leaves all of these as they are cannot help.
     seconds
-        The time for all of it. An interrupt ends it earlier.
+        Time for the whole diagnosis. An interrupt ends it earlier.
     """
     watch = Deadline(seconds)
     with stopping_on_interrupt(watch.stop):
@@ -136,9 +137,9 @@ def diagnose(
 def _constraints(
     problem: Problem, names: Sequence[str], watch: Deadline
 ) -> tuple[list[Remedy], bool]:
-    """Drop the constraints one by one, and say whether there was time for all.
+    """Drop the constraints one by one; say whether there was time for all.
 
-    What is about models that are not in conflict cannot help.
+    A constraint on models outside the conflict cannot be to blame.
     """
     trial, found = Trial(names, watch), list[Remedy]()
     for change in relaxations(problem, names):
@@ -155,33 +156,33 @@ def _confirmed(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
 
 
 def _size(remedy: Remedy) -> tuple[int, float]:
-    """Return how large a change is: by how many things it changes, then by how much memory."""
+    """Return how large a change is: how many things it changes, then how much memory."""
     change = remedy.change
     return len(change.names) or change.count, change.gb
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Changes put to the test.
+    """Tries changes out.
 
     Parameters
     ----------
     models
-        The names of models in conflict. A change helps only if they can be placed after it.
+        The models in conflict. A change helps only if they can be placed after it.
     watch
-        The time that there is. What it does not suffice for is undecided.
+        When to stop. Changes that it leaves no time for are undecided.
     """
 
     models: Sequence[str]
     watch: Deadline
 
     def of(self, change: Change) -> list[Remedy]:
-        """Return what becomes of a change: nothing if it is proven not to help."""
+        """Return a change as a remedy, confirmed or undecided; nothing if it cannot help."""
         outcome, placement = self._outcome(change)
         return [] if outcome is Outcome.NONE else [Remedy(change, placement)]
 
     def of_options(self, options: Options) -> list[Remedy]:
-        """Return what helps of one sort of changes, and what is undecided."""
+        """Return the changes of one sort that help, and those that are undecided."""
         found = [remedy for ladder in options.ladders for remedy in self._of_ladder(ladder)]
         for combination in options.otherwise:
             if not any(remedy.confirmed for remedy in found):
@@ -201,7 +202,7 @@ class Trial:
         return undecided
 
     def _of_combination(self, combination: Combination) -> list[Remedy]:
-        """Return a change of as few things as it takes: without any one of them it fails."""
+        """Return a change of as few things as possible: leaving any one out makes it fail."""
         names = list(combination.names)
         best = self._fitting(combination, names)
         if best is None:

@@ -1,4 +1,4 @@
-"""Changes to a fleet that could let its models fit: GPUs added, models quantised, cut or asleep."""
+"""Changes to a fleet that could make its models fit: more GPUs, smaller or fewer models."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, product
@@ -18,14 +18,15 @@ from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
 MOST_ADDED = 8
-"""So many GPUs are added at most."""
+"""The most GPUs to add."""
 MOST_NODES = 4
-"""In so many nodes at most it is tried where to add them."""
+"""The most nodes to try adding GPUs to."""
 MOST_TRIED = 12
-"""Of so many models at most, the largest ones, each is changed by itself."""
+"""The most models, the largest ones, to change one at a time."""
 MOST_COMBINED = 60
-"""So many models at most, the largest ones, are quantised together."""
+"""The most models, the largest ones, to quantise together."""
 MOST_SHARDS, MOST_REPLICAS = 16, 8
+"""The most shards and replicas of a model to try."""
 
 
 def options_for(
@@ -36,11 +37,11 @@ def options_for(
     Parameters
     ----------
     fleet
-        What is changed.
+        The fleet to change.
     names
-        The models that are in each other's way.
+        The models in conflict.
     configs
-        Hugging Face configs of models that are sized by one, by the models' names.
+        Hugging Face configs of the models that are sized by one, by model name.
     """
     by_name = {model.name: model for model in fleet.problem.models}
     some = sorted(names, key=lambda name: -_held_gb(by_name[name]))[:MOST_TRIED]
@@ -63,7 +64,7 @@ def options_for(
 
 
 def shard_ladder(fleet: Fleet, name: str) -> Ladder:
-    """Yield a model cut in twice as many parts, four times as many, ..., or in fewer."""
+    """Yield a model in twice as many shards, four times as many, and so on, or in fewer."""
     model = fleet.models[name]
     most = min(_largest_node(fleet.problem, name), MOST_SHARDS)
     more = [model.shards * 2**n for n in range(1, 5) if model.shards * 2**n <= most]
@@ -76,7 +77,7 @@ def shard_ladder(fleet: Fleet, name: str) -> Ladder:
 
 
 def _replica_ladder(fleet: Fleet, name: str) -> Ladder:
-    """Yield a model in more replicas, where these share what it uses of a limited resource."""
+    """Yield a model in more replicas, if replicas share its use of a limited resource."""
     model = fleet.models[name]
     stated = next(m for m in fleet.problem.models if m.name == name)
     if not stated.shared_uses or stated.open_replicas:
@@ -89,7 +90,7 @@ def _replica_ladder(fleet: Fleet, name: str) -> Ladder:
 
 
 def in_more_shards(fleet: Fleet, name: str) -> Model | None:
-    """Return a model in twice as many shards as it has; None if no node has the GPUs for it."""
+    """Return a model in twice as many shards; None if no node has enough GPUs for that."""
     for change in shard_ladder(fleet, name):
         if change.count > fleet.models[name].shards:
             return next(model for model in change.problem.models if model.name == name)
@@ -97,7 +98,7 @@ def in_more_shards(fleet: Fleet, name: str) -> Model | None:
 
 
 def _largest_node(problem: Problem, name: str) -> int:
-    """Return how many GPUs of one node a model may be on at most."""
+    """Return the most GPUs of one node that are open to a model."""
     model = next(model for model in problem.models if model.name == name)
     nodes = [gpu.node for gpu in problem.gpus if model.may_be_on(gpu)]
     return max(map(nodes.count, set(nodes)), default=0)
@@ -128,7 +129,7 @@ def _quantise(fleet: Fleet, formats: Sequence[Quantised]) -> Iterator[Change]:
 
 
 def _all_quantised(fleet: Fleet, formats: Iterable[Sequence[Quantised]], dtype: str) -> Combination:
-    """Return all models in one format that have more bits than it, largest first."""
+    """Return one format for all models that have more bits than it, largest first."""
     found = {q.spec.name: q for some in formats for q in some if q.spec.dtype == dtype}
 
     def change(some: Sequence[str]) -> Change:
@@ -138,7 +139,7 @@ def _all_quantised(fleet: Fleet, formats: Iterable[Sequence[Quantised]], dtype: 
 
 
 def _sleep_ladder(fleet: Fleet, names: Sequence[str]) -> Ladder:
-    """Yield each of some models asleep, the one with the least demand first."""
+    """Yield each of some models asleep, least demand first."""
     for name in _by_demand(fleet, names):
         if fleet.problem.awake((name,)) is not None:
             yield _sleep(fleet, (name,))
@@ -150,7 +151,7 @@ def _all_asleep(fleet: Fleet) -> list[Combination]:
 
 
 def _by_demand(fleet: Fleet, names: Iterable[str]) -> list[str]:
-    """Return models that may not sleep as it is, least demand first, then smallest."""
+    """Return the models that must be awake today, least demand first, then smallest."""
     held = {model.name: _held_gb(model) for model in fleet.problem.models}
     awake = [name for name in names if not fleet.models[name].may_sleep]
     return sorted(awake, key=lambda name: (_demand(fleet, name), held[name]))
@@ -170,7 +171,7 @@ def _sleep(fleet: Fleet, names: Sequence[str]) -> Change:
 
 
 def _gpu_ladders(fleet: Fleet) -> Iterator[Ladder]:
-    """Yield for each kind of GPU of the fleet one more, two more, ..."""
+    """Yield, for each kind of GPU in the fleet, one more, two more, and so on."""
     alike: dict[Hashable, list[GpuSpec]] = {}
     for entry in fleet.spec.gpus:
         alike.setdefault(entry.likeness, []).append(entry)
@@ -223,7 +224,7 @@ def _with_models(fleet: Fleet, changed: Iterable[ModelSpec]) -> Problem | None:
 
 
 def _problem(spec: FleetSpec) -> Problem | None:
-    """Return the problem of a changed fleet, None if it is none: a change may contradict it."""
+    """Return the problem of a changed fleet; None if the change contradicts the fleet."""
     stated: dict[str, Any] = spec.model_dump(by_alias=True, exclude_defaults=True, mode="json")
     try:
         return fleet_of(stated).problem

@@ -1,4 +1,4 @@
-"""What a model would take in fewer bits: counted from its config, or else assumed from its size."""
+"""Estimate the size of a model in fewer bits: counted from its config, or scaled by bits."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from colocate.inputs.text_file import read_text
 from colocate.inputs.yaml_text import parse_yaml
 
 FEWER_BITS = ("fp8", "int4")
-"""What weights are mostly quantised to, most bits first."""
+"""The usual formats of quantised weights, most bits first."""
 
 
 class Quantised(NamedTuple):
@@ -20,11 +20,11 @@ class Quantised(NamedTuple):
 
     spec: ModelSpec
     assumed: bool
-    """Whether the size is taken in proportion to the bits, not counted from a config."""
+    """Whether the size is scaled by the bits, not counted from a config."""
 
 
 def configs_in(path: Path) -> dict[str, Path]:
-    """Return the config of every model of a fleet file that names one, by the model's name."""
+    """Return the configs that a fleet file names, by model name."""
     data = parse_yaml(read_text(path))
     models = data.get("models", ()) if isinstance(data, Mapping) else ()
     return {
@@ -37,8 +37,8 @@ def configs_in(path: Path) -> dict[str, Path]:
 def quantised(model: ModelSpec, config: Path | None = None) -> Iterator[Quantised]:
     """Yield a resolved model in every usual format with fewer bits than its own.
 
-    Without a config the size is taken to be weights alone and shrinks with their bits; nothing
-    else about the model changes.
+    Without a config, the whole size counts as weights and shrinks with their bits; nothing else
+    about the model changes.
     """
     bits = bits_of(model.dtype)
     for name in FEWER_BITS:

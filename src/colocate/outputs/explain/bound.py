@@ -16,8 +16,8 @@ def proof_text(found: BoundFacts) -> str:
             f"by one model: {quoted(found.model, '')} has a load of {found.load:.4g} and leaves "
             f"{free} of the largest GPU that it may be on"
         )
-    if found.proof is Proof.WEIGHTS:
-        return f"by multipliers: {_weighing(found)}"
+    if found.proof is Proof.MULTIPLIERS:
+        return f"by multipliers: {_multipliers(found)}"
     if found.proof is Proof.SOLVERS:
         return "by two solvers, not checkable: both found no placement below it"
     nodes = f" of {found.nodes:,} nodes" if found.nodes else ""
@@ -29,11 +29,11 @@ def proof_text(found: BoundFacts) -> str:
     return f"by an exhaustive search{nodes}, tree too large to keep"
 
 
-def _weighing(found: BoundFacts) -> str:
-    if found.weighing is None:
+def _multipliers(found: BoundFacts) -> str:
+    if found.multipliers is None:
         return "below the bound, the models outweigh what the GPUs can carry"
-    weighing = found.weighing
+    sums = found.multipliers
     return (
-        f"the multipliers of {amount(weighing.weighted, 'model')} or parts add up to "
-        f"{weighing.weight:,}; at a lower pressure the GPUs can carry {weighing.held:,} at most"
+        f"the multipliers of {amount(sums.counted, 'model')} or parts add up to "
+        f"{sums.total:,}; at a lower pressure the GPUs can carry {sums.carried:,} at most"
     )

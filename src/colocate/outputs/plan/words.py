@@ -10,7 +10,7 @@ from colocate.solver.plan import Plan
 PROOFS = {
     Proof.VOLUME: "all load over all free memory",
     Proof.MODEL: "one model that is alone on its GPU",
-    Proof.WEIGHTS: "multipliers (below the bound, models outweigh what GPUs can carry)",
+    Proof.MULTIPLIERS: "multipliers (below the bound, models outweigh what GPUs can carry)",
     Proof.TREE: "exhaustive search",
     Proof.SEARCH: "exhaustive search, tree too large to keep",
     Proof.SOLVERS: "two solvers, not checkable",

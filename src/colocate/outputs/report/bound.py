@@ -15,8 +15,8 @@ MEANING = {
     Proof.VOLUME: "If the load and what the models leave free could be cut and spread at will, "
     "every GPU would be equally pressed; no placement does better than that.",
     Proof.MODEL: "It is that pressed on its own, wherever the others are.",
-    Proof.WEIGHTS: "Every model has a weight, chosen so that below the bound no GPU can hold as "
-    "much as it would have to: the models together weigh more than all GPUs can take.",
+    Proof.MULTIPLIERS: "Every model has a multiplier, and a GPU can carry only so many. At a "
+    "pressure below the bound the models outweigh what the GPUs can carry.",
     Proof.TREE: "All ways to stay below it were searched; there is none. What was tried is kept in "
     "the plan, so that anybody can see that nothing was left out.",
     Proof.SEARCH: "All ways to stay below it were searched; there is none.",
@@ -39,17 +39,21 @@ def bound_sentences(plan: Plan) -> list[str]:
         lowest = "No placement has a finite peak"
     return [
         f"{lowest}, {proof_text(found)}.",
-        " ".join(filter(None, (MEANING[found.proof], _heaviest(plan, certificate)))),
+        " ".join(filter(None, (MEANING[found.proof], _largest(plan, certificate)))),
     ]
 
 
-def _heaviest(plan: Plan, certificate: Certificate) -> str:
-    """Name the models with the most weight; nothing where a proof has no weights of models."""
+def _largest(plan: Plan, certificate: Certificate) -> str:
+    """Name the models with the largest multipliers; nothing where a proof has none for models."""
     awake = plan.problem.awake(frozenset(plan.asleep)) if plan.problem.sleepers else plan.problem
     names = names_of(kin_of(awake)) if awake and not awake.open_replicas else []
-    total = sum(certificate.weights)
-    if total == 0 or len(names) != len(certificate.weights):
+    total = sum(certificate.multipliers)
+    if total == 0 or len(names) != len(certificate.multipliers):
         return ""
-    heavy = sorted(zip(certificate.weights, names, strict=True), key=lambda pair: -pair[0])
-    named = [f"{quoted(n, '')} ({w / total:.0%})" for w, n in heavy[:MOST_NAMED] if w > 0]
-    return f"The heaviest are {listed(named)}."
+    largest = sorted(zip(certificate.multipliers, names, strict=True), key=lambda pair: -pair[0])
+    named = [
+        f"{quoted(name, '')} ({number / total:.0%})"
+        for number, name in largest[:MOST_NAMED]
+        if number > 0
+    ]
+    return f"The largest multipliers are those of {listed(named)}."

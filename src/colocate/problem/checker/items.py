@@ -1,7 +1,7 @@
-"""What goes on one GPU as a whole, worked out from the problem as it was stated.
+"""What goes on one GPU as a whole, derived from the problem as it was stated.
 
-Models that must stay together are one item; every shard of every replica of a model is one. What an
-item needs is kept as whole numbers and by what they are divided, so that nothing is rounded.
+Models that must stay together are one item; every shard of every replica of a model is one. Needs
+are kept as whole numbers with a divisor, so nothing is rounded.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,19 @@ from colocate.problem.model import ANY_KIND, Model, Uses
 from colocate.problem.problem import Problem
 
 Pins = tuple[frozenset[str], frozenset[str]]
-"""Names of which a GPU must have one, if there are any, and names that it must not have."""
+"""Names of places: a GPU must have one of the first set, if it has any, and none of the second."""
 
 
 class Kin(NamedTuple):
-    """Items that are alike: the parts of a model, or models that stay together, as one item."""
+    """Equal items: the parts of one model, or models that stay together as one item."""
 
     members: tuple[Model, ...]
     replicas: int
     shards: int
     colours: frozenset[int]
-    """A GPU takes one item of a colour at most."""
+    """Groups of items that must be apart; a GPU takes at most one item of each."""
     homeless: bool
-    """Whether two of its members must be both together and apart."""
+    """Whether two of its members must be both together and apart, so that it fits nowhere."""
 
     @property
     def parts(self) -> int:
@@ -45,7 +45,7 @@ class Kin(NamedTuple):
 
 
 def kin_of(problem: Problem) -> list[Kin]:
-    """Return the items of a problem, alike ones in a row; where it is open, the fewest replicas."""
+    """Return the items of a problem, equal ones together, with the fewest replicas allowed."""
     if not problem.apart and not problem.together:
         return list(_unbound(problem))
     bundles = _bundles(problem)
@@ -69,7 +69,7 @@ def kin_of(problem: Problem) -> list[Kin]:
 
 
 def _unbound(problem: Problem) -> Iterator[Kin]:
-    """Yield the items of models that neither avoid nor seek each other."""
+    """Yield the items of a problem without `apart` and `together`."""
     none: frozenset[int] = frozenset()
     for number, model in enumerate(problem.models):
         several = model.replicas * model.shards > 1
@@ -86,7 +86,7 @@ def _groups_of_models(problem: Problem) -> dict[str, list[int]]:
 
 
 def _bundles(problem: Problem) -> dict[str, tuple[Model, ...]]:
-    """Return for every model that is kept together with others all of them, in their order."""
+    """Return, for every model that must stay with others, all models of its bundle, in order."""
     leader: dict[str, str] = {}
 
     def found(name: str) -> str:
@@ -106,7 +106,7 @@ def _bundles(problem: Problem) -> dict[str, tuple[Model, ...]]:
 
 
 def names_of(kin: Sequence[Kin]) -> list[str]:
-    """Return a name for every item, for people to read."""
+    """Return a readable name for every item."""
     return [
         each.name
         + (f"#{replica + 1}" if each.replicas > 1 else "")
@@ -118,7 +118,17 @@ def names_of(kin: Sequence[Kin]) -> list[str]:
 
 
 def use_on(uses: Uses, resource: str, kind: str) -> float:
-    """Return what is used of a resource on a kind of GPU."""
+    """Return what is used of a resource on a kind of GPU.
+
+    Parameters
+    ----------
+    uses
+        What a model uses, by resource and kind of GPU.
+    resource
+        The resource.
+    kind
+        The kind of GPU; an amount for any kind stands in where it has none of its own.
+    """
     for name, by_kind in uses:
         if name == resource:
             amounts = dict(by_kind)

@@ -1,12 +1,12 @@
-"""A second opinion on what is lost at least by models that sleep: by volume, in one window.
+"""A lower limit on the cost of models that sleep: by volume, in one window.
 
-At the highest pressure P that is allowed, all that is awake has to fit in all GPUs together: a
-model takes its size, for the fewest replicas that it may have, and its load over P. Whoever sleeps
-costs what is stated. For every price y of memory, what is lost is at least
+At the highest pressure P that is allowed, everything awake has to fit in all GPUs together: a model
+takes its size, for the fewest replicas that it may have, and its load over P. Every sleeper costs
+what the problem states. For every price y of memory, the loss is at least
 
     all costs - y * free memory - sum of max(0, cost - y * need) over those who may sleep.
 
-The price that proves most is that of the first model which finds no room, dearest first.
+The price that proves most is that of the first model that finds no room, dearest first.
 """
 
 from fractions import Fraction
@@ -19,7 +19,7 @@ from colocate.problem.problem import Problem
 
 
 def least_lost(problem: Problem) -> Fraction:
-    """Return a value below which no choice of models that sleep can lose, exactly."""
+    """Return an exact lower limit on what any choice of sleepers loses."""
     needs = _needs(problem)
     free = sum((Fraction(gpu.memory_gb) for gpu in problem.gpus), Fraction()) * (1 + ROUNDING)
     free -= sum((needs[m.name] for m in problem.models if m.sleep_cost is None), Fraction())
@@ -34,7 +34,7 @@ def least_lost(problem: Problem) -> Fraction:
 
 
 def _price(costs: list[tuple[Fraction, Fraction]], free: Fraction) -> Fraction:
-    """Return the worth of memory: what the first model that finds no room costs for its need."""
+    """Return the price of memory: cost over need of the first model that finds no room."""
     dear = sorted(
         [(cost / need, need) for cost, need in costs if need > 0], key=lambda pair: -pair[0]
     )
@@ -46,7 +46,7 @@ def _price(costs: list[tuple[Fraction, Fraction]], free: Fraction) -> Fraction:
 
 
 def _needs(problem: Problem) -> dict[str, Fraction]:
-    """Return what every model takes of all memory at least, in the window with the most load."""
+    """Return the least memory that every model takes, in the window with the most load."""
     pressure = _highest(problem)
     window = max(range(problem.windows), key=lambda t: sum(load_in(m, t) for m in problem.models))
     return {model.name: _need(model, window, pressure) for model in problem.models}
@@ -58,10 +58,10 @@ def _need(model: Model, window: int, pressure: Fraction | None) -> Fraction:
 
 
 def _highest(problem: Problem) -> Fraction | None:
-    """Return what no pressure that is let pass exceeds, None if there is no limit.
+    """Return an upper limit on every pressure that is accepted; None if there is no limit.
 
-    The pressure of a placement is rounded to the next float, so it may be above the limit by less
-    than one step between floats.
+    The pressure of a placement is rounded to the next float, so it may be above the stated limit by
+    less than one step between floats.
     """
     if problem.most_pressure is None:
         return None

@@ -1,4 +1,4 @@
-"""A problem as the arrays that the walk through a tree needs."""
+"""A problem as the tables that the walk through a tree needs."""
 
 from collections.abc import Hashable, Sequence
 from itertools import accumulate
@@ -13,15 +13,15 @@ from colocate.problem.exact import whole_numbers
 from colocate.problem.problem import Problem
 
 ONE = 10**11
-"""Memories and limits are exceeded by less than one part in so many by rounding alone."""
+"""Memories and limits may be exceeded by one part in so many, by rounding alone."""
 ROOM_FOR_SUMS = 61
-"""Uses of all items together are less than two to this power."""
+"""The uses of all items together stay below two to this power."""
 
 Key = TypeVar("Key", bound=Hashable)
 Amounts = tuple[int, ...]
 """By resource."""
 Row = tuple[Any, ...]
-"""Whether an item can be nowhere at all, and its pins."""
+"""Whether an item fits nowhere at all, followed by its pins."""
 
 
 class Rounding(NamedTuple):
@@ -36,11 +36,11 @@ class Rounding(NamedTuple):
 
 
 class UseColumn(NamedTuple):
-    """GPUs on which every item uses as much as on the others."""
+    """GPUs on which every item uses the same amounts."""
 
     kind: str
     none: tuple[str, ...]
-    """Resources of which nothing may be used."""
+    """Resources with a limit of 0."""
 
 
 def packing_of(
@@ -50,7 +50,21 @@ def packing_of(
     waste: Sequence[int],
     order: Sequence[int],
 ) -> WalkTables:
-    """Return what a walk needs to know, items in the order of the search."""
+    """Return the tables that a walk needs, with items in the order of the search.
+
+    Parameters
+    ----------
+    problem
+        The problem as it was stated.
+    kin
+        Its items, equal ones together.
+    rounding
+        Needs and rooms as whole numbers.
+    waste
+        By how much all rooms exceed all needs, by window.
+    order
+        The items in the order of the search.
+    """
     columns, column_of = _columns(problem)
     uses, limits = _uses_and_limits(problem, kin, columns, column_of)
     allowed, row_of, view_of = _pins(problem, kin)
@@ -89,14 +103,14 @@ def packing_of(
 
 
 def _numbered(keys: Sequence[Key]) -> tuple[list[Key], list[int]]:
-    """Return the different ones of some things, and which of them each is."""
+    """Return the distinct keys, and for each key the number of its distinct one."""
     place: dict[Key, int] = {}
     which = [place.setdefault(key, len(place)) for key in keys]
     return list(place), which
 
 
 def _columns(problem: Problem) -> tuple[list[UseColumn], list[int]]:
-    """Return on which GPUs items use different amounts, and the column of every GPU."""
+    """Return the classes of GPUs with equal uses, and the class of every GPU."""
     if not any(gpu.limits for gpu in problem.gpus):
         return [UseColumn("", ())], [0] * len(problem.gpus)
     return _numbered(
@@ -108,7 +122,7 @@ def _columns(problem: Problem) -> tuple[list[UseColumn], list[int]]:
 
 
 def _pins(problem: Problem, kin: Sequence[Kin]) -> tuple[NDArray[np.uint8], list[int], list[int]]:
-    """Return which items may be where, the row of every kin, and the column of every GPU."""
+    """Return which items may be where, the row of every kin and the column of every GPU."""
     pinned = any(model.only or model.never for model in problem.models)
     if not pinned and not any(each.homeless for each in kin):
         return np.ones((1, 1), np.uint8), [0] * len(kin), [0] * len(problem.gpus)
@@ -117,7 +131,10 @@ def _pins(problem: Problem, kin: Sequence[Kin]) -> tuple[NDArray[np.uint8], list
 
 
 def _allowed(problem: Problem, rows: Sequence[Row]) -> tuple[NDArray[np.uint8], list[int]]:
-    """Return which pins let items be where, and where every GPU is: those alike share a column."""
+    """Return which rows of pins allow which views, and the view of every GPU.
+
+    GPUs that no pin tells apart share a view.
+    """
     named = {name for _, *pins in rows for only, never in pins for name in only | never}
     views, view_of = _numbered(
         [frozenset((gpu.name, gpu.node, gpu.kind)) & named for gpu in problem.gpus]
@@ -144,7 +161,7 @@ def _allowed(problem: Problem, rows: Sequence[Row]) -> tuple[NDArray[np.uint8], 
 def _told_apart(
     allowed: NDArray[np.uint8], view_of: Sequence[int], row_of: Sequence[int]
 ) -> tuple[NDArray[np.uint8], list[int], list[int]]:
-    """Leave one of the rows, and one of the columns, that say the same in other words."""
+    """Merge equal rows, and equal columns, of what is allowed."""
     rows, same_row = _numbered([row.tobytes() for row in allowed])
     columns, same_view = _numbered([column.tobytes() for column in allowed.T])
     kept = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1).copy()
@@ -160,7 +177,10 @@ def _kinds(
     uses: Sequence[tuple[Amounts, ...]],
     row_of: Sequence[int],
 ) -> tuple[list[tuple[Any, ...]], list[int]]:
-    """Return kinds of items, and the kind of every item: shards of one replica are a kind."""
+    """Return the kinds of items, and the kind of every item.
+
+    The shards of one replica are a kind of their own.
+    """
     keys: list[tuple[Any, ...]] = []
     shard_groups = 0
     for each, need, used, row in zip(kin, rounding.need, uses, row_of, strict=True):
@@ -181,7 +201,7 @@ def _uses_and_limits(
 ) -> tuple[list[tuple[Amounts, ...]], list[Amounts]]:
     """Return uses by kin, column and resource, and limits by GPU and resource.
 
-    The number of models is a resource too, of which nothing is rounded.
+    The number of models counts as one more resource, without rounding.
     """
     names = list(dict.fromkeys([name for gpu in problem.gpus for name, _ in gpu.limits]))
     most = problem.most_models

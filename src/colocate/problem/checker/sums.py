@@ -1,10 +1,10 @@
-"""Bounds by volume and by one model: sums that any placement must have.
+"""Check bounds by volume and by one model: sums that any placement must have.
 
-A placement counts as valid up to a rounding of its GPUs' memory (see `verify`), so a bound has to
-hold for memories that much larger. Where the number of replicas is open, a placement at or below K
-has at least so many replicas of a model that one of them fits on a GPU at K, and each holds its
-whole size. So a bound by volume counts the fewest replicas that its own K allows, and a bound by
-one model the most there may be.
+A placement is valid up to a rounding of the memory of its GPUs (see `verify`), so a bound must hold
+for memories that much larger. Where the number of replicas is open, a placement at or below K has
+so many replicas of a model that one of them fits on a GPU at K, and each replica holds the whole
+size. So a bound by volume counts the fewest replicas that its own K allows, and a bound by one
+model counts the most there may be.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
 MOST = Fraction(2) ** 1023
-"""More than this is as good as infinite for who reads it; no finite bound is twice as high."""
+"""Proofs of more than this are reported as infinite; no finite bound is twice as high."""
 
 
 def refuted_volume(problem: Problem, certificate: Certificate) -> str | None:
@@ -44,7 +44,7 @@ def refuted_volume(problem: Problem, certificate: Certificate) -> str | None:
 def refuted_model(problem: Problem, certificate: Certificate) -> str | None:
     """Return why one model, alone on its GPUs, does not prove a bound, or None if it does.
 
-    What must stay with it counts as part of it.
+    Models that must stay with it count as part of it.
     """
     kin = next(
         (k for k in kin_of(problem) if any(m.name == certificate.model for m in k.members)), None
@@ -63,7 +63,17 @@ def refuted_model(problem: Problem, certificate: Certificate) -> str | None:
 
 
 def below(what: str, bound: float, proven: Fraction | float) -> str | None:
-    """Say that less is proven than a bound; None if it is not so."""
+    """Say that a proof shows less than its bound; None if it shows enough.
+
+    Parameters
+    ----------
+    what
+        The kind of proof, for the message.
+    bound
+        The bound that is claimed.
+    proven
+        What the sums prove.
+    """
     if proven == inf or (not isinf(bound) and Fraction(bound) <= proven):
         return None
     told = "an infinite pressure" if proven > MOST else f"{float(proven):.15g}"
@@ -81,9 +91,10 @@ def _total(values: Sequence[float]) -> Fraction:
 
 
 def _quotient(load: Fraction, free: Fraction) -> Fraction | float:
-    """Return the pressure of a load on free memory; infinite if there is less than none.
+    """Return the pressure of a load on free memory; infinite if memory is overfilled.
 
-    No memory left is an infinite pressure, but may be a placement: more than any number is proven.
+    With no memory left the pressure is infinite, but there may be a placement. So the result is
+    then larger than any finite bound, but not infinite.
     """
     if free < 0:
         return inf
@@ -97,7 +108,7 @@ def _largest_first(problem: Problem) -> list[Gpu]:
 
 
 def _fewest_replicas(gpus: Sequence[Gpu], model: Model, certificate: Certificate) -> int | None:
-    """Return how many replicas a placement at or below the bound has at least, None if too many."""
+    """Return the fewest replicas of a placement at or below the bound; None if too many."""
     load = Fraction(load_in(model, certificate.window)) / model.shards
     if load == 0:
         return model.replicas
@@ -116,9 +127,9 @@ def _fewest_replicas(gpus: Sequence[Gpu], model: Model, certificate: Certificate
 
 
 def _rooms(problem: Problem, kin: Kin) -> list[Fraction]:
-    """Return the memory of all GPUs that an item may be on, the largest first.
+    """Return the memory of all GPUs that are open to an item, largest first.
 
-    On those that are left out, pins, limits or its size let it be with no number of replicas.
+    The others are closed by pins, limits or size, whatever the number of replicas.
     """
     most = problem.most_models
     if kin.homeless or (most is not None and len(kin.members) > most):
@@ -139,7 +150,7 @@ def _rooms(problem: Problem, kin: Kin) -> list[Fraction]:
 
 
 def _within(kin: Kin, gpu: Gpu) -> bool:
-    """Say whether an item alone is within the limits of a GPU, however many replicas there are."""
+    """Say whether an item alone is within the limits of a GPU, at any number of replicas."""
     for resource, limit in gpu.limits:
         used = _total([use_on(model.uses, resource, gpu.kind) for model in kin.members])
         for model in kin.members:

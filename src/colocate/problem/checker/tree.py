@@ -1,7 +1,7 @@
-"""A second opinion on a proof by exhaustive search: the tree that the search left is walked.
+"""Check a proof by exhaustive search: walk the tree that the search left.
 
-Needs are rounded down and rooms up to whole numbers of 64 bits. Every placement is one of the
-rounded problem too, so what refutes that refutes the true one.
+Needs are rounded down and rooms up to whole numbers of 64 bits. Every placement of the true problem
+is one of the rounded problem too. So if the rounded problem has none, neither has the true one.
 """
 
 from collections import Counter
@@ -34,14 +34,15 @@ from colocate.problem.exact import whole_numbers
 from colocate.problem.problem import Problem
 
 BUDGET = 10**10
-"""Numbers that a walk may look at, by default: some ten seconds."""
+"""How many numbers a walk may look at by default: some ten seconds."""
 MOST_PILE = 2**25
-"""Kinds of items that a walk may remember."""
+"""How many kinds of items a walk may remember at a time."""
 MOST_CELLS = 5 * 10**7
-"""Numbers that a problem may come to for a tree of it to be checked."""
+"""The most numbers in the tables of a problem whose tree is checked."""
 LARGEST_SYMBOL = 2**16 - 1
+"""The largest number that two bytes of a tree can hold."""
 BITS = 60
-"""All rooms together are less than two to this power."""
+"""All rooms together stay below two to this power."""
 TOO_LARGE_TO_CHECK = "the tree is too large to check"
 
 FAULTS = {
@@ -53,7 +54,7 @@ FAULTS = {
     AFTER_CLOSE: "goes on with a GPU that it closed",
     GPU_LEFT_OUT: "leaves out a GPU that the next item fits on",
     ITEM_LEFT_OUT: "leaves out an item that may be added to a GPU",
-    NOT_CLOSED: "leaves out to close a GPU, which may be as it is",
+    NOT_CLOSED: "does not try to close a GPU that may stay as it is",
     ALL_PLACED: "places every item",
     TOO_DEEP: "goes deeper than there are items",
 }
@@ -65,11 +66,11 @@ def refuted_tree(problem: Problem, certificate: Certificate, budget: int = BUDGE
     Parameters
     ----------
     problem
-        The whole problem, with nobody asleep.
+        The problem of the models that are awake.
     certificate
         The proof; its items are those of `items.kin_of`.
     budget
-        Numbers that the walk may look at before the tree counts as too large.
+        How many numbers the walk may look at; a tree that takes more is too large.
     """
     if fault := _not_about(problem, certificate):
         return fault
@@ -103,10 +104,10 @@ def _malformed(problem: Problem, certificate: Certificate, items: int, width: in
 
 
 def _not_about(problem: Problem, certificate: Certificate) -> str | None:
-    """Say why there is no tree for such a problem, if there is none.
+    """Say why such a problem has no tree, if it has none.
 
-    With no regard to pressure, a placement with more replicas has one with the fewest in it, unless
-    replicas share what they use: then fewer use more each.
+    With an infinite bound, pressure does not count. Then a placement with more replicas contains
+    one with the fewest, unless replicas share a use, where fewer replicas use more each.
     """
     open_replicas = [model for model in problem.models if model.open_replicas]
     if open_replicas and not isinf(certificate.bound):
@@ -119,8 +120,8 @@ def _not_about(problem: Problem, certificate: Certificate) -> str | None:
 def _rounded(problem: Problem, kin: Sequence[Kin], certificate: Certificate) -> Rounding:
     """Return `load + K size` of every item and `K memory` of every GPU in fine whole numbers.
 
-    With an infinite K sizes alone count: those of placements at all, or of finite pressure, where
-    a GPU with load must have more than a part in 10^11 left.
+    With an infinite K only sizes count. For any placement at all, GPUs may be filled to the brim;
+    for a finite pressure, a GPU with load must keep more than one part in 10^11 free.
     """
     count = Counter([gpu.memory_gb for gpu in problem.gpus])
     exact, memory_bits = whole_numbers(list(count))
@@ -184,7 +185,7 @@ def _needs(problem: Problem, kin: Sequence[Kin], bound: float, fine: int) -> lis
 
 
 def _by_kin(amounts: Sequence[int], kin: Sequence[Kin]) -> Sequence[int]:
-    """Add up what the members of every item have."""
+    """Add up the amounts of the members of every item."""
     if len(amounts) == len(kin):
         return amounts
     ends = list(accumulate([len(each.members) for each in kin]))
@@ -192,7 +193,7 @@ def _by_kin(amounts: Sequence[int], kin: Sequence[Kin]) -> Sequence[int]:
 
 
 def _waste(problem: Problem, kin: Sequence[Kin], rounding: Rounding) -> list[int]:
-    """Return by how much all rooms exceed all needs, by window."""
+    """Return, by window, by how much all rooms exceed all needs."""
     room = sum([rounding.roomy[gpu.memory_gb] for gpu in problem.gpus])
     counts = [each.parts for each in kin]
     return [

@@ -1,4 +1,4 @@
-"""Walking the tree of an exhaustive search, to see that it leaves out no placement.
+"""Walk the tree of an exhaustive search, to see that it leaves out no placement.
 
 The search fills one GPU after the other. An OPEN frame takes the first item that is not placed and
 puts it on some GPU that is still empty. A FILL frame adds one more item to that GPU, or closes it.
@@ -8,16 +8,16 @@ The symbols of a tree say what was tried, in the order of the search:
 - in a FILL frame: `j + 2`, a FILL frame with item j added follows; 1, the GPU is closed and an OPEN
   frame follows; 0, that was all.
 
-Each frame stands for all placements that keep to what was decided on the way to it, and is to hold
-none. What a frame does not try must be impossible, or lead to placements that earlier frames hold
-as well. Why each step is allowed stands where it is taken. The proof is by induction over the
-frames, in the order in which they end.
+Each frame stands for all placements that agree with the decisions on the way to it, and the tree
+claims that it holds none. What a frame does not try must be impossible, or lead only to placements
+that earlier frames cover. Comments in `walk` give the reason for each step. The proof is by
+induction over the frames, in the order in which they end.
 
 Once an item was tried on a GPU, it is barred from that GPU for the rest of the frame, and so are
-items equal to it: exchange the two, and the placement is one with the item that was tried.
+items equal to it: exchanging the two gives a placement with the item that was tried.
 
-All of this stands in one file, and the state in local arrays: the compiler then keeps the sums of
-the GPU that is being filled close by, which a million frames a second need.
+All of this is in one file, with the state in local arrays: the compiler then keeps the sums of the
+GPU that is being filled close by, which a million frames a second need.
 """
 
 from collections.abc import Callable
@@ -34,9 +34,11 @@ Bytes = NDArray[np.uint8]
 Function = TypeVar("Function", bound=Callable[..., object])
 
 OPEN, FILL, CLOSED = 0, 1, 2
-"""Kinds of frame; a FILL frame whose GPU was closed has nothing more to try."""
+"""Kinds of frame. A FILL frame whose GPU was closed has nothing more to try."""
 NO_SHARD_GROUP = -1
+"""Stands for the shard group of items that are in none."""
 UNLIMITED = 2**62
+"""More than any sum of needs or uses: all sums stay below two to the power 61."""
 
 (
     HOLDS,
@@ -57,11 +59,11 @@ UNLIMITED = 2**62
 
 
 class WalkTables(NamedTuple):
-    """What the walk needs to know: kinds of items, kinds of GPUs, all in whole numbers.
+    """The problem as the walk sees it: kinds of items and of GPUs, in whole numbers.
 
-    Items of one kind are equal, GPUs of one kind are twins: exchanging two of them changes nothing.
-    A demand has a number for every window, then one for every resource, and at the end 1 if there
-    is load.
+    Items of one kind are equal, and GPUs of one kind are twins: exchanging two of them changes
+    nothing. A demand has a number for every window, then one for every resource, and finally 1 if
+    there is load.
     """
 
     kind_of: Ints
@@ -69,18 +71,18 @@ class WalkTables(NamedTuple):
     demand: Ints
     """By column of uses and kind."""
     facts: Ints
-    """By kind: its row of `allowed`; its shard group, the shards of one replica, which must be on
-    one node; where its part of `colour` begins, and where it ends."""
+    """By kind: its row of `allowed`; its shard group, whose items must be on one node; where its
+    colours begin in `colour`, and where they end."""
     colour: Ints
     twin_of: Ints
     """Of every GPU."""
     room: Ints
-    """What there is room for, by kind of GPU: with load, and without, which is more."""
+    """The room on a kind of GPU: with load, and without load, which is more."""
     gpu_facts: Ints
     """By kind of GPU: its column of uses, its column of `allowed`, its node."""
     allowed: Bytes
     waste: Ints
-    """By window: what all GPUs may leave unused together."""
+    """By window: how much all GPUs together may leave unused."""
 
 
 ROW, SHARD_GROUP, FIRST_COLOUR, LAST_COLOUR = range(4)
@@ -88,14 +90,14 @@ COLUMN, PLACE, NODE = range(3)
 
 
 class WalkState(NamedTuple):
-    """What is on the GPUs that were opened, and what is left."""
+    """The items on the GPUs that were opened, and what is left."""
 
     twin: Ints
-    """By number of GPUs opened: the kind of the last one."""
+    """By number of GPUs opened: the kind of the last of them."""
     on: Ints
-    """The same: the sum of all demands on it."""
+    """By number of GPUs opened: the sum of all demands on the last of them."""
     waste: Ints
-    """By number of GPUs closed, and window: what the others may leave unused together."""
+    """By number of GPUs closed, and window: how much the others may leave unused."""
     left: Ints
     """By kind of item: how many are not placed."""
     mark: Ints
@@ -103,7 +105,7 @@ class WalkState(NamedTuple):
     undone: Ints
     """Marks that were written over."""
     shard_groups: Ints
-    """By shard group: how many of it are placed, and on which node."""
+    """By shard group: how many of its items are placed, and on which node."""
 
 
 def _compiled(function: Function, **options: Any) -> Function:
@@ -114,16 +116,17 @@ def _compiled(function: Function, **options: Any) -> Function:
 
 
 def _part(function: Function) -> Function:
-    """Write what the walk calls into the walk, which makes it twice as fast."""
+    """Inline a function into the walk, which makes the walk twice as fast."""
     return _compiled(function, inline="always")
 
 
 @_part
 def _fits(q: WalkTables, s: WalkState, kind: int, level: int) -> bool:
-    """Say whether one more item fits on the GPU, as far as that depends on what is on it."""
+    """Say whether one more item fits on the GPU beside what is on it."""
     twin = s.twin[level]
     column = q.gpu_facts[twin, COLUMN]
     last = s.on.shape[1] - 1
+    # The last number of a demand counts load. Only a GPU without any may be filled to the brim.
     calm = 0 if s.on[level, last] + q.demand[column, kind, last] > 0 else 1
     for d in range(last):
         if s.on[level, d] + q.demand[column, kind, d] > q.room[calm, twin, d]:
@@ -136,10 +139,11 @@ def _fits(q: WalkTables, s: WalkState, kind: int, level: int) -> bool:
 
 @_part
 def _may_be(q: WalkTables, s: WalkState, kind: int, twin: int) -> bool:
-    """Say whether pins and shard group let an item be on a GPU; what is on that does not matter."""
+    """Say whether pins and shard group allow an item on a GPU, whatever is on it."""
     if q.allowed[q.facts[kind, ROW], q.gpu_facts[twin, PLACE]] == 0:
         return False
     shard_group = q.facts[kind, SHARD_GROUP]
+    # The first shard placed chooses the node for the rest of its group.
     if shard_group == NO_SHARD_GROUP or s.shard_groups[shard_group, 0] == 0:
         return True
     return bool(s.shard_groups[shard_group, 1] == q.gpu_facts[twin, NODE])
@@ -159,7 +163,7 @@ def _fits_empty(q: WalkTables, s: WalkState, kind: int, twin: int) -> bool:
 
 @_part
 def _add(q: WalkTables, s: WalkState, kind: int, level: int, undone: int) -> int:
-    """Put an item on the GPU; return how many marks were written over till now."""
+    """Put an item on the GPU; return how many marks were overwritten so far."""
     column = q.gpu_facts[s.twin[level], COLUMN]
     for d in range(s.on.shape[1]):
         s.on[level, d] += q.demand[column, kind, d]
@@ -172,7 +176,7 @@ def _add(q: WalkTables, s: WalkState, kind: int, level: int, undone: int) -> int
 
 @_part
 def _remove(q: WalkTables, s: WalkState, kind: int, level: int, undone: int) -> int:
-    """Take back what was added last."""
+    """Take back the item that was added last."""
     column = q.gpu_facts[s.twin[level], COLUMN]
     for d in range(s.on.shape[1]):
         s.on[level, d] -= q.demand[column, kind, d]
@@ -184,10 +188,10 @@ def _remove(q: WalkTables, s: WalkState, kind: int, level: int, undone: int) -> 
 
 @_part
 def _wasteful(q: WalkTables, s: WalkState, level: int) -> bool:
-    """Say whether the GPU as it is leaves more than all GPUs that are not closed may leave.
+    """Say whether the GPU as it is leaves more than all GPUs not yet closed may leave.
 
-    In a placement, what GPUs leave adds up to what all rooms exceed all needs by, and none leaves
-    less than nothing.
+    In a placement, what GPUs leave adds up to the difference between all rooms and all needs, and
+    no GPU leaves less than nothing.
     """
     for t in range(q.waste.size):
         if q.room[1, s.twin[level], t] - s.on[level, t] > s.waste[level - 1, t]:
@@ -207,12 +211,14 @@ def _last(
     least: Ints,
     undone: int,
 ) -> bool:
-    """Say whether an item on the GPU would be its last one, and the GPU then leave too much."""
+    """Say whether an item would be the last one on the GPU, which would then leave too much."""
     undone = _add(q, s, kind, level, undone)
     last = _wasteful(q, s, level)
     full = False
     for t in range(q.waste.size):
         full = full or s.on[level, t] + least[t] > q.room[1, s.twin[level], t]
+    # `least` answers most questions: where even the smallest need of all fits no more, no other
+    # item has to be tried.
     if last and not full:
         for number in range(live, top):
             other = pile[number]
@@ -226,10 +232,10 @@ def _last(
 
 @_part
 def _movable(q: WalkTables, s: WalkState, kind: int) -> bool:
-    """Say whether an item could be moved to a GPU on which it fits, whoever it belongs to.
+    """Say whether an item may be moved to any GPU on which it fits.
 
-    If a sibling is placed already, an item fits in its node only; if none is, moving it would
-    part it from its siblings.
+    If a sibling is placed already, the item fits only in the node of that sibling. If none is
+    placed, moving it alone could part it from its siblings.
     """
     shard_group = q.facts[kind, SHARD_GROUP]
     return bool(shard_group == NO_SHARD_GROUP or s.shard_groups[shard_group, 0] > 0)
@@ -237,7 +243,7 @@ def _movable(q: WalkTables, s: WalkState, kind: int) -> bool:
 
 @_part
 def _symbol(tree: Bytes, at: int, width: int) -> int:
-    """Return a symbol of one byte, or of two of which the lower comes first."""
+    """Return a symbol of one byte, or of two with the lower one first."""
     if width == 1:
         return int(tree[at])
     return int(tree[2 * at]) + 256 * int(tree[2 * at + 1])
@@ -247,9 +253,9 @@ def _symbol(tree: Bytes, at: int, width: int) -> int:
 def _skipped(
     tree: Bytes, width: int, at: int, items: int, gpus: int, kinds: Bytes, most: int
 ) -> int:
-    """Return where a FILL frame ends that holds no placement, whatever was tried in it.
+    """Return the end of a FILL frame that holds no placement, whatever was tried in it.
 
-    Less than 0 if it does not end.
+    Less than 0 if the frame does not end properly.
     """
     depth = 0
     kinds[0] = FILL
@@ -332,11 +338,13 @@ def walk(  # noqa: PLR0911, PLR0915
     live, index = np.zeros(most_deep, np.int64), np.zeros(most_deep, np.int64)
     gpu_at, base = np.zeros(levels, np.int64), np.zeros(levels, np.int64)
     least = np.zeros(windows, np.int64)
+    # One stack for all frames: each frame owns the stretch from `first` to the next frame.
     pile = np.empty(min(most_pile, (kinds + twins + 1) * (items + 2)), np.int64)
     depth, level, top, at, undone, work, serial = 0, 0, 0, 0, 0, 0, 0
     while True:
         if at >= symbols:
             return CUT_OFF, at
+        # Whoever wrote the tree may be hostile: work is counted and the walk refused, not hung.
         if work * numbers > budget:
             return TOO_LARGE, at
         symbol = _symbol(tree, at, width)
@@ -371,6 +379,7 @@ def walk(  # noqa: PLR0911, PLR0915
                 return OPENED_TWICE, at
             twin = q.twin_of[gpu]
             if _fits_empty(q, s, kind, twin):
+                # A kind of GPU is listed once, so the list is no longer than there are kinds.
                 known = False
                 for number in range(first[depth], top):
                     known = known or pile[number] == twin
@@ -407,6 +416,8 @@ def walk(  # noqa: PLR0911, PLR0915
                     rest = q.room[1, s.twin[level], t] - s.on[level, t]
                     s.waste[level, t] = s.waste[level - 1, t] - rest
                 item = item_of[base[level]] + 1
+                # Items before the first one of this GPU are all placed: every GPU took the first
+                # one left.
                 while item < items and placed[item] > 0:
                     item += 1
                 if item >= items:
@@ -456,6 +467,8 @@ def walk(  # noqa: PLR0911, PLR0915
                 unopened[twin] -= 1
                 s.twin[level], gpu_at[level], base[level] = twin, entered_gpu, depth + 1
             else:
+                # Only what fitted before can fit now, so a deeper frame starts from the list of the
+                # one above.
                 begin, end = live[depth], top
             undone = _add(q, s, kind, level, undone)
             placed[enter] = 1
@@ -491,6 +504,8 @@ def walk(  # noqa: PLR0911, PLR0915
             unopened[s.twin[level]] += 1
             level -= 1
         else:
+            # Swapped to the front, where `live` passes over it: the kind is barred, the others
+            # stay.
             number = index[depth]
             pile[number] = pile[live[depth - 1]]
             pile[live[depth - 1]] = kind

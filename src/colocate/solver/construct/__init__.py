@@ -1,1 +1,1 @@
-"""Blocks that make a placement from nothing."""
+"""Ways to build a placement from nothing."""

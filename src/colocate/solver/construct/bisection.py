@@ -1,4 +1,4 @@
-"""Bisection on K: the lowest target at which some packing succeeds."""
+"""Bisection on K: find the lowest target at which some packing succeeds."""
 
 from typing import NamedTuple
 
@@ -13,13 +13,14 @@ from colocate.solver.construct.packing import Packing, pack
 from colocate.solver.construct.volume import volume_bound
 
 DOUBLINGS = 60
+"""After so many doublings from the volume bound, only memory is asked for."""
 
 
 class Bisection(NamedTuple):
     """Halve the interval of K; a target is reachable if one of the packings reaches it.
 
-    The packings are tried in turn, the first success counts. The placement kept is the one
-    with the lowest true pressure of all that were seen.
+    Packings are tried in turn until one succeeds. Of all placements seen, the one with the lowest
+    true pressure is kept.
     """
 
     packings: tuple[Packing, ...]
@@ -33,9 +34,17 @@ class Bisection(NamedTuple):
 
 @kernel_section
 def pack_by_any(instance: Instance, layout: Layout, packings: Ints, target: float) -> bool:
-    """Try the packings in turn."""
+    """Try the packings in turn; True at the first that succeeds.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    packings : pairs of a fit and an order, as numbers
+    target : the highest pressure allowed; infinite counts memory alone
+    """
     for number in range(packings.shape[0]):
         order = packings[number, 1]
+        # At an infinite target virtual sizes are infinite, so the order would be arbitrary.
         if np.isinf(target) and order == Order.VIRTUAL:
             order = np.int64(Order.SIZE)
         models = sorted_models(instance, order, target)
@@ -46,7 +55,14 @@ def pack_by_any(instance: Instance, layout: Layout, packings: Ints, target: floa
 
 @kernel
 def next_target(low: float, high: float, doublings: int) -> float:
-    """Return where to look next: twice as high until a target was reached, then in between."""
+    """Return the target to try next: twice the last until one was reached, then halfway.
+
+    Parameters
+    ----------
+    low : the highest target that failed
+    high : the lowest pressure reached; infinite if none was
+    doublings : how often the target was doubled
+    """
     if high < np.inf:
         return (low + high) / 2.0
     return low * 2.0 if doublings < DOUBLINGS else np.inf
@@ -57,6 +73,12 @@ def bisect(instance: Instance, layout: Layout, packings: Ints, halvings: int) ->
     """Find a low reachable target by doubling up from the volume bound, then halving.
 
     Without load, or with no memory to spare for it, only memory counts.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    packings : pairs of a fit and an order, as numbers
+    halvings : how often the interval is halved
     """
     low = volume_bound(instance)
     target = low if 0.0 < low < np.inf else np.inf
@@ -70,9 +92,11 @@ def bisect(instance: Instance, layout: Layout, packings: Ints, halvings: int) ->
         if pack_by_any(instance, layout, packings, target):
             best[:] = layout.gpu_of
             reached = True
+            # The true pressure is often well below the target, which saves halvings.
             high = layout.pressure.max()
         elif layout.go[0] == 0:
             break
+        # Not even memory alone fits, so no target will.
         elif np.isinf(target):
             return False
         else:

@@ -9,12 +9,12 @@ complete it is tried, under four rules that lose no placement:
 - A model is not added where it leaves more than that, and too little for any other model.
 - Of equal GPUs the first is opened, and of equal models the first is taken.
 
-The idea is that of Gent (1998) and Korf (2002) for bin packing; here GPUs may differ, load has
-windows, further resources are limited, and rules say which models may be where and together. A
-model of a shard group that is nowhere yet may have to follow the others, so it keeps no GPU from
-closing.
+The idea is from Gent (1998) and Korf (2002) for bin packing. Here GPUs may differ, load has
+windows, further resources are limited, and rules say which models may be where and together. If no
+model of a shard group is placed yet, its models may have to go elsewhere together, so they keep no
+GPU from closing.
 
-The decisions can be written on a tape. What a search without success has written is a proof, which
+The decisions can be written on a tape. The tape of a search that found nothing is a proof, which
 `problem/checker/walk.py` reads: the numbers of GPUs opened (from 1) and of models added (from 2, in
 the order of the task), 1 for closing, and 0 where a decision has no further alternative.
 """
@@ -33,16 +33,17 @@ from colocate.problem.tolerance import GENEROUS
 from colocate.solver.construct.task import Task, make_task
 
 Tape = NDArray[np.uint16]
-"""What a search decided, one number after the other."""
+"""The decisions of a search, one number after the other."""
 
 NO_TAPE: Tape = np.empty(0, np.uint16)
+"""For searches whose decisions are not kept."""
 
 
 class Outcome(IntEnum):
     """How a search ended."""
 
     NONE = 0
-    """It is proven that there is no placement."""
+    """There is provably no placement."""
     FOUND = 1
     UNDECIDED = 2
     """The limit on nodes was reached."""
@@ -70,17 +71,17 @@ class State(NamedTuple):
     use: Floats
     """use[g, R]: use of further resources."""
     waste: Floats
-    """waste[T]: what may still be left unused by the GPUs to be closed."""
+    """waste[T]: how much the GPUs not yet closed may still leave unused."""
     colours: Ints
     """colours[g, w]: the colours on a GPU, as bits."""
     node: Ints
-    """node[s]: the node of a shard group of which something is placed."""
+    """node[s]: the node of a shard group, once a model of it is placed."""
     placed: Ints
     """placed[s]: how many models of a shard group are placed."""
 
 
 class Trail(NamedTuple):
-    """The decisions that led to the state, one frame each, with what was before them."""
+    """The decisions that led to the state, one frame each, with the values before them."""
 
     opening: Ints
     """opening[d]: 1 if the frame opens a GPU, 0 if it goes on filling one."""
@@ -89,7 +90,8 @@ class Trail(NamedTuple):
     cursor: Ints
     """cursor[d]: the next alternative to try."""
     taken: Ints
-    """taken[d]: the model placed or, past the last one, closing; NOWHERE between alternatives."""
+    """taken[d]: the model placed, or one past the last for closing; NOWHERE between alternatives.
+    """
     left: Floats
     """left[d, T]: what the GPU had left before."""
     use: Floats
@@ -110,6 +112,8 @@ def start_state(instance: Instance, task: Task) -> State:
         waste[window] = 0.0
         for gpu in range(gpus):
             left[gpu, window] = task.room[gpu]
+            # More generous than the rooms themselves, so that rounding in these sums loses no
+            # placement.
             waste[window] += task.room[gpu] * GENEROUS
         for model in range(models):
             waste[window] -= task.need[model, window]
@@ -118,6 +122,8 @@ def start_state(instance: Instance, task: Task) -> State:
     for model in range(models + 1):
         following[model] = model + 1
         preceding[model] = model - 1
+    # One more entry than models closes the ring, so that linking and unlinking need no special case
+    # at the ends.
     following[models] = 0
     preceding[0] = models
     return State(
@@ -137,7 +143,15 @@ def start_state(instance: Instance, task: Task) -> State:
 
 @kernel_section
 def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
-    """Say whether a model fits in what is left of a GPU."""
+    """Say whether a model fits in what is left of a GPU.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state : where the search is
+    model, gpu : a model and a GPU, by their places in the task
+    """
     reserve = 0.0
     if task.loaded[model] or state.loaded[gpu] > 0:
         reserve = task.reserve[gpu]
@@ -154,7 +168,15 @@ def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int)
 
 @kernel_section
 def may_be_on(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
-    """Say whether the rules let a model onto a GPU."""
+    """Say whether the rules let a model onto a GPU.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state : where the search is
+    model, gpu : a model and a GPU, by their places in the task
+    """
     rules = instance.rules
     given, place = task.models[model], task.gpus[gpu]
     if not rules.open[rules.item[given, PIN], place]:
@@ -176,7 +198,13 @@ def may_be_on(instance: Instance, task: Task, state: State, model: int, gpu: int
 
 @kernel_section
 def empty_trail(frames: int, windows: int, resources: int) -> Trail:
-    """Return a trail whose first frame opens a GPU."""
+    """Return a trail whose first frame opens a GPU.
+
+    Parameters
+    ----------
+    frames : the most decisions in a row
+    windows, resources : how many windows and resources there are
+    """
     opening = np.zeros(frames, np.int64)
     opening[0] = 1
     return Trail(
@@ -194,7 +222,16 @@ def empty_trail(frames: int, windows: int, resources: int) -> Trail:
 def take_model(
     instance: Instance, task: Task, state: State, trail: Trail, depth: int, model: int
 ) -> None:
-    """Place a model on the GPU of the frame."""
+    """Place a model on the GPU of the frame.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state, trail : where the search is, and how it came there
+    depth : the frame
+    model : the model, by its place in the task
+    """
     gpu = trail.gpu[depth]
     kind = instance.kind[task.gpus[gpu]]
     for window in range(task.need.shape[1]):
@@ -203,6 +240,7 @@ def take_model(
     for resource in range(instance.limit.shape[1]):
         trail.use[depth, resource] = state.use[gpu, resource]
         state.use[gpu, resource] += instance.use[kind, task.models[model], resource]
+    # Fleets without rules skip all of this: it is the hottest place of the search.
     if task.ruled:
         for word in range(task.colours.shape[1]):
             state.colours[gpu, word] |= task.colours[model, word]
@@ -212,6 +250,7 @@ def take_model(
             state.placed[shard_group] += 1
     state.place[model] = gpu
     state.loaded[gpu] += task.loaded[model]
+    # The model leaves the ring but keeps its own links: `undo` puts it back with them.
     state.following[state.preceding[model]] = state.following[model]
     state.preceding[state.following[model]] = state.preceding[model]
     trail.taken[depth] = model
@@ -219,7 +258,14 @@ def take_model(
 
 @kernel_section
 def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
-    """Take back the alternative that a frame has taken, if any."""
+    """Take back the alternative that a frame has taken, if any.
+
+    Parameters
+    ----------
+    task : the search in virtual sizes
+    state, trail : where the search is, and how it came there
+    depth : the frame
+    """
     taken = trail.taken[depth]
     trail.taken[depth] = NOWHERE
     if taken == task.models.shape[0]:
@@ -229,6 +275,8 @@ def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
         gpu = trail.gpu[depth]
         if task.ruled:
             for word in range(task.colours.shape[1]):
+                # A GPU has at most one model of a colour, so taking the bits out cannot hit another
+                # one.
                 state.colours[gpu, word] ^= task.colours[taken, word]
             if task.shard_group[taken] != NOWHERE:
                 state.placed[task.shard_group[taken]] -= 1
@@ -236,6 +284,7 @@ def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
         state.loaded[gpu] -= task.loaded[taken]
         state.following[state.preceding[taken]] = taken
         state.preceding[state.following[taken]] = taken
+        # The sums are restored, not added back: adding and subtracting floats would drift.
         for window in range(task.need.shape[1]):
             state.left[gpu, window] = trail.left[depth, window]
         for resource in range(state.use.shape[1]):
@@ -246,7 +295,15 @@ def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
 
 @kernel_section
 def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
-    """Open the next GPU for the largest model left; False when all have been tried."""
+    """Open the next GPU for the largest model left; False when all have been tried.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state, trail : where the search is, and how it came there
+    depth : the frame
+    """
     model = int(state.following[task.models.shape[0]])
     for gpu in range(trail.cursor[depth], task.gpus.shape[0]):
         twin = task.twin[gpu]
@@ -265,18 +322,34 @@ def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
 
 @kernel_section
 def decided_by_rules(task: Task, state: State, model: int) -> bool:
-    """Say whether a model has no shard group, or one whose node is known."""
+    """Say whether a model has no shard group, or one whose node is known.
+
+    Parameters
+    ----------
+    task : the search in virtual sizes
+    state : where the search is
+    model : the model, by its place in the task
+    """
     shard_group = task.shard_group[model]
     return bool(shard_group == NOWHERE or state.placed[shard_group] > 0)
 
 
 @kernel_section
 def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
-    """Say whether a GPU may be closed: nothing left fits, and it leaves no more than it may."""
+    """Say whether a GPU may be closed: no model left fits, and it leaves no more than it may.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state : where the search is
+    gpu : the GPU, by its place in the task
+    """
     for window in range(task.need.shape[1]):
         if state.left[gpu, window] > state.waste[window]:
             return False
     models = task.models.shape[0]
+    # From the smallest on: if any model still fits, it is most likely a small one.
     model = int(state.preceding[models])
     while model != models:
         if has_room(instance, task, state, model, gpu) and decided_by_rules(task, state, model):
@@ -287,7 +360,16 @@ def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
 
 @kernel_section
 def smallest_left(task: Task, state: State, but: int) -> float:
-    """Return what the models not yet placed, but one, need at least in window 0."""
+    """Return the least need, in window 0, of the models not yet placed.
+
+    Parameters
+    ----------
+    task : the search in virtual sizes
+    state : where the search is
+    but : a model that does not count
+    """
+    # Models are sorted by their largest need. With several windows the last one need not be the
+    # smallest in window 0, so a bound for all of them stands in.
     if task.need.shape[1] > 1:
         return task.least
     last = state.preceding[task.models.shape[0]]
@@ -298,7 +380,15 @@ def smallest_left(task: Task, state: State, but: int) -> float:
 
 @kernel_section
 def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
-    """Add the next model to the GPU, or close it when all were tried; False after that."""
+    """Add the next model to the GPU, or close it when all were tried; False after that.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state, trail : where the search is, and how it came there
+    depth : the frame
+    """
     gpu = trail.gpu[depth]
     models = task.models.shape[0]
     room = state.left[gpu, 0]
@@ -307,6 +397,8 @@ def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
         left = room - task.need[model, 0]
         if state.place[model] != NOWHERE:
             model += 1
+        # Too large, or leaving a rest that is wasted and fits no other model: its equals fare the
+        # same.
         elif left < 0.0 or (left > state.waste[0] and left < smallest_left(task, state, model)):
             model = task.unlike[model]
         elif has_room(instance, task, state, model, gpu):
@@ -327,18 +419,33 @@ def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
 
 @kernel_section
 def enter(task: Task, trail: Trail, depth: int) -> None:
-    """Set up the frame that follows the alternative taken in the one above."""
+    """Set up the frame that follows the alternative taken in the one above.
+
+    Parameters
+    ----------
+    task : the search in virtual sizes
+    trail : the decisions so far
+    depth : the new frame
+    """
     above = depth - 1
     closed = trail.taken[above] == task.models.shape[0]
     trail.opening[depth] = 1 if closed else 0
     trail.gpu[depth] = NOWHERE if closed else trail.gpu[above]
+    # Within a GPU models are added in index order, so that no set of models is tried twice.
     trail.cursor[depth] = 0 if closed else trail.taken[above] + 1
     trail.taken[depth] = NOWHERE
 
 
 @kernel_section
 def symbol_of(task: Task, trail: Trail, depth: int) -> int:
-    """Return what stands on the tape for the alternative that a frame has taken."""
+    """Return what stands on the tape for the alternative that a frame has taken.
+
+    Parameters
+    ----------
+    task : the search in virtual sizes
+    trail : the decisions so far
+    depth : the frame
+    """
     if trail.opening[depth]:
         return int(task.gpus[trail.gpu[depth]] + 1)
     if trail.taken[depth] == task.models.shape[0]:
@@ -350,7 +457,17 @@ def symbol_of(task: Task, trail: Trail, depth: int) -> int:
 def search(
     instance: Instance, task: Task, state: State, trail: Trail, nodes: int, go: Ints, tape: Tape
 ) -> tuple[int, int, int]:
-    """Go through the tree of decisions; return the outcome, nodes visited and symbols written."""
+    """Go through the tree of decisions; return the outcome, nodes visited and symbols written.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    task : the search in virtual sizes
+    state, trail : where the search is, and how it came there
+    nodes : the most nodes to visit
+    go : go[0] is 0 if the search should end; another thread may set it
+    tape : where the decisions are written, as far as it reaches
+    """
     models = task.models.shape[0]
     visited = 0
     written = 0
@@ -363,6 +480,7 @@ def search(
             advanced = fill_next(instance, task, state, trail, depth)
         if written < tape.shape[0]:
             tape[written] = symbol_of(task, trail, depth) if advanced else 0
+        # Counted even past the end of the tape, so that the caller learns that it was too short.
         written += 1
         if not advanced:
             depth -= 1
@@ -383,12 +501,19 @@ def complete(
 ) -> tuple[int, Ints, Ints, int, int]:
     """Search for a placement of `models` on `gpus` with no pressure above the target.
 
-    It visits at most so many nodes, and ends when another thread sets `go[0]` to 0.
+    Returns the outcome; the models and, if a placement was found, their GPUs in the same order; the
+    number of nodes visited; and the number of symbols written, which exceeds the length of the tape
+    if that was too short. The search is generous by more than rounding. So check that a placement
+    found fits; that there is none needs no check.
 
-    Returns the outcome; models and, if a placement was found, their GPUs in the same order; how
-    many nodes were visited; and how much was written on the tape, more than there is of it if it
-    was too short. It is generous by more than rounding: whether it fits must be checked, that there
-    is none need not.
+    Parameters
+    ----------
+    instance : the problem as arrays
+    models, gpus : what is to be placed, and where, as indices into the instance
+    target : the highest pressure allowed; infinite counts memory alone
+    nodes : the most nodes to visit
+    go : go[0] is 0 if the search should end; another thread may set it
+    tape : where the decisions are written; empty if they are not kept
     """
     task = make_task(instance, models, gpus, target)
     state = start_state(instance, task)
@@ -397,6 +522,8 @@ def complete(
     outcome, visited, written = NONE, 0, 0
     if models.shape[0] == 0:
         outcome = FOUND
+    # If all models need more than all GPUs have, in any window, the search is over before it
+    # begins.
     elif state.waste.min() >= 0.0:
         outcome, visited, written = search(instance, task, state, trail, nodes, go, tape)
     homes = np.full(models.shape[0], NOWHERE)

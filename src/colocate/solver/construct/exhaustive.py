@@ -12,7 +12,7 @@ from colocate.solver.construct.volume import volume_bound
 
 
 class Exhaustive(NamedTuple):
-    """Search ever higher targets, then memory alone, each with a limit on visited nodes."""
+    """Search at ever higher targets, then by memory alone, each up to a number of nodes."""
 
     nodes: int = 50_000
     targets: tuple[float, ...] = (1.5, 2.0, 4.0, 16.0, 256.0)
@@ -29,14 +29,14 @@ class Exhaustive(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """What a search of everything came to."""
+    """The result of an exhaustive search."""
 
     outcome: Outcome
     visited: int
     order: Ints
     """The order in which models stand on the tape."""
     written: int
-    """How much of the tape is used; more than it has if it was too short."""
+    """How many symbols were written; more than the tape holds if it was too short."""
 
 
 def search_fit(
@@ -48,8 +48,21 @@ def search_fit(
 ) -> Searched:
     """Fill the layout with any placement at the target, or show that there is none.
 
-    It visits at most so many nodes. What was found but fits only by the generosity of the search
-    counts as undecided.
+    The search is a little generous, so a placement that fits only by that generosity counts as
+    undecided.
+
+    Parameters
+    ----------
+    instance
+        The problem as arrays.
+    layout
+        Filled in place if a placement is found.
+    target
+        The highest pressure allowed; infinite counts memory alone.
+    nodes
+        The most nodes to visit.
+    tape
+        Where the decisions are written, for a proof; by default they are not kept.
     """
     everything = np.arange(instance.size.shape[0])
     everywhere = np.arange(instance.capacity.shape[0])

@@ -1,10 +1,9 @@
-"""Filling: one item after the other to the GPU that keeps the most of what is scarcest.
+"""Filling: place one item after the other on the GPU that keeps the most of its scarcest resource.
 
-Graham's rule for parallel machines (1969) on virtual sizes, for fleets of any size and with all
-rules. What is hard to place goes first: items that few GPUs are open to, then shard groups, then
-the largest. A shard group goes to the node whose GPUs keep the most. Where load has windows or
-further resources are limited, a few GPUs drawn at random compete with the one that has the most
-left.
+This is the rule of Graham for parallel machines (1969) on virtual sizes, for fleets of any size and
+with all rules. Items that are hard to place go first: those with few open GPUs, then shard groups,
+then the largest. A shard group goes to the node whose GPUs keep the most. If load has windows or
+other resources are limited, a few random GPUs compete with the one that has the most left.
 """
 
 import numpy as np
@@ -17,12 +16,12 @@ from colocate.solver.construct.tournament import replay, tournament
 from colocate.solver.construct.volume import volume_bound
 
 RIVALS = 24
-"""GPUs drawn at random that an item looks at."""
+"""How many random GPUs compete for an item."""
 WORST = -np.inf
 
 
 def filling_order(instance: Instance, target: float) -> Ints:
-    """Return the items, one for each shard group, in the order in which they are placed."""
+    """Return the items in the order in which they are placed, one for each shard group."""
     rules = instance.rules
     need = (instance.load.max(axis=1) + target * instance.size) / (target * instance.capacity.max())
     for column in range(instance.limit.shape[1]):
@@ -40,7 +39,15 @@ def filling_order(instance: Instance, target: float) -> Ints:
 
 @leaf_kernel
 def share_left(instance: Instance, layout: Layout, gpu: int, item: int, target: float) -> float:
-    """Return what a GPU has left of what it has least of, with an item on it or with NOWHERE."""
+    """Return the share that a GPU has left of whatever it has least of.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    gpu : the GPU
+    item : an item that is counted as if it were there, or `NOWHERE`
+    target : the highest pressure allowed; infinite counts memory alone
+    """
     capacity = instance.capacity[gpu]
     free = capacity - layout.used[gpu]
     if item != NOWHERE:
@@ -70,11 +77,22 @@ def best_gpu(
     winner: int,
     rng: np.random.Generator,
 ) -> int:
-    """Return the GPU that keeps the most among a few, or if none of them fits among all."""
+    """Return the GPU that keeps the most: the best of a few, or of all if none of those fits.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    item : the item to place
+    target : the highest pressure allowed; infinite counts memory alone
+    winner : the GPU that has the most left now
+    rng : the source of all random draws
+    """
     gpus = instance.capacity.shape[0]
     best = NOWHERE
     most = WORST
     if instance.rules.item[item, PIN] == 0:
+        # With one window and no resources, an item takes the same from equal GPUs, so the one with
+        # the most left wins. Otherwise it may suit another GPU better, and a few compete.
         rivals = RIVALS if instance.load.shape[1] + instance.limit.shape[1] > 1 else 0
         for number in range(rivals + 1):
             gpu = winner if number == 0 else int(rng.random() * gpus)
@@ -85,6 +103,7 @@ def best_gpu(
                     most = left
     if best != NOWHERE:
         return best
+    # None of the few fits, or the item is pinned: look at all GPUs that are open to it.
     rules = instance.rules
     for gpu in range(gpus):
         if rules.open[rules.item[item, PIN], gpu] and fits(instance, layout, gpu, NOWHERE, item):
@@ -101,7 +120,13 @@ def best_in_node(
 ) -> float:
     """Choose the GPUs of a node that keep the most for a shard group; return what the last keeps.
 
-    Fills `chosen`, one for each item of the shard group.
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    node : the node
+    item : the first item of the shard group; the others are equal to it
+    target : the highest pressure allowed; infinite counts memory alone
+    chosen : filled with a GPU for each item of the shard group
     """
     rules = instance.rules
     count = 0
@@ -113,6 +138,7 @@ def best_in_node(
         mine = share_left(instance, layout, gpu, item, target)
         if count == chosen.shape[0] and mine <= left[count - 1]:
             continue
+        # Insertion into a short sorted list: shard groups have a handful of items.
         rank = min(count, chosen.shape[0] - 1)
         while rank > 0 and left[rank - 1] < mine:
             left[rank] = left[rank - 1]
@@ -142,7 +168,16 @@ def shard_group_size(instance: Instance, item: int) -> int:
 def put_shard_group(
     instance: Instance, layout: Layout, item: int, size: int, target: float, room: Floats
 ) -> bool:
-    """Place a shard group on the node that keeps the most; False if it fits on none."""
+    """Place a shard group on the node that keeps the most; False if it fits on none.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    item : the first item of the shard group
+    size : how many items it has
+    target : the highest pressure allowed; infinite counts memory alone
+    room : room[g]: what every GPU has left; brought up to date
+    """
     chosen = np.empty(size, np.int64)
     best = np.empty(size, np.int64)
     most = WORST
@@ -167,7 +202,15 @@ def fill(
     target: float,
     rng: np.random.Generator,
 ) -> int:
-    """Place items that are nowhere, in an order; return how many found no room. They stay there."""
+    """Place items that are nowhere, in an order; return how many found no room and stay nowhere.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    order : the items, one for each shard group
+    target : the highest pressure allowed; infinite counts memory alone
+    rng : the source of all random draws
+    """
     gpus = instance.capacity.shape[0]
     room = np.empty(gpus)
     for gpu in range(gpus):
@@ -176,11 +219,13 @@ def fill(
     left_out = 0
     for item in order:
         if layout.go[0] == 0:
+            # Stopped: nothing is known about the rest, so all count as left out.
             return int(order.shape[0])
         size = shard_group_size(instance, item)
         if size > 1:
             if not put_shard_group(instance, layout, item, size, target, room):
                 left_out += size
+            # A shard group changes several GPUs at once, so the tournament is held anew.
             winners = tournament(room)
             continue
         gpu = best_gpu(instance, layout, item, target, winners[1], rng)
@@ -194,7 +239,17 @@ def fill(
 
 
 def filled(instance: Instance, layout: Layout, seed: int) -> int:
-    """Fill the layout at the lowest pressure that the sums allow; return how many found no room."""
+    """Fill the layout at the lowest pressure that the sums allow; return how many found no room.
+
+    Parameters
+    ----------
+    instance
+        The problem as arrays.
+    layout
+        Filled in place.
+    seed
+        The seed of the random draws.
+    """
     lowest = volume_bound(instance)
     target = lowest if 0.0 < lowest < np.inf else 1.0
     order = filling_order(instance, target)

@@ -1,8 +1,8 @@
-"""First fit for fleets of any size: the first GPU with room is found in a tree.
+"""First fit for fleets of any size: a tree finds the first GPU with room.
 
-Packing at a target as `packing` does it. GPUs stand in a row, the smallest first, and a binary tree
-over the row knows the most room of every stretch of it, so that a model comes to the first GPU with
-room in a few steps. Items that few GPUs are open to are packed first.
+This packs at a target as `packing` does. GPUs stand in a row, smallest first. A binary tree over
+the row knows the most room in every stretch of it, so a model finds the first GPU with room in a
+few steps. Items with few open GPUs are packed first.
 """
 
 from math import inf
@@ -18,14 +18,25 @@ from colocate.solver.construct.volume import volume_bound
 from colocate.solver.deadline import Deadline
 
 LADDER = (1.002, 1.01, 1.05, 1.2, 2.0, 8.0, 64.0, 1024.0)
-"""Targets, as multiples of what the sums allow, the first of which that is reached is bisected."""
+"""Targets to try, as multiples of the volume bound; bisection follows the first one reached."""
 HALVINGS = 8
+"""Bisection steps after the ladder; eight leave less than half a percent of the interval."""
 BISECTING = 0.1
-"""The part of the time that bisection may take."""
+"""The share of the time that bisection may take."""
 
 
 def pack_first(instance: Instance, layout: Layout, deadline: Deadline) -> bool:
-    """Fill the layout at the lowest target that first fit reaches; False if it reaches none."""
+    """Fill the layout at the lowest target that first fit reaches; False if it reaches none.
+
+    Parameters
+    ----------
+    instance
+        The problem as arrays.
+    layout
+        Filled in place.
+    deadline
+        When to stop.
+    """
     lowest = volume_bound(instance)
     row = np.argsort(instance.capacity, kind="stable")
     if not 0.0 < lowest < inf:
@@ -55,7 +66,7 @@ def pack_first(instance: Instance, layout: Layout, deadline: Deadline) -> bool:
 
 
 def _order(instance: Instance, target: float) -> Ints:
-    """Return items by how few GPUs are open to them, then by virtual size downwards."""
+    """Return the items, those with the fewest open GPUs first, then by virtual size downwards."""
     rules = instance.rules
     need = instance.size if target == inf else instance.size + instance.load.max(axis=1) / target
     order: Ints = np.lexsort((-need, rules.open.sum(axis=1)[rules.pin]))
@@ -64,9 +75,18 @@ def _order(instance: Instance, target: float) -> Ints:
 
 @kernel_section
 def first_from(tree: Floats, start: int, least: float) -> int:
-    """Return the first place from a start on that has at least so much, or the end of the row."""
+    """Return the first place at or after a start with enough room, or the end of the row.
+
+    Parameters
+    ----------
+    tree : the tree: leaves from the middle on, each other node the most of its two children
+    start : the first place to consider
+    least : how much room is enough
+    """
     half = int(tree.shape[0] // 2)
     node = int(start + half)
+    # Climb to the next stretch on the right. A right child, which is odd, ends the stretch of its
+    # parent, so that is passed over too. A power of two begins a level: the row has ended.
     while tree[node] < least:
         while node & 1:
             node >>= 1
@@ -84,7 +104,15 @@ def first_from(tree: Floats, start: int, least: float) -> int:
 
 @entry_kernel
 def fit_first(instance: Instance, layout: Layout, order: Ints, row: Ints, target: float) -> bool:
-    """Place items in an order, each on the first GPU of the row that can take it at the target."""
+    """Place items in an order, each on the first GPU of the row that can take it at the target.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    order : the items in the order in which they are placed
+    row : the GPUs in the order in which they are tried
+    target : the highest pressure allowed; infinite counts memory alone
+    """
     clear(layout)
     gpus = row.shape[0]
     half = 1
@@ -95,6 +123,7 @@ def fit_first(instance: Instance, layout: Layout, order: Ints, row: Ints, target
         tree[half + place] = spare(instance, layout, row[place], target)
     for node in range(half - 1, 0, -1):
         tree[node] = max(tree[2 * node], tree[2 * node + 1])
+    # The tree only says where room may be, so it may err on the generous side; `leftover` decides.
     margin = LONG_SUM * tree[1]
     for item in order:
         if layout.go[0] == 0:
@@ -108,6 +137,7 @@ def fit_first(instance: Instance, layout: Layout, order: Ints, row: Ints, target
         put(instance, layout, item, row[place])
         node = half + place
         tree[node] = spare(instance, layout, row[place], target)
+        # Only the path to the root changes, so an item costs a logarithm of the fleet.
         node //= 2
         while node > 0:
             tree[node] = max(tree[2 * node], tree[2 * node + 1])

@@ -1,4 +1,4 @@
-"""Greedy construction: one model after the other to the GPU with the lowest pressure."""
+"""Greedy construction: place one model after the other on the GPU with the lowest pressure."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from colocate.solver.construct.orders import Order, sorted_models
 
 
 class Look(IntEnum):
-    """Which pressure decides."""
+    """Which pressure decides: that of the GPU now, or with the model on it."""
 
     CURRENT = 0
     RESULTING = 1
@@ -32,7 +32,14 @@ class Greedy(NamedTuple):
 
 @kernel_section
 def lowest_gpu(instance: Instance, layout: Layout, model: int, look: int) -> int:
-    """Return the GPU with room for the model that has the lowest pressure, or NOWHERE."""
+    """Return the GPU with room for the model that has the lowest pressure, or NOWHERE.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    model : the model to place
+    look : the pressure that decides, one of `Look`
+    """
     best = NOWHERE
     lowest = np.inf
     for gpu in range(instance.capacity.shape[0]):
@@ -42,6 +49,8 @@ def lowest_gpu(instance: Instance, layout: Layout, model: int, look: int) -> int
             value = layout.pressure[gpu]
         else:
             value = pressure_after(instance, layout, gpu, NOWHERE, model)
+        # Lower by more than rounding: ties go to the first GPU, whatever units the fleet is written
+        # in.
         if best == NOWHERE or lower(value, lowest):
             lowest = value
             best = gpu
@@ -50,7 +59,14 @@ def lowest_gpu(instance: Instance, layout: Layout, model: int, look: int) -> int
 
 @entry_kernel
 def place_greedily(instance: Instance, layout: Layout, order: int, look: int) -> bool:
-    """Fill an emptied layout greedily; False if a model found no room."""
+    """Fill an emptied layout greedily; False if a model found no room.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    order : in which order models are placed, one of `Order`
+    look : the pressure that decides, one of `Look`
+    """
     clear(layout)
     for model in sorted_models(instance, order, 0.0):
         if layout.go[0] == 0:

@@ -1,4 +1,4 @@
-"""In which order models are placed, each descending; equal models keep the order given."""
+"""The orders in which models are placed, all descending; ties keep the given order."""
 
 from enum import IntEnum
 
@@ -17,13 +17,13 @@ class Order(IntEnum):
     SIZE = 2
     SIZE_THEN_LOAD = 3
     VIRTUAL = 4
-    """Virtual size `load + K size`: how much of a GPU it takes when the target pressure is K."""
+    """Virtual size `load + K size`: how much of a GPU the model takes at the target pressure K."""
     DENSITY = 5
-    """Load per size, sorted as load / (load + size), which is in the same order."""
+    """Load per size, computed as load / (load + size), which sorts the same way."""
 
 
 GRID = 2.0**31
-"""Steps between 0 and the largest key: keys closer than that differ by rounding alone."""
+"""Steps between 0 and the largest key; keys within one step differ by rounding alone."""
 
 
 @kernel
@@ -41,13 +41,22 @@ def descending(first: Floats, second: Floats) -> Ints:
     most, second_most = first.max(), second.max()
     for place in range(keys.shape[0]):
         major = steps(first[place], most)
+        # Both keys in one whole number: sorting is exact and stable, and keys that differ by
+        # rounding alone tie, in any units.
         keys[place] = -(major << 31) - steps(second[place], second_most)
     return np.argsort(keys, kind="mergesort")
 
 
 @kernel
 def sorted_models(instance: Instance, order: int, target: float) -> Ints:
-    """Return all models in an order; `target` is the K of the virtual size."""
+    """Return all models in an order; `target` is the K of the virtual size.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    order : what they are sorted by, one of `Order`
+    target : the K of the virtual size `load + K size`
+    """
     first = np.zeros(instance.size.shape[0])
     second = np.zeros(instance.size.shape[0])
     for model in range(first.shape[0]):

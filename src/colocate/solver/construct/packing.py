@@ -1,7 +1,7 @@
 """Packing against a target: place every model so that no pressure exceeds K.
 
-`pressure <= K` on a GPU is the same as `sum(load + K size) <= K capacity` in every window, so
-this is bin packing with virtual sizes. An infinite target asks for memory alone.
+`pressure <= K` on a GPU is the same as `sum(load + K size) <= K capacity` in every window. So this
+is bin packing with virtual sizes. At an infinite target only memory counts.
 """
 
 from enum import IntEnum
@@ -18,11 +18,11 @@ from colocate.solver.construct.orders import Order
 
 
 class Fit(IntEnum):
-    """Which of the GPUs with room is taken."""
+    """Which GPU with room a model takes."""
 
     FIRST = 0
     BEST = 1
-    """The one with the least sufficient leftover of virtual capacity."""
+    """The one with the least virtual capacity left afterwards."""
 
 
 class Packing(NamedTuple):
@@ -34,14 +34,28 @@ class Packing(NamedTuple):
 
 @leaf_kernel
 def spare(instance: Instance, layout: Layout, gpu: int, target: float) -> float:
-    """Return the virtual capacity that a GPU has left in its worst window."""
+    """Return the virtual capacity that a GPU has left in its worst window.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    gpu : the GPU
+    target : the highest pressure allowed; infinite counts memory alone
+    """
     free = instance.capacity[gpu] - layout.used[gpu]
     return float(free if np.isinf(target) else target * free - peak_load(layout.load, gpu))
 
 
 @leaf_kernel
 def needs(instance: Instance, model: int, target: float) -> tuple[float, float]:
-    """Return the virtual size of a model in its easiest and in its hardest window."""
+    """Return the virtual size of a model in its easiest and in its hardest window.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    model : the model
+    target : the highest pressure allowed; infinite counts memory alone
+    """
     size = float(instance.size[model])
     if np.isinf(target):
         return size, size
@@ -53,7 +67,14 @@ def needs(instance: Instance, model: int, target: float) -> tuple[float, float]:
 
 @leaf_kernel
 def leftover(instance: Instance, layout: Layout, gpu: int, model: int, target: float) -> float:
-    """Return the virtual capacity left on a GPU once the model is there; negative: no room."""
+    """Return the virtual capacity left on a GPU once a model is there; negative means no room.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    gpu, model : where it would be, and what
+    target : the highest pressure allowed; infinite counts memory alone
+    """
     if not fits(instance, layout, gpu, NOWHERE, model):
         return -1.0
     capacity = float(instance.capacity[gpu])
@@ -64,6 +85,7 @@ def leftover(instance: Instance, layout: Layout, gpu: int, model: int, target: f
     for window in range(instance.load.shape[1]):
         load = float(layout.load[gpu, window] + instance.load[model, window])
         least = min(least, target * (capacity - used) - load)
+    # An excess by rounding alone counts as an exact fit.
     if least < 0.0 and least >= -ROUNDING * target * capacity:
         return 0.0
     return least
@@ -73,8 +95,12 @@ def leftover(instance: Instance, layout: Layout, gpu: int, model: int, target: f
 def pack(instance: Instance, layout: Layout, models: Ints, fit: int, target: float) -> bool:
     """Fill an emptied layout in the order given; False if a model found no room at the target.
 
-    GPUs that cannot take the model, or not better than the best so far, are passed over by one
-    comparison; the others are looked at.
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    models : the models in the order in which they are placed
+    fit : which GPU is taken, one of `Fit`
+    target : the highest pressure allowed; infinite counts memory alone
     """
     clear(layout)
     gpus = instance.capacity.shape[0]
@@ -89,6 +115,9 @@ def pack(instance: Instance, layout: Layout, models: Ints, fit: int, target: flo
         least = np.inf
         easiest, hardest = needs(instance, model, target)
         for gpu in range(gpus):
+            # One comparison passes over GPUs that have too little room even for the easiest window,
+            # or would leave no less than the best so far even in the hardest. The margin is for
+            # rounding; `leftover` decides.
             if room[gpu] < easiest - margin or not lower(room[gpu] - hardest, least):
                 continue
             left = leftover(instance, layout, gpu, model, target)

@@ -1,4 +1,4 @@
-"""What an exact search is asked: models and GPUs, in virtual sizes at a target, sorted.
+"""The question for an exact search: models and GPUs in virtual sizes at a target, sorted.
 
 Virtual sizes turn a limit on the pressure into packing; see `docs/concepts.md`.
 """
@@ -16,9 +16,10 @@ from colocate.problem.tolerance import FULL_BUT_FINITE, FULL_UNDER_LOAD, GENEROU
 from colocate.solver.construct.orders import descending
 
 FINITE = float(np.finfo(np.float64).max)
-"""The target that every finite pressure is below: memory alone, but some is free under load."""
+"""The target that stands for any finite pressure: only memory counts, but under load some stays
+free."""
 BITS = 62
-"""Colours in a word."""
+"""How many colours one word holds."""
 
 
 class Task(NamedTuple):
@@ -29,23 +30,23 @@ class Task(NamedTuple):
     gpus: Ints
     """gpus[g]: indices into the instance."""
     need: Floats
-    """need[n, T]: virtual sizes, the busiest window first, or sizes in one window."""
+    """need[n, T]: virtual sizes, the busiest window first; sizes alone in one window."""
     room: Floats
     """room[g]: virtual capacities, a little generous."""
     loaded: Ints
     """loaded[n]: 1 if a model has load that counts."""
     reserve: Floats
-    """reserve[g]: the part of the virtual capacity that is for models without load only."""
+    """reserve[g]: the part of the virtual capacity that GPUs with load may not use."""
     unlike: Ints
     """unlike[n]: the next model that is not interchangeable with this one."""
     twin: Ints
-    """twin[g]: the last GPU before this one that is like it, or NOWHERE."""
+    """twin[g]: the last GPU before this one that equals it, or NOWHERE."""
     least: float
     """The smallest need in the first window."""
     colours: Ints
     """colours[n, w]: the colours that a model shares with others here, as bits."""
     shard_group: Ints
-    """shard_group[n]: the number of its shard group, NOWHERE without one or on a fixed node."""
+    """shard_group[n]: the number of its shard group; NOWHERE if it has none, or a fixed node."""
     shard_groups: int
     """How many shard groups there are."""
     ruled: bool
@@ -54,14 +55,21 @@ class Task(NamedTuple):
 
 @leaf_kernel
 def virtual_size(instance: Instance, model: int, window: int, target: float) -> float:
-    """Return `load + target size`, or the size itself if the target counts memory alone."""
+    """Return `load + target size`, or the size itself if the target counts memory alone.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    model, window : the model and the time window
+    target : the highest pressure allowed; infinite counts memory alone
+    """
     size = float(instance.size[model])
     return size if target >= FINITE else target * size + float(instance.load[model, window])
 
 
 @kernel
 def busiest_windows(instance: Instance, models: Ints) -> Ints:
-    """Return the windows, those with the most load first: there a search fails soonest."""
+    """Return the windows, most load first, because a search fails soonest there."""
     total = np.zeros(instance.load.shape[1])
     for model in models:
         for window in range(total.shape[0]):
@@ -71,7 +79,14 @@ def busiest_windows(instance: Instance, models: Ints) -> Ints:
 
 @kernel
 def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Task:
-    """State a search in virtual sizes; an infinite target counts memory alone."""
+    """State a search in virtual sizes.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    models, gpus : what is to be placed, and where, as indices into the instance
+    target : the highest pressure allowed; infinite counts memory alone
+    """
     windows = 1 if target >= FINITE else instance.load.shape[1]
     largest = np.empty(models.shape[0])
     for place in range(models.shape[0]):
@@ -80,6 +95,7 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
             largest[place] = max(
                 largest[place], virtual_size(instance, models[place], window, target)
             )
+    # Large models first: they have the fewest places, so a dead end shows early.
     order = descending(largest, largest)
     busiest = busiest_windows(instance, models)
     need = np.empty((models.shape[0], windows))
@@ -95,6 +111,8 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
     reserve = np.empty(gpus.shape[0])
     for place in range(gpus.shape[0]):
         room[place] = scale * instance.capacity[gpus[place]] * GENEROUS
+        # Being generous is safe for memory alone. Under load some memory must stay free, so GPUs
+        # with load may not use this part of their room.
         reserve[place] = scale * instance.capacity[gpus[place]] * (GENEROUS - strict)
     loaded = np.zeros(models.shape[0], np.int64)
     for place in range(models.shape[0]):
@@ -103,6 +121,7 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
     colours = colours_of(instance, order)
     shard_group, shard_groups = shard_groups_of(instance, order)
     unlike = np.empty(models.shape[0], np.int64)
+    # Backwards, so that each model knows the end of its run of equals in one step.
     for place in range(models.shape[0] - 1, -1, -1):
         unlike[place] = place + 1
         if (
@@ -135,7 +154,13 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
 
 @leaf_kernel
 def alike(instance: Instance, one: int, other: int) -> bool:
-    """Say whether two models, in one shard group or in none, are interchangeable."""
+    """Say whether two models, in one shard group or in none, are interchangeable.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    one, other : two models
+    """
     same = instance.size[one] == instance.size[other]
     for window in range(instance.load.shape[1]):
         same = same and instance.load[one, window] == instance.load[other, window]
@@ -149,7 +174,13 @@ def alike(instance: Instance, one: int, other: int) -> bool:
 
 @leaf_kernel
 def under_same_rules(instance: Instance, one: int, other: int) -> bool:
-    """Say whether two models have the same pin, home and colours."""
+    """Say whether two models have the same pin, home and colours.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    one, other : two models
+    """
     rules = instance.rules
     first, second = rules.item[one, COLOURS], rules.item[other, COLOURS]
     count = rules.item[one + 1, COLOURS] - first
@@ -190,6 +221,8 @@ def colours_of(instance: Instance, models: Ints) -> Ints:
         for place in range(rules.item[model, COLOURS], rules.item[model + 1, COLOURS]):
             found[count] = rules.colour[place]
             count += 1
+    # Sorted, equal colours are neighbours: one pass keeps those that at least two models have. A
+    # colour of a single model forbids nothing here.
     found.sort()
     shared = 0
     for place in range(1, count):

@@ -1,9 +1,9 @@
-"""Vector fit: GPUs are filled to a target one after the other where load has many windows.
+"""Vector fit: fill GPUs to a target one after the other where load has many windows.
 
-The largest item left opens a GPU. Others are drawn at random, and at every stage the item is looked
-up that would fill up what is left in the busiest window. That is done many times, and the way that
-leaves least is kept. What a window counts for grows steeply with the load that the whole fleet has
-then. What is placed already stays where it is.
+The largest item left opens a GPU. Further items are drawn at random, and at every stage the item is
+looked up that would best fill the busiest window. This is repeated many times, and the filling that
+leaves least is kept. How much a window counts grows steeply with the load of the whole fleet in it.
+Items that are placed already stay where they are.
 """
 
 from typing import NamedTuple
@@ -17,9 +17,9 @@ from colocate.problem.pressure import peak_load
 from colocate.solver.construct.task import virtual_size
 
 DRAWN = 4
-"""Items drawn for every place, of which the one that leaves least is taken."""
+"""Items drawn for every place; the one that leaves least is taken."""
 LOOKED_AT = 128
-"""Items that are looked at to find one that fills up what is left."""
+"""The most items to look at for one that fills the rest."""
 SHARPNESS = 100
 """A window with a hundredth less load counts for about a third as much."""
 
@@ -28,19 +28,20 @@ class Pool(NamedTuple):
     """Items that are nowhere, in two orders."""
 
     items: Ints
-    """Those that are left, in any order, and behind them what was there before."""
+    """The items that are left, in any order; behind them is garbage."""
     place: Ints
-    """place[n]: where an item is among them."""
+    """place[n]: where an item stands in `items`."""
     ranked: Ints
     """All items by their need in the busiest window, the least first."""
     rank: Ints
-    """rank[n]: where an item is among these."""
+    """rank[n]: where an item stands in `ranked`."""
     least: Floats
-    """least[r]: the need of the item of a rank in the busiest window."""
+    """least[r]: the need of the item of rank r in the busiest window."""
     mark: Ints
-    """mark[n]: the number of the last filling that an item was chosen for."""
+    """mark[n]: the number of the last filling that chose the item."""
     highest: Ints
-    """highest[r + 1]: r + 1 if the item of a rank is left, or else something lower, 0 at last."""
+    """highest[r + 1]: r + 1 if the item of rank r is left, else something lower; 0 ends the chain.
+    """
 
 
 class Room(NamedTuple):
@@ -53,20 +54,18 @@ class Room(NamedTuple):
     left: Floats
     """By window and then by resource."""
     weight: Floats
-    """What a window counts."""
+    """How much each window counts."""
     busiest: int
     """The window with the most load in the whole fleet."""
 
 
 @leaf_kernel
 def highest_left(pool: Pool, rank: int) -> int:
-    """Return the highest rank of an item that is left, up to a given one; NOWHERE if there is none.
-
-    What is passed on the way points there from now on.
-    """
+    """Return the highest rank, up to a given one, of an item that is left; NOWHERE if none is."""
     found = rank + 1
     while pool.highest[found] != found:
         found = pool.highest[found]
+    # Path compression: whatever was passed on the way points to the answer from now on.
     passed = rank + 1
     while pool.highest[passed] != found:
         higher = passed
@@ -77,7 +76,15 @@ def highest_left(pool: Pool, rank: int) -> int:
 
 @leaf_kernel
 def remove(pool: Pool, item: int, count: int) -> None:
-    """Take an item out of the pool, in which there are so many then."""
+    """Take an item out of the pool.
+
+    Parameters
+    ----------
+    pool : the items that are left
+    item : the item
+    count : how many items are left afterwards
+    """
+    # The last item moves into the gap, so that the items left are a row to draw from.
     last = pool.items[count]
     pool.items[pool.place[item]] = last
     pool.place[last] = pool.place[item]
@@ -86,7 +93,13 @@ def remove(pool: Pool, item: int, count: int) -> None:
 
 @leaf_kernel
 def look(instance: Instance, layout: Layout, room: Room) -> None:
-    """Write down what a GPU has left."""
+    """Write down what a GPU has left.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    room : the GPU; its `left` is filled
+    """
     gpu = room.gpu
     windows = room.weight.shape[0]
     for window in range(windows):
@@ -98,7 +111,14 @@ def look(instance: Instance, layout: Layout, room: Room) -> None:
 
 @leaf_kernel
 def occupy(instance: Instance, room: Room, item: int) -> None:
-    """Take what an item needs from what is left."""
+    """Take what an item needs from what is left.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    room : the GPU that is being filled
+    item : the item
+    """
     windows = room.weight.shape[0]
     for window in range(windows):
         room.left[window] -= room.need[item, window]
@@ -108,7 +128,7 @@ def occupy(instance: Instance, room: Room, item: int) -> None:
 
 @leaf_kernel
 def squares(room: Room) -> float:
-    """Return the weighted squares of what is left."""
+    """Return the squares of what is left, each multiplied by how much its window counts."""
     total = 0.0
     for window in range(room.weight.shape[0]):
         total += room.weight[window] * room.left[window] * room.left[window]
@@ -117,7 +137,14 @@ def squares(room: Room) -> float:
 
 @leaf_kernel
 def squares_with(instance: Instance, room: Room, item: int) -> float:
-    """Return the same with one more item, infinite if there is no room for it."""
+    """Return the squares of what is left with one more item; infinite if it does not fit.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    room : the GPU that is being filled
+    item : the item
+    """
     windows = room.weight.shape[0]
     total = 0.0
     for window in range(windows):
@@ -134,7 +161,17 @@ def squares_with(instance: Instance, room: Room, item: int) -> float:
 
 @leaf_kernel
 def filling_up(instance: Instance, room: Room, pool: Pool, number: int) -> tuple[int, float]:
-    """Return an item that fits and fills up the busiest window, and what is left then."""
+    """Return the item that fits and best fills the busiest window, and what is left then.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    room : the GPU that is being filled
+    pool : the items that are left
+    number : the number of this filling, which marks the items it has chosen
+    """
+    # Items are sorted by their need in the busiest window: the search starts at the largest that
+    # fits there and goes down until one fits in all windows.
     most = np.searchsorted(pool.least, room.left[room.busiest], side="right")
     rank = highest_left(pool, most - 1)
     for _ in range(LOOKED_AT):
@@ -152,7 +189,16 @@ def filling_up(instance: Instance, room: Room, pool: Pool, number: int) -> tuple
 def drawn(
     instance: Instance, room: Room, pool: Pool, count: int, number: int, rng: np.random.Generator
 ) -> int:
-    """Return an item that fits, the best of those drawn; NOWHERE if none of them fits."""
+    """Return the best of a few items drawn at random; `NOWHERE` if none of them fits.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    room : the GPU that is being filled
+    pool, count : the items that are left, and how many
+    number : the number of this filling, which marks the items it has chosen
+    rng : the source of all random draws
+    """
     best = NOWHERE
     least = np.inf
     for _ in range(DRAWN):
@@ -177,10 +223,21 @@ def fill_room(
     best: Ints,
     rng: np.random.Generator,
 ) -> tuple[int, float]:
-    """Fill a GPU by chance; return how many items leave less than the least so far, and how much.
+    """Fill a GPU by chance; return how many items the best filling has, and what it leaves.
 
-    It begins with a first item if that fits. The items are written into `best`, if there are any;
-    every filling has a number of its own.
+    The number of items is 0 if no filling leaves less than the least so far.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    room : the GPU that is being filled
+    first : the item to begin with, if it fits
+    pool, count : the items that are left, and how many
+    number : the number of this filling, a new one each time
+    least : what the best filling so far leaves
+    go : go[0] is 0 if the search should end
+    best : filled with the items of a better filling, if there is one
+    rng : the source of all random draws
     """
     found = 0
     length = 0
@@ -193,6 +250,8 @@ def fill_room(
         length += 1
         pool.mark[item] = number
         occupy(instance, room, item)
+        # Every stage could be the last: the item that would fill the GPU best ends it on paper, and
+        # the draw goes on without it.
         last, left = filling_up(instance, room, pool, number)
         if last == NOWHERE:
             left = squares(room)
@@ -209,7 +268,7 @@ def fill_room(
 
 @kernel_section
 def make_pool(items: Ints, need: Floats) -> Pool:
-    """Return a pool with all of some items, given what each needs in the busiest window."""
+    """Return a pool of some items, given the need of every item in the busiest window."""
     ranked = items[np.argsort(need[items], kind="mergesort")]
     place = np.empty(need.shape[0], np.int64)
     rank = np.empty(need.shape[0], np.int64)
@@ -233,7 +292,14 @@ def needs(instance: Instance, target: float) -> Floats:
 
 @kernel_section
 def largest_first(instance: Instance, items: Ints, target: float) -> Ints:
-    """Return items by their need in their own busiest window."""
+    """Return items by their need in their own busiest window.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    items : the items to sort
+    target : the highest pressure allowed; infinite counts memory alone
+    """
     need = np.empty(items.shape[0])
     for place in range(items.shape[0]):
         item = items[place]
@@ -252,12 +318,19 @@ def fill_vectors(
 ) -> int:
     """Fill the GPUs of a row with items that are nowhere; return how many are left.
 
-    Every GPU is filled in so many ways, of which the one that leaves least counts.
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    row : the GPUs in the order in which they are filled
+    target : the highest pressure allowed; infinite counts memory alone
+    rounds : in how many ways each GPU is filled; the one that leaves least is kept
+    rng : the source of all random draws
     """
     order = largest_first(instance, np.flatnonzero(layout.gpu_of == NOWHERE), target)
     count = order.shape[0]
     total = instance.load.sum(axis=0)
     busiest = int(total.argmax())
+    # A window well below the busiest will hardly be the first to overflow.
     weight = (total / total[busiest]) ** SHARPNESS
     need = needs(instance, target)
     pool = make_pool(order, need[:, busiest])
@@ -268,6 +341,7 @@ def fill_vectors(
     for gpu in row:
         if count == 0 or layout.go[0] == 0:
             break
+        # Items are sorted, and none comes back: this index never moves down.
         while layout.gpu_of[order[largest]] != NOWHERE:
             largest += 1
         room = Room(gpu, target, need, left, weight, busiest)

@@ -42,7 +42,7 @@ PATIENCE, SHORTEST = 0.01, 0.01
 FIRST = 6
 """Numbers of replicas that are tried before a linear program is asked."""
 PROVING = 0.4
-"""The part of the time that is kept for proofs: half by weights, the rest by CP-SAT."""
+"""The part of the time that is kept for proofs: half by multipliers, the rest by CP-SAT."""
 POLISHING = 0.5
 """The part of the time that a larger fleet gets for the best numbers of replicas alone."""
 MOST_PLACES = 4000
@@ -185,7 +185,7 @@ class ReplicaSearch:
         return replace(plan, problem=self.problem)
 
     def _raise_bound(self, until: float) -> None:
-        """Prove by weights, for all numbers of replicas at once."""
+        """Prove by multipliers, for all numbers of replicas at once."""
         raising = BoundSearch(*self._rows)
         while not raising.exhausted and not self._progress.finished_but(until):
             raising.step(self._progress)

@@ -1,1 +1,1 @@
-"""Blocks that make a placement better."""
+"""Ways to make a placement better."""

@@ -1,4 +1,4 @@
-"""Which outcomes of a change are kept."""
+"""Which changes to a placement are kept."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from colocate.problem.kernel import kernel
 
 
 class Accept(NamedTuple):
-    """Better is always kept; the fields say what else is."""
+    """Which changes are kept besides those that lower the peak."""
 
     smoother: bool = False
     """An equal peak with a lower sum of squared pressures."""
     equal: float = 1.0
-    """Probability to keep any other equal peak (1 walks plateaus)."""
+    """Probability of keeping any other equal peak; 1 walks along plateaus."""
     worse: float = 0.0
-    """Probability to keep a higher peak once patience has run out."""
+    """Probability of keeping a higher peak once patience has run out."""
 
 
 @kernel
@@ -29,11 +29,18 @@ def accepts(
 ) -> bool:
     """Say whether a change is kept.
 
-    `change` is the new peak less the old one as a share of the old one, `smoother` whether the
-    sum of squares went down, `patient` whether patience has not run out.
+    Parameters
+    ----------
+    rule : what is kept besides better peaks
+    change : the new peak less the old one, as a share of the old one
+    smoother : whether the sum of squared pressures went down
+    patient : whether patience has not run out yet
+    tolerance : the share of the peak below which two peaks are equal
+    rng : the source of all random draws
     """
     if change < -tolerance:
         return True
+    # Equal up to rounding: walking along plateaus finds ways down that descent misses.
     if change <= tolerance:
         return (rule.smoother and smoother) or rng.random() < rule.equal
     return not patient and rng.random() < rule.worse

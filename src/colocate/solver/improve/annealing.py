@@ -1,4 +1,4 @@
-"""Simulated annealing over relocations, swaps and small ruins."""
+"""Simulated annealing with moves, swaps and small ruins."""
 
 from typing import NamedTuple
 
@@ -15,13 +15,14 @@ from colocate.solver.improve.ruin import Ruin, rearrange, restore, ruined_gpus
 
 
 class Annealing(NamedTuple):
-    """Accept worse placements with a probability that falls as it cools.
+    """Accept worse placements with a probability that falls as the temperature falls.
 
-    The energy is the peak plus `penalty` times the mean square pressure over the first peak.
+    The energy is the peak, plus `penalty` times the mean squared pressure divided by the first
+    peak.
     """
 
     penalty: float = 0.01
-    """Weight of the variance: small breaks ties, large smooths."""
+    """How much the variance counts: a small penalty breaks ties, a large one smooths."""
     bias: float = 0.0
     """Probability that a move starts at the highest GPU rather than anywhere."""
     ruins: float = 0.0
@@ -33,13 +34,30 @@ class Annealing(NamedTuple):
     """First and last temperature as shares of the first peak."""
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place."""
+        """Lower the peak of the layout in place.
+
+        Parameters
+        ----------
+        instance
+            The problem as arrays.
+        layout
+            Where every model is; changed in place.
+        rng
+            The source of all random draws.
+        """
         anneal(instance, layout, self, rng)
 
 
 @kernel
 def energy(layout: Layout, penalty: float, scale: float) -> float:
-    """Return what annealing lowers."""
+    """Return the energy that annealing lowers.
+
+    Parameters
+    ----------
+    layout : where every model is now
+    penalty : how much the variance counts
+    scale : the first peak
+    """
     squares = 0.0
     for value in layout.pressure:
         squares += value * value
@@ -48,7 +66,14 @@ def energy(layout: Layout, penalty: float, scale: float) -> float:
 
 @kernel
 def random_model(layout: Layout, bias: float, rng: Generator) -> int:
-    """Return a random model, with probability `bias` one of the highest GPU."""
+    """Return a random model, with probability `bias` one of the highest GPU.
+
+    Parameters
+    ----------
+    layout : where every model is now
+    bias : the probability of drawing from the highest GPU
+    rng : the source of all random draws
+    """
     if rng.random() < bias:
         models = models_on(layout, highest_gpu(layout))
         return int(models[int(rng.random() * models.shape[0])])
@@ -59,9 +84,15 @@ def random_model(layout: Layout, bias: float, rng: Generator) -> int:
 def random_change(
     instance: Instance, layout: Layout, bias: float, rng: Generator
 ) -> tuple[int, int, int]:
-    """Relocate or swap at random; return the model, its old GPU and its partner (or NOWHERE).
+    """Relocate or swap at random; return the model, its old GPU and its partner (or `NOWHERE`).
 
-    The model is NOWHERE if the change did not fit and nothing happened.
+    The model is `NOWHERE` if the change did not fit, so nothing happened.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    bias : the probability of starting at the highest GPU
+    rng : the source of all random draws
     """
     model = random_model(layout, bias, rng)
     home = layout.gpu_of[model]
@@ -81,7 +112,14 @@ def random_change(
 
 @kernel
 def cooler_accepts(new: float, old: float, temperature: float, rng: Generator) -> bool:
-    """Metropolis: better always, worse with probability exp(-loss / temperature)."""
+    """Apply the rule of Metropolis: worse is accepted with probability exp(-loss / temperature).
+
+    Parameters
+    ----------
+    new, old : the energies after and before the change
+    temperature : how much of a loss is likely to be accepted
+    rng : the source of all random draws
+    """
     if not lower(old, new):
         return True
     return new < np.inf and rng.random() < np.exp((old - new) / temperature)
@@ -96,9 +134,19 @@ def anneal_step(
     temperature: float,
     rng: Generator,
 ) -> None:
-    """Make one random change and undo it unless it is accepted."""
+    """Make one random change and undo it unless it is accepted.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    rule : the settings of the search
+    scale : the first peak
+    temperature : the temperature of this step
+    rng : the source of all random draws
+    """
     before = energy(layout, rule.penalty, scale)
     if rng.random() < rule.ruins:
+        # A ruin changes several GPUs at once; single moves get there only through worse placements.
         gpus = ruined_gpus(layout, rule.ruin, rule.ruin.others, rng)
         worked, models, homes = rearrange(instance, layout, gpus, rule.ruin.recreate, rng)
         after = energy(layout, rule.penalty, scale)
@@ -109,6 +157,7 @@ def anneal_step(
     if model == NOWHERE:
         return
     if not cooler_accepts(energy(layout, rule.penalty, scale), before, temperature, rng):
+        # Undone in reverse order: the partner first, so that its old GPU is known from the model.
         if other != NOWHERE:
             move(instance, layout, other, layout.gpu_of[model])
         move(instance, layout, model, home)
@@ -116,10 +165,18 @@ def anneal_step(
 
 @entry_kernel
 def anneal(instance: Instance, layout: Layout, rule: Annealing, rng: Generator) -> None:
-    """Cool down and leave the best placement seen in the layout."""
+    """Cool down and leave the best placement seen in the layout.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    rule : the settings of the search
+    rng : the source of all random draws
+    """
     scale = layout.pressure.max()
     if layout.first.shape[0] < 2 or scale == 0.0:
         return
+    # Any scale will do: until the first finite peak, all energies are infinite anyway.
     if np.isinf(scale):
         scale = 1.0
     best = layout.gpu_of.copy()
@@ -128,9 +185,11 @@ def anneal(instance: Instance, layout: Layout, rule: Annealing, rng: Generator) 
         if layout.go[0] == 0:
             break
         share = step / rule.steps
+        # It falls geometrically, so losses of every order of magnitude get as many steps.
         temperature = scale * rule.hot * (rule.cold / rule.hot) ** share
         anneal_step(instance, layout, rule, scale, temperature, rng)
         if lower(layout.pressure.max(), lowest):
             best[:] = layout.gpu_of
             lowest = layout.pressure.max()
+    # Annealing may end anywhere: what counts is the best placement on the way.
     arrange(instance, layout, best)

@@ -1,4 +1,4 @@
-"""Which GPU to relieve."""
+"""Choose the GPU to relieve, and GPUs that could help."""
 
 import numpy as np
 from numpy.random import Generator
@@ -45,14 +45,23 @@ def lowest_other_gpu(layout: Layout, gpu: int) -> int:
 
 @kernel
 def random_bottleneck(layout: Layout, share: float, rng: Generator) -> int:
-    """Return a random GPU among those with at least `share` of the highest pressure."""
+    """Return a random GPU among those with at least `share` of the highest pressure.
+
+    Parameters
+    ----------
+    layout : where every model is now
+    share : the share of the highest pressure from which on a GPU counts
+    rng : the source of all random draws
+    """
     limit = layout.pressure.max()
+    # An infinite peak times any share is infinite: only GPUs at infinity count then.
     if not np.isinf(limit):
         limit *= share * (1.0 - TIE)
     count = 0
     for value in layout.pressure:
         if value >= limit:
             count += 1
+    # Two passes instead of a list of candidates, which would be allocated at every draw.
     pick = int(rng.random() * count)
     for gpu in range(layout.pressure.shape[0]):
         if layout.pressure[gpu] >= limit:

@@ -1,4 +1,4 @@
-"""Iterated local search: optimise, stall, kick, optimise."""
+"""Iterated local search: descend until stalled, kick, descend again."""
 
 from typing import NamedTuple
 
@@ -16,9 +16,9 @@ from colocate.solver.improve.ruin import Ruin
 
 
 class Iterated(NamedTuple):
-    """A state machine: descend off the bottleneck; when stalled, kick; then descend again.
+    """Descend off the bottleneck; when stalled, kick; then descend again.
 
-    It is stalled when no move helps, or after `patience` steps without a new best.
+    The search is stalled when no move helps, or after `patience` steps without a new best.
     """
 
     descent: Descent = Descent()
@@ -26,19 +26,36 @@ class Iterated(NamedTuple):
     ruin: Ruin = Ruin()
     """How `Kick.RUIN` ruins."""
     accept: Accept = Accept(smoother=True, equal=0.1)
-    """Which outcomes of `Kick.RUIN` are kept; blind kicks always are."""
+    """Which outcomes of `Kick.RUIN` are kept; other kicks are always kept."""
     steps: int = 500
     patience: int = 20
     tolerance: float = 1e-7
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place."""
+        """Lower the peak of the layout in place.
+
+        Parameters
+        ----------
+        instance
+            The problem as arrays.
+        layout
+            Where every model is; changed in place.
+        rng
+            The source of all random draws.
+        """
         iterate(instance, layout, self, rng)
 
 
 @entry_kernel
 def iterate(instance: Instance, layout: Layout, rule: Iterated, rng: Generator) -> None:
-    """Run the state machine and leave the best placement seen in the layout."""
+    """Run the state machine and leave the best placement seen in the layout.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    rule : the settings of the search
+    rng : the source of all random draws
+    """
     best = layout.gpu_of.copy()
     lowest = layout.pressure.max()
     if lowest == 0.0:
@@ -52,6 +69,7 @@ def iterate(instance: Instance, layout: Layout, rule: Iterated, rng: Generator) 
         if stalled <= rule.patience:
             chosen = find_move(instance, layout, source, rule.descent)
             if chosen.model == NOWHERE:
+                # No move helps: the counter below makes the next step a kick.
                 stalled = rule.patience
             else:
                 make_move(instance, layout, chosen)
@@ -59,6 +77,7 @@ def iterate(instance: Instance, layout: Layout, rule: Iterated, rng: Generator) 
             patient = kicks <= rule.patience
             kicks += 1
             if try_ruin(instance, layout, rule.ruin, rule.accept, patient, rule.tolerance, rng):
+                # The counter below brings it to 0: descent gets its full patience after a kick.
                 stalled = -1
         else:
             kick(instance, layout, rule.kick, kicks + 1, rng)

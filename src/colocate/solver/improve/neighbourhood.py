@@ -1,4 +1,4 @@
-"""Large neighbourhood search: ruin and recreate as the main loop."""
+"""Large neighbourhood search: ruin and recreate again and again."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,17 @@ class LargeNeighbourhood(NamedTuple):
     tolerance: float = 1e-6
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place."""
+        """Lower the peak of the layout in place.
+
+        Parameters
+        ----------
+        instance
+            The problem as arrays.
+        layout
+            Where every model is; changed in place.
+        rng
+            The source of all random draws.
+        """
         search_large(instance, layout, self, rng)
 
 
@@ -32,6 +42,7 @@ def relative_change(new: float, old: float) -> float:
     """Return the change as a share of the old value; 0 if both are infinite or zero."""
     if new == old:
         return 0.0
+    # From infinite to finite is as good as a change can be.
     if np.isinf(old):
         return -1.0
     if np.isinf(new) or old == 0.0:
@@ -49,7 +60,17 @@ def try_ruin(
     tolerance: float,
     rng: Generator,
 ) -> bool:
-    """Ruin and recreate once; undo it unless it is accepted."""
+    """Ruin and recreate once; undo it unless it is accepted.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    ruin : which GPUs are emptied, and how they are refilled
+    accept : which outcomes are kept
+    patient : whether patience has not run out yet
+    tolerance : the share of the peak below which two peaks are equal
+    rng : the source of all random draws
+    """
     before = layout.pressure.max()
     others = ruin.others if patient else ruin.others + ruin.more_when_stalled
     gpus = ruined_gpus(layout, ruin, others, rng)
@@ -57,6 +78,7 @@ def try_ruin(
     worked, models, homes = rearrange(instance, layout, gpus, ruin.recreate, rng)
     if not worked:
         return False
+    # Only the ruined GPUs changed, so their squares tell how all squares changed.
     smoother = lower(sum_of_squares(layout, gpus), squares)
     change = relative_change(layout.pressure.max(), before)
     if accepts(accept, change, smoother, patient, tolerance, rng):
@@ -69,7 +91,14 @@ def try_ruin(
 def search_large(
     instance: Instance, layout: Layout, rule: LargeNeighbourhood, rng: Generator
 ) -> None:
-    """Run the search and leave the best placement seen in the layout."""
+    """Run the search and leave the best placement seen in the layout.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    rule : the settings of the search
+    rng : the source of all random draws
+    """
     best = layout.gpu_of.copy()
     lowest = layout.pressure.max()
     if lowest == 0.0:
@@ -78,6 +107,7 @@ def search_large(
     for _ in range(rule.steps):
         if layout.go[0] == 0:
             break
+        # Out of patience, ruins grow and worse outcomes may be kept.
         patient = stalled <= rule.patience
         try_ruin(instance, layout, rule.ruin, rule.accept, patient, rule.tolerance, rng)
         peak = layout.pressure.max()

@@ -1,4 +1,4 @@
-"""Blocks that rearrange two GPUs, one of them the bottleneck."""
+"""Rearrange two GPUs at a time, one of them the bottleneck."""
 
 from typing import NamedTuple
 
@@ -16,17 +16,27 @@ from colocate.solver.improve.ruin import Recreate, rearrange, restore
 
 
 class PairRebalance(NamedTuple):
-    """Share the models of the highest GPU and another one anew, largest virtual size first."""
+    """Redistribute the models of the highest GPU and another one, largest virtual size first."""
 
     rounds: int = 100
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place."""
+        """Lower the peak of the layout in place.
+
+        Parameters
+        ----------
+        instance
+            The problem as arrays.
+        layout
+            Where every model is; changed in place.
+        rng
+            The source of all random draws.
+        """
         rebalance_pairs(instance, layout, self.rounds, rng)
 
 
 class VariableNeighbourhood(NamedTuple):
-    """Relocate; if nothing helps, swap; if nothing helps, shuffle pairs; after a success, again."""
+    """Move; if nothing helps, swap; if nothing helps, shuffle pairs; repeat after a success."""
 
     relocate: Descent = Descent(swap=False, best=True)
     swap: Descent = Descent(relocate=False, best=True)
@@ -34,7 +44,17 @@ class VariableNeighbourhood(NamedTuple):
     rounds: int = 300
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place."""
+        """Lower the peak of the layout in place.
+
+        Parameters
+        ----------
+        instance
+            The problem as arrays.
+        layout
+            Where every model is; changed in place.
+        rng
+            The source of all random draws.
+        """
         descend_variably(instance, layout, self, rng)
 
 
@@ -42,10 +62,19 @@ class VariableNeighbourhood(NamedTuple):
 def try_pair(
     instance: Instance, layout: Layout, source: int, gpu: int, order: int, rng: Generator
 ) -> bool:
-    """Rearrange two GPUs and keep it if the higher of the two pressures goes down."""
+    """Rearrange two GPUs and keep it if the higher of the two pressures goes down.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    source, gpu : the two GPUs
+    order : in which order models come back, one of `Recreate`
+    rng : the source of all random draws
+    """
     pair = np.empty(2, np.int64)
     pair[0] = source
     pair[1] = gpu
+    # Only these two GPUs change, so the higher of the two decides.
     before = max(layout.pressure[source], layout.pressure[gpu])
     worked, models, homes = rearrange(instance, layout, pair, order, rng)
     if not worked:
@@ -58,7 +87,14 @@ def try_pair(
 
 @entry_kernel
 def rebalance_pairs(instance: Instance, layout: Layout, rounds: int, rng: Generator) -> None:
-    """Rebalance the highest GPU with any other while that lowers the peak."""
+    """Rebalance the highest GPU with any other while that lowers the peak.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    rounds : the most pairs to rebalance
+    rng : the source of all random draws
+    """
     for _ in range(rounds):
         if layout.go[0] == 0:
             break
@@ -68,6 +104,7 @@ def rebalance_pairs(instance: Instance, layout: Layout, rounds: int, rng: Genera
             if gpu != source and try_pair(
                 instance, layout, source, gpu, Recreate.BY_VIRTUAL_SIZE, rng
             ):
+                # The highest GPU may be another one now, so the scan begins again.
                 improved = True
                 break
         if not improved:
@@ -76,7 +113,14 @@ def rebalance_pairs(instance: Instance, layout: Layout, rounds: int, rng: Genera
 
 @kernel_section
 def shuffle_pairs(instance: Instance, layout: Layout, tries: int, rng: Generator) -> bool:
-    """Shuffle the highest GPU with random others; True at the first success."""
+    """Shuffle the highest GPU with random others; True at the first success.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    tries : the most pairs to shuffle
+    rng : the source of all random draws
+    """
     if layout.first.shape[0] < 2:
         return False
     source = highest_gpu(layout)
@@ -91,12 +135,20 @@ def shuffle_pairs(instance: Instance, layout: Layout, tries: int, rng: Generator
 def descend_variably(
     instance: Instance, layout: Layout, rule: VariableNeighbourhood, rng: Generator
 ) -> None:
-    """Go through the neighbourhoods until none lowers the peak."""
+    """Go through the neighbourhoods until none lowers the peak.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    rule : the neighbourhoods, and how long to go on
+    rng : the source of all random draws
+    """
     for _ in range(rule.rounds):
         if layout.go[0] == 0:
             break
         source = highest_gpu(layout)
         chosen = find_move(instance, layout, source, rule.relocate)
+        # From the cheapest neighbourhood to the dearest; after a success, from the cheapest again.
         if chosen.model == NOWHERE:
             chosen = find_move(instance, layout, source, rule.swap)
         if chosen.model != NOWHERE:

@@ -15,7 +15,7 @@ from colocate.solver.improve.descent import Move, beats, make_move, no_move, rat
 
 
 class PeakRelief(NamedTuple):
-    """Donate a few heavy models of the highest GPU to the lowest ones."""
+    """Move a few heavy models of the highest GPU to the lowest ones."""
 
     passes: int = 2
     targets: int = 2
@@ -23,7 +23,17 @@ class PeakRelief(NamedTuple):
     """How many models are looked at: half by load, the rest by size, without repeats."""
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place."""
+        """Lower the peak of the layout in place.
+
+        Parameters
+        ----------
+        instance
+            The problem as arrays.
+        layout
+            Where every model is; changed in place.
+        rng
+            The source of all random draws, which this block does not need.
+        """
         relieve_peak(instance, layout, self)
 
 
@@ -33,23 +43,49 @@ class WorstPairSwaps(NamedTuple):
     rounds: int = 12
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place."""
+        """Lower the peak of the layout in place.
+
+        Parameters
+        ----------
+        instance
+            The problem as arrays.
+        layout
+            Where every model is; changed in place.
+        rng
+            The source of all random draws, which this block does not need.
+        """
         swap_worst_pair(instance, layout, self.rounds)
 
 
 class IdleRelief(NamedTuple):
-    """Send models without load off the highest GPU: they cost it memory and nothing else."""
+    """Move models without load off the highest GPU, where they only take memory."""
 
     rounds: int = 400
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place."""
+        """Lower the peak of the layout in place.
+
+        Parameters
+        ----------
+        instance
+            The problem as arrays.
+        layout
+            Where every model is; changed in place.
+        rng
+            The source of all random draws, which this block does not need.
+        """
         send_idle_away(instance, layout, self.rounds)
 
 
 @kernel
 def stricter(option: Move, best: Move, peak: float) -> Move:
-    """Return the option if it lowers the peak and beats the best so far, else the best."""
+    """Return the option if it lowers the peak and beats the best so far, else the best.
+
+    Parameters
+    ----------
+    option, best : a move, and the best one so far
+    peak : the peak now
+    """
     if option.peak < peak * (1.0 - ROUNDING) and beats(option, best, ROUNDING):
         return option
     return best
@@ -57,11 +93,19 @@ def stricter(option: Move, best: Move, peak: float) -> Move:
 
 @kernel
 def lowest_gpus(layout: Layout, source: int, count: int) -> Ints:
-    """Return the GPUs with the lowest pressures other than `source`, at most `count`."""
+    """Return the GPUs with the lowest pressures other than `source`, at most `count`.
+
+    Parameters
+    ----------
+    layout : where every model is now
+    source : a GPU that does not count
+    count : how many GPUs are wanted
+    """
     gpus = layout.pressure.shape[0]
     chosen = np.empty(min(count, gpus - 1), np.int64)
     taken = np.zeros(gpus, np.bool_)
     taken[source] = True
+    # Repeated minimum instead of a sort: a handful of GPUs is wanted, and ties go to the first.
     for rank in range(chosen.shape[0]):
         best = NOWHERE
         for gpu in range(gpus):
@@ -76,12 +120,20 @@ def lowest_gpus(layout: Layout, source: int, count: int) -> Ints:
 
 @kernel
 def is_heavy(instance: Instance, layout: Layout, model: int, pool: int) -> bool:
-    """Say whether a model is in the pool of its GPU: half of it by load, the rest by size."""
+    """Say whether a model is in the pool of its GPU: half of it by load, the rest by size.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    model : the model
+    pool : how many models of a GPU are looked at
+    """
     heavier = 0
     larger = 0
     load = peak_load(instance.load, model)
     other = layout.first[layout.gpu_of[model]]
     while other != NOWHERE:
+        # Ties go to the lower index, so that no two models have the same rank.
         first = other < model
         other_load = peak_load(instance.load, other)
         if other_load > load or (first and other_load == load):
@@ -91,16 +143,24 @@ def is_heavy(instance: Instance, layout: Layout, model: int, pool: int) -> bool:
         ):
             larger += 1
         other = layout.after[other]
+    # At least one of each, so that a pool of one still looks at load and at size.
     return heavier < max(1, pool // 2) or larger < max(1, pool - pool // 2)
 
 
 @entry_kernel
 def relieve_peak(instance: Instance, layout: Layout, rule: PeakRelief) -> None:
-    """Make the best donation off the highest GPU, once a pass."""
+    """Make the best donation off the highest GPU, once a pass.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    rule : how many passes, targets and models are tried
+    """
     for _ in range(rule.passes):
         if layout.go[0] == 0:
             break
         source = highest_gpu(layout)
+        # Only the lowest GPUs are tried: they can take a heavy model without becoming the peak.
         targets = lowest_gpus(layout, source, rule.targets)
         best = no_move()
         model = layout.first[source]
@@ -117,11 +177,18 @@ def relieve_peak(instance: Instance, layout: Layout, rule: PeakRelief) -> None:
 
 @entry_kernel
 def swap_worst_pair(instance: Instance, layout: Layout, rounds: int) -> None:
-    """Make the best swap between the two highest GPUs while one lowers the peak."""
+    """Make the best swap between the two highest GPUs while one lowers the peak.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    rounds : the most swaps
+    """
     for _ in range(rounds):
         if layout.go[0] == 0:
             break
         source = highest_gpu(layout)
+        # Where the two highest are nearly equal, relieving one alone leaves the peak to the other.
         second = second_highest_gpu(layout, source)
         if second == NOWHERE:
             return
@@ -144,6 +211,11 @@ def send_idle_away(instance: Instance, layout: Layout, rounds: int) -> None:
     """Relocate an idle model off the highest GPU while one lowers the peak.
 
     At an equal peak the larger model wins: it leaves the lower sum of squares.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    rounds : the most moves
     """
     for _ in range(rounds):
         if layout.go[0] == 0:

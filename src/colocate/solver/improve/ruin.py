@@ -15,7 +15,7 @@ from colocate.solver.improve.bottleneck import lowest_other_gpu, random_bottlene
 
 
 class Recreate(IntEnum):
-    """In which order the models come back."""
+    """The order in which the models come back."""
 
     BY_SIZE = 0
     BY_VIRTUAL_SIZE = 1
@@ -23,21 +23,29 @@ class Recreate(IntEnum):
 
 
 class Ruin(NamedTuple):
-    """The bottleneck and some random others are emptied and refilled."""
+    """Which GPUs are emptied and refilled: the bottleneck and some random others."""
 
     others: int = 2
     more_when_stalled: int = 0
-    """How many others more once patience has run out."""
+    """How many more others once patience has run out."""
     recreate: Recreate = Recreate.BY_SIZE
     guided: bool = False
-    """Let the lowest GPU be the first of the others."""
+    """Whether the lowest GPU is the first of the others."""
     share: float = 1.0
-    """The bottleneck is random among the GPUs with this share of the peak."""
+    """The bottleneck is drawn from the GPUs with at least this share of the peak."""
 
 
 @kernel
 def ruined_gpus(layout: Layout, rule: Ruin, others: int, rng: Generator) -> Ints:
-    """Choose the GPUs to empty: the bottleneck and that many others."""
+    """Choose the GPUs to empty: the bottleneck and that many others.
+
+    Parameters
+    ----------
+    layout : where every model is now
+    rule : how GPUs are chosen
+    others : how many GPUs besides the bottleneck
+    rng : the source of all random draws
+    """
     gpus = layout.first.shape[0]
     chosen = np.empty(min(gpus, 1 + others), np.int64)
     chosen[0] = random_bottleneck(layout, rule.share, rng)
@@ -45,6 +53,7 @@ def ruined_gpus(layout: Layout, rule: Ruin, others: int, rng: Generator) -> Ints
     if rule.guided and chosen.shape[0] > 1:
         chosen[1] = lowest_other_gpu(layout, chosen[0])
         count = 2
+    # Drawn again if known already: there are few, so that is cheaper than a shuffle of all GPUs.
     while count < chosen.shape[0]:
         gpu = int(rng.random() * gpus)
         known = False
@@ -77,12 +86,22 @@ def models_of(layout: Layout, gpus: Ints) -> Ints:
 
 @kernel_section
 def queued(instance: Instance, models: Ints, order: int, peak: float, rng: Generator) -> Ints:
-    """Return the models in the order in which they come back."""
+    """Return the models in the order in which they come back.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    models : the models that come back
+    order : what they are sorted by, one of `Recreate`
+    peak : the peak before, the K of the virtual sizes
+    rng : the source of all random draws
+    """
     key = np.empty(models.shape[0])
     for place in range(models.shape[0]):
         size = instance.size[models[place]]
         if order == Recreate.AT_RANDOM:
             key[place] = rng.random()
+        # At an infinite peak every virtual size is infinite; sizes alone still tell models apart.
         elif order == Recreate.BY_VIRTUAL_SIZE and peak < np.inf:
             key[place] = peak_load(instance.load, models[place]) + peak * size
         else:
@@ -95,7 +114,14 @@ def queued(instance: Instance, models: Ints, order: int, peak: float, rng: Gener
 
 @kernel_section
 def refill(instance: Instance, layout: Layout, gpus: Ints, models: Ints) -> bool:
-    """Place models among GPUs, each where the resulting pressure is lowest; False if stuck."""
+    """Place models among GPUs, each where the resulting pressure is lowest; False if stuck.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    gpus : the emptied GPUs
+    models : the models in the order in which they come back
+    """
     for model in models:
         best = NOWHERE
         lowest = np.inf
@@ -105,6 +131,7 @@ def refill(instance: Instance, layout: Layout, gpus: Ints, models: Ints) -> bool
                 if best == NOWHERE or lower(value, lowest):
                     best = gpu
                     lowest = value
+        # The order may leave no room for the last models; the caller then restores all.
         if best == NOWHERE:
             return False
         put(instance, layout, model, best)
@@ -113,7 +140,14 @@ def refill(instance: Instance, layout: Layout, gpus: Ints, models: Ints) -> bool
 
 @kernel
 def restore(instance: Instance, layout: Layout, models: Ints, homes: Ints) -> None:
-    """Bring models back to where they were, wherever they are now."""
+    """Bring models back to where they were.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    models : the models
+    homes : where each of them was
+    """
     for model in models:
         if layout.gpu_of[model] != NOWHERE:
             take(instance, layout, model)
@@ -127,9 +161,17 @@ def rearrange(
 ) -> tuple[bool, Ints, Ints]:
     """Empty the GPUs and refill them.
 
-    Returns whether it worked (if not, the layout is as before), and what `restore` needs to
-    undo it: the models and their old GPUs.
+    Returns whether it worked (if not, the layout is as before), and what `restore` needs to undo
+    it: the models and their old GPUs.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    gpus : the GPUs
+    order : in which order the models come back, one of `Recreate`
+    rng : the source of all random draws
     """
+    # The peak before the ruin: afterwards the emptied GPUs would hide it.
     peak = layout.pressure.max()
     models = models_of(layout, gpus)
     homes = np.empty_like(models)

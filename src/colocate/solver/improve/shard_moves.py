@@ -1,4 +1,4 @@
-"""Moves of whole shard groups: to another node, or in exchange with one of the same size."""
+"""Move whole shard groups: to another node, or in exchange for a group of the same size."""
 
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ def shard_groups_in(instance: Instance) -> ShardGroups:
 
 
 def nodes_of_shards(instance: Instance, gpu_of: Ints) -> Ints:
-    """Return the nodes that the items of shard groups are in, -1 for items that are in none."""
+    """Return the nodes of the items of shard groups; -1 for items outside of any."""
     rules = instance.rules
     homes: Ints = np.where((rules.shard_group >= 0) & (gpu_of >= 0), rules.gpu[gpu_of, NODE], -1)
     return homes
@@ -39,13 +39,21 @@ def nodes_of_shards(instance: Instance, gpu_of: Ints) -> Ints:
 
 @kernel_section
 def shard_group_on(instance: Instance, layout: Layout, gpu: int, rng: np.random.Generator) -> int:
-    """Draw one of the shard groups that have an item on a GPU, NOWHERE if there are none."""
+    """Draw one of the shard groups that have an item on a GPU; `NOWHERE` if there are none.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    gpu : the GPU
+    rng : the source of all random draws
+    """
     chosen = NOWHERE
     count = 0
     item = layout.first[gpu]
     while item != NOWHERE:
         if instance.rules.item[item, SHARD_GROUP] != NOWHERE:
             count += 1
+            # Keeps the nth candidate with chance 1/n: a fair draw in one pass, without a list.
             if rng.random() * count < 1.0:
                 chosen = instance.rules.item[item, SHARD_GROUP]
         item = layout.after[item]
@@ -56,7 +64,15 @@ def shard_group_on(instance: Instance, layout: Layout, gpu: int, rng: np.random.
 def relocated(
     instance: Instance, layout: Layout, first: int, size: int, node: int, limit: float
 ) -> bool:
-    """Move a shard group to the least pressed GPUs of a node if all of them stay below a limit."""
+    """Move a shard group to the least pressed GPUs of a node if all of them stay below a limit.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    first, size : the first item of the shard group, and how many there are
+    node : the node
+    limit : the pressure that no GPU may reach
+    """
     rules = instance.rules
     chosen = np.empty(size, np.int64)
     found = np.empty(size)
@@ -64,10 +80,12 @@ def relocated(
     for place in range(rules.gpu[node, FIRST], rules.gpu[node + 1, FIRST]):
         gpu = rules.gpu[place, BY_NODE]
         value = pressure_after(instance, layout, gpu, NOWHERE, first)
+        # The pressure is quicker to rate than the rules, so it goes first.
         if not lower(value, limit) or (count == size and value >= found[size - 1]):
             continue
         if not fits(instance, layout, gpu, NOWHERE, first):
             continue
+        # A short sorted list of the least pressed GPUs so far: no more than the group needs.
         rank = min(count, size - 1)
         while rank > 0 and found[rank - 1] > value:
             found[rank] = found[rank - 1]
@@ -85,7 +103,14 @@ def relocated(
 
 @leaf_kernel
 def swappable(instance: Instance, layout: Layout, one: int, other: int, limit: float) -> bool:
-    """Say whether an item can take the place of another and stay below a limit."""
+    """Say whether an item can take the place of another and stay below a limit.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    one, other : the item that comes, and the one whose place it takes
+    limit : the pressure that the GPU may not reach
+    """
     gpu = layout.gpu_of[other]
     return fits(instance, layout, gpu, other, one) and lower(
         pressure_after(instance, layout, gpu, other, one), limit
@@ -96,8 +121,17 @@ def swappable(instance: Instance, layout: Layout, one: int, other: int, limit: f
 def exchanged(
     instance: Instance, layout: Layout, one: int, other: int, size: int, limit: float
 ) -> bool:
-    """Let two shard groups change places if all their GPUs stay below a limit."""
+    """Let two shard groups change places if all their GPUs stay below a limit.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    one, other : the first items of the two shard groups
+    size : how many items each has
+    limit : the pressure that no GPU may reach
+    """
     for place in range(size):
+        # The check below changes each GPU once, which would be wrong for two groups that share one.
         for rival in range(size):
             if layout.gpu_of[one + place] == layout.gpu_of[other + rival]:
                 return False
@@ -121,10 +155,17 @@ def move_shard_groups(
     rng: np.random.Generator,
     tries: int,
 ) -> bool:
-    """Relieve the bottleneck of a shard group, or make room elsewhere; say whether anything moved.
+    """Move shard groups off the bottleneck; say whether anything moved.
 
-    No GPU that changes ends at or above the peak. No item may be confined to
-    a node here: shard groups change theirs.
+    No GPU that changes ends at or above the peak. No item may be confined to a node here, since
+    shard groups change nodes.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    shard_groups : the shard groups of the instance
+    rng : the source of all random draws
+    tries : how many moves are tried
     """
     winners = tournament(layout.pressure)
     nodes = node_count(instance)
@@ -134,6 +175,7 @@ def move_shard_groups(
             break
         peak = winners[1]
         shard_group = shard_group_on(instance, layout, peak, rng)
+        # No shard group is on the bottleneck: moving others does not lower the peak.
         if shard_group == NOWHERE:
             break
         first, size = shard_groups.first[shard_group], shard_groups.size[shard_group]
@@ -158,7 +200,14 @@ def move_shard_groups(
 def scatter_shards(
     instance: Instance, layout: Layout, shard_groups: ShardGroups, rng: np.random.Generator
 ) -> None:
-    """Move any shard group to any node on which the pressure stays finite: a new start nearby."""
+    """Move any shard group to any node where the pressure stays finite: a new start nearby.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    shard_groups : the shard groups of the instance
+    rng : the source of all random draws
+    """
     if shard_groups.first.shape[0] == 0:
         return
     shard_group = int(rng.random() * shard_groups.first.shape[0])

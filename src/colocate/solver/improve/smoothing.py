@@ -1,4 +1,4 @@
-"""Smoothing: lower the sum of squared pressures without raising any pair's higher pressure."""
+"""Smoothing: lower the sum of squared pressures without raising the peak of any two GPUs."""
 
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from colocate.problem.layout import (
 from colocate.problem.pressure import lower
 
 PASSES = 20
+"""The most passes over all pairs of GPUs; a pass without a change is the last."""
 
 
 class Smoothing(NamedTuple):
@@ -26,7 +27,17 @@ class Smoothing(NamedTuple):
     passes: int = PASSES
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Smooth the layout in place; its peak never rises."""
+        """Smooth the layout in place; its peak never rises.
+
+        Parameters
+        ----------
+        instance
+            The problem as arrays.
+        layout
+            Where every model is; changed in place.
+        rng
+            The source of all random draws, which this block does not need.
+        """
         smooth(instance, layout, self.passes)
 
 
@@ -34,7 +45,15 @@ class Smoothing(NamedTuple):
 def smoother(
     instance: Instance, layout: Layout, model: int, source: int, gpu: int, other: int
 ) -> bool:
-    """Say whether moving a model, in exchange for another or for none, smooths two GPUs."""
+    """Say whether moving a model, in exchange for another or for none, smooths two GPUs.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    model : the model that moves
+    source, gpu : where it is, and where it goes
+    other : the model that comes back for it, or `NOWHERE`
+    """
     if not fits(instance, layout, gpu, other, model):
         return False
     if other != NOWHERE and not fits(instance, layout, source, model, other):
@@ -43,12 +62,19 @@ def smoother(
     there = pressure_after(instance, layout, gpu, other, model)
     before = layout.pressure[source] ** 2 + layout.pressure[gpu] ** 2
     highest = max(layout.pressure[source], layout.pressure[gpu])
+    # A strict fall of the squares by more than rounding: so the loop of changes must end.
     return max(here, there) <= highest and lower(here**2 + there**2, before)
 
 
 @leaf_kernel
 def smooth_pair(instance: Instance, layout: Layout, source: int, gpu: int) -> bool:
-    """Make the first change between two GPUs that smooths them; False if there is none."""
+    """Make the first change between two GPUs that smooths them; False if there is none.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    source, gpu : the GPU with the higher pressure, and the other one
+    """
     model = layout.first[source]
     while model != NOWHERE:
         if smoother(instance, layout, model, source, gpu, NOWHERE):
@@ -66,8 +92,15 @@ def smooth_pair(instance: Instance, layout: Layout, source: int, gpu: int) -> bo
 
 @entry_kernel
 def smooth(instance: Instance, layout: Layout, passes: int) -> None:
-    """Go through all pairs of GPUs until nothing changes, or the passes are used up."""
+    """Go through all pairs of GPUs until nothing changes, or the passes are used up.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    passes : the most passes over all pairs
+    """
     gpus = layout.pressure.shape[0]
+    # Squares of infinite pressures cannot be compared.
     if np.isinf(layout.pressure.max()):
         return
     for _ in range(passes):
@@ -76,6 +109,7 @@ def smooth(instance: Instance, layout: Layout, passes: int) -> None:
             if layout.go[0] == 0:
                 return
             for gpu in range(gpus):
+                # From the higher GPU to the lower: the other way would only make them more unlike.
                 if source != gpu and layout.pressure[source] > layout.pressure[gpu]:
                     while smooth_pair(instance, layout, source, gpu):
                         changed = True

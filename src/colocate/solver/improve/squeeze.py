@@ -1,4 +1,4 @@
-"""Squeezing in: a few GPUs are emptied and filled anew with one item more, by exact search."""
+"""Squeezing in: empty a few GPUs and refill them with one item more, by exact search."""
 
 import numpy as np
 
@@ -10,11 +10,11 @@ from colocate.solver.construct.completion import Outcome, complete
 from colocate.solver.improve.regroup import any_gpu, join
 
 NODES = 2000
-"""Nodes to search in a group."""
+"""The most nodes of the exact search in one group."""
 MOST_GPUS, MOST_MODELS = 8, 512
-"""What a group can hold."""
+"""The most GPUs and models of a group."""
 RIVALS = 4
-"""GPUs of which the one with the most free memory joins a group."""
+"""A GPU that joins a group has the most free memory of four times so many draws."""
 NEAR = 0.7
 """How often a GPU is drawn from the node of the first one."""
 
@@ -23,7 +23,15 @@ NEAR = 0.7
 def roomy_gpu(
     instance: Instance, layout: Layout, item: int, near: int, rng: np.random.Generator
 ) -> int:
-    """Draw a GPU with rather much free memory; one that an item may be on, unless it is NOWHERE."""
+    """Draw a GPU with rather much free memory.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    item : an item that it must be open to, or `NOWHERE`
+    near : a GPU of the node to draw from, or `NOWHERE`
+    rng : the source of all random draws
+    """
     rules = instance.rules
     best = NOWHERE
     for _ in range(4 * RIVALS):
@@ -38,7 +46,14 @@ def roomy_gpu(
 
 @kernel_section
 def home_gpu(instance: Instance, layout: Layout, item: int, rng: np.random.Generator) -> int:
-    """Draw a GPU that an item may be on; NOWHERE if none is open to it."""
+    """Draw a GPU that is open to an item; `NOWHERE` if there is none.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    item : the item
+    rng : the source of all random draws
+    """
     rules = instance.rules
     if rules.item[item, HOME] != NOWHERE:
         return roomy_gpu(
@@ -51,6 +66,7 @@ def home_gpu(instance: Instance, layout: Layout, item: int, rng: np.random.Gener
     gpu = roomy_gpu(instance, layout, item, NOWHERE, rng)
     if gpu != NOWHERE:
         return gpu
+    # Chance missed the few GPUs that are open to the item: look at all, from a random one on.
     gpus = instance.capacity.shape[0]
     start = int(rng.random() * gpus)
     for number in range(gpus):
@@ -63,7 +79,15 @@ def home_gpu(instance: Instance, layout: Layout, item: int, rng: np.random.Gener
 def draw_around(
     instance: Instance, layout: Layout, first: int, models: Ints, rng: np.random.Generator
 ) -> tuple[Ints, int]:
-    """Draw GPUs to go with a first one; write their models behind the one that is to be placed."""
+    """Draw GPUs to go with a first one; return them and the number of models to place.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    first : the first GPU, which is open to the new item
+    models : the new item; the models of the GPUs are written behind it
+    rng : the source of all random draws
+    """
     wanted = 1 + int(rng.random() * MOST_GPUS)
     group = np.empty(MOST_GPUS, np.int64)
     size, count = 0, 1
@@ -89,7 +113,16 @@ def squeeze_in(
     rng: np.random.Generator,
     tries: int,
 ) -> bool:
-    """Place an item that is nowhere, in so many tries; False if there was no room for it."""
+    """Place an item that is nowhere; False if there was no room for it.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    item : the item
+    target : the highest pressure allowed; infinite counts memory alone
+    rng : the source of all random draws
+    tries : how many groups of GPUs are tried
+    """
     tape = np.empty(0, np.uint16)
     models = np.full(MOST_MODELS, item)
     for _ in range(tries):
@@ -102,6 +135,8 @@ def squeeze_in(
         outcome, order, homes, _, _ = complete(
             instance, models[:count], group, target, NODES, layout.go, tape
         )
+        # Nothing was taken off before the search succeeded, so a failure leaves the layout as it
+        # is.
         if outcome == Outcome.FOUND:
             for model in order:
                 if model != item:

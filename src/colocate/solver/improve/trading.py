@@ -1,4 +1,4 @@
-"""Trading places: models that are asleep for models that are worth less."""
+"""Trading places: wake a model in place of models that are worth less."""
 
 from typing import NamedTuple
 
@@ -12,21 +12,25 @@ from colocate.problem.rules import NODE, SHARD_GROUP
 
 
 class Wakeable(NamedTuple):
-    """What items are worth that may be left out."""
+    """What the items are worth that may sleep."""
 
     cost: Floats
-    """cost[n]: what is lost without an item; infinite if it must be awake."""
+    """cost[n]: what is lost without the item; infinite if it must be awake."""
     single: Bools
-    """single[n]: whether it can be left out by itself."""
+    """single[n]: whether the item can sleep by itself."""
     unit: Ints
-    """unit[n]: how many items there are of its model, which are awake together."""
+    """unit[n]: how many items its model has, which are awake or asleep together."""
 
 
 @leaf_kernel
 def tightest(instance: Instance, layout: Layout, item: int, node: int) -> int:
-    """Return the GPU with the least memory left that can take an item, or NOWHERE.
+    """Return the GPU with the least memory left that can take an item, or `NOWHERE`.
 
-    Of one node only, unless that is NOWHERE.
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    item : the item
+    node : the node that the GPU must be in, or `NOWHERE`
     """
     best = NOWHERE
     least = np.inf
@@ -34,6 +38,7 @@ def tightest(instance: Instance, layout: Layout, item: int, node: int) -> int:
         left = instance.capacity[gpu] - layout.used[gpu]
         if node != NOWHERE and instance.rules.gpu[gpu, NODE] != node:
             continue
+        # The cheap comparison first: `fits` looks at rules and resources.
         if left < least and fits(instance, layout, gpu, NOWHERE, item):
             best = gpu
             least = left
@@ -42,7 +47,14 @@ def tightest(instance: Instance, layout: Layout, item: int, node: int) -> int:
 
 @kernel_section
 def put_shard_group_in(instance: Instance, layout: Layout, item: int, size: int) -> bool:
-    """Place a shard group on the first node that can take it."""
+    """Place a shard group on the first node that can take it.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    item : the first item of the shard group
+    size : how many items it has
+    """
     for node in range(node_count(instance)):
         done = 0
         while done < size:
@@ -53,6 +65,7 @@ def put_shard_group_in(instance: Instance, layout: Layout, item: int, size: int)
             done += 1
         if done == size:
             return True
+        # A node that takes only some of the shards is of no use.
         for place in range(done):
             take(instance, layout, item + place)
     return False
@@ -60,7 +73,14 @@ def put_shard_group_in(instance: Instance, layout: Layout, item: int, size: int)
 
 @kernel_section
 def put_model(instance: Instance, layout: Layout, first: int, parts: int) -> bool:
-    """Place all items of a model, or none."""
+    """Place all items of a model, or none.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    first : the first item of the model; the others follow it
+    parts : how many items it has
+    """
     shard_group = instance.rules.item[:, SHARD_GROUP]
     done = 0
     while done < parts:
@@ -79,6 +99,7 @@ def put_model(instance: Instance, layout: Layout, first: int, parts: int) -> boo
         done += size
     if done == parts:
         return True
+    # A model is awake as a whole or not at all, so its parts are taken back.
     for place in range(done):
         take(instance, layout, first + place)
     return False
@@ -86,10 +107,18 @@ def put_model(instance: Instance, layout: Layout, first: int, parts: int) -> boo
 
 @entry_kernel
 def wake(instance: Instance, layout: Layout, order: Ints, wakeable: Wakeable) -> bool:
-    """Place models in an order, each where it leaves the least; False if one must be and cannot."""
+    """Place models in an order, each where it leaves least; False if one finds no place but must.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    order : the first items of the models
+    wakeable : what the items are worth
+    """
     clear(layout)
     for first in order:
         placed = put_model(instance, layout, first, wakeable.unit[first])
+        # A model that may sleep and finds no place sleeps on.
         if not placed and np.isinf(wakeable.cost[first]):
             return False
     return True
@@ -99,7 +128,17 @@ def wake(instance: Instance, layout: Layout, order: Ints, wakeable: Wakeable) ->
 def takes_place(
     instance: Instance, layout: Layout, gpu: int, one: int, other: int, item: int
 ) -> bool:
-    """Say whether an item fits on a GPU once two others are gone."""
+    """Say whether an item fits on a GPU once two others are gone.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    gpu : the GPU
+    one, other : the models that leave
+    item : the item that comes
+    """
+    # Colours are checked as if the second model stayed, which refuses a few trades that would be
+    # allowed, but allows none that is not.
     if not admits(instance, layout, gpu, one, item):
         return False
     used = layout.used[gpu] - instance.size[one] - instance.size[other] + instance.size[item]
@@ -116,9 +155,17 @@ def takes_place(
 
 @kernel_section
 def offer(instance: Instance, layout: Layout, item: int, wakeable: Wakeable) -> bool:
-    """Give an item that is asleep the place of nobody, of one or of two that are worth less."""
+    """Give an item that is asleep the place of nobody, of one or of two that are worth less.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    item : an item that is asleep
+    wakeable : what the items are worth
+    """
     cost = wakeable.cost
     best, out, second = NOWHERE, NOWHERE, NOWHERE
+    # Whatever goes must be worth less than what comes, or trading could go round in circles.
     least = cost[item]
     for gpu in range(instance.capacity.shape[0]):
         if fits(instance, layout, gpu, NOWHERE, item):
@@ -152,7 +199,14 @@ def offer(instance: Instance, layout: Layout, item: int, wakeable: Wakeable) -> 
 
 @entry_kernel
 def trade(instance: Instance, layout: Layout, wakeable: Wakeable, passes: int) -> None:
-    """Offer places to all items that are asleep, the most valuable first, until none is taken."""
+    """Offer places to all items that are asleep, the most valuable first, until none is taken.
+
+    Parameters
+    ----------
+    instance, layout : the problem as arrays, and where every model is now
+    wakeable : what the items are worth
+    passes : the most rounds of offers
+    """
     order = np.argsort(-wakeable.cost, kind="mergesort")
     for _ in range(passes):
         changed = False

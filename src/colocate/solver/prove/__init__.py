@@ -1,1 +1,1 @@
-"""Lower bounds on the pressure of any placement."""
+"""Lower bounds on the pressure of any placement, with proofs."""

@@ -1,4 +1,4 @@
-"""GPUs that can be exchanged for each other: nothing tells them apart but their names."""
+"""Find GPUs that differ in nothing but their names, so that they can be exchanged."""
 
 from collections.abc import Hashable
 
@@ -8,8 +8,8 @@ from colocate.problem.problem import Problem
 def exchangeable_gpus(problem: Problem) -> list[list[int]]:
     """Return the classes of GPUs that no model and no rule tells apart.
 
-    They have the same memory, kind and limits, the same models may be on them, and where a model
-    has shards they are in one node.
+    GPUs of a class have the same memory, kind and limits, and the same models may be on them. Where
+    a model has shards, they are also in one node.
     """
     picky = [model for model in problem.models if model.only or model.never]
     by_node = any(model.shards > 1 for model in problem.models)

@@ -1,7 +1,7 @@
-"""Raising the bound: which target to prove out of reach next, and how hard to try.
+"""Raise the bound: choose the next target to prove out of reach, and how hard to try.
 
-Targets lie between the bound and the value. The first is close to the value; after that, one is
-taken where the gap is the geometric mean of what is proven and what has failed, and when the two
+Targets lie between the bound and the value. The first is close to the value. Each further one
+leaves a gap that is the geometric mean of the proven gap and of the gap that failed. When these two
 have met, the grid is made finer.
 """
 
@@ -19,19 +19,24 @@ from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.knapsack import Choices
 
 FIRST_GAP = 2e-4
+"""The gap that the first proof by columns asks for, or a quarter of the proven one if that is less.
+"""
 CLOSE = 1.2
-"""Proven and failed gaps whose ratio is below this have met."""
+"""The proven and the failed gap have met when their ratio is below this."""
 MOST_CELLS = 2e8
-"""Models times steps of a grid, which is what a knapsack costs."""
+"""Models times steps of a grid, the cost of a knapsack; no finer grid is tried beyond it."""
 MOST_WHOLE = 200_000
+"""The largest whole numbers that certificates are given; larger ones take long to check."""
 REFINEMENTS = 4
+"""How often the grid is made finer before the search gives up."""
 STRETCHES = (0.0, 0.05, 0.25)
-"""Shares of the gap that weights are tried to leave."""
+"""Shares of the gap: a proof is tried again at bounds that leave only these."""
 MOST_STRETCHED = 5e7
+"""Multipliers times the largest of them, the cost of a check; costlier proofs are not stretched."""
 
 
 class BoundSearch:
-    """Proofs by weights, at targets that close in on the best bound there is.
+    """Proofs by multipliers, at targets that close in on the best bound there is.
 
     Where the number of replicas is open, the instance has a row for every choice.
     """
@@ -86,8 +91,8 @@ class BoundSearch:
             self._failed = target
 
     def _stretch(self, progress: Progress, proof: Certificate) -> None:
-        """See how far the same weights reach: often beyond the grid that they were found on."""
-        if len(proof.weights) * max(proof.weights) > MOST_STRETCHED:
+        """Try the same multipliers at higher bounds: they often reach beyond their own grid."""
+        if len(proof.multipliers) * max(proof.multipliers) > MOST_STRETCHED:
             return
         for share in STRETCHES:
             bound = progress.value * JUST_BELOW / (1.0 + share * progress.gap)
@@ -109,7 +114,7 @@ class BoundSearch:
             low, high = (target, high) if proof else (low, target)
 
     def _next_target(self, progress: Progress) -> float | None:
-        """Return the target to try next, None if this is not the time."""
+        """Return the next target, or None if the grid was made finer instead or nothing is left."""
         proven = progress.gap
         if self._failed is not None and self._failed >= progress.value:
             self._failed = None

@@ -1,7 +1,7 @@
-"""What can be decided about every model: how many replicas it has, and what a part of one is.
+"""The choices for every model: how many replicas it has, and what a part of one takes.
 
-The load of a part depends on the number of replicas. With a choice for every number, of which
-exactly one is taken, all rows of a program are linear.
+The load of a part depends on the number of replicas. With one choice for every number, exactly one
+of them taken, all rows of a program are linear.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from colocate.problem.model import ANY_KIND, Model
 from colocate.problem.problem import Problem
 
 Places = Mapping[str, tuple[str, ...]]
-"""The names of the GPUs of every model; of a model asleep, none."""
+"""The names of the GPUs of every model; none for a model that sleeps."""
 
 
 class Choice(NamedTuple):
@@ -21,13 +21,13 @@ class Choice(NamedTuple):
     model: int
     """Its place in the problem."""
     parts: int
-    """On how many GPUs it is."""
+    """How many GPUs it is on."""
     part: Model
-    """What it is on each of them."""
+    """What is on each of them."""
 
 
 def choices_of(problem: Problem) -> list[list[Choice]]:
-    """Return for every model the numbers of replicas that it may have; sleeping is none of them."""
+    """Return the numbers of replicas that every model may have; sleeping is not among them."""
     return [
         [
             Choice(number, replicas * model.shards, model.part(replicas))
@@ -44,18 +44,28 @@ def load_in(part: Model, window: int) -> float:
 
 
 def use_on(part: Model, resource: str, gpu: Gpu) -> float:
-    """Return what a part uses of a resource on a GPU."""
+    """Return what a part uses of a resource on a GPU.
+
+    Parameters
+    ----------
+    part
+        The part of a model.
+    resource
+        The resource.
+    gpu
+        The GPU that it is on.
+    """
     by_kind = dict(dict(part.uses).get(resource, ((ANY_KIND, 0.0),)))
     return by_kind.get(gpu.kind, by_kind.get(ANY_KIND, 0.0))
 
 
 def cost_of(problem: Problem, placement: Places) -> float:
-    """Return what the models cost that a placement leaves asleep."""
+    """Return the cost of the models that a placement leaves asleep."""
     return sum(model.sleep_cost or 0.0 for model in problem.sleepers if not placement[model.name])
 
 
 def in_order_of_nodes(problem: Problem, gpus: list[int]) -> tuple[str, ...]:
-    """Return the names of some GPUs, those of one node in a row, as shards want them."""
+    """Return the names of some GPUs, those of one node in a row, as shards need them."""
     nodes = {node: n for n, node in enumerate(dict.fromkeys(gpu.node for gpu in problem.gpus))}
     ordered = sorted(gpus, key=lambda gpu: nodes[problem.gpus[gpu].node])
     return tuple(problem.gpus[gpu].name for gpu in ordered)

@@ -1,10 +1,10 @@
-"""Column generation: the best weights there are, from a linear program over fillings of a GPU.
+"""Column generation: the best multipliers there are, from a linear program over fillings.
 
-Gilmore and Gomory's program (1961) for packing virtual sizes, seen from its dual side: weights as
-large as possible such that no filling of a GPU weighs more than the price of that GPU. Fillings
-come from an exact knapsack, the best one for every largest model at once. Models of one size on
-the grid share a weight, and larger ones weigh no less, which steadies the weights (Ben Amor and
-others, 2006). It stops as soon as the weights at hand prove the target out of reach.
+Gilmore and Gomory's program (1961) for packing virtual sizes, seen from its dual side: multipliers
+as large as possible such that no filling of a GPU exceeds the price of that GPU. Fillings come from
+an exact knapsack, the best one for every largest model at once. Models of one size on the grid
+share a multiplier, and larger ones have no smaller one, which steadies the numbers (Ben Amor and
+others, 2006). The search stops as soon as its multipliers prove the target out of reach.
 
 Valid for unequal GPUs; looks at one window and at memory alone.
 """
@@ -38,7 +38,7 @@ def prove_by_columns(
     Parameters
     ----------
     instance, target, window
-        What is to be proven.
+        The problem, the pressure to exclude, and the time window to look at.
     steps
         How fine the grid is.
     whole
@@ -65,10 +65,21 @@ def shares_of_choices(
     deadline: Deadline,
     choices: Choices,
 ) -> Floats | None:
-    """Return how much of each choice a fractional packing takes, None if there is none.
+    """Return how much of each choice a fractional packing takes; None if there is none.
 
-    It is what the linear program knows that a proof does not need: where a target cannot be proven
-    out of reach, GPUs could be filled in part by part, and these are the numbers of replicas then.
+    The linear program knows more than a proof needs. Where it cannot prove a target out of reach,
+    GPUs can be filled fractionally, and these shares tell how many replicas that takes.
+
+    Parameters
+    ----------
+    instance, target, window
+        What is to be packed, at which pressure, in which time window.
+    steps
+        How fine the grid is.
+    deadline
+        When to end.
+    choices
+        What the rows of the instance are.
     """
     rows = len(instance.size)
     grid = grid_of(instance, target, window, steps, choices)
@@ -85,42 +96,50 @@ def shares_of_choices(
 def _prove(
     grid: Grid, program: "_Program", whole: int, rows: int, deadline: Deadline
 ) -> Certificate | None:
-    """Generate fillings until the target is proven out of reach, or that it cannot be."""
-    weight = best = grid.size / grid.room[0]
+    """Generate fillings until the target is proven out of reach, or until that is impossible."""
+    multiplier = best = grid.size / grid.room[0]
     price = np.zeros(len(grid.room))
     highest = 0.0
     while not deadline.over:
-        most, classes, fillings = fill_gpus(grid.size, program.kind, weight, grid.room, price)
-        held = float((most[grid.room] * grid.gpus).sum())
-        demand = grid.demand(weight)
-        if held > 0.0 and demand / held > highest:
-            highest, best = demand / held, weight * (program.gpus / held)
-            if highest > 1.0 + LP_TOLERANCE and (proof := certified(grid, weight, whole, rows)):
+        most, classes, fillings = fill_gpus(grid.size, program.kind, multiplier, grid.room, price)
+        carried = float((most[grid.room] * grid.gpus).sum())
+        demand = grid.demand(multiplier)
+        if carried > 0.0 and demand / carried > highest:
+            highest, best = demand / carried, multiplier * (program.gpus / carried)
+            if highest > 1.0 + LP_TOLERANCE and (proof := certified(grid, multiplier, whole, rows)):
                 return proof
         program.add(classes, fillings)
         if not program.solve(deadline.left) or program.packs:
             return None
-        if not len(fillings) and np.array_equal(weight, program.weight):
+        # No filling exceeds its price, and these are the best multipliers: nothing more to learn.
+        if not len(fillings) and np.array_equal(multiplier, program.multiplier):
             return None
         price = program.price
-        # Halfway to the best weights so far: those of the program alone swing wildly.
-        weight = (best + program.weight) / 2 if len(fillings) else program.weight
+        # Halfway to the best multipliers so far: those of the program alone swing wildly.
+        multiplier = (best + program.multiplier) / 2 if len(fillings) else program.multiplier
     return None
 
 
 @entry_kernel
 def fill_gpus(
-    size: Ints, kind: Ints, weight: Floats, room: Ints, price: Floats
+    size: Ints, kind: Ints, multiplier: Floats, room: Ints, price: Floats
 ) -> tuple[Floats, Ints, Ints]:
-    """Fill GPUs with as much weight as fits, for every largest model where it costs too little.
+    """Fill GPUs with the largest multipliers, for every largest model where that exceeds the price.
 
-    Returns the most weight for every room up to the largest, and of the fillings that weigh more
-    than their price: the classes, and the kinds of their models, ended by -1. For every largest
-    model there is the one that exceeds its price the most.
+    Returns the largest sum of multipliers for every room up to the largest, and the fillings that
+    exceed their price: their classes, and the kinds of their models, ended by -1. For every largest
+    model there is one filling, the one that exceeds its price the most.
+
+    Parameters
+    ----------
+    size, kind : virtual sizes of the models upwards, and the number that models of one size share
+    multiplier : the multiplier of every model
+    room, price : virtual capacity and price of every class of GPUs, the largest first
     """
     models = size.shape[0]
     longest = 0
     total = 0
+    # No filling has more models than the smallest ones that fit together.
     while longest < models and total + size[longest] <= room[0]:
         total += size[longest]
         longest += 1
@@ -130,20 +149,23 @@ def fill_gpus(
     starts = np.empty(models, np.int64)
     count = 0
     for model in range(models):
+        # Models of one kind are alike: only the last of them can have all the others below it.
         last = model + 1 == models or kind[model + 1] != kind[model]
         excess = LP_TOLERANCE
         for group in range(room.shape[0]):
             left = room[group] - size[model]
-            if last and left >= 0 and weight[model] + most[left] - price[group] > excess:
-                excess = weight[model] + most[left] - price[group]
+            if last and left >= 0 and multiplier[model] + most[left] - price[group] > excess:
+                excess = multiplier[model] + most[left] - price[group]
                 classes[count] = group
                 starts[count] = model
         if excess > LP_TOLERANCE:
             count += 1
+        # Downwards, so that no model is counted twice in one filling.
         for left in range(room[0] - size[model], -1, -1):
-            if most[left] + weight[model] > most[left + size[model]] + ROUNDING:
-                most[left + size[model]] = most[left] + weight[model]
+            if most[left] + multiplier[model] > most[left + size[model]] + ROUNDING:
+                most[left + size[model]] = most[left] + multiplier[model]
                 taken[model, left + size[model]] = True
+    # Only now are fillings read back from what was taken: most of them do not exceed their price.
     fillings = np.full((count, longest + 1), -1)
     for number in range(count):
         model = starts[number]
@@ -159,7 +181,7 @@ def fill_gpus(
 
 
 class _Program:
-    """The linear program: weights of kinds of models against prices of classes of GPUs."""
+    """The linear program: multipliers of kinds of models against prices of classes of GPUs."""
 
     def __init__(self, grid: Grid) -> None:
         pywraplp = import_module("ortools.linear_solver.pywraplp")  # slow, and not always needed
@@ -170,10 +192,10 @@ class _Program:
         self._choices: list[Any] = []
         self._solved = False
         counts = np.bincount(self.kind)
-        self._weights = [self.solver.NumVar(0.0, self.gpus, "") for _ in counts]
+        self._multipliers = [self.solver.NumVar(0.0, self.gpus, "") for _ in counts]
         self._prices = [self.solver.NumVar(0.0, self.gpus, "") for _ in grid.room]
         if grid.owner is None or grid.times is None:
-            for variable, count in zip(self._weights, counts.tolist(), strict=True):
+            for variable, count in zip(self._multipliers, counts.tolist(), strict=True):
                 self.solver.Objective().SetCoefficient(variable, count)
         else:
             self._count_choices(grid.owner, grid.times)
@@ -182,11 +204,11 @@ class _Program:
         for variable, count in zip(self._prices, grid.gpus.tolist(), strict=True):
             budget.SetCoefficient(variable, count)
         for smaller, larger in pairwise(range(len(counts))):
-            self._at_most(self._weights[larger], [smaller])
+            self._at_most(self._multipliers[larger], [smaller])
         self._known: set[tuple[int, ...]] = set()
 
     def _count_choices(self, owner: Ints, times: Ints) -> None:
-        """Let a model count as much as the choice that weighs least."""
+        """Let a model count its choice whose multipliers add up to least."""
         infinity = self.solver.infinity()
         least = [self.solver.NumVar(0.0, infinity, "") for _ in range(int(owner.max()) + 1)]
         for variable in least:
@@ -196,17 +218,17 @@ class _Program:
         ):
             row = self.solver.Constraint(-infinity, 0.0)
             row.SetCoefficient(least[model], 1.0)
-            row.SetCoefficient(self._weights[kind], -float(count))
+            row.SetCoefficient(self._multipliers[kind], -float(count))
             self._choices.append(row)
 
     def _at_most(self, limit: Any, kinds: list[int]) -> None:
         row = self.solver.Constraint(-self.solver.infinity(), 0.0)
         row.SetCoefficient(limit, -1.0)
         for kind, count in Counter(kinds).items():
-            row.SetCoefficient(self._weights[kind], count)
+            row.SetCoefficient(self._multipliers[kind], count)
 
     def add(self, classes: Ints, fillings: Ints) -> None:
-        """Let no filling weigh more than its GPU's price."""
+        """Let no filling exceed the price of its GPU."""
         for group, filling in zip(classes.tolist(), fillings.tolist(), strict=True):
             kinds = filling[: filling.index(-1)]
             if (group, *kinds) not in self._known:
@@ -214,14 +236,14 @@ class _Program:
                 self._at_most(self._prices[group], kinds)
 
     def solve(self, seconds: float) -> bool:
-        """Find the largest weights under these limits; False if there was no time."""
+        """Find the largest multipliers under these limits; False if there was no time."""
         self.solver.SetTimeLimit(max(int(1000 * seconds), 1))
         self._solved = bool(self.solver.Solve() == self.solver.OPTIMAL)
         return self._solved
 
     @property
     def packs(self) -> bool:
-        """Whether the models fit on the GPUs part by part, so that nothing can be proven."""
+        """Whether the models fit on the GPUs fractionally, so that nothing can be proven."""
         return self._solved and self.total <= self.gpus * (1.0 + LP_TOLERANCE)
 
     @property
@@ -231,14 +253,16 @@ class _Program:
 
     @property
     def total(self) -> float:
-        """What all models weigh together."""
+        """The sum of the multipliers of all models."""
         return float(self.solver.Objective().Value())
 
     @property
-    def weight(self) -> Floats:
-        """The weight of every model."""
-        weights: Floats = np.array([variable.solution_value() for variable in self._weights])
-        return np.maximum(weights, 0.0)[self.kind]
+    def multiplier(self) -> Floats:
+        """The multiplier of every model."""
+        multipliers: Floats = np.array(
+            [variable.solution_value() for variable in self._multipliers]
+        )
+        return np.maximum(multipliers, 0.0)[self.kind]
 
     @property
     def price(self) -> Floats:

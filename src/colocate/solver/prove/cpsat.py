@@ -1,7 +1,7 @@
-"""CP-SAT: how it is set up, and run so that it can be stopped.
+"""Set up CP-SAT, and run it so that it can be stopped.
 
-While it searches, no other Python code would run in its thread, and so no interrupt would arrive.
-Therefore it has a thread of its own, and the one that waits for it looks up now and then.
+While it searches, no other Python code runs in its thread, so no interrupt would arrive. So it gets
+a thread of its own, and the waiting thread checks for a stop now and then.
 """
 
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -14,8 +14,9 @@ LARGEST = 2**28
 """The largest coefficient. OR-Tools 9.15 calls feasible programs infeasible from 2^32 on: see
 `tests/evidence/cpsat_report.md`."""
 LOOKING_UP = 0.05
-"""Seconds between two looks whether it should stop."""
+"""Seconds between two checks for a stop."""
 SHORTEST = 0.01
+"""Seconds that CP-SAT gets at least, so that a clock that has just run out is no limit of 0."""
 
 
 def new_program() -> Any:
@@ -24,9 +25,9 @@ def new_program() -> Any:
 
 
 def configured_solver(seconds: float, workers: int) -> Any:
-    """Return a solver with the parameters that all our programs have.
+    """Return a solver with the parameters that all our programs use.
 
-    It does not look for symmetries: that is where large coefficients went wrong. Programs order
+    It does not look for symmetries, because large coefficients went wrong there. Programs order
     exchangeable GPUs themselves.
     """
     solver = import_module("ortools.sat.python.cp_model").CpSolver()
@@ -38,7 +39,17 @@ def configured_solver(seconds: float, workers: int) -> Any:
 
 
 def run_cpsat(program: Any, deadline: Deadline, workers: int) -> tuple[Any, str]:
-    """Return the solver after its search, and the name of what it says about the program."""
+    """Return the solver after its search, and the name of its verdict on the program.
+
+    Parameters
+    ----------
+    program
+        The model to solve.
+    deadline
+        When to end.
+    workers
+        How many threads to use.
+    """
     solver = configured_solver(deadline.left, workers)
     with ThreadPoolExecutor(1) as pool:
         status = pool.submit(solver.solve, program)

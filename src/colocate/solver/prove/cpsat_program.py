@@ -1,7 +1,7 @@
-"""The placement problem for CP-SAT: who is on which GPU, in whole numbers.
+"""The placement problem for CP-SAT: which model is on which GPU, in whole numbers.
 
-Amounts are counted in parts of what a GPU has, rounded down, and rooms are rounded up, so that no
-placement is lost. Exchangeable GPUs are in the order of the first model on each.
+Amounts are counted in parts of a GPU and rounded down; rooms are rounded up. So no placement is
+lost. Exchangeable GPUs are ordered by the first model on each.
 """
 
 from collections.abc import Hashable, Sequence
@@ -22,17 +22,29 @@ from colocate.solver.prove.crowds import Crowd
 from colocate.solver.prove.searching import NONE, Finding
 
 FINENESS = LARGEST - 2
-"""Parts of a GPU in which amounts are counted."""
+"""In how many parts of a GPU amounts are counted."""
 ROOM = FINENESS + 1
-"""The one more is for what the checker lets pass as rounding, 1e-11 of a GPU."""
+"""One part more than a GPU has, for what the checker accepts as rounding, 1e-11 of a GPU."""
 COST_PARTS = LARGEST - 1
-"""Parts of the largest cost of sleeping in which costs are counted."""
+"""In how many parts of the largest cost of sleeping costs are counted."""
 MOST_LEADERS = 64
-"""Models, the largest first, by which exchangeable GPUs are ordered."""
+"""How many models, largest first, exchangeable GPUs are ordered by."""
 
 
 class CpSatProgram:
-    """A problem and a target, stated for CP-SAT."""
+    """A problem and a target, stated for CP-SAT.
+
+    Parameters
+    ----------
+    problem, choices
+        What is to be placed, and how many replicas every model may have.
+    target
+        The highest pressure allowed.
+    clock
+        When to give up stating the program.
+    workers
+        How many threads the search may use.
+    """
 
     def __init__(
         self,
@@ -47,9 +59,9 @@ class CpSatProgram:
         self._program = new_program()
         self._asleep: dict[int, Any] = {}
         self._here: dict[tuple[int, int], dict[int, Any]] = {}
-        """By model and number of parts: by GPU, whether a part is there."""
+        """By model and number of parts, then by GPU: whether a part is there."""
         self._taken: dict[tuple[int, int], Any] = {}
-        """By model and number of parts: whether it has so many."""
+        """By model and number of parts: whether it has that many."""
         rows = {_traits(gpu): _Rows(problem, gpu, target) for gpu in problem.gpus}
         self._rooms = [rows[_traits(gpu)] for gpu in problem.gpus]
         for number, options in enumerate(choices):
@@ -78,7 +90,7 @@ class CpSatProgram:
         return Finding(Outcome.FOUND, self._placement(solver), bound)
 
     def forbid(self, crowd: Crowd) -> None:
-        """Let parts no longer be all on one GPU."""
+        """Forbid parts to be all on one GPU."""
         for gpu in crowd.gpus:
             rows = [self._here[pair] for pair in crowd.choices]
             here = [row[gpu] for row in rows if gpu in row]
@@ -86,7 +98,7 @@ class CpSatProgram:
                 self._program.add_bool_or([literal.negated() for literal in here])
 
     def _choose(self, number: int, options: Sequence[Choice]) -> None:
-        """Let one number of replicas be taken, with as many parts on GPUs where they may be."""
+        """Take exactly one number of replicas, with as many parts on GPUs that are open to them."""
         program, model = self._program, self._problem.models[number]
         taken = []
         for choice in options:
@@ -108,19 +120,19 @@ class CpSatProgram:
             self._keep_shards(number, options)
 
     def _keep_shards(self, number: int, options: Sequence[Choice]) -> None:
-        """Let every node hold whole replicas."""
+        """Let every node hold whole replicas only."""
         shards = self._problem.models[number].shards
         nodes: dict[str, list[int]] = {}
         for gpu_number, gpu in enumerate(self._problem.gpus):
             nodes.setdefault(gpu.node, []).append(gpu_number)
         for gpus in nodes.values():
             here = [self._here[number, choice.parts] for choice in options]
-            reduction = [row[gpu] for row in here for gpu in gpus if gpu in row]
+            parts_here = [row[gpu] for row in here for gpu in gpus if gpu in row]
             replicas = self._program.new_int_var(0, len(gpus) // shards, "")
-            self._program.add(sum(reduction) == shards * replicas)
+            self._program.add(sum(parts_here) == shards * replicas)
 
     def _on_gpus(self, number: int, options: Sequence[Choice]) -> list[list[Any]]:
-        """Return for every GPU the variables, at most one of them true, for this model there."""
+        """Return, for every GPU, the variables of this model there; at most one of them is true."""
         rows = [self._here[number, choice.parts] for choice in options]
         gpus = range(len(self._problem.gpus))
         return [[row[gpu] for row in rows if gpu in row] for gpu in gpus]
@@ -141,7 +153,7 @@ class CpSatProgram:
                     self._program.add(sum(n * on for n, (_, on) in terms if n) <= ROOM)
 
     def _limit_fleet(self, target: float) -> None:
-        """Let all GPUs together hold no more than they can: what follows, but is seen late."""
+        """Let all GPUs together hold no more than they can: implied, but it helps the search."""
         memory = sum(gpu.memory_gb for gpu in self._problem.gpus)
         choices = [choice for options in self._choices for choice in options]
         for window in range(self._problem.windows):
@@ -173,7 +185,7 @@ class CpSatProgram:
                     self._follow(one, other, gpu)
 
     def _follow(self, one: int, other: int, gpu: int) -> None:
-        """Where one model is, let another be, unless it sleeps."""
+        """Where one model is, require another, unless that one sleeps."""
         for literal in self._on[one][gpu]:
             company = [*self._on[other][gpu]]
             if other in self._asleep:
@@ -181,7 +193,7 @@ class CpSatProgram:
             self._program.add_bool_or([*company, literal.negated()])
 
     def _order(self, alike: Sequence[int]) -> None:
-        """Order GPUs by the first model on each: some renaming of them always does that."""
+        """Order GPUs by the first model on each; every placement can be renamed to satisfy that."""
         models = range(len(self._choices))
         order = sorted(models, key=lambda n: -self._largest_need(n, alike[0]))[:MOST_LEADERS]
         for before, gpu in pairwise(alike):
@@ -197,9 +209,9 @@ class CpSatProgram:
         return max((amount for row in needs for amount in row), default=0)
 
     def _price(self) -> float:
-        """Minimise the cost of sleeping; return what one part of it is.
+        """Minimise the cost of sleeping; return the cost that one part stands for.
 
-        Every sleeper counts one part more, so that none sleeps for nothing.
+        Every sleeper counts one part more, so that no model sleeps for nothing.
         """
         costs = {n: self._problem.models[n].sleep_cost or 0.0 for n in self._asleep}
         unit = max(costs.values(), default=0.0) / COST_PARTS or 1.0
@@ -216,7 +228,7 @@ class CpSatProgram:
         return placement
 
     def _hint(self, solver: Any) -> None:
-        """Let the next search start from here: only a crowd will be in its way."""
+        """Let the next search start from this placement, in which only a crowd is wrong."""
         self._program.clear_hints()
         for here in self._here.values():
             for literal in here.values():
@@ -224,7 +236,7 @@ class CpSatProgram:
 
 
 class _Rows:
-    """What parts take of GPUs that are alike, in whole parts of one, a number for each limit."""
+    """The needs of parts on equal GPUs, in whole parts of a GPU, one number for each limit."""
 
     def __init__(self, problem: Problem, gpu: Gpu, target: float) -> None:
         self._gpu, self._target, self._windows = gpu, target, range(problem.windows)
@@ -251,13 +263,13 @@ def _traits(gpu: Gpu) -> Hashable:
 
 
 def _memory_of(part: Model, window: int, target: float) -> float:
-    """Return what a part holds, and what must be free for it at the target."""
+    """Return the memory that a part holds, plus the memory that must be free for it."""
     load = load_in(part, window)
     return part.size_gb + (0.0 if load == 0.0 else load / target if target > 0.0 else inf)
 
 
 def _counted(amount: float, limit: float) -> int:
-    """Return an amount in parts of a limit; whatever is more than all of it is a little more."""
+    """Return an amount in parts of a limit; anything above the limit counts as a little above."""
     if amount <= 0.0:
         return 0
     share = amount / limit if limit > 0.0 else inf

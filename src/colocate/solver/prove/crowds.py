@@ -1,8 +1,8 @@
-"""Crowds: parts that are too much for a GPU when they are all on it, in exact arithmetic.
+"""Crowds: parts that are too much for one GPU together, in exact arithmetic.
 
-The solvers count with rounded numbers. What they find is therefore judged by `verify`; where it
-puts too much on a GPU, this crowd is forbidden on every GPU for which it is too much, and the
-search goes on. More parts never make it fit: pressure, memory and uses only grow.
+The solvers compute with rounded numbers, so `verify` judges what they find. Where a placement puts
+too much on a GPU, that crowd is forbidden on every GPU for which it is too much, and the search
+goes on. A larger crowd never fits either: pressure, memory and uses only grow.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,29 @@ from colocate.solver.prove.choices import Choice, Places
 
 
 class Crowd(NamedTuple):
-    """Parts that must not all be on one of some GPUs."""
+    """Parts that must not all be together on any of some GPUs."""
 
     choices: tuple[tuple[int, int], ...]
-    """Pairs of a model and the number of parts that it has in all."""
+    """Pairs of a model and the number of all its parts."""
     gpus: tuple[int, ...]
 
 
 def crowds_in(
     problem: Problem, choices: Sequence[Sequence[Choice]], placement: Places, target: float
 ) -> list[Crowd]:
-    """Return a crowd for every GPU that holds more than the target allows."""
+    """Return a crowd for every GPU that holds more than the target allows.
+
+    Parameters
+    ----------
+    problem
+        What is to be placed.
+    choices
+        How many replicas every model may have.
+    placement
+        The GPUs of every model.
+    target
+        The highest pressure allowed.
+    """
     contents: dict[str, list[Choice]] = {gpu.name: [] for gpu in problem.gpus}
     for options in choices:
         for choice in options:
@@ -43,7 +55,7 @@ def crowds_in(
 
 
 def _crowd(problem: Problem, gpu: Gpu, crowd: Sequence[Choice], target: float) -> Crowd:
-    """Leave out what is not needed for too much, the smallest first; find all GPUs it holds for."""
+    """Leave out parts, smallest first, while it is still too much; find all such GPUs."""
     needed = list(crowd)
     for choice in sorted(crowd, key=lambda c: (max(c.part.load), c.part.size_gb)):
         rest = [other for other in needed if other is not choice]
@@ -62,7 +74,7 @@ def _crowd(problem: Problem, gpu: Gpu, crowd: Sequence[Choice], target: float) -
 
 
 def _too_much(gpu: Gpu, crowd: Sequence[Choice], target: float) -> bool:
-    """Ask the checker about a fleet of this GPU alone."""
+    """Ask the checker about a fleet that consists of this GPU alone."""
     if not crowd:
         return False
     models = tuple(

@@ -1,13 +1,13 @@
-"""What one GPU can hold at most when models have weights: an exact knapsack on a grid.
+"""How much one GPU can carry when models have multipliers: an exact knapsack on a grid.
 
 At a target K, virtual sizes are rounded down and virtual capacities kept, both in whole steps of
-a grid, so that whatever fits on a GPU still fits on the grid. If the weights of all models add up
-to more than the GPUs can hold, K is out of reach. Any weights will do; `dual_functions` and
+a grid, so that whatever fits on a GPU still fits on the grid. If the multipliers of all models add
+up to more than the GPUs can carry, K is out of reach. Any multipliers will do; `dual_functions` and
 `columns` find good ones. Valid for unequal GPUs; looks at one window and at memory alone, so
 further windows and resources are left out, which keeps the bound valid but may weaken it.
 
-Where the number of replicas is open, there is a row for every number, and a model weighs as much as
-with the number that weighs least.
+Where the number of replicas is open, there is a row for every number, and a model counts the number
+whose multipliers add up to least.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from colocate.problem.tolerance import FIT, ROUNDING, TINY
 
 
 class Grid(NamedTuple):
-    """A problem at a target, in whole steps."""
+    """A problem at a target, in whole steps of a grid."""
 
     target: float
     window: int
@@ -34,23 +34,23 @@ class Grid(NamedTuple):
     gpus: Ints
     """gpus[c]: how many GPUs are in a class."""
     owner: Ints | None = None
-    """owner[n]: the model whose choice a row is; None if every model is one row."""
+    """owner[n]: the model that a row is a choice of; None if every row is a model."""
     times: Ints | None = None
-    """times[n]: how many parts there are with that choice."""
+    """times[n]: how many parts the model has with that choice."""
     owners: int = 0
-    """How many models there are then."""
+    """How many models there are, if rows are choices."""
 
     @property
     def complete(self) -> bool:
-        """Whether something of every model fits; what does not is proven by that model alone."""
+        """Whether every model has a choice that fits; if not, that model alone is a proof."""
         return self.owner is None or len(np.unique(self.owner)) == self.owners
 
-    def demand(self, weight: Floats) -> float:
-        """Return what all models weigh at least."""
+    def demand(self, multiplier: Floats) -> float:
+        """Return the least sum of the multipliers of all models."""
         if self.owner is None or self.times is None:
-            return float(weight.sum())
+            return float(multiplier.sum())
         least = np.full(self.owners, np.inf)
-        np.minimum.at(least, self.owner, self.times * weight)
+        np.minimum.at(least, self.owner, self.times * multiplier)
         return float(least.sum())
 
 
@@ -64,12 +64,26 @@ class Choices(NamedTuple):
 def grid_of(
     instance: Instance, target: float, window: int, steps: int, choices: Choices | None = None
 ) -> Grid:
-    """Round a problem at a target down to a grid with so many steps on the largest GPU.
+    """Round a problem at a target down to a grid.
 
-    Of choices, those that fit on no GPU are left out.
+    Choices that fit on no GPU are left out.
+
+    Parameters
+    ----------
+    instance
+        The problem as arrays.
+    target
+        The pressure to exclude.
+    window
+        The time window to look at.
+    steps
+        How many steps the largest GPU has.
+    choices
+        What the rows of the instance are, where the number of replicas is open.
     """
     capacity, gpus = np.unique(instance.capacity, return_counts=True)
     virtual = (instance.load[:, window] + target * instance.size) / (target * capacity[-1])
+    # Sizes down and rooms up, both by more than rounding: whatever fits still fits on the grid.
     size = np.floor(virtual * (1.0 - ROUNDING) * steps).astype(np.int64)
     room = np.floor(capacity / capacity[-1] * (1.0 + FIT + ROUNDING) * steps).astype(np.int64)
     order = np.argsort(size, kind="stable")
@@ -87,29 +101,53 @@ def grid_of(
 
 
 @entry_kernel
-def most_weight(size: Ints, weight: Floats, room: int) -> Floats:
-    """Return the most weight of models that fit in every room up to this one."""
+def most_carried(size: Ints, multiplier: Floats, room: int) -> Floats:
+    """Return the largest sum of multipliers that each room up to this one can carry.
+
+    Parameters
+    ----------
+    size : virtual sizes of the models
+    multiplier : the multiplier of every model
+    room : the largest room
+    """
     most = np.zeros(room + 1)
     for model in range(size.shape[0]):
-        if weight[model] > 0.0:
+        if multiplier[model] > 0.0:
+            # Downwards, so that no model is counted twice.
             for left in range(room - size[model], -1, -1):
-                most[left + size[model]] = max(most[left + size[model]], most[left] + weight[model])
+                most[left + size[model]] = max(
+                    most[left + size[model]], most[left] + multiplier[model]
+                )
     return most
 
 
-def certified(grid: Grid, weight: Floats, largest: int, rows: int) -> Certificate | None:
-    """Round weights down to whole numbers and return the proof that the target is out of reach.
+def certified(grid: Grid, multiplier: Floats, largest: int, rows: int) -> Certificate | None:
+    """Round multipliers down to whole numbers; return the proof that the target is out of reach.
 
-    `largest` is the whole number for the most that the largest GPU can hold. A model that fits
-    nowhere is proof enough. `rows` is how many weights the certificate has.
+    A model that fits nowhere is proof enough. None if the whole numbers prove nothing.
+
+    Parameters
+    ----------
+    grid
+        The problem at the target.
+    multiplier
+        The multiplier of every model.
+    largest
+        The whole number for the most that the largest GPU can carry.
+    rows
+        How many multipliers the certificate has.
     """
+    # A model that fits nowhere counts 1 and all others 0, which no GPU can carry.
     whole = (grid.size > grid.room[0]).astype(float)
     if not whole.any():
-        held = most_weight(grid.size, weight, grid.room[0])[grid.room[0]]
-        whole = np.floor(weight * (largest / max(held, weight.max(), TINY)))
-    most = most_weight(grid.size, whole, grid.room[0])
+        carried = most_carried(grid.size, multiplier, grid.room[0])[grid.room[0]]
+        whole = np.floor(multiplier * (largest / max(carried, multiplier.max(), TINY)))
+    # Rounding changed the multipliers, so the sums of the GPUs are computed again.
+    most = most_carried(grid.size, whole, grid.room[0])
     if grid.demand(whole) <= (most[grid.room] * grid.gpus).sum():
         return None
-    weights = np.zeros(rows, np.int64)
-    weights[grid.models] = whole.astype(np.int64)
-    return Certificate(Proof.WEIGHTS, grid.target, grid.window, weights=tuple(weights.tolist()))
+    multipliers = np.zeros(rows, np.int64)
+    multipliers[grid.models] = whole.astype(np.int64)
+    return Certificate(
+        Proof.MULTIPLIERS, grid.target, grid.window, multipliers=tuple(multipliers.tolist())
+    )

@@ -1,8 +1,8 @@
 """Bounds that hold for any number of replicas.
 
-At or below a pressure K, a model has at least so many replicas that one of them fits on a GPU, and
-every replica holds its whole size. So all load over the memory that the fewest replicas leave is
-more than K, for every K that is out of reach; see `problem/verify_bound.py`.
+At or below a pressure K, a model has so many replicas that one of them fits on a GPU, and every
+replica holds the whole size. So K is out of reach if all load over the memory that the fewest
+replicas leave exceeds K; see `problem/verify_bound.py`.
 """
 
 from math import ceil, inf
@@ -21,12 +21,14 @@ from colocate.solver.prove.choices import load_in
 from colocate.solver.prove.knapsack import Choices
 
 HALVINGS = 60
+"""Steps of doubling, then of halving; after so many, an interval of floats hardly gets shorter."""
 
 
 def rows_of_choices(problem: Problem) -> tuple[Instance, Choices]:
-    """Return an instance with a row for every number of replicas of every model, and what they are.
+    """Return an instance with a row for every number of replicas of every model.
 
-    Constraints and further resources are left aside, which keeps bounds valid.
+    Also returns what the rows are. Constraints and further resources are left out, which keeps
+    bounds valid.
     """
     parts, owner, times = [], [], []
     for number, model in enumerate(problem.models):
@@ -41,7 +43,7 @@ def rows_of_choices(problem: Problem) -> tuple[Instance, Choices]:
 
 
 def prove_with_replicas(problem: Problem) -> Certificate:
-    """Return the best bound by sums, whatever the number of replicas."""
+    """Return the best bound by sums, for any number of replicas."""
     window = max(range(problem.windows), key=lambda t: sum(load_in(m, t) for m in problem.models))
     rooms = largest_rooms(problem)
     models = zip(problem.models, rooms, strict=True)
@@ -52,7 +54,7 @@ def prove_with_replicas(problem: Problem) -> Certificate:
 
 
 def largest_rooms(problem: Problem) -> list[float]:
-    """Return for every model the memory of the largest GPU that it may be on, and rounding."""
+    """Return, for every model, the memory of the largest GPU open to it, plus rounding."""
     largest = max(gpu.memory_gb for gpu in problem.gpus) * (1.0 + FIT)
     known: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {((), ()): largest}
     for model in problem.models:
@@ -63,7 +65,7 @@ def largest_rooms(problem: Problem) -> list[float]:
 
 
 def _by_volume(problem: Problem, window: int, rooms: list[float]) -> Certificate:
-    """Bisect for the largest pressure whose fewest replicas leave too little memory."""
+    """Bisect for the highest pressure at which even the fewest replicas leave too little memory."""
     load = sum(load_in(model, window) for model in problem.models)
     free = sum(gpu.memory_gb for gpu in problem.gpus) * (1.0 + FIT)
     open_replicas = [

@@ -1,8 +1,8 @@
-"""A target that means the same, and is far from every pressure that a GPU can have.
+"""Replace a target by an equivalent one, far from every pressure that a GPU can have.
 
-Where sizes are multiples of a unit and loads of another, the pressures of GPUs are fractions with
-small denominators. Between two neighbours of them all targets mean the same. In the middle,
-rounded numbers do not matter: programs need no fine numbers to tell what is within the target.
+Where sizes are multiples of one unit and loads of another, the pressures of GPUs are fractions with
+small denominators. All targets between two neighbouring fractions mean the same. In the middle,
+rounding does not matter, so programs need no fine numbers to tell what is within the target.
 """
 
 from collections.abc import Iterable
@@ -14,22 +14,31 @@ from colocate.problem.tolerance import NEAREST_FLOAT, UNIT_MARGIN
 from colocate.solver.prove.choices import Choice
 
 FINEST = 10_000
-"""Parts of one that the unit of a single number may be."""
+"""The smallest unit of a single number, as a fraction of one."""
 MOST_UNITS = 40_000
-"""Units of size in a GPU up to which floats are near enough to what they stand for."""
+"""The most units of size in a GPU for which floats are close enough to what they stand for."""
 
 
 def robust_target(problem: Problem, choices: Iterable[Iterable[Choice]], target: float) -> float:
     """Return the middle between the pressures next to a target, or the target if that is no help.
 
-    No pressure that a GPU can have is between the two.
+    No GPU can have a pressure between the two.
+
+    Parameters
+    ----------
+    problem
+        What is to be placed.
+    choices
+        How many replicas every model may have.
+    target
+        The highest pressure allowed.
     """
     if not 0.0 < target < inf:
         return target
-    reduction = [choice.part for options in choices for choice in options]
+    parts = [choice.part for options in choices for choice in options]
     memories = [gpu.memory_gb for gpu in problem.gpus]
-    sizes = _denominator([*memories, *(part.size_gb for part in reduction)])
-    loads = _denominator(load for part in reduction for load in part.load)
+    sizes = _denominator([*memories, *(part.size_gb for part in parts)])
+    loads = _denominator(load for part in parts for load in part.load)
     if not sizes or not loads or max(memories) * sizes > MOST_UNITS:
         return target
     unit = Fraction(sizes, loads)
@@ -42,7 +51,7 @@ def robust_target(problem: Problem, choices: Iterable[Iterable[Choice]], target:
 
 
 def _denominator(values: Iterable[float]) -> int:
-    """Return a number that makes all values whole when multiplied, but for rounding; 0 if none."""
+    """Return a factor that makes all values whole, up to rounding; 0 if there is none."""
     common = 1
     for value in set(values):
         near = Fraction(value).limit_denominator(FINEST)
@@ -57,7 +66,7 @@ def _denominator(values: Iterable[float]) -> int:
 def _neighbours(value: Fraction, most: int) -> tuple[Fraction, Fraction]:
     """Return the two fractions next to a value, with denominators up to a limit.
 
-    The first is not above the value, the second is. This is a walk down the tree of Stern and
+    The first is at or below the value, the second above it. This walks down the tree of Stern and
     Brocot, many steps at a time.
     """
     below, above = (0, 1), (1, 0)

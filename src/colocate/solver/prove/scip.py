@@ -1,8 +1,8 @@
-"""SCIP, the second solver: a branch and bound over linear programs, run so that it can be stopped.
+"""SCIP, the second solver: branch and bound over linear programs, run so that it can be stopped.
 
-It comes with OR-Tools and shares no code with CP-SAT. (HiGHS would do as well, but the one in
-OR-Tools cannot be stopped, and `highspy` cannot be imported beside OR-Tools: both bring a library
-of the same name; see google/or-tools, issue 5246.)
+It comes with OR-Tools and shares no code with CP-SAT. (HiGHS would do as well, but the one in OR-
+Tools cannot be stopped, and `highspy` cannot be imported beside OR-Tools: both bring a library of
+the same name; see google/or-tools, issue 5246.)
 """
 
 from collections.abc import Iterable
@@ -20,18 +20,20 @@ numerics/feastol = {LP_TOLERANCE}
 limits/gap = 0
 """
 LOOKING_UP = 0.05
-"""Seconds between two looks whether it should stop."""
+"""Seconds between two checks for a stop."""
 SHORTEST_MS = 10
+"""Milliseconds that SCIP gets at least, so that a clock that has just run out is no limit of 0."""
 ON_TIME = 0.95
-"""The part of the time that it is given: it ends a step before it looks at the clock."""
+"""The share of the time that SCIP is given: it ends a step before it looks at the clock."""
 TRUE = 0.5
+"""A variable above this is 1: whole variables come back as floats."""
 
 Term = tuple[int, float]
-"""A variable, by its number, and what it is multiplied by."""
+"""The number of a variable, and its factor."""
 
 
 class ScipStatus(Enum):
-    """What it says about a program."""
+    """The verdict of SCIP on a program."""
 
     OPTIMAL = 0
     FEASIBLE = 1
@@ -40,7 +42,7 @@ class ScipStatus(Enum):
 
 
 class LinearProgram:
-    """Whole variables from 0 on, and rows over them."""
+    """Whole variables from 0 up, and rows over them."""
 
     def __init__(self) -> None:
         linear = import_module("ortools.linear_solver.pywraplp")  # slow, and not always needed
@@ -56,20 +58,28 @@ class LinearProgram:
         return len(self._variables) - 1
 
     def add_row(self, terms: Iterable[Term], lower: float = -inf, upper: float = inf) -> None:
-        """Keep a sum within limits."""
+        """Keep a sum within limits.
+
+        Parameters
+        ----------
+        terms
+            The variables, and what each is multiplied by.
+        lower, upper
+            The limits.
+        """
         row = self._scip.Constraint(lower, upper)
         for number, amount in terms:
             row.SetCoefficient(self._variables[number], amount)
 
     def minimise(self, terms: Iterable[Term]) -> None:
-        """Say what to minimise; without it, any solution will do."""
+        """Set the objective; without one, any solution will do."""
         objective = self._scip.Objective()
         for number, amount in terms:
             objective.SetCoefficient(self._variables[number], amount)
         objective.SetMinimization()
 
     def run(self, deadline: Deadline) -> ScipStatus:
-        """Search until the time is over or a stop is asked for."""
+        """Search until time is over or a stop is requested."""
         scip = self._scip
         scip.SetTimeLimit(max(int(1000 * ON_TIME * deadline.left), SHORTEST_MS))
         with ThreadPoolExecutor(1) as pool:
@@ -90,7 +100,7 @@ class LinearProgram:
 
     @property
     def bound(self) -> float:
-        """What no solution is below, as far as is proven."""
+        """The proven lower bound on the objective."""
         return float(self._scip.Objective().BestBound())
 
     def is_true(self, number: int) -> bool:

@@ -1,10 +1,10 @@
-"""The placement problem for SCIP: who leads a GPU, and who follows whom, in floats.
+"""The placement problem for SCIP: which part leads a GPU, and which parts follow, in floats.
 
-GPUs that can be exchanged have no names here. Each is a slot that some part leads, and all others
-in it come later in the order of models: with one slot for every part that may lead, nothing is
-counted twice (asymmetric representatives, Campelo, Campos and Correa 2008). Few GPUs of a kind
-with many models are slots without a leader. Amounts are shares of a GPU, and rooms are larger than
-they are by more than the tolerance of the solver.
+Exchangeable GPUs have no names here. Each is a slot that some part leads, and all others in it come
+later in the order of models. With one slot for every part that may lead, nothing is counted twice
+(asymmetric representatives, Campelo, Campos and Correa 2008). If a class has few GPUs and many
+models, its slots have no leader. Amounts are shares of a GPU, and rooms are larger than true by
+more than the tolerance of the solver.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,11 +25,11 @@ from colocate.solver.prove.scip import LinearProgram, ScipStatus, Term
 from colocate.solver.prove.searching import NONE, UNDECIDED, Finding
 
 ROOM = 1.0 + 100 * LP_TOLERANCE
-"""A GPU, a little too large."""
+"""The room of a GPU, a little too large."""
 NOTHING = LP_TOLERANCE
-"""Shares that SCIP would take for 0."""
+"""Shares up to this size count as 0 for SCIP."""
 MANY = 8
-"""Models for one GPU of its kind from which slots are GPUs, and nobody leads."""
+"""With more models than this for each GPU of a class, slots are GPUs without leaders."""
 
 
 class Slot(NamedTuple):
@@ -38,19 +38,31 @@ class Slot(NamedTuple):
     alike: int
     """Its class of exchangeable GPUs."""
     gpu: int
-    """The GPU; if it has a leader, any of its class stands for it."""
+    """The GPU; with a leader, any GPU of the class may stand for it."""
     leader: int | None
-    """The model that leads it; None if it is there in any case."""
+    """The model that leads it; None if the slot is always there."""
     here: dict[int, dict[int, int]]
-    """By model, by the parts that it has in all: the variable for whether one is there."""
+    """By model, then by the number of its parts: the variable for whether one is there."""
 
     def of_model(self, number: int) -> list[int]:
-        """Return the variables, at most one of them true, for a model in the slot."""
+        """Return the variables of a model in the slot; at most one of them is true."""
         return list(self.here.get(number, {}).values())
 
 
 class ScipProgram:
-    """A problem and a target, stated for SCIP."""
+    """A problem and a target, stated for SCIP.
+
+    Parameters
+    ----------
+    problem, choices
+        What is to be placed, and how many replicas every model may have.
+    target
+        The highest pressure allowed.
+    clock
+        When to give up stating the program.
+    below
+        The cost of sleeping that a placement must undercut; infinite for any cost.
+    """
 
     def __init__(
         self,
@@ -80,7 +92,7 @@ class ScipProgram:
         self._total = self._price(below)
 
     def search(self, deadline: Deadline) -> Finding:
-        """Search for a placement with the least cost of sleeping, below the cost given."""
+        """Search for a placement with the least cost of sleeping, below the given cost."""
         status = self._program.run(deadline)
         if status is ScipStatus.INFEASIBLE:
             return NONE
@@ -90,7 +102,7 @@ class ScipProgram:
         return Finding(Outcome.FOUND, self._placement(), bound)
 
     def forbid(self, crowd: Crowd) -> None:
-        """Let parts no longer be all on one GPU."""
+        """Forbid parts to be all on one GPU."""
         for slot in self._slots:
             here = [
                 slot.here[model][parts]
@@ -101,7 +113,7 @@ class ScipProgram:
                 self._program.add_row(((on, 1.0) for on in here), upper=len(here) - 1.0)
 
     def _ranks(self) -> list[int]:
-        """Return the place of every model when the largest are first."""
+        """Return the rank of every model, largest first."""
 
         def size(number: int) -> float:
             choices = self._choices[number][:1]
@@ -140,7 +152,7 @@ class ScipProgram:
         return Slot(alike, gpu, leader, here)
 
     def _choose(self, number: int) -> None:
-        """Let one number of replicas be taken, with as many parts in slots."""
+        """Take exactly one number of replicas, with as many parts in slots."""
         model, taken = self._problem.models[number], []
         for _, parts, _ in self._choices[number]:
             rows = (slot.here.get(number, {}) for slot in self._slots)
@@ -155,7 +167,7 @@ class ScipProgram:
             self._keep_shards(number, model.shards)
 
     def _keep_shards(self, number: int, shards: int) -> None:
-        """Let every node hold whole replicas."""
+        """Let every node hold whole replicas only."""
         nodes: dict[str, list[Slot]] = {}
         for slot in self._slots:
             nodes.setdefault(self._problem.gpus[slot.gpu].node, []).append(slot)
@@ -200,7 +212,7 @@ class ScipProgram:
                 self._program.add_row([*here, *company], upper=0.0)
 
     def _count_slots(self) -> None:
-        """Let no more slots of a class be led than it has GPUs."""
+        """Let no more slots of a class be led than the class has GPUs."""
         leads: list[list[Term]] = [[] for _ in self._classes]
         for slot in self._slots:
             if slot.leader is not None:
@@ -210,7 +222,7 @@ class ScipProgram:
                 self._program.add_row(led, upper=float(len(gpus)))
 
     def _price(self, below: float) -> float:
-        """Minimise the cost of sleeping as a share of all costs, a margin below the one given."""
+        """Minimise the cost of sleeping, as a share of all costs, a margin below the given cost."""
         total = sum(self._problem.models[n].sleep_cost or 0.0 for n in self._asleep)
         if total > 0.0:
             shares = [
@@ -223,7 +235,7 @@ class ScipProgram:
         return total
 
     def _at_most(self, slot: Slot, terms: Iterable[Term], most: float) -> None:
-        """Limit a sum in a slot; where there is a leader, to nothing unless it is there."""
+        """Limit a sum in a slot; without its leader, the limit is 0."""
         if slot.leader is None:
             self._program.add_row(terms, upper=most)
             return
@@ -233,7 +245,7 @@ class ScipProgram:
         self._program.add_row(amounts.items(), upper=0.0)
 
     def _placement(self) -> Places:
-        """Give names to the slots that are led, and return who is on which GPU."""
+        """Assign GPUs to the slots that are led, and return the placement."""
         unused = [list(gpus) for gpus in self._classes]
         places: list[list[int]] = [[] for _ in self._choices]
         for slot in self._slots:
@@ -249,7 +261,7 @@ class ScipProgram:
 
 
 Shares = dict[tuple[int, int], list[float]]
-"""By model and number of parts: what a part takes of a GPU, one share for each limit."""
+"""By model and number of parts: the share of a GPU that a part takes, for each limit."""
 
 
 def _shares_of(
@@ -270,7 +282,7 @@ def _shares_of(
 
 
 def _quotient(amount: float, limit: float) -> float:
-    """Divide; nothing is no share of anything, and something is too much for a limit of 0."""
+    """Divide; an amount of 0 is no share of any limit, and any other exceeds a limit of 0."""
     if amount == 0.0:
         return 0.0
     return amount / limit if limit > 0.0 else inf

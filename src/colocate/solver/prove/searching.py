@@ -1,8 +1,8 @@
-"""One solver asked until its answer holds in exact arithmetic.
+"""Ask one solver until its answer holds in exact arithmetic.
 
-A program relaxes the question: whatever is within the target satisfies its rows, and so "none" is
-an answer. What it finds is judged by `verify`; crowds are forbidden, and the program searched
-again.
+A program relaxes the question: every placement within the target satisfies its rows. So "none" is
+an answer. `verify` judges what the program finds; where it is wrong, its crowds are forbidden, and
+the program is searched again.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,13 @@ from colocate.solver.prove.crowds import Crowd, crowds_in
 
 
 class Finding(NamedTuple):
-    """What a solver says."""
+    """The answer of one solver."""
 
     outcome: Outcome
     placement: Places
     cost_bound: float
-    """It claims that no placement within the target costs less; infinite if there is none."""
+    """It claims that no placement within the target costs less; infinite if there is no placement.
+    """
 
 
 UNDECIDED = Finding(Outcome.UNDECIDED, {}, 0.0)
@@ -49,7 +50,19 @@ def search_exactly(
     target: float,
     deadline: Deadline,
 ) -> Finding:
-    """Search until a placement is truly within the target, or there is none, or time is over."""
+    """Search until a placement is truly within the target, there is none, or time is over.
+
+    Parameters
+    ----------
+    program
+        The question as one solver sees it; crowds are forbidden in it.
+    problem, choices
+        What is to be placed, and how many replicas every model may have.
+    target
+        The highest pressure allowed.
+    clock
+        When to end.
+    """
     bound = 0.0
     while not deadline.over:
         reply = program.search(deadline)
@@ -60,7 +73,7 @@ def search_exactly(
         if verdict.valid and verdict.pressure <= target:
             return Finding(Outcome.FOUND, reply.placement, bound)
         crowds = crowds_in(problem, choices, reply.placement, target)
-        if not crowds:  # it breaks another rule: this solver is of no use here
+        if not crowds:  # it breaks another rule, so this solver does not help
             return UNDECIDED
         for crowd in crowds:
             program.forbid(crowd)

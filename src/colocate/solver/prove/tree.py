@@ -1,4 +1,4 @@
-"""A search of everything whose decisions are kept as a proof."""
+"""Search exhaustively, and keep the decisions as a proof."""
 
 from math import inf
 
@@ -12,9 +12,9 @@ from colocate.solver.construct.exhaustive import Searched, search_fit
 from colocate.solver.construct.task import FINITE
 
 LONGEST_TAPE = 2 * 8_000_000
-"""A longer tree is not kept."""
+"""The most symbols of a tree that is kept."""
 LARGEST_BYTE = 255
-"""With more items or GPUs than numbers in a byte, every number of a tree has two."""
+"""With more items or GPUs than this, the numbers of a tree take two bytes each."""
 
 
 def search_with_proof(
@@ -25,11 +25,11 @@ def search_with_proof(
     Parameters
     ----------
     instance, layout
-        What is placed, and what is filled.
+        The problem, and the layout to fill.
     target
         The highest pressure; infinite for memory alone, `FINITE` for any finite pressure.
     nodes
-        How many nodes it may visit.
+        The most nodes to visit.
     """
     tape: Tape = np.empty(min(2 * nodes + 2, LONGEST_TAPE), np.uint16)
     found = search_fit(instance, layout, target, nodes, tape)

@@ -1,8 +1,8 @@
-"""Two solvers that share no code: "none" is believed only if both say so.
+"""Ask two solvers that share no code: "none" is believed only if both say so.
 
-CP-SAT finds quickly, but has called feasible programs infeasible. SCIP, with a program of its own,
-confirms. What one of them finds is judged by `verify`, and wins over whatever the other says;
-then one of them was wrong, which is an alarm.
+CP-SAT finds placements quickly, but has called feasible programs infeasible. SCIP, with a program
+of its own, confirms. `verify` judges what either finds, and a confirmed placement wins over any
+claim of the other; that claim was then wrong, which is an alarm.
 """
 
 from collections.abc import Iterable
@@ -24,20 +24,20 @@ from colocate.solver.prove.searching import UNDECIDED, Finding, search_exactly
 
 CP_SAT, SCIP = "CP-SAT", "SCIP"
 MOST_PLACES = 20_000
-"""Choices times GPUs up to which the solvers are asked."""
+"""The most choices times GPUs for which the solvers are asked."""
 A_PLACE = 30e-6
-"""Seconds that stating one of them takes."""
+"""Seconds to state one choice on one GPU."""
 WAKING = 0.25
-"""The part of the time in which CP-SAT may look for a placement of all models, awake."""
+"""The share of the time in which CP-SAT may look for a placement with all models awake."""
 FINDING = 0.5
-"""The part of the time that CP-SAT may take; the rest is for SCIP."""
+"""The share of the time that CP-SAT may take; SCIP gets the rest."""
 SMALLEST, LARGEST = 1e-100, 1e100
-"""Numbers, other than 0, with which floats are surely no matter of luck."""
+"""The range of numbers, other than 0, in which floats are safe from underflow and overflow."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What two solvers know about a problem and a target.
+    """What two solvers found out about a problem and a target.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Agreement:
         Both say that no placement within the target has a lower cost of sleeping; infinite if
         there is none.
     alarm
-        What is known about one of them being wrong.
+        The false claim of one of them, if there was one.
     """
 
     outcome: Outcome
@@ -84,13 +84,13 @@ def search_all(
     Parameters
     ----------
     problem, target
-        Whatever `verify` finds valid, with a pressure of at most the target, counts. An infinite
-        target counts memory alone.
+        A placement counts if `verify` accepts it and its pressure is at most the target. At an
+        infinite target only memory counts.
     deadline, workers
-        How long it may take in all, building the programs included, and with how many threads.
+        When it ends, building the programs included, and the number of threads.
     known
-        The pressure of a placement that is known, infinite if there is none: at or above it,
-        "none" is an alarm.
+        The pressure of a known placement, infinite if there is none. If the target is at or above
+        it, "none" is an alarm.
     """
     if A_PLACE * places(problem) > deadline.left / 2 or not _ordinary(problem, target):
         return NOTHING
@@ -102,7 +102,7 @@ def search_all(
 
 
 class _Search:
-    """One question, to both solvers."""
+    """One question to both solvers."""
 
     def __init__(self, problem: Problem, target: float, workers: int, known: float) -> None:
         self._problem, self._target, self._workers = problem, target, workers
@@ -113,11 +113,11 @@ class _Search:
 
     @property
     def given_up(self) -> Agreement:
-        """Nothing is known but an alarm."""
+        """The answer when time is over: nothing but a possible alarm."""
         return replace(NOTHING, alarm=self._alarm)
 
     def run(self, deadline: Deadline) -> Agreement:
-        """Ask CP-SAT, and where that is not enough SCIP."""
+        """Ask CP-SAT and, where that is not enough, SCIP."""
         if self._problem.sleepers and (
             awake := self._all_awake(deadline.part(deadline.left * WAKING))
         ):
@@ -157,7 +157,7 @@ class _Search:
         return reply
 
     def _agreed(self, first: Finding, second: Finding) -> Agreement:
-        """Believe what is found, and what both say."""
+        """Believe placements that were found, and claims on which both agree."""
         found = min(
             (reply for reply in (first, second) if reply.outcome is Outcome.FOUND),
             key=self._cost,
@@ -176,23 +176,23 @@ class _Search:
         return Agreement(Outcome.FOUND, found.placement, 0.0 if self._alarm else bound, self._alarm)
 
     def _suspect(self, solver: str, reply: Finding) -> None:
-        """Take note if a solver denies a placement that is known."""
+        """Raise an alarm if a solver denies a placement that is known."""
         if reply.outcome is Outcome.NONE and self._known is not None:
             self._alarm = self._alarm or Alarm(solver, self._target, self._known)
 
     def _cost(self, reply: Finding) -> float:
-        """Return what a reply costs, infinite if it has no placement."""
+        """Return the cost of a reply, infinite if it has no placement."""
         found = reply.outcome is Outcome.FOUND
         return cost_of(self._problem, reply.placement) if found else inf
 
     @property
     def _smallest_cost(self) -> float:
-        """Return by how much costs may differ and count as equal."""
+        """The largest difference at which costs count as equal."""
         return SAME_COST / 4 * sum(model.sleep_cost or 0.0 for model in self._problem.sleepers)
 
 
 def _ordinary(problem: Problem, target: float) -> bool:
-    """Say whether no number is so large or small that floats lose it."""
+    """Say whether no number is too large or too small for floats."""
     return not target < 0.0 and all(
         number in (0.0, inf) or SMALLEST <= number <= LARGEST
         for number in (target, *_numbers(problem))

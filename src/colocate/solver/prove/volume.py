@@ -14,6 +14,7 @@ def prove_by_volume(instance: Instance) -> Certificate:
     window = int(loads.argmax())
     capacity, size = float(instance.capacity.sum()), float(instance.size.sum())
     free = max(capacity * (1.0 + FIT) - size, 0.0)
+    # The two sums may cancel, so their rounding is added to the free memory.
     spread = (capacity + size) * LAST_BITS
     return Certificate(Proof.VOLUME, _finite(float(loads[window]) / (free + spread) * SAFE), window)
 
@@ -31,5 +32,5 @@ def prove_by_model(reduction: Reduction) -> Certificate:
 
 
 def _finite(bound: float) -> float:
-    """Return a bound, and 0, which always holds, where it is too large for a float."""
+    """Return a bound, or 0, which always holds, where the bound is too large for a float."""
     return bound if 0.0 <= bound < np.inf else 0.0

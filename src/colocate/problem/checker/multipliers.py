@@ -1,8 +1,10 @@
-"""Bounds by weights: all items together weigh more than the GPUs can hold.
+"""Check a bound by multipliers: at this pressure the items outweigh what the GPUs can carry.
 
 With `load + K size` as the virtual size of an item and `K memory` as that of a GPU, every placement
 at or below the pressure K packs the virtual sizes. They are rounded down, so nothing that fits is
-left out. Where the number of replicas is open, every number of them has a weight of its own.
+left out. Every item has a multiplier. A knapsack finds the largest sum of multipliers that each GPU
+can carry; if the multipliers of all items add up to more, no placement stays at or below K. Where
+the number of replicas is open, every number of them has a multiplier of its own.
 """
 
 from collections import Counter
@@ -24,49 +26,51 @@ FINE = 44
 BAR = 2 ** (FINE + 1)
 """The virtual size, in such parts, from which on an item fits nowhere."""
 LARGEST_TABLE = 10**7
-"""A larger sum of weights on one GPU is not checked, but refused."""
+"""The largest sum of multipliers on one GPU that is checked; certificates beyond it are refused."""
 MOST_CELLS = 2 * 10**9
-"""Steps of the knapsack that are taken at most: some seconds."""
+"""The most steps that the knapsack takes, worth a few seconds; longer checks are refused."""
 NEVER = 2**62
-"""The virtual size of a weight that nothing adds up to."""
+"""The virtual size of a sum that no items add up to."""
 ONE = 10**11
+"""One as a whole number of parts in 10^11, by which GPUs may be overfilled (rounding)."""
 
 
-class Weighing(NamedTuple):
-    """What all items weigh, and what the GPUs can hold of that at a pressure of the bound."""
+class MultiplierSums(NamedTuple):
+    """The multipliers of all items, and those that the GPUs can carry at the bound."""
 
-    weight: int
-    held: int
+    total: int
+    carried: int
 
 
 class _Choice(NamedTuple):
-    """What carries a weight: an item, or a model with some number of replicas."""
+    """What has a multiplier: an item, or a model with some number of replicas."""
 
     members: tuple[Model, ...]
     replicas: int
     shards: int
 
 
-def refuted_weights(problem: Problem, certificate: Certificate) -> str | None:
-    """Return why weights do not prove their bound, or None if they do."""
-    found = weighed(problem, certificate)
+def refuted_multipliers(problem: Problem, certificate: Certificate) -> str | None:
+    """Return why multipliers do not prove their bound, or None if they do."""
+    found = multiplier_sums(problem, certificate)
     if isinstance(found, str):
         return found
-    if found.held >= found.weight:
+    if found.carried >= found.total:
         return (
-            f"the GPUs can hold weights of {found.held}, all models together weigh {found.weight}"
+            f"the GPUs can carry multipliers of {found.carried}, those of all models add up to "
+            f"{found.total}"
         )
     return None
 
 
-def weighed(problem: Problem, certificate: Certificate) -> Weighing | str:
-    """Return what items weigh and GPUs can hold, or why that cannot be said."""
-    weights = certificate.weights
+def multiplier_sums(problem: Problem, certificate: Certificate) -> MultiplierSums | str:
+    """Add up what the items have and what the GPUs can carry, or say why that is impossible."""
+    multipliers = certificate.multipliers
     wanted = _number_of_choices(problem)
-    if len(weights) != wanted:
-        return f"there are {len(weights)} weights for {wanted} models"
-    if min(weights) < 0:
-        return "a weight is negative"
+    if len(multipliers) != wanted:
+        return f"there are {len(multipliers)} multipliers for {wanted} models"
+    if min(multipliers) < 0:
+        return "a multiplier is negative"
     memory, memory_bits = whole_numbers([gpu.memory_gb for gpu in problem.gpus])
     (target,), target_bits = whole_numbers([certificate.bound])
     bits = memory_bits + target_bits
@@ -74,14 +78,14 @@ def weighed(problem: Problem, certificate: Certificate) -> Weighing | str:
     rooms = Counter([_shifted(number * target * (ONE + 1), fine - bits, ONE) for number in memory])
     choices = _choices(problem)
     sizes = _sizes(choices, certificate, fine)
-    most = _most_weight(sizes, weights, list(rooms))
+    most = _most_carried(sizes, multipliers, list(rooms))
     if isinstance(most, str):
         return most
-    held = sum(count * most[room] for room, count in rooms.items())
+    carried = sum(count * most[room] for room, count in rooms.items())
     if not problem.open_replicas:
-        return Weighing(sum(weights), held)
+        return MultiplierSums(sum(multipliers), carried)
     fitting = [size <= max(rooms) for size in sizes]
-    return Weighing(_least_weight(choices, weights, fitting), held)
+    return MultiplierSums(_least_total(choices, multipliers, fitting), carried)
 
 
 def _number_of_choices(problem: Problem) -> int:
@@ -128,55 +132,58 @@ def _shifted(number: int, bits: int, divisor: int) -> int:
     return (number << bits) // divisor if bits >= 0 else number // (divisor << -bits)
 
 
-def _least_weight(
-    choices: Sequence[_Choice], weights: Sequence[int], fitting: Sequence[bool]
+def _least_total(
+    choices: Sequence[_Choice], multipliers: Sequence[int], fitting: Sequence[bool]
 ) -> int:
-    """Return what all models weigh at least, with the numbers of replicas that fit somewhere.
+    """Return the least sum of multipliers, over all numbers of replicas that fit somewhere.
 
-    A model with an open number of replicas of which nothing fits counts nothing: the proof by that
-    model is another one.
+    A model with an open number of replicas none of which fits counts nothing: a proof by that
+    model alone covers it.
     """
     least: dict[str, int] = {}
-    for ((model,), replicas, shards), weight, fits in zip(choices, weights, fitting, strict=True):
+    for ((model,), replicas, shards), multiplier, fits in zip(
+        choices, multipliers, fitting, strict=True
+    ):
         if fits or not model.open_replicas:
-            whole = replicas * shards * weight
+            whole = replicas * shards * multiplier
             least[model.name] = min(whole, least.get(model.name, whole))
     return sum(least.values())
 
 
-def _most_weight(
-    sizes: Sequence[int], weights: Sequence[int], rooms: Sequence[int]
+def _most_carried(
+    sizes: Sequence[int], multipliers: Sequence[int], rooms: Sequence[int]
 ) -> dict[int, int] | str:
-    """Return the most weight that fits in each room, by the least size for every weight.
+    """Return the largest sum that each room can carry, from the least size for every sum.
 
-    The table ends somewhere. If items of more weight than that fitted in a room, so would some
-    of them that weigh no more than its end, and less than that by at most one item.
+    The table has to end somewhere. If a room carried more than the last sum, then some of those
+    items would reach a sum between the end less the largest multiplier and the end. So an answer
+    below that zone is exact; otherwise the table is doubled.
     """
     largest = max(rooms)
-    pairs = [(w, s) for s, w in zip(sizes, weights, strict=True) if w > 0 and s <= largest]
-    heaviest = max((weight for weight, _ in pairs), default=0)
-    total = sum(weight for weight, _ in pairs)
-    end, cells = min(2 * heaviest, total), 0
+    pairs = [(w, s) for s, w in zip(sizes, multipliers, strict=True) if w > 0 and s <= largest]
+    largest_one = max((multiplier for multiplier, _ in pairs), default=0)
+    total = sum(multiplier for multiplier, _ in pairs)
+    end, cells = min(2 * largest_one, total), 0
     while end <= LARGEST_TABLE:
         cells += len(pairs) * (end + 1)
         if cells > MOST_CELLS:
-            return f"{len(pairs)} weights of up to {heaviest} are too many to check"
+            return f"{len(pairs)} multipliers of up to {largest_one} are too many to check"
         least = _least_sizes(pairs, end)
-        for_more = np.minimum.accumulate(least[::-1])[::-1]  # for this weight or a larger one
+        for_more = np.minimum.accumulate(least[::-1])[::-1]  # for this sum or a larger one
         best = {room: int(np.searchsorted(for_more, room, "right")) - 1 for room in rooms}
-        if end == total or max(best.values()) <= end - heaviest:
+        if end == total or max(best.values()) <= end - largest_one:
             return best
         end = min(2 * end, total)
-    return f"a GPU can hold weights of more than {LARGEST_TABLE}"
+    return f"a GPU can carry multipliers of more than {LARGEST_TABLE}"
 
 
 def _least_sizes(pairs: Sequence[tuple[int, int]], end: int) -> NDArray[np.int64]:
-    """Return the least size of items that add up to each weight; no item twice."""
+    """Return the least size of items whose multipliers add up to each sum; no item twice."""
     least = np.full(end + 1, NEVER, np.int64)
     least[0] = 0
     reached = 0
-    for weight, size in pairs:
-        reached = min(reached + weight, end)
-        part = least[weight : reached + 1]
-        np.minimum(part, least[: reached + 1 - weight] + size, out=part)
+    for multiplier, size in pairs:
+        reached = min(reached + multiplier, end)
+        part = least[multiplier : reached + 1]
+        np.minimum(part, least[: reached + 1 - multiplier] + size, out=part)
     return least

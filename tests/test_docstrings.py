@@ -1,0 +1,115 @@
+"""Docstrings explain what a name cannot: parameters, and why a number has its value."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parents[1] / "src" / "colocate"
+ROOMS = ("problem", "solver/construct", "solver/improve", "solver/prove", "advise")
+"""The rooms in which both rules hold already."""
+MANY = 3
+"""From so many parameters on, a function explains them."""
+MODULES = [path for room in ROOMS for path in sorted((SOURCES / room).rglob("*.py"))]
+
+
+def named(path: Path) -> str:
+    return path.relative_to(SOURCES).as_posix()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_functions_with_many_parameters_explain_them(path):
+    missing = [
+        f"{name} (line {function.lineno}) has {len(_parameters(function))} parameters"
+        for name, function, explained in _public_functions(ast.parse(path.read_text("utf-8")))
+        if len(_parameters(function)) >= MANY and "Parameters\n" not in explained
+    ]
+    assert not missing, (
+        f"{named(path)}: explain the parameters in a numpydoc section, 'Parameters' underlined "
+        "with '----------', one name and one sentence each"
+    )
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_numeric_constants_have_a_reason(path):
+    body = ast.parse(path.read_text("utf-8")).body
+    missing = [
+        f"{ast.unparse(statement)} (line {statement.lineno})"
+        for statement, following in zip(body, [*body[1:], None], strict=True)
+        if _is_numeric_constant(statement) and not _is_text(following)
+    ]
+    assert not missing, (
+        f"{named(path)}: write a docstring under the constant that says its unit, its reason or "
+        "where the number comes from"
+    )
+
+
+def _public_functions(module: ast.Module) -> Iterator[tuple[str, ast.FunctionDef, str]]:
+    """Yield public functions and methods with the docstrings that may explain their parameters."""
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            yield node.name, node, _docstring(node)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            for part in node.body:
+                if isinstance(part, ast.FunctionDef) and not _is_exempt(part):
+                    of_class = _docstring(node) if part.name == "__init__" else ""
+                    yield f"{node.name}.{part.name}", part, of_class + _docstring(part)
+
+
+def _is_exempt(method: ast.FunctionDef) -> bool:
+    """Whether a method is private, a property, or a stub of a protocol, which has no code."""
+    decorators = {ast.unparse(each).rpartition(".")[2] for each in method.decorator_list}
+    code = [each for each in method.body if not _is_text(each)]
+    stub = not code or ast.unparse(code[0]) == "..."
+    private = method.name.startswith("_") and method.name != "__init__"
+    return private or stub or bool(decorators & {"property", "cached_property"})
+
+
+def _parameters(function: ast.FunctionDef) -> list[str]:
+    given = function.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    names = [each.arg for each in every if each is not None]
+    return [name for name in names if name not in ("self", "cls")]
+
+
+def _docstring(node: ast.FunctionDef | ast.ClassDef) -> str:
+    return ast.get_docstring(node) or ""
+
+
+def _is_numeric_constant(statement: ast.stmt) -> bool:
+    """Whether a statement gives a number, or several, to names in capitals."""
+    if isinstance(statement, ast.AnnAssign):
+        targets, value = [statement.target], statement.value
+    elif isinstance(statement, ast.Assign):
+        targets, value = statement.targets, statement.value
+    else:
+        return False
+    names = [
+        each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)
+    ]
+    if value is None or not all(name.isupper() for name in names):
+        return False
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    return all(_is_number(part) for part in parts)
+
+
+def _is_number(value: ast.expr) -> bool:
+    """Whether an expression is made of numbers and signs alone."""
+    if isinstance(value, ast.Constant):
+        return isinstance(value.value, int | float) and not isinstance(value.value, bool)
+    if isinstance(value, ast.UnaryOp):
+        return _is_number(value.operand)
+    if isinstance(value, ast.BinOp):
+        return all(
+            isinstance(part, ast.Name) or _is_number(part) for part in (value.left, value.right)
+        )
+    return False
+
+
+def _is_text(statement: ast.stmt | None) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
