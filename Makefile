@@ -1,18 +1,21 @@
 # Every target sets up what it needs in .venv; only Python 3.11+, git and make must be there.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 CHROMIUM ?= chromium
 SEEDS ?= 5
 
-.PHONY: demo test test-bounds test-walls test-browser test-lab test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
+.PHONY: demo test test-long test-bounds test-walls test-browser test-lab test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
 
 demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
 	$(BIN)/colocate plan examples/fleet.yaml
 
 test: lint types contracts unit  ## Everything that must hold.
+
+test-long: $(READY)  ## Long tests, and random campaigns in full.
+	COLOCATE_LONG=1 $(BIN)/pytest -n auto --dist worksteal -m 'long or campaign'
 
 test-walls: $(READY)  ## Attack the referee behind the walls of bubblewrap, which must be there.
 	@$(BIN)/python -c 'from colocate.arena.enclosure import best_enclosure as best; best() == "bubblewrap" or exit("bubblewrap is not installed or cannot make namespaces here: apt-get install bubblewrap")'
@@ -47,7 +50,7 @@ contracts: $(READY)
 	$(BIN)/lint-imports
 
 unit: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 
 start-times: $(READY)  ## First and later starts, and all strategies on adrs, in seconds.
 	$(BIN)/python benchmarks/start_times.py

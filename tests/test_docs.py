@@ -57,6 +57,7 @@ def scratch(folder, page):
         shutil.copy(folder / "program.py", folder / "run" / f"gen_{generation}" / "main.py")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", with_commands(), ids=lambda page: page.name)
 def test_every_command_in_the_docs_runs(page, tmp_path):
     scratch(tmp_path, page)

@@ -120,6 +120,7 @@ def test_an_unfinished_generation_can_be_replayed(tmp_path):
     ]
 
 
+@pytest.mark.long
 def test_twenty_kills_lose_nothing_that_was_written(tmp_path):
     path = tmp_path / "lab.db"
     settings = replace(SETTINGS, proposals=2)

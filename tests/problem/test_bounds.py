@@ -140,7 +140,14 @@ def test_multipliers_are_for_items():
 
 @pytest.mark.parametrize(
     ("models", "multipliers"),
-    [(400, 10**7), (400, 5 * 10**6), (20_000, 10**6), (265_000, 3), (5, 10**30), (5, 10**6)],
+    [
+        (400, 10**7),
+        (400, 5 * 10**6),
+        (20_000, 10**6),
+        pytest.param(265_000, 3, marks=pytest.mark.long),
+        (5, 10**30),
+        (5, 10**6),
+    ],
 )
 def test_hostile_multipliers_take_a_few_seconds_at_most(models, multipliers):
     problem = Problem(
