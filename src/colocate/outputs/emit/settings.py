@@ -27,6 +27,14 @@ class Engine(StrEnum):
     SGLANG = "sglang"
 
 
+OWN_ENGINES = {
+    Target.VLLM: Engine.VLLM,
+    Target.SGLANG: Engine.SGLANG,
+    Target.RAY: Engine.VLLM,
+}
+"""The engine of the targets that start one kind only; the others leave a choice."""
+
+
 class Memory(StrEnum):
     """How the engines on a GPU share its memory."""
 

@@ -2,8 +2,10 @@
 
 LONGEST_NAME = 80
 LONGEST_SENTENCE = 300
+LONGEST_NOTE = 1_000
 LONGEST_DESCRIPTION = 2_000
-"""In letters, as the others are."""
+"""Letters of a text, beyond which it is cut: a screen shows a name whole and a sentence in a few
+lines; notes of several sentences and descriptions still fit a page."""
 
 
 def visible(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from colocate.outputs.emit.emission import comment_lines
+from colocate.outputs.emit.targets.file_head import comment_lines
 
 NO_TEXT_ELSEWHERE = re.compile(
     r"[yYnN]|[-+]?(0[bBoOxX][0-9a-fA-F]+|(\.[0-9]+|[0-9]+\.?[0-9]*)([eE][-+]?[0-9]+)?)"

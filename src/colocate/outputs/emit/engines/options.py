@@ -1,16 +1,16 @@
-"""What an engine is told about one model: options by name, the same for shell, YAML and Python."""
+"""The options of an engine for one model, by name: the same for shell, YAML and Python."""
 
 from collections.abc import Sequence
 
 from colocate.inputs.spec import ModelSpec
-from colocate.outputs.emit.launch import Launch
-from colocate.outputs.emit.settings import EmitSettings, Engine
-from colocate.outputs.emit.weight_formats import (
+from colocate.outputs.emit.engines.launch import Launch
+from colocate.outputs.emit.engines.weight_formats import (
     ENGINE_DTYPES,
     format_name,
     has_argument,
     made_while_loading,
 )
+from colocate.outputs.emit.settings import EmitSettings, Engine
 
 Options = dict[str, str | int | float]
 
@@ -19,16 +19,9 @@ COMMANDS = {
     Engine.SGLANG: ("python3", "-m", "sglang.launch_server"),
 }
 SHARDS = {Engine.VLLM: "tensor-parallel-size", Engine.SGLANG: "tp-size"}
-"""How the option is called that cuts a model in parts."""
+"""The option that splits a model into shards."""
 FITTED = -1
-"""As a length of context: whatever the cache can hold."""
-SLEEP = {
-    Engine.VLLM: "vLLM with --enable-sleep-mode in args and VLLM_SERVER_DEV_MODE=1 around it frees "
-    "its GPU on POST /sleep?level=1 and is back on POST /wake_up",
-    Engine.SGLANG: "SGLang with --enable-memory-saver in args frees its GPU on POST "
-    "/release_memory_occupation and is back on POST /resume_memory_occupation",
-}
-"""How a running engine makes room for one that sleeps."""
+"""The context length that lets vLLM take as much as its cache can hold."""
 AUTOPATCH = {"ENABLE_KVCACHED": "true", "KVCACHED_AUTOPATCH": "1"}
 
 

@@ -8,15 +8,15 @@ from typing import NamedTuple
 from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.spec import ModelSpec
-from colocate.outputs.emit.names import replica_names, safe_names
-from colocate.outputs.emit.settings import LAST_PORT, EmitSettings, Engine
-from colocate.outputs.emit.shares import EngineRoom, MemoryShare, rooms_of, shares_of
-from colocate.outputs.emit.weight_formats import (
+from colocate.outputs.emit.engines.names import replica_names, safe_names
+from colocate.outputs.emit.engines.shares import EngineRoom, MemoryShare, rooms_of, shares_of
+from colocate.outputs.emit.engines.weight_formats import (
     full_weights_gb,
     has_bf16,
     made_while_loading,
     must_be_on_disk,
 )
+from colocate.outputs.emit.settings import LAST_PORT, EmitSettings, Engine
 from colocate.solver.plan import Plan
 
 DECIDED = {

@@ -3,7 +3,7 @@
 import posixpath
 
 from colocate.errors import InputError
-from colocate.outputs.emit.launch import Launch
+from colocate.outputs.emit.engines.launch import Launch
 from colocate.outputs.emit.settings import EmitSettings, Engine
 
 IMAGES = {
