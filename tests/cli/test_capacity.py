@@ -20,7 +20,7 @@ def test_fewer_gpus_reach_what_greedy_reaches_with_all():
     lines = done.stdout.splitlines()
     assert lines[0].startswith("the fewest GPUs for a pressure of 0.319048 or less, which is what")
     assert "4 GPUs: 4 x h100" in lines
-    assert "proven the fewest: it is excluded that fewer GPUs reach the pressure" in lines
+    assert "proven the fewest: fewer GPUs cannot reach the pressure" in lines
     assert done.stdout.count("◀") == 2
     assert "it takes 268.341 GB at that pressure, it has 240" in done.stdout
 

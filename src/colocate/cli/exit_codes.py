@@ -8,3 +8,5 @@ NOTHING_FOUND = 5
 NOT_ALL_CONFIRMED = 6
 """Nothing is wrong, but something rests on two solvers, or was not checked."""
 INTERRUPTED = 130
+READER_GONE = 141
+"""As a shell reports a program that writes to a pipe nobody reads any more."""

@@ -75,7 +75,7 @@ def _draw(axes: "Axes", report: CapacityReport) -> None:
     if without:
         top = [0.97] * len(without)
         axes.plot(without, top, "x", color=ALARM, transform=axes.get_xaxis_transform(),
-                  clip_on=False, label="no placement at all, or none by sums")  # fmt: skip
+                  clip_on=False, label="no placement")  # fmt: skip
     _write(axes, report)
 
 

@@ -12,16 +12,15 @@ from colocate.solver.plan import Plan
 
 MOST_NAMED = 5
 MEANING = {
-    Proof.VOLUME: "If the load and what the models leave free could be cut and spread at will, "
-    "every GPU would be equally pressed; no placement does better than that.",
-    Proof.MODEL: "It is that pressed on its own, wherever the others are.",
-    Proof.WEIGHTS: "Every model has a weight, chosen so that below the bound no GPU can hold as "
-    "much as it would have to: the models together weigh more than all GPUs can take.",
-    Proof.TREE: "All ways to stay below it were searched; there is none. What was tried is kept in "
-    "the plan, so that anybody can see that nothing was left out.",
-    Proof.SEARCH: "All ways to stay below it were searched; there is none.",
-    Proof.SOLVERS: "CP-SAT and a second solver looked for a way to stay below it; both say that "
-    "there is none.",
+    Proof.VOLUME: "Even if load and free memory could be cut and spread at will, every GPU would "
+    "have this pressure. No placement does better.",
+    Proof.MODEL: "It has this pressure on its own, wherever the other models are.",
+    Proof.WEIGHTS: "Every model has a multiplier. They are chosen so that, at a lower pressure, "
+    "the models together outweigh what the GPUs can carry.",
+    Proof.TREE: "An exhaustive search found no way to stay below it. The plan keeps every step of "
+    "the search, so anyone can check that nothing was left out.",
+    Proof.SEARCH: "An exhaustive search found no way to stay below it.",
+    Proof.SOLVERS: "CP-SAT and a second solver both found no way to stay below it.",
 }
 
 
@@ -44,7 +43,7 @@ def bound_sentences(plan: Plan) -> list[str]:
 
 
 def _heaviest(plan: Plan, certificate: Certificate) -> str:
-    """Name the models with the most weight; nothing where a proof has no weights of models."""
+    """Name the models with the largest multipliers; nothing where models have none."""
     awake = plan.problem.awake(frozenset(plan.asleep)) if plan.problem.sleepers else plan.problem
     names = names_of(kin_of(awake)) if awake and not awake.open_replicas else []
     total = sum(certificate.weights)
@@ -52,4 +51,4 @@ def _heaviest(plan: Plan, certificate: Certificate) -> str:
         return ""
     heavy = sorted(zip(certificate.weights, names, strict=True), key=lambda pair: -pair[0])
     named = [f"{quoted(n, '')} ({w / total:.0%})" for w, n in heavy[:MOST_NAMED] if w > 0]
-    return f"The heaviest are {listed(named)}."
+    return f"The largest multipliers belong to {listed(named)}."
