@@ -91,7 +91,7 @@ def test_constraints_limits_and_sleep_in_words():
 
 
 def test_no_load_and_a_full_gpu_in_words():
-    assert "no GPU is pressed" in told(Problem(GPUS, [Model("m", 1, load=0)]))
+    assert "no GPU is under pressure" in told(Problem(GPUS, [Model("m", 1, load=0)]))
     text = told(Problem([Gpu("g", 80)], [Model("m", 80, load=1)]))
     assert "g has the highest pressure, ∞" in text
     assert "a second replica of m (replicas: 2, 80 GB more) does not fit" in text

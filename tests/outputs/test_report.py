@@ -181,7 +181,7 @@ def test_what_the_bound_is_made_of():
         (Certificate(Proof.VOLUME, all_load), "all load, 3, over all free memory, 20 GB",
          "could be cut and spread at will"),
         (Certificate(Proof.MODEL, alone, model="a"), "a has a load of 2 and leaves 30 GB of",
-         "It is that pressed on its own"),
+         "It has this pressure on its own"),
         (Certificate(Proof.WEIGHTS, all_load, weights=(2, 1)), "by multipliers: ",
          "The largest multipliers belong to a (67%) and b (33%)."),
         (Certificate(Proof.SEARCH, 0.15, nodes=1234), "by an exhaustive search of 1,234 nodes",
