@@ -7,6 +7,7 @@ from colocate.errors import InputError
 from colocate.problem.quantity import checked_name
 
 LAST_PORT = 65_535
+"""Ports have 16 bits."""
 
 
 class Target(StrEnum):

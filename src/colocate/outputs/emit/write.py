@@ -9,6 +9,7 @@ from colocate.outputs.emit.settings import Target
 from colocate.outputs.text.whole_files import write_text
 
 RUNNABLE = 0o755
+"""The mode of a script: the owner may change it, everyone may run it."""
 SIGNATURE, SIGNED_WITHIN = "colocate plan", 500
 """What every file says of itself, and within how many letters."""
 
@@ -25,7 +26,17 @@ def chosen(files: Sequence[EmittedFile], node: str | None) -> list[EmittedFile]:
 
 
 def left_over(folder: Path, target: Target, files: Sequence[EmittedFile]) -> list[Path]:
-    """Return files of the same target in a folder that another plan left there."""
+    """Return the files that another plan left in a folder.
+
+    Parameters
+    ----------
+    folder
+        Where to look.
+    target
+        What the files are for.
+    files
+        Those of this plan, which stay.
+    """
     names = {file.name for file in files}
     suffix = Path(files[0].name).suffix
     others = sorted(path for path in folder.glob(f"{target}*{suffix}") if path.name not in names)

@@ -11,6 +11,7 @@ from colocate.problem.checker.items import kin_of, names_of
 from colocate.solver.plan import Plan
 
 MOST_NAMED = 5
+"""Models that a sentence names."""
 MEANING = {
     Proof.VOLUME: "Even if load and free memory could be cut and spread at will, every GPU would "
     "have this pressure. No placement does better.",

@@ -31,6 +31,7 @@ from colocate.outputs.text.wording import gigabytes
 from colocate.solver.plan import Plan
 
 LONGEST_TITLE = 120
+"""Letters: two lines of a heading."""
 Facts = Iterator[tuple[str, str]]
 
 

@@ -18,6 +18,7 @@ from colocate.outputs.text.wording import amount, listed, quoted
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|\.{0,2}/.*|~.*")
 """Names that can be loaded as they are: of the Hugging Face hub, or paths."""
 MOST_NAMES = 5
+"""Names in a note, which should stay short; the file has all of them."""
 LESS_AT_LOADING = {
     Engine.VLLM: "Use vLLM 0.16 or newer, which needs less, or a source that is fp8 on disk.",
     Engine.SGLANG: "Use a source that is fp8 on disk.",

@@ -99,10 +99,21 @@ class _Replica(NamedTuple):
 
 
 def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: int) -> Fleetwide:
-    """Return what a plan starts; ports count from the first one on.
+    """Return the engines that a plan starts.
 
     Engines that make fp8 while they load may need the memory of 16 bits for a while, so they are
     the first on their GPUs, and of these the largest.
+
+    Parameters
+    ----------
+    plan
+        Which replica is on which GPUs.
+    fleet
+        What is known about the models and GPUs.
+    settings
+        Choices of the user.
+    first_port
+        The port of the first engine; the others count up from it.
     """
     specs = {name: _checked(spec) for name, spec in fleet.models.items()}
     args = {name: tuple(spec.arguments_for(settings.engine.value)) for name, spec in specs.items()}

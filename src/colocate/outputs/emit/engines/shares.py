@@ -32,6 +32,7 @@ DECIMALS = 10_000
 LEAST_GB, LEAST_SHARE = 0.1, 4 / DECIMALS
 """With less cache than this, on its own or as a share of the GPU, no engine starts."""
 TOLERANCE = 1e-9
+"""The share by which sums of GB may be off by rounding."""
 BYTES = 10**6
 """Amounts are rounded down to MB."""
 

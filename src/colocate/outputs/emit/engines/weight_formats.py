@@ -12,6 +12,7 @@ ENGINE_DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 MADE_WHILE_LOADING = {"fp8": "fp8", "nf4": "bitsandbytes"}
 """By format, how engines are asked to make it of weights in 16 bits."""
 FULL_BITS = 16
+"""Of a weight that is not quantised: checkpoints are in bf16 or fp16."""
 NO_BF16 = ("T4", "V100-16GB", "V100-32GB")
 """Kinds of the catalogue that are older than it."""
 FOUR_BITS = ("int4", "awq", "gptq", "w4a16", "w4a8", "4bit", "4-bit", "autoround", "auto-round")

@@ -29,7 +29,10 @@ INSIDE = 8000
 
 
 def emit_compose(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
-    """Return a file for each machine; compose knows only its own."""
+    """Return a file for each machine; compose knows only its own.
+
+    The parameters are those of `catalogue.emit`.
+    """
     fleetwide = launches_of(plan, fleet, settings, settings.base_port)
 
     def text_of(node: str, launches: list[Launch]) -> str:

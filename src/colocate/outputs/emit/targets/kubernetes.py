@@ -34,7 +34,10 @@ DOOR = "Engines ask for no key: anything in the cluster may use them through the
 
 
 def emit_kubernetes(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
-    """Return one file with all manifests."""
+    """Return one file with all manifests.
+
+    The parameters are those of `catalogue.emit`.
+    """
     fleetwide = launches_of(plan, fleet, settings, settings.base_port)
     launches = [replace(launch, port=settings.base_port) for launch in fleetwide.launches]
     for node in fleetwide.nodes:

@@ -17,7 +17,17 @@ REQUEST = "gpu"
 
 
 def claim(name: str, gpu: str, fleet: Fleet) -> dict[str, Any]:
-    """Return the claim for one GPU."""
+    """Return the claim for one GPU.
+
+    Parameters
+    ----------
+    name
+        Of the claim.
+    gpu
+        The name of the GPU.
+    fleet
+        Has all GPUs, of which the claim must mean this one.
+    """
     device = fleet.devices[gpu]
     expression = _selector(device, fleet.devices.values())
     request = {

@@ -21,7 +21,10 @@ DELAY_SECONDS = 60
 
 
 def emit_kvcached(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
-    """Return a file for each machine; its router has the base port, the engines those above."""
+    """Return a file for each machine; its router has the base port, the engines those above.
+
+    The parameters are those of `catalogue.emit`.
+    """
     settings = replace(settings, memory=Memory.KVCACHED)
     fleetwide = launches_of(plan, fleet, settings, settings.base_port + 1)
 

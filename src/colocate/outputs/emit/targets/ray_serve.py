@@ -23,6 +23,7 @@ from colocate.outputs.emit.targets.yaml_file import yaml_text
 from colocate.solver.plan import Plan
 
 HALF = 0.5
+"""Two shards that take no more than this of a GPU fit on one."""
 NOTES = (
     "Ray cannot pin a model to one GPU of a node: fractions keep each GPU within its memory, but "
     "models may share other GPUs than in the plan.",
@@ -32,7 +33,10 @@ NOTES = (
 
 
 def emit_ray(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
-    """Return the config; the router of Ray has the base port."""
+    """Return the config; the router of Ray has the base port.
+
+    The parameters are those of `catalogue.emit`.
+    """
     fleetwide = launches_of(plan, fleet, settings, settings.base_port)
     resources = {name: f"colocate-{safe}" for name, safe in safe_names(fleet.models).items()}
     replicas: dict[str, list[Launch]] = {}

@@ -114,7 +114,10 @@ command -v curl >/dev/null || {
 
 
 def emit_scripts(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
-    """Return one script for each machine."""
+    """Return one script for each machine.
+
+    The parameters are those of `catalogue.emit`.
+    """
     fleetwide = launches_of(plan, fleet, settings, settings.base_port)
 
     def text_of(node: str, launches: list[Launch]) -> str:
