@@ -25,6 +25,14 @@ def test_fewer_gpus_reach_what_greedy_reaches_with_all():
     assert "it takes 268.341 GB at that pressure, it has 240" in done.stdout
 
 
+def test_the_answer_in_the_docs_is_the_answer():
+    command = "capacity examples/fleet.yaml --score-of greedy --by gpus"
+    page = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
+    sample = page.split(f"$ colocate {command}\n")[1].split("\n```")[0]
+    took = re.compile(r", [0-9.e-]+ s\)")
+    assert took.sub(")", run(*command.split()).stdout.rstrip()) == took.sub(")", sample)
+
+
 def test_the_cheapest_mix_by_price(tmp_path):
     picture, plan = tmp_path / "capacity.svg", tmp_path / "plan.json"
     options = ("--score-of", "initial_program", *PRICES, "--plot", picture, "--save", plan)

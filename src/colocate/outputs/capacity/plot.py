@@ -1,6 +1,6 @@
 """The pressure over the number of GPUs, or over the price, as a picture.
 
-Each mix that was looked at is a point at the lowest pressure found, over what is proven: between
+Each mix that was tried is a point at the lowest pressure found, above its bound: between
 the bound and the point lies the optimum.
 """
 
@@ -92,7 +92,7 @@ def _points(report: CapacityReport) -> list[_Point]:
 def _draw_line(axes: "Axes", points: list[_Point]) -> None:
     """Draw the pressure of one kind over its number, and the band between it and the bounds.
 
-    Where a number in between was not looked at, the line is broken.
+    The line is broken where a number in between was not tried.
     """
     label: str | None = "between bound and pressure"
     for left, right in pairwise(points):

@@ -1,4 +1,4 @@
-"""What a user may say about the files, beside the plan itself."""
+"""What a user may choose about the files, beside the plan."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -51,7 +51,7 @@ class Share(StrEnum):
     DRA = "dra"
     """By one resource claim for each GPU, which all of its pods name."""
     ENV = "env"
-    """By an environment variable that the container runtime reads; the scheduler knows nothing."""
+    """By an environment variable for the container runtime; the scheduler does not see it."""
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import gigabytes
 
 LEGIBLE_FREE = 0.12
-"""The share of the longest bar from which on there is room for an amount."""
+"""The share of the longest bar that an amount needs."""
 LETTERS, LETTERS_NARROW = 100, 40
 """Letters that the longest bar has room for, on a wide screen and on that of a phone."""
 PADDING, ENOUGH = 2, 9
-"""Letters that the edges of a tile take, and those of a cut name that still tell which it is."""
+"""Letters that the edges of a tile take, and those of a cut name that can still be recognised."""
 LONGEST_COLUMN = 22
 """Letters of the names beside the bars; longer ones are cut."""
 KEYS = (

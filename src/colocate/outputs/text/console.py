@@ -9,7 +9,7 @@ UNWRAPPED = 1_000_000
 
 
 class _Console(Console):
-    """A console that leaves it to the border of the program what a gone reader means."""
+    """A console that lets `main` decide what to do when the reader of a pipe is gone."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -29,7 +29,7 @@ def notes() -> Console:
 
 
 def show(*parts: RenderableType) -> None:
-    """Print results; into a pipe or file, without the blanks that only look good on a screen."""
+    """Print results; into a pipe or file, without the spaces at the ends of lines."""
     console = results()
     if console.is_terminal:
         console.print(*parts, sep="\n")

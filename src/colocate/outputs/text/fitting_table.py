@@ -1,4 +1,4 @@
-"""Tables that fit the screen: where it is narrow, the least needed columns are left out."""
+"""Tables that fit the screen: a narrow one loses the columns that matter least."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

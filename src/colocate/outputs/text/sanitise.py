@@ -1,4 +1,4 @@
-"""Names, sources and messages of unknown origin, made fit to be looked at."""
+"""Names, sources and messages of unknown origin, made safe to show."""
 
 LONGEST_NAME = 80
 LONGEST_SENTENCE = 300
@@ -9,9 +9,9 @@ lines; notes of several sentences and descriptions still fit a page."""
 
 
 def visible(text: str) -> str:
-    r"""Return a text with every letter that cannot be seen as an escape, such as `\x1b`.
+    r"""Return a text in which every invisible letter is an escape, such as `\x1b`.
 
-    As they are, such letters move the cursor, colour a terminal or turn a line around.
+    Unescaped, such letters move the cursor, colour a terminal or reverse a line.
     """
     if text.isprintable():
         return text

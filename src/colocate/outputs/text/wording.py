@@ -10,7 +10,7 @@ MOST_NAMES = 8
 
 
 def listed(texts: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Return texts as a sentence lists them: a, b and c; of many, only the first ones."""
+    """Return texts as a sentence lists them: a, b and c; or the first few and how many more."""
     shown = list(texts[:most])
     if len(texts) > most:
         shown.append(f"{len(texts) - most} more")

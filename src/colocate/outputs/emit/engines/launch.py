@@ -1,4 +1,4 @@
-"""What is started: one engine for each replica of each model that is awake."""
+"""The engines to start: one for each replica of each model that is awake."""
 
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ DECIDED = {
     "--kv-cache-memory-bytes": "--memory",
     "--mem-fraction-static": "--memory",
 }
-"""Arguments that the files have of their own, and what decides on them."""
+"""Arguments that users may not give, and what decides on them instead."""
 
 
 @dataclass(frozen=True)
@@ -42,26 +42,26 @@ class Launch:
     """One engine to start."""
 
     name: str
-    """Safe everywhere, and no other's."""
+    """Unique, and safe everywhere."""
     model: str
     """What clients ask for: any text."""
     source: str
     """What the engine loads: any text, but no option."""
     spec: ModelSpec
     args: tuple[str, ...]
-    """What the user tells this engine besides."""
+    """Further arguments of the user for this engine."""
     node: str
     """The machine, empty where there is only one."""
     gpus: tuple[str, ...]
     devices: tuple[int, ...]
     """The numbers of its GPUs on the machine, in the order of its shards."""
     kinds_without_bf16: tuple[str, ...]
-    """Of its GPUs: there weights in 16 bits can only be float16."""
+    """Of its GPUs; on these, weights in 16 bits must be float16."""
     port: int
     after: tuple[str, ...]
     """Names of the engines on its GPUs that must answer before it is started."""
     wave: int
-    """No two engines of one wave share a GPU, and all they come after are in earlier ones."""
+    """Engines of one wave share no GPU, and wait only for engines of earlier waves."""
     share: MemoryShare
     kvcached_utilization: float
     """The share of a GPU that kvcached may fill."""
@@ -76,7 +76,7 @@ class Fleetwide:
     settings: EmitSettings
     fleet: Fleet
     rooms: Mapping[str, EngineRoom]
-    """What models leave of the GPUs they are on, by the names of these."""
+    """What the models leave of each GPU, by its name."""
 
     @property
     def nodes(self) -> dict[str, list[Launch]]:
@@ -174,7 +174,7 @@ def _port(port: int) -> int:
 
 
 def _checked(spec: ModelSpec) -> ModelSpec:
-    """Return a model whose texts can be arguments, or say which of them cannot."""
+    """Return a model whose texts can be arguments, or refuse it."""
     owner = f"model {spec.name!r}"
     _refuse_control(owner, "source", [spec.source or ""])
     args = [argument for engine in Engine for argument in spec.arguments_for(engine.value)]

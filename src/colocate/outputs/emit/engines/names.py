@@ -1,4 +1,4 @@
-"""Names that every target takes: labels as RFC 1035 has them, made of any text and unique."""
+"""Names that every target takes: unique labels by RFC 1035, made from any text."""
 
 import re
 import unicodedata

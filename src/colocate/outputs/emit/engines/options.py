@@ -57,7 +57,7 @@ def _start(engine: Engine, source: str) -> list[str]:
 
 
 def own_arguments(launch: Launch, settings: EmitSettings) -> list[str]:
-    """Return the options that the plan decides on; a value can never be taken for an option."""
+    """Return the options that the plan decides on; no value can pass for an option."""
     own: Options = {
         "served-model-name": launch.model,
         "host": settings.host,
@@ -68,7 +68,7 @@ def own_arguments(launch: Launch, settings: EmitSettings) -> list[str]:
 
 
 def engine_options(launch: Launch, settings: EmitSettings) -> Options:
-    """Return what an engine is told about shards, formats and memory."""
+    """Return the options of an engine for shards, formats and memory."""
     of_vllm = settings.engine is Engine.VLLM
     options = _formats(launch.spec, launch.args, of_vllm, bool(launch.kinds_without_bf16))
     if len(launch.gpus) > 1:

@@ -17,7 +17,7 @@ from colocate.outputs.emit.targets.yaml_file import yaml_text
 from colocate.solver.plan import Plan
 
 DELAY_SECONDS = 60
-"""Between starts: the controller waits for a time, not for an answer."""
+"""Between starts: the controller waits for a time and not for an answer."""
 
 
 def emit_kvcached(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:

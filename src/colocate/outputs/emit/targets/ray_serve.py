@@ -98,7 +98,7 @@ def _doubled(fleetwide: Fleetwide) -> tuple[str, ...]:
 
 
 def _model(replicas: list[Launch], settings: EmitSettings, resource: str) -> dict[str, Any]:
-    """Return one model; its replicas are alike to Ray, so they are as the smallest of them."""
+    """Return one model; to Ray its replicas are alike, so all get the share of the smallest."""
     launch = replace(
         replicas[0],
         share=_smallest([replica.share for replica in replicas]),
@@ -113,7 +113,7 @@ def _model(replicas: list[Launch], settings: EmitSettings, resource: str) -> dic
     bundle: dict[str, float] = {"CPU": 1, "GPU": fraction if fraction < 1 else 1}
     pinned = {**bundle, resource: 1} if launch.node else bundle
     variables = environment(launch, settings)
-    # All replicas share what they are told, and so they would share a name.
+    # All replicas share their environment, and so they would share a name.
     variables.pop("KVCACHED_IPC_NAME", None)
     if fraction < 1:
         variables["VLLM_RAY_PER_WORKER_GPUS"] = f"{fraction:g}"
