@@ -221,7 +221,8 @@ def test_of_many_gpus_the_most_pressed_are_shown_and_the_rest_counted():
 
 
 def test_names_cannot_give_orders():
-    harmless = ["a", "b", "c", "d", "e" * 300, "f f " * 70]
+    harmless = [letter * len(name) for letter, name in zip("abcde", HOSTILE, strict=False)]
+    harmless.append("f f " * 75)
     text = page_of(*named(HOSTILE), "colocate plan '<script>'")
     page = Page(text)
     assert page.shape == Page(page_of(*named(harmless), "colocate plan x")).shape
