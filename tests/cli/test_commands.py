@@ -86,7 +86,7 @@ def test_a_bound_that_nobody_can_check_is_not_confirmed(tmp_path, proof, how_sur
     assert (done.returncode, done.stderr) == (6, "")
     assert f"{how_sure} bound: " in done.stdout
     assert f"{how_sure} status: OPTIMAL" in done.stdout
-    assert "6 that nothing is wrong" in " ".join(run("check", "--help").stdout.split())
+    assert "6 if nothing is wrong but" in " ".join(run("check", "--help").stdout.split())
 
 
 def test_a_plan_is_checked_against_its_own_fleet_if_no_other_is_named(tmp_path):
@@ -99,7 +99,7 @@ def test_a_plan_is_checked_against_its_own_fleet_if_no_other_is_named(tmp_path):
     data["fleet"]["models"][0]["rate"] = 1.0
     path.write_text(json.dumps(data))
     assert run("check", path).returncode == 1
-    assert "not the one in the fleet file" in run("check", EXAMPLE, path).stderr
+    assert "for another fleet than the fleet file" in run("check", EXAMPLE, path).stderr
     del data["fleet"]
     path.write_text(json.dumps(data))
     done = run("check", path)
