@@ -15,9 +15,19 @@ INTRODUCTION = """# Commands
 
 Written from `colocate --help` by `make commands`.
 
-Results go to stdout, notes and progress to stderr. Exit codes: 0 done, 1 fault, 2 usage,
-3 bad input, 4 proven infeasible, 5 nothing feasible found, 6 nothing wrong but not all confirmed
-(`check`), 130 interrupted with nothing to show. `--help` is also `-h`.
+Results go to stdout, notes and progress to stderr. `-h` is short for `--help`.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | a fault; in `check`, something in the plan is wrong |
+| 2 | wrong usage |
+| 3 | bad input |
+| 4 | proven infeasible |
+| 5 | nothing feasible found in time |
+| 6 | `check`: nothing is wrong, but something could not be confirmed |
+| 130 | interrupted before there was anything to print |
+| 141 | the reader of a pipe stopped reading |
 """
 
 

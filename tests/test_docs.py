@@ -139,3 +139,12 @@ def test_every_page_is_linked_and_every_link_leads_somewhere():
             assert path.exists(), f"{page.name}: {target}"
             linked.add(path)
     assert {page for page in pages if page.parent.name == "docs"} <= linked
+
+
+def test_every_file_that_the_page_for_developers_names_exists():
+    text = (ROOT / "docs" / "developing.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z_0-9]+/[a-z_0-9/]*(?:\.(?:py|md|csv))?)`", text)
+    folders = (ROOT / "src" / "colocate", ROOT)
+    gone = [name for name in named if not any((folder / name).exists() for folder in folders)]
+    assert len(named) > 50
+    assert not gone, "moved or renamed: tell developers where it is now"

@@ -20,9 +20,17 @@ def test_fewer_gpus_reach_what_greedy_reaches_with_all():
     lines = done.stdout.splitlines()
     assert lines[0].startswith("the fewest GPUs for a pressure of 0.319048 or less, which is what")
     assert "4 GPUs: 4 x h100" in lines
-    assert "proven the fewest: it is excluded that fewer GPUs reach the pressure" in lines
+    assert "proven the fewest: fewer GPUs cannot reach the pressure" in lines
     assert done.stdout.count("◀") == 2
     assert "it takes 268.341 GB at that pressure, it has 240" in done.stdout
+
+
+def test_the_answer_in_the_docs_is_the_answer():
+    command = "capacity examples/fleet.yaml --score-of greedy --by gpus"
+    page = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
+    sample = page.split(f"$ colocate {command}\n")[1].split("\n```")[0]
+    took = re.compile(r", [0-9.e-]+ s\)")
+    assert took.sub(")", run(*command.split()).stdout.rstrip()) == took.sub(")", sample)
 
 
 def test_the_cheapest_mix_by_price(tmp_path):
@@ -83,7 +91,7 @@ def test_nothing_found_in_no_time(tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "sentence"),
     [
-        ((), 2, "give --pressure, or --score-of greedy"),
+        ((), 2, "give --pressure, or --score-of with a strategy"),
         (("--pressure", "1", "--score-of", "greedy"), 2, "give only one of"),
         (("--pressure", "0"), 2, "must be a finite number > 0"),
         (("--pressure", "nan"), 2, "must be a finite number > 0"),

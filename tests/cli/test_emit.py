@@ -45,7 +45,7 @@ def test_files_of_another_plan_in_the_folder_are_named_and_kept(plan, tmp_path):
     said = run(plan, "--to", "vllm", "--out", out, "--node", "alpha").stderr.splitlines()
     assert said == [
         f"wrote {out / 'vllm-alpha.sh'}",
-        f"note: {out / 'vllm-gone.sh'} is of another plan, remove it",
+        f"note: {out / 'vllm-gone.sh'} belongs to another plan; remove it",
     ]
     assert (out / "vllm-gone.sh").exists()
     assert "another plan" not in run(plan, "--to", "sglang", "--out", out).stderr
@@ -60,8 +60,8 @@ def test_what_may_not_start_is_said_aside(tmp_path):
     path = tmp_path / "plan.json"
     path.write_text(plan_json(*found), encoding="utf-8")
     said = run(path, "--to", "vllm").stderr
-    assert "note: model '[bold]m': source must be a checkpoint that is already 'int4'" in said
-    assert "note: no source given for '[bold]m'" in said
+    assert "note: model '[bold]m' needs a checkpoint that is already 'int4'" in said
+    assert "note: '[bold]m' has no source" in said
 
 
 def test_one_file_goes_to_stdout(plan):
@@ -79,12 +79,12 @@ def test_several_files_need_a_folder(plan):
     result = run(plan, "--to", "compose")
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert "compose-alpha.yaml, compose-beta.yaml" in result.stderr
+    assert "compose-alpha.yaml and compose-beta.yaml" in result.stderr
 
 
 def test_what_a_target_cannot_do_is_said_aside(plan):
     result = run(plan, "--to", "ray")
-    assert "note: Ray cannot be told which GPU" in result.stderr
+    assert "note: Ray cannot pin a model to one GPU" in result.stderr
     assert result.stdout == (DATA / "ray" / "ray.yaml").read_text("utf-8")
 
 
@@ -100,6 +100,21 @@ def test_a_plan_that_breaks_a_rule_is_not_started(plan):
     plan.write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(InputError, match="'b-7', which does not exist"):
         run(plan, "--to", "vllm")
+
+
+@pytest.mark.parametrize(
+    ("target", "engine"), [("ray", "sglang"), ("vllm", "sglang"), ("sglang", "vllm")]
+)
+def test_an_engine_that_a_target_cannot_start_is_refused(plan, target, engine):
+    result = run(plan, "--to", target, "--engine", engine)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert f"--to {target} starts" in result.stderr
+
+
+def test_the_engine_of_a_target_may_be_named(plan):
+    words = ("--to", "ray", "--engine", "vllm")
+    assert run(plan, *words).stdout == (DATA / "ray" / "ray.yaml").read_text("utf-8")
 
 
 def test_options_reach_the_files(plan):

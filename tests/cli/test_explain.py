@@ -18,11 +18,11 @@ def chatlmsys(tmp_path_factory):
 def test_one_hot_model_sets_the_peak_of_chatlmsys_and_a_second_copy_helps(chatlmsys):
     done = run("explain", chatlmsys)
     assert done.returncode == 0
-    assert "llm-1 alone sets the peak" in done.stdout
-    assert "so no placement with one replica of it can be below that" in done.stdout
+    assert "llm-1 sets the peak" in done.stdout
+    assert "so no placement with one replica of it can be lower" in done.stdout
     assert "no move or swap lowers it" in done.stdout
     (replica,) = [line for line in done.stdout.splitlines() if "a second replica of llm-1" in line]
-    assert "(-13%), set by llm-3 then, proven to be the best" in replica
+    assert "(-13%), then set by llm-3, proven optimal" in replica
     assert "llm-1 in 2 shards" in done.stdout
 
 
@@ -85,7 +85,7 @@ def test_what_does_not_fit_comes_with_what_would_help(tmp_path):
     assert done.returncode == 4
     assert done.stdout == ""
     assert "fleet.yaml: models: no way to put the 4 models on the 2 GPUs" in done.stderr
-    assert "'a', '[b]' and 'c' cannot be placed together: 2 GB are missing" in done.stderr
+    assert "'a', '[b]' and 'c' cannot be placed together: at least 2 GB are missing" in done.stderr
     assert "  - quantise 'a' to fp8 (weights 5 GB -> 2.5 GB" in done.stderr
     assert "  - one more GPU of 8 GB" in done.stderr
     assert "  - leave 'a' asleep (demand 1, 5 GB)" in done.stderr
@@ -99,7 +99,7 @@ def test_a_constraint_that_is_to_blame_is_named(tmp_path):
     path = fleet(tmp_path, CROWDED.replace("c, size_gb: 5", "c, size_gb: 3") + "most_models: 1\n")
     done = run("plan", path)
     assert done.returncode == 4
-    assert "it would fit without any one of these constraints" in done.stderr
+    assert "it fits without any one of these constraints" in done.stderr
     assert "  - most_models: 1" in done.stderr
 
 
@@ -110,11 +110,8 @@ def shown(command):
 
 
 def test_the_explanation_in_the_docs_is_the_explanation(chatlmsys):
-    def same_on_any_gpu(lines):
-        return [line for line in lines if "node-" not in line]
-
     printed = run("explain", chatlmsys).stdout.rstrip().splitlines()
-    assert same_on_any_gpu(printed) == same_on_any_gpu(shown("explain plan.json"))
+    assert printed == shown("explain plan.json")
 
 
 def test_the_remedies_in_the_docs_are_the_remedies():

@@ -40,25 +40,24 @@ models: [{name: hot, size_gb: 16, overhead_gb: 4, load: 6}, {name: cold, size_gb
         "  - hot: 20 GB, load 6, 100% of the load",
         "",
         "why",
-        "  hot alone sets the peak: alone on the largest GPU (80 GB) it has a pressure of 0.1, "
-        "so no placement with one replica of it can be below that",
+        "  hot sets the peak: even alone on the largest GPU (80 GB) its pressure is 0.1, "
+        "so no placement with one replica of it can be lower",
         "",
         "next move",
         "  no move or swap lowers it: the best ones leave it as it is",
         "",
         "levers",
-        "  a second replica of hot (replicas: 2, 20 GB more): peak 0.05 (-50%), "
-        "proven to be the best",
-        "  hot in 2 shards (4 GB more): peak 0.04412 (-56%), proven to be the best",
+        "  a second replica of hot (replicas: 2, 20 GB more): peak 0.05 (-50%), proven optimal",
+        "  hot in 2 shards (4 GB more): peak 0.04412 (-56%), proven optimal",
         "  replicas: auto lets the solver decide how many replicas of each model pay",
         "",
         "bound",
         "  no placement is below 0.1, by one model: hot has a load of 6 and leaves 60 GB of the "
         "largest GPU that it may be on",
-        "  so nothing can be gained any more with these models and GPUs",
+        "  so nothing lower is possible with these models and GPUs",
         "",
         "idle",
-        "  1 GPU of 80 GB: c; hot sets the peak alone, wherever the others are",
+        "  1 GPU of 80 GB: c; hot sets the peak wherever the other models are",
     ]
 
 
@@ -74,7 +73,7 @@ def test_a_plan_that_can_be_improved_in_words():
     assert (
         "why\n  the placement is not the best one: plan again, with a longer --time-limit" in text
     )
-    assert "none is stated: nothing is known about how much could still be gained" in text
+    assert "the plan states none, so the possible gain is unknown" in text
 
 
 def test_constraints_limits_and_sleep_in_words():
@@ -92,7 +91,7 @@ def test_constraints_limits_and_sleep_in_words():
 
 
 def test_no_load_and_a_full_gpu_in_words():
-    assert "no GPU is pressed" in told(Problem(GPUS, [Model("m", 1, load=0)]))
+    assert "no GPU is under pressure" in told(Problem(GPUS, [Model("m", 1, load=0)]))
     text = told(Problem([Gpu("g", 80)], [Model("m", 80, load=1)]))
     assert "g has the highest pressure, ∞" in text
     assert "a second replica of m (replicas: 2, 80 GB more) does not fit" in text
@@ -125,14 +124,14 @@ def test_conflicts_in_words():
     models = [Model(name, 5, load=1) for name in "abc"]
     lines = list(diagnosis_lines(diagnose(Problem([Gpu("g", 8), Gpu("h", 8)], models))))
     assert lines == [
-        "'a', 'b' and 'c' cannot be placed together: 2 GB are missing at least",
+        "'a', 'b' and 'c' cannot be placed together: at least 2 GB are missing",
         "  they need 15 GB; the 2 GPUs that they may be on have 16 GB, the largest 8 GB",
-        "  leave out any one of them, and the others have a placement",
-        "no change that was tried makes it fit",
+        "  without any one of them, the others fit",
+        "none of the changes tried makes it fit",
     ]
     problem = Problem([Gpu("g", 8), Gpu("h", 8)], [Model("t", 5, load=1, shards=4)])
     assert list(diagnosis_lines(diagnose(problem)))[:2] == [
-        "'t' has no place even if there were no other model: 4 shards need as many GPUs in one "
+        "'t' does not fit even without the other models: 4 shards need as many GPUs in one "
         "node, and no node has them",
         "  it needs 5 GB in 4 parts; the 2 GPUs that it may be on have 16 GB, the largest 8 GB, "
         "and no node has more than 2 of them",
@@ -148,7 +147,7 @@ def test_every_change_has_words(kind):
     (line,) = list(diagnosis_lines(Diagnosis(remedies=(Remedy(change, placement),))))[1:]
     assert line.startswith("  - ")
     undecided = list(diagnosis_lines(Diagnosis(undecided=(change,))))
-    assert undecided[-2] == "not decided in time whether it would fit after:"
+    assert undecided[-2] == "there was no time to find out whether these changes make it fit:"
 
 
 def test_of_many_changes_of_a_kind_the_smallest_are_told():

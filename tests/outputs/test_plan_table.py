@@ -65,7 +65,7 @@ def test_what_is_proven_stands_below_the_peak():
     console.print(plan_table(solve(problem)))
     lines = console.file.getvalue().splitlines()
     assert lines[-3] == "peak pressure 0.0142857 on a"
-    assert lines[-2] == "proven optimal, by one model that is alone on its GPU"
+    assert lines[-2] == "proven optimal, by one model alone on its GPU"
     assert lines[-1].startswith("(optimal, by solve, seed 0, ")
 
 

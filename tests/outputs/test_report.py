@@ -72,6 +72,20 @@ def test_widths_are_shares_of_the_memory():
     assert re.findall(r'class="reserve"[^>]*width:([\d.]+)%', text) == ["20.000"]
 
 
+def test_models_with_small_tiles_are_named_below_the_bar():
+    sizes = {"large": 30, **{f"small-{number}": 1 + number for number in range(8)}}
+    models = [{"name": name, "size_gb": size, "load": 1} for name, size in sizes.items()]
+    fleet = fleet_from([{"name": "g", "memory_gb": 80}], models)
+    plan = plan_of(fleet, dict.fromkeys(sizes, ("g",)))
+    figure = page_of(fleet, plan).split("</figure>")[0]
+    bar, beside_it = figure.split('class="beside"')
+    shown = [re.sub(r"<[^>]*>", " ", text).split() for text in (bar, beside_it)]
+    named_in = {name: [name in words for words in shown] for name in sizes}
+    assert named_in["large"] == [True, False]
+    assert named_in["small-0"] == [False, True]
+    assert all(map(any, named_in.values()))
+
+
 def test_a_model_has_one_colour_everywhere_and_no_two_have_the_same():
     text = page_of(*small())
     found = re.findall(r'title="(wide|hot)[^"]*" style="width:[\d.]+%;(--hue:[^"]+)"', text)
@@ -167,11 +181,11 @@ def test_what_the_bound_is_made_of():
         (Certificate(Proof.VOLUME, all_load), "all load, 3, over all free memory, 20 GB",
          "could be cut and spread at will"),
         (Certificate(Proof.MODEL, alone, model="a"), "a has a load of 2 and leaves 30 GB of",
-         "It is that pressed on its own"),
+         "It has this pressure on its own"),
         (Certificate(Proof.MULTIPLIERS, all_load, multipliers=(2, 1)), "by multipliers: ",
-         "The largest multipliers are those of a (67%) and b (33%)."),
+         "The largest multipliers belong to a (67%) and b (33%)."),
         (Certificate(Proof.SEARCH, 0.15, nodes=1234), "by an exhaustive search of 1,234 nodes",
-         "All ways to stay below it were searched"),
+         "An exhaustive search found no way to stay below it"),
     ):  # fmt: skip
         told = bound_sentences(replace(plan, certificate=certificate))
         assert told[0].startswith(f"No placement has a lower peak than {certificate.bound:#.6g}, ")
@@ -207,7 +221,8 @@ def test_of_many_gpus_the_most_pressed_are_shown_and_the_rest_counted():
 
 
 def test_names_cannot_give_orders():
-    harmless = ["a", "b", "c", "d", "e" * 300, "f f " * 70]
+    harmless = [letter * len(name) for letter, name in zip("abcde", HOSTILE, strict=False)]
+    harmless.append("f f " * 75)
     text = page_of(*named(HOSTILE), "colocate plan '<script>'")
     page = Page(text)
     assert page.shape == Page(page_of(*named(harmless), "colocate plan x")).shape

@@ -7,27 +7,29 @@ from typing import Annotated
 
 import typer
 
+from colocate.cli.shared_options import Seed
+
 
 def bench(
     suite: Annotated[
         str,
         typer.Argument(
-            help="adrs, idle, tight, mixed, longtail, chatlmsys, prism24, "
-            "or scale and families (minutes)."
+            help="adrs, idle, tight, mixed, longtail, chatlmsys or prism24; scale and families "
+            "take minutes."
         ),
     ],
     strategy: Annotated[
         list[str] | None,
         typer.Option(
-            help="A strategy, several by repeating the option, `solve` for the solver, or `all`. "
-            "By default initial_program, the strongest strategy and the solver."
+            help="Run this strategy (repeatable); `solve` is the solver, `all` is every strategy. "
+            "Default: initial_program, the strongest strategy and the solver."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
+    seed: Seed = 0,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; by default one a core.")
+        int | None, typer.Option(min=1, help="Processes (default: one per core).")
     ] = None,
-    cases: Annotated[bool, typer.Option("--cases", help="Print every case too.")] = False,
+    cases: Annotated[bool, typer.Option("--cases", help="Also print every case.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every case.")] = False,
 ) -> None:
     """Run strategies on a suite and print their scores."""

@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from colocate.outputs.capacity.words import CapacityReport
 
 FOR_CURVE = 0.3
-"""The share of the time that goes into the curve of a plot."""
+"""The share of the time limit that the curve of a plot gets: the answer comes first."""
 
 
 def capacity(
-    fleet: Annotated[Path, typer.Argument(help="Fleet file: its gpus are kinds that can be had.")],
+    fleet: Annotated[
+        Path, typer.Argument(help="Fleet file; its gpus are the kinds to choose from.")
+    ],
     pressure: Annotated[float | None, typer.Option(help="The highest pressure allowed.")] = None,
     score_of: Annotated[
         str | None,
-        typer.Option(help="Instead: the pressure this strategy reaches on the whole fleet."),
+        typer.Option(help="Instead of --pressure: what this strategy reaches on the whole fleet."),
     ] = None,
     by: Annotated[
         By | None,
@@ -35,24 +37,29 @@ def capacity(
     ] = None,
     price: Annotated[
         list[str] | None,
-        typer.Option(help="KIND=DOLLARS per hour, instead of the catalogue's; repeatable."),
+        typer.Option(help="KIND=DOLLARS per hour, instead of the catalogue's price (repeatable)."),
     ] = None,
     most: Annotated[
-        int | None, typer.Option(min=1, help="The most GPUs to consider (default: plenty).")
+        int | None,
+        typer.Option(min=1, help="The most GPUs to consider (default: more than enough)."),
     ] = None,
     whole_machines: Annotated[
         bool, typer.Option("--whole-machines", help="Take all GPUs of a node or none.")
     ] = False,
-    time_limit: Annotated[float, typer.Option(min=0.001, help="Seconds for all of it.")] = 10.0,
+    time_limit: Annotated[
+        float, typer.Option(min=0.001, help="Seconds for the whole search.")
+    ] = 10.0,
     workers: Workers = None,
     seed: Seed = 0,
     compute: Compute = True,
     save: Annotated[
-        Path | None, typer.Option(help="Write the plan, with its fleet, to this file.")
+        Path | None, typer.Option(help="Write the plan and its fleet to this file, as JSON.")
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw pressure over GPUs, as .svg or .png.", callback=drawable),
+        typer.Option(
+            help="Draw pressure over GPUs or price to this file (.svg or .png).", callback=drawable
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -69,7 +76,7 @@ def capacity(
     check_outputs(fleet, (save, plot))
     stated = read_fleet(fleet, compute)
     if (pressure, score_of, stated.spec.most_pressure) == (None, None, None):
-        raise typer.BadParameter("give --pressure, or --score-of greedy, or another strategy")
+        raise typer.BadParameter("give --pressure, or --score-of with a strategy such as greedy")
     say_when_compiling()
     with naming(fleet):
         wanted = wanted_pressure(stated, pressure, score_of, seed)
@@ -99,7 +106,7 @@ def _check_usage(pressure: float | None, score_of: str | None) -> None:
 def _searched(
     question: "CapacityQuestion", time_limit: float, seed: int, workers: int | None, curve: bool
 ) -> "CapacityReport":
-    """Search, and say on the way what was looked at."""
+    """Search, and show which mixes were tried."""
     from rich.markup import escape
 
     from colocate.advise.capacity.mixes import least_cost

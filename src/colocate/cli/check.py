@@ -19,15 +19,15 @@ def check(
         list[Path],
         typer.Argument(
             metavar="[FLEET] PLAN",
-            help="The plan that `colocate plan --json` prints; before it, optionally, the fleet "
-            "file to check against instead of the one in the plan.",
+            help="Plan file, after an optional fleet file to check against instead of the "
+            "fleet in the plan.",
         ),
     ],
     reprove: Annotated[
         bool,
         typer.Option(
             "--reprove",
-            help="Repeat what cannot be checked, with two solvers that have to agree.",
+            help="Repeat proofs that cannot be checked, with two solvers that must agree.",
         ),
     ] = False,
     time_limit: Annotated[
@@ -36,8 +36,8 @@ def check(
 ) -> None:
     """Check a plan in exact arithmetic: placement, pressures, bound and status.
 
-    Exit code 0 says that all of it is confirmed, 1 that something is wrong, and 6 that nothing is
-    wrong but not all could be confirmed: something rests on two solvers, or was not checked.
+    Exit codes: 0 if everything is confirmed; 1 if something is wrong; 6 if nothing is wrong but
+    something could not be confirmed, because it rests on two solvers or was not checked.
     """
     from colocate.inputs.plan_file import read_plan
     from colocate.inputs.text_file import naming
@@ -46,16 +46,20 @@ def check(
 
     *fleets, plan = files
     if len(fleets) > 1:
-        raise typer.BadParameter(f"found {len(files)} files, must be a fleet file and a plan")
+        raise typer.BadParameter(
+            f"found {len(files)} files, must be a plan, or a fleet file and a plan"
+        )
     own, data = read_plan(plan)
     stated = _stated_fleet(fleets, plan, own)
     with naming(plan):
         findings = check_plan(stated.problem, data, time_limit if reprove else None)
     if own is not None and own.spec != stated.spec:
-        findings.faults.append("fleet: the one in the plan is not the one in the fleet file")
+        findings.faults.append(
+            "fleet: the plan was made for another fleet than the fleet file states"
+        )
     show(*_lines(findings))
     if own is not None and own.spec.compute_limit is None:
-        show("note       compute: the plan was made without regard to it")
+        show("note       compute: this plan does not limit how busy GPUs are")
     for sentence in findings.faults:
         notes().print(f"WRONG  {sentence}", markup=False)
     if findings.faults:
@@ -65,7 +69,7 @@ def check(
 
 
 def _lines(findings: "Findings") -> Iterator[str]:
-    """Yield what was found, with how sure it is, but for faults."""
+    """Yield what was found and how sure it is; faults come later."""
     for how_sure, sentences in (
         ("confirmed", findings.confirmed),
         ("by solvers", findings.by_solvers),
@@ -75,7 +79,7 @@ def _lines(findings: "Findings") -> Iterator[str]:
 
 
 def _stated_fleet(fleets: list[Path], plan: Path, own: "Fleet | None") -> "Fleet":
-    """Return the fleet that a plan is held against: that of a file, or its own."""
+    """Return the fleet to check a plan against: that of a file, or its own."""
     from colocate.inputs.fleet import read_fleet
 
     if fleets:

@@ -1,4 +1,4 @@
-"""A word to who is waiting for the first start."""
+"""A note for those who wait for the first start."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class _Note(event.Listener):
         function = event.data["dispatcher"].py_func
         if not self.said and function.__module__.startswith(KERNELS):
             self.said = True
-            notes().print("compiling kernels, kept for the next start")
+            notes().print("compiling kernels; later starts reuse them")
 
     def on_end(self, event: Any) -> None:
         """Nothing to say."""

@@ -1,4 +1,4 @@
-"""What the exit code says."""
+"""What the exit code says; docs/commands.md lists them all."""
 
 FAULT = 1
 USAGE = 2
@@ -8,3 +8,6 @@ NOTHING_FOUND = 5
 NOT_ALL_CONFIRMED = 6
 """Nothing is wrong, but something rests on two solvers, or was not checked."""
 INTERRUPTED = 130
+"""As a shell reports a program that Ctrl-C ended."""
+READER_GONE = 141
+"""As a shell reports a program that writes to a pipe nobody reads any more."""

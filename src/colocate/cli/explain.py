@@ -9,11 +9,9 @@ from colocate.cli.shared_options import AsJson
 
 
 def explain(
-    plan: Annotated[
-        Path, typer.Argument(help="Plan with its fleet, as `colocate plan --json` prints it.")
-    ],
+    plan: Annotated[Path, typer.Argument(help="Plan file, written by `colocate plan --save`.")],
     time_limit: Annotated[
-        float, typer.Option(min=0.1, help="Seconds to find out what changes would bring.")
+        float, typer.Option(min=0.1, help="Seconds for trying out changes.")
     ] = 5.0,
     as_json: AsJson = False,
 ) -> None:
@@ -31,7 +29,7 @@ def explain(
 
     answer, fleet = read_valid_plan(plan)
     say_when_compiling()
-    with notes().status("trying what would help"):
+    with notes().status("trying changes"):
         told = explain_plan(answer, fleet, time_limit)
     if as_json:
         typer.echo(json.dumps(plain(told), indent=2, allow_nan=False))

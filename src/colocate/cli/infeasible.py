@@ -1,4 +1,4 @@
-"""What `colocate plan` says when nothing fits: who is in whose way, and what would help."""
+"""What `colocate plan` prints when nothing fits: the conflict, and changes that would help."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +13,9 @@ def explain_infeasible(path: Path, fleet: "Fleet", time_limit: float | None) -> 
     Parameters
     ----------
     path
-        The fleet file: the configs that it names tell the sizes of quantised models.
+        The fleet file; configs that it names give the sizes of quantised models.
     fleet
-        What it says.
+        The fleet that the file states.
     time_limit
         Seconds for it, if the user has set a limit.
     """
@@ -25,7 +25,7 @@ def explain_infeasible(path: Path, fleet: "Fleet", time_limit: float | None) -> 
     from colocate.outputs.text.console import notes
 
     seconds = min(time_limit or SECONDS, SECONDS)
-    with notes().status("looking for what would help"):
+    with notes().status("looking for changes that would help"):
         diagnosis = diagnose_fleet(fleet, configs_in(path), seconds)
     for line in diagnosis_lines(diagnosis):
         notes().print(line, markup=False)

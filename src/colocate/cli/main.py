@@ -10,7 +10,14 @@ from colocate.cli.bench import bench
 from colocate.cli.capacity import capacity
 from colocate.cli.check import check
 from colocate.cli.emit import emit
-from colocate.cli.exit_codes import BAD_INPUT, FAULT, INFEASIBLE, NOTHING_FOUND, USAGE
+from colocate.cli.exit_codes import (
+    BAD_INPUT,
+    FAULT,
+    INFEASIBLE,
+    NOTHING_FOUND,
+    READER_GONE,
+    USAGE,
+)
 from colocate.cli.explain import explain
 from colocate.cli.lab import lab
 from colocate.cli.plan import plan
@@ -71,16 +78,24 @@ def options(
 
 def main() -> None:
     """Run the command line."""
-    if sys.stdout is None:
+    output = sys.stdout
+    if output is None:
         sys.exit("standard output is closed")
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here, not at exit, a reader that is gone can be told from a fault
+    except SystemExit:
+        if sys.stdout is not output:  # typer has put another one in its place: the reader is gone
+            sys.exit(READER_GONE)
+        raise
     except ColocateError as error:
         print(error, file=sys.stderr)
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except BrokenPipeError:
         _discard_output()
-        sys.exit(FAULT)
+        sys.exit(READER_GONE)
     except OSError as error:
         _discard_output()
         print(f"cannot write, {error.strerror or error}", file=sys.stderr)

@@ -11,7 +11,7 @@ from colocate.errors import OutputError
 
 
 def check_outputs(source: Path, targets: Iterable[Path | None]) -> None:
-    """Refuse, before any work is done, files that cannot be written or would lose something."""
+    """Refuse files that cannot be written or would be lost, before any work is done."""
     given = [target for target in targets if target is not None]
     for number, target in enumerate(given):
         refuse_to_overwrite(source, target)

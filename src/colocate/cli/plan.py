@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from colocate.solver.plan import Plan
 
 USUAL, LONGEST, GOOD = 1.0, 10.0, 0.01
-"""Seconds that a plan takes if nothing is asked for, those that it takes if it is not good by then,
-and what is good, as a share of the optimum."""
+"""Seconds of a solve without options: `USUAL` if the gap is at most `GOOD` by then, else up to
+`LONGEST`. People wait a second for a table; a gap of 1% is below the error of any load estimate."""
 
 
 def plan(
@@ -26,7 +26,7 @@ def plan(
     ],
     strategy: Annotated[
         str | None,
-        typer.Option(help="A name from `colocate strategies`, instead of the solver."),
+        typer.Option(help="Use this strategy (see `colocate strategies`) instead of the solver."),
     ] = None,
     time_limit: Annotated[
         float | None,
@@ -36,27 +36,34 @@ def plan(
         ),
     ] = None,
     gap: Annotated[
-        float | None, typer.Option(min=0.0, help="Be content within this share of the optimum.")
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Stop once the plan is proven within this share of the optimum: 0.01 is 1%.",
+        ),
     ] = None,
     workers: Workers = None,
     seed: Seed = 0,
     compute: Compute = True,
     save: Annotated[
-        Path | None, typer.Option(help="Write the plan to this file too, as JSON.")
+        Path | None, typer.Option(help="Also write the plan to this file, as JSON.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write a page of HTML to show to others.")
+        Path | None, typer.Option(help="Also write the plan to this file, as an HTML page.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the fleet, as .svg or .png.", callback=drawable)
+        Path | None,
+        typer.Option(help="Draw the fleet to this file (.svg or .png).", callback=drawable),
     ] = None,
     remedies: Annotated[
         bool,
-        typer.Option("--remedies/--no-remedies", help="If nothing fits, look for what would help."),
+        typer.Option(
+            "--remedies/--no-remedies", help="If nothing fits, look for changes that would help."
+        ),
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Place the models of a fleet file on its GPUs and print the plan."""
+    """Place the models of a fleet on its GPUs and print the plan."""
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.cli.infeasible import explain_infeasible
     from colocate.inputs.fleet import read_fleet
@@ -91,7 +98,7 @@ def plan(
     for line in alarm_lines(answer):
         notes().print(line, markup=False)
     if answer.placement and not chosen and answer.gap > max(gap or 0.0, GOOD):
-        notes().print("note: a longer --time-limit may bring a better plan, or a better proof")
+        notes().print("note: a longer --time-limit may improve the plan or its proof")
     if not answer.placement:
         notes().print(f"{fleet}: {answer.reason}", markup=False)
         if answer.interrupted:
@@ -104,7 +111,7 @@ def plan(
 def _solved(
     fleet: "Fleet", time_limit: float | None, seed: int, workers: int | None, gap: float | None
 ) -> "Plan":
-    """Solve, and say on the way how far it is."""
+    """Solve, and show the progress."""
     from colocate.outputs.plan.table import improvement_line
     from colocate.outputs.text.console import notes
     from colocate.solver.solve import solve
@@ -125,7 +132,7 @@ def _usual_gap(seconds: float) -> float:
 
 
 def _report(path: Path, answer: "Plan", fleet: "Fleet") -> None:
-    """Write the page, with the command that was given."""
+    """Write the page, with the command that made it."""
     from colocate.outputs.report import compare, report_page
     from colocate.outputs.text.whole_files import write_text
 
@@ -135,7 +142,7 @@ def _report(path: Path, answer: "Plan", fleet: "Fleet") -> None:
 
 
 def _plot(path: Path, answer: "Plan", fleet: "Fleet") -> None:
-    """Write the picture in the form that the name of the file asks for."""
+    """Write the picture in the form that the file name ends in."""
     from colocate.outputs.plan.plot import plan_plot
     from colocate.outputs.text.whole_files import write_bytes
 

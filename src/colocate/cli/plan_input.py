@@ -1,4 +1,4 @@
-"""Plans as commands take them: read, and believed only after the checker has looked."""
+"""Plans as commands take them: read, then checked."""
 
 from pathlib import Path
 

@@ -9,7 +9,7 @@ PICTURES = (".svg", ".png")
 
 
 def drawable(path: Path | None) -> Path | None:
-    """Refuse, before any work is done, what no picture can be written to or drawn with."""
+    """Refuse a file that no picture can be written to, before any work is done."""
     if path is None:
         return None
     if path.suffix not in PICTURES:
@@ -20,9 +20,10 @@ def drawable(path: Path | None) -> Path | None:
     return path
 
 
-Workers = Annotated[int | None, typer.Option(min=1, help="Threads of the solver; by default two.")]
-Seed = Annotated[int, typer.Option(min=0, help="Decides every random choice.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Threads of the solver (default: 2).")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed for random choices.")]
 Compute = Annotated[
-    bool, typer.Option("--compute/--no-compute", help="Keep GPUs from being too busy.")
+    bool,
+    typer.Option("--compute/--no-compute", help="Limit how busy a GPU may be (compute_limit)."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -13,23 +13,22 @@ if TYPE_CHECKING:
     from colocate.inputs.huggingface import ModelSize
 
 CONTEXTS = (1, 1024, 8192)
-SOURCES = {"config": "counted from the config", "index": "stated by the index of its files"}
+"""Tokens: one, a usual request, a long one."""
+SOURCES = {"config": "counted from the config", "index": "from the index of its files"}
 
 
 def size(
     config: Annotated[
-        Path, typer.Argument(help="A model's config.json from Hugging Face, or its directory.")
+        Path, typer.Argument(help="Hugging Face config.json of a model, or its folder.")
     ],
     dtype: Annotated[
         str | None,
-        typer.Option(help="Format of the weights instead of the config's: bf16, fp8, int4, ..."),
+        typer.Option(help="Weight format, instead of the config's: bf16, fp8, int4, ..."),
     ] = None,
-    kv_dtype: Annotated[
-        str | None, typer.Option(help="Format of keys and values: bf16, fp8, ...")
-    ] = None,
+    kv_dtype: Annotated[str | None, typer.Option(help="KV cache format: bf16, fp8, ...")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how much memory the weights and the KV cache of a model take."""
+    """Compute how much memory the weights and the KV cache of a model take."""
     from rich.text import Text
 
     from colocate.inputs.huggingface import read_model_size
@@ -74,7 +73,9 @@ def _active(found: "ModelSize") -> str:
 
 
 def _context(tokens: int) -> str:
-    return f"{tokens:,} token{'s' if tokens > 1 else ''}"
+    from colocate.outputs.text.wording import amount
+
+    return amount(tokens, "token")
 
 
 def _billions(number: int) -> str:

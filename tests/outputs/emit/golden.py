@@ -4,8 +4,8 @@
 it.
 """
 
+from colocate.outputs.emit.catalogue import emit
 from colocate.outputs.emit.settings import EmitSettings, Engine, Memory, Share, Target
-from colocate.outputs.emit.targets import emit
 from colocate.outputs.emit.write import write_files
 from tests.outputs.emit.plans import DATA, realistic_plan
 

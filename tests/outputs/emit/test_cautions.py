@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from colocate.errors import InputError
+from colocate.outputs.emit.catalogue import emit
 from colocate.outputs.emit.settings import EmitSettings, Engine, Target
-from colocate.outputs.emit.targets import emit
 from tests.outputs.emit.plans import plan_of
 
 
@@ -37,15 +37,16 @@ def test_what_is_said_aside_is_in_the_file_too(target):
 def test_a_format_that_engines_cannot_make_must_be_that_of_the_checkpoint():
     (note,) = notes([{"dtype": "int4", "size_gb": 36, "overhead_gb": 2}])
     assert note == (
-        "model 'org/m0': source must be a checkpoint that is already 'int4', and nothing says that "
-        "'org/m0' is one: engines cannot make 'int4' while loading and would hold up to 146 GB on "
-        "each GPU instead of 38; name such a checkpoint or say quantised_on_disk: true"
+        "model 'org/m0' needs a checkpoint that is already 'int4', since engines cannot make "
+        "'int4' while loading. Nothing shows that 'org/m0' is one; if it is not, its engine takes "
+        "up to 146 GB on each GPU instead of 38. Set source to such a checkpoint, or set "
+        "quantised_on_disk: true if it is one."
     )
 
 
 @pytest.mark.parametrize("dtype", ["int4", "awq", "GPTQ", "mxfp4", "nvfp4", "int8", "w4a16"])
 def test_formats_that_are_not_made_while_loading(dtype):
-    assert "must be a checkpoint that is already" in notes([{"dtype": dtype, "size_gb": 9}])[0]
+    assert "needs a checkpoint that is already" in notes([{"dtype": dtype, "size_gb": 9}])[0]
 
 
 @pytest.mark.parametrize(
@@ -78,12 +79,12 @@ def test_fp8_made_while_loading_may_need_the_room_of_16_bits():
     models = [{"dtype": "fp8", "size_gb": 47, "overhead_gb": 4}]
     (note,) = notes(models)
     assert note == (
-        "model 'org/m0' is made fp8 while it is loaded, which may hold up to 98 GB on each GPU for "
-        "a while, and only 80 GB are free then: use vLLM 0.16 or newer, which needs less, or a "
-        "source that is fp8 on disk"
+        "model 'org/m0' is quantised to fp8 while it loads. That may take up to 98 GB on each GPU, "
+        "and only 80 GB are free then. Use vLLM 0.16 or newer, which needs less, or a source that "
+        "is fp8 on disk."
     )
     (note,) = notes(models, Target.SGLANG)
-    assert note.endswith("free then: use a source that is fp8 on disk")
+    assert note.endswith("free then. Use a source that is fp8 on disk.")
 
 
 def test_fp8_that_fits_in_16_bits_or_is_on_disk_is_no_matter():
@@ -93,15 +94,15 @@ def test_fp8_that_fits_in_16_bits_or_is_on_disk_is_no_matter():
 
 def test_the_second_that_is_made_fp8_has_only_what_the_first_leaves():
     (note,) = notes([{"dtype": "fp8", "size_gb": 24}, {"dtype": "fp8", "size_gb": 25}])
-    assert note.startswith("model 'org/m0' is made fp8")
+    assert note.startswith("model 'org/m0' is quantised to fp8")
 
 
 def test_a_gpu_without_the_promised_reserve_is_named_with_what_is_left():
     (note,) = notes([{"size_gb": 40}, {"size_gb": 39.2}])
     assert note == (
-        "gpu 'g' has 0.8 GB left beside its models, should have 2 for the cache of 2 engines and 4 "
-        "free: it has 0.4 and 0.4, so engines may run out of memory; plan with reserve_gb for it, "
-        "with fewer models on it, or with a larger GPU"
+        "gpu 'g' is nearly full: its 2 engines get 0.4 GB of cache (advised: 2), and 0.4 GB stay "
+        "free (advised: 4). Engines may run out of memory. Plan with reserve_gb for this GPU, with "
+        "fewer models on it, or with a larger GPU."
     )
 
 
@@ -116,14 +117,14 @@ def test_a_gpu_without_the_promised_reserve_is_named_with_what_is_left():
     ],
 )
 def test_the_reserve_of_the_fleet_counts(size, gpu, said):
-    assert any("should have" in note for note in notes([{"size_gb": size}], **gpu)) is said
+    assert any("nearly full" in note for note in notes([{"size_gb": size}], **gpu)) is said
 
 
 @pytest.mark.parametrize("kind", ["T4", "V100", "nvidia tesla t4"])
 def test_where_there_is_no_bf16_models_run_in_float16(kind):
     models = [{"size_gb": 3, "dtype": "bf16"}, {"size_gb": 3}, {"size_gb": 3, "dtype": "fp16"}]
     assert notes(models, memory=16, kind=kind) == (
-        f"no bf16 on '{kind}', so what runs there is in float16: 'org/m0', 'org/m1'",
+        f"'{kind}' has no bf16, so 'org/m0' and 'org/m1' run in float16 there",
     )
     text = file_text(models, memory=16, kind=kind)
     assert text.count("--dtype=float16") == 3
@@ -156,20 +157,20 @@ def test_models_without_a_source_are_named_unless_they_can_be_loaded():
         {"name": "m", "source": "org/m", "size_gb": 9},
     ]
     assert notes(models) == (
-        "no source given for 'llama-3.1-8b': engines are told to load 'llama-3.1-8b', neither of "
-        "the Hugging Face hub by its form nor a path; give source in the fleet file",
+        "'llama-3.1-8b' has no source, so its engine loads that name, which is neither a path nor "
+        "a name of the Hugging Face hub (org/model). Set source in the fleet file.",
     )
 
 
 def test_of_many_names_a_few_are_told():
     (note,) = notes([{"name": f"m{n}", "size_gb": 1} for n in range(9)])
-    assert "'m4', 4 more: engines are told to load these names" in note
+    assert "'m4' and 4 more have no source, so their engines load these names" in note
 
 
 @pytest.mark.parametrize("target", sorted(set(Target) - {Target.KUBERNETES}))
 def test_an_open_door_is_said_and_a_closed_one_is_not(target):
     open_to_all = file_text([{"size_gb": 9}], target)
-    assert " on 0.0.0.0, without a key: whoever reaches that" in open_to_all
+    assert " on 0.0.0.0 without a key: anyone who reaches that address" in open_to_all
     local = file_text([{"size_gb": 9}], target, EmitSettings(host="127.0.0.1"))
     assert "without a key" not in local
     locked = file_text([{"size_gb": 9, "args": ["--api-key=k"]}], target)

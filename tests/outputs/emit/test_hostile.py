@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from colocate.errors import InputError
+from colocate.outputs.emit.catalogue import emit
 from colocate.outputs.emit.settings import EmitSettings, Engine, Share, Target
-from colocate.outputs.emit.targets import emit
 from tests.outputs.emit.fake_engines import ENGINE, Machine
 from tests.outputs.emit.plans import plan_of
 from tests.outputs.emit.test_golden import KUBERNETES, SHELLCHECK

@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colocate.outputs.emit.names import front_names, replica_names, safe_names
+from colocate.outputs.emit.engines.names import front_names, replica_names, safe_names
 
 LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 TEXTS = st.lists(

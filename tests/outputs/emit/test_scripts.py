@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from colocate.outputs.emit.catalogue import emit
 from colocate.outputs.emit.settings import EmitSettings, Memory, Target
-from colocate.outputs.emit.targets import emit
 from tests.outputs.emit.fake_engines import Machine
 from tests.outputs.emit.plans import plan_of, realistic_plan
 

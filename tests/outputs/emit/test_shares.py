@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate.errors import InputError
-from colocate.outputs.emit.launch import launches_of
+from colocate.outputs.emit.engines.launch import launches_of
 from colocate.outputs.emit.settings import EmitSettings
 from tests.outputs.emit.plans import plan_of
 

@@ -4,8 +4,8 @@ import pytest
 import yaml
 
 from colocate.errors import InputError
+from colocate.outputs.emit.catalogue import emit
 from colocate.outputs.emit.settings import EmitSettings, Engine, Memory, Share, Target
-from colocate.outputs.emit.targets import emit
 from tests.outputs.emit.plans import plan_of, realistic_plan
 
 
@@ -197,8 +197,8 @@ def test_ray_says_when_two_shards_may_meet():
 def test_kvcached_says_when_its_router_takes_two_for_one():
     notes = emit(Target.KVCACHED, *realistic_plan()).notes
     assert notes == (
-        "alpha has 2 engines that load meta-llama/Llama-3.1-8B-Instruct: the router of kvcached "
-        "knows engines by that and may send all requests to one of them",
+        "alpha has 2 engines that load meta-llama/Llama-3.1-8B-Instruct: the kvcached router "
+        "tells engines apart by what they load, so it may send all requests to one of them",
     )
 
 

@@ -1,7 +1,7 @@
 import pytest
 import yaml
 
-from colocate.outputs.emit.yaml_file import yaml_text
+from colocate.outputs.emit.targets.yaml_file import yaml_text
 
 
 @pytest.mark.parametrize(

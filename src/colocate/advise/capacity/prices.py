@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from shlex import quote
 
 from colocate.advise.capacity.fleet_sizes import FleetSizes, GpuKind
 from colocate.errors import InputError, UnknownNameError
@@ -55,7 +56,7 @@ def needed_prices(sizes: FleetSizes, told: Mapping[str, Fraction]) -> list[Fract
     if missing:
         raise InputError(
             f"the price of {', '.join(f'{name!r}' for name in missing)} is not known, give it: "
-            + " ".join(f"--price {_quoted(name)}=..." for name in missing)
+            + " ".join(f"--price {quote(name)}=..." for name in missing)
             + " (US dollars per hour), or ask for the fewest GPUs: --by gpus"
         )
     return [price for price in prices if price is not None]
@@ -74,7 +75,3 @@ def _listed(sizes: FleetSizes, kind: GpuKind) -> Fraction | None:
     if row is None or row.price_per_hour is None:
         return None
     return Fraction(str(row.price_per_hour))
-
-
-def _quoted(name: str) -> str:
-    return name if name.replace("-", "").replace(".", "").isalnum() else f"'{name}'"

@@ -11,11 +11,21 @@ from colocate.outputs.capacity.words import CapacityReport
 from colocate.solver.plan import Plan
 
 SCHEMA = 1
-"""The version of the form."""
+"""The version of the form; readers refuse one that they do not know."""
 
 
 def capacity_json(report: CapacityReport, plan: Plan | None, fleet: Fleet | None) -> str:
-    """Return an answer as text; the plan and its fleet are None if there is no answer."""
+    """Return an answer as text.
+
+    Parameters
+    ----------
+    report
+        The answer.
+    plan
+        Its plan; None if there is no answer.
+    fleet
+        The fleet of that plan, with the GPUs of the mix.
+    """
     answer = report.answer
     best = answer.best
     document = {

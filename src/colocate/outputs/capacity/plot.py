@@ -1,6 +1,6 @@
 """The pressure over the number of GPUs, or over the price, as a picture.
 
-Each mix that was looked at is a point at the lowest pressure found, over what is proven: between
+Each mix that was tried is a point at the lowest pressure found, above its bound: between
 the bound and the point lies the optimum.
 """
 
@@ -75,7 +75,7 @@ def _draw(axes: "Axes", report: CapacityReport) -> None:
     if without:
         top = [0.97] * len(without)
         axes.plot(without, top, "x", color=ALARM, transform=axes.get_xaxis_transform(),
-                  clip_on=False, label="no placement at all, or none by sums")  # fmt: skip
+                  clip_on=False, label="no placement")  # fmt: skip
     _write(axes, report)
 
 
@@ -92,7 +92,7 @@ def _points(report: CapacityReport) -> list[_Point]:
 def _draw_line(axes: "Axes", points: list[_Point]) -> None:
     """Draw the pressure of one kind over its number, and the band between it and the bounds.
 
-    Where a number in between was not looked at, the line is broken.
+    The line is broken where a number in between was not tried.
     """
     label: str | None = "between bound and pressure"
     for left, right in pairwise(points):

@@ -11,9 +11,10 @@ from colocate.advise.capacity.trials import MixTrial
 from colocate.outputs.capacity.words import CapacityReport, headline, proof, question, verdict
 from colocate.outputs.plan.table import MARK, plan_table
 from colocate.outputs.plan.words import shown_pressure
+from colocate.outputs.text.wording import amount
 
 BELOW, ABOVE = 10, 3
-"""So many of the mixes looked at are shown that cost less than the answer, and that cost more."""
+"""Mixes shown that cost less than the answer, and more: what is excluded matters most."""
 
 
 def capacity_table(report: CapacityReport, width: int) -> RenderableType:
@@ -23,7 +24,7 @@ def capacity_table(report: CapacityReport, width: int) -> RenderableType:
     if shown:
         parts.append(_table(report, shown))
     if hidden:
-        parts.append(Text(f"and {hidden} more that were looked at"))
+        parts.append(Text(f"and {amount(hidden, 'other mix', 'other mixes')} tried"))
     best = report.answer.best
     parts.append(Text(headline(report), style="bold"))
     if best and best.plan:

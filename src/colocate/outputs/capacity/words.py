@@ -1,4 +1,4 @@
-"""What is said of a capacity, in the same words in table, picture and JSON."""
+"""The words for a capacity: the same in table, picture and JSON."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -101,18 +101,17 @@ def proof(report: CapacityReport) -> str:
     what = "the fewest" if report.by is By.GPUS else "the cheapest"
     less = "fewer GPUs" if report.by is By.GPUS else "a cheaper mix"
     if answer.status is Status.OPTIMAL:
-        reach = "reach" if report.by is By.GPUS else "reaches"
-        return f"proven {what}: it is excluded that {less} {reach} the pressure"
+        return f"proven {what}: {less} cannot reach the pressure"
     left = [report.named(mix) for mix in answer.not_excluded]
-    excluded = f"; not excluded: {listed(left, 3)}" if left else f"; {less} may do"
-    return f"not proven {what}: nothing less was found in the time{excluded}; {_least(report)}"
+    open_mixes = f"still open: {listed(left, 3)}" if left else f"{less} may do"
+    return f"not proven {what}: the time was too short; {open_mixes}; {_least(report)}"
 
 
 def _least(report: CapacityReport) -> str:
     """Say what is needed at least, by sums alone."""
     if report.by is By.GPUS:
-        return f"it takes {amount(ceil(report.floor), 'GPU')} or more"
-    return f"it takes ${floor(report.floor * 100) / 100:,.2f} per hour or more"
+        return f"at least {amount(ceil(report.floor), 'GPU')} needed"
+    return f"at least ${floor(report.floor * 100) / 100:,.2f} per hour needed"
 
 
 def verdict(trial: MixTrial) -> str:

@@ -1,1 +1,1 @@
-"""Files that start a plan: one module a target, and what the targets share."""
+"""Files that start a plan."""

@@ -1,4 +1,4 @@
-"""What a user may say about the files, beside the plan itself."""
+"""What a user may choose about the files, beside the plan."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,6 +7,7 @@ from colocate.errors import InputError
 from colocate.problem.quantity import checked_name
 
 LAST_PORT = 65_535
+"""Ports have 16 bits."""
 
 
 class Target(StrEnum):
@@ -27,6 +28,14 @@ class Engine(StrEnum):
     SGLANG = "sglang"
 
 
+OWN_ENGINES = {
+    Target.VLLM: Engine.VLLM,
+    Target.SGLANG: Engine.SGLANG,
+    Target.RAY: Engine.VLLM,
+}
+"""The engine of the targets that start one kind only; the others leave a choice."""
+
+
 class Memory(StrEnum):
     """How the engines on a GPU share its memory."""
 
@@ -42,7 +51,7 @@ class Share(StrEnum):
     DRA = "dra"
     """By one resource claim for each GPU, which all of its pods name."""
     ENV = "env"
-    """By an environment variable that the container runtime reads; the scheduler knows nothing."""
+    """By an environment variable for the container runtime; the scheduler does not see it."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from colocate.outputs.emit.settings import Target
 from colocate.outputs.text.whole_files import write_text
 
 RUNNABLE = 0o755
+"""The mode of a script: the owner may change it, everyone may run it."""
 SIGNATURE, SIGNED_WITHIN = "colocate plan", 500
-"""What every file says of itself, and within how many letters."""
+"""The words that mark an emitted file, and the letters within which they stand."""
 
 
 def chosen(files: Sequence[EmittedFile], node: str | None) -> list[EmittedFile]:
@@ -25,7 +26,17 @@ def chosen(files: Sequence[EmittedFile], node: str | None) -> list[EmittedFile]:
 
 
 def left_over(folder: Path, target: Target, files: Sequence[EmittedFile]) -> list[Path]:
-    """Return files of the same target in a folder that another plan left there."""
+    """Return the files that another plan left in a folder.
+
+    Parameters
+    ----------
+    folder
+        Where to look.
+    target
+        What the files are for.
+    files
+        Those of this plan, which stay.
+    """
     names = {file.name for file in files}
     suffix = Path(files[0].name).suffix
     others = sorted(path for path in folder.glob(f"{target}*{suffix}") if path.name not in names)
@@ -33,7 +44,7 @@ def left_over(folder: Path, target: Target, files: Sequence[EmittedFile]) -> lis
 
 
 def _is_emitted(path: Path, name: str, prefix: str) -> bool:
-    """Say whether a file has a name as we give it, and says of itself that it is of a plan."""
+    """Say whether a file has a name of ours and the mark of an emitted file."""
     if path.name != name and not path.name.startswith(prefix):
         return False
     try:
@@ -44,7 +55,7 @@ def _is_emitted(path: Path, name: str, prefix: str) -> bool:
 
 
 def write_files(folder: Path, files: Sequence[EmittedFile]) -> list[Path]:
-    """Write files to a folder, which is made if it is not there, and return where they are."""
+    """Write files to a folder, which is made if needed, and return their paths."""
     paths = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a bound is made of, in the same words wherever it is said."""
+"""The words for the proof of a bound: the same on screen and page."""
 
 from colocate.advise.explain.bound import BoundFacts
 from colocate.outputs.text.wording import amount, gigabytes, quoted

@@ -8,9 +8,8 @@ from colocate.advise.remedies.diagnosis import Diagnosis
 from colocate.advise.what_if import Change, ChangeKind
 from colocate.outputs.text.wording import amount, gigabytes, listed, quoted
 
-MOST_SHOWN = 12
-MOST_OF_A_KIND = 3
-"""So many changes are told, of each kind, the smallest ones."""
+MOST_SHOWN, MOST_OF_A_KIND = 12, 3
+"""Changes that are listed, in all and of one kind: the smallest, as many as fit on a screen."""
 
 
 def diagnosis_lines(diagnosis: Diagnosis) -> Iterator[str]:
@@ -21,15 +20,15 @@ def diagnosis_lines(diagnosis: Diagnosis) -> Iterator[str]:
     if diagnosis.conflict:
         yield from _conflict(diagnosis.conflict)
     if diagnosis.constraints:
-        yield "it would fit without any one of these constraints (confirmed by a placement):"
+        yield "it fits without any one of these constraints (confirmed by a placement):"
         yield from _items([change_text(remedy.change) for remedy in diagnosis.constraints])
     if diagnosis.remedies:
         yield "it fits after any one of these changes (confirmed by a placement), smallest first:"
         yield from _items(_few_of_each_kind([r.change for r in diagnosis.remedies], MOST_OF_A_KIND))
     elif not diagnosis.constraints:
-        yield "no change that was tried makes it fit"
+        yield "none of the changes tried makes it fit"
     if diagnosis.undecided:
-        yield "not decided in time whether it would fit after:"
+        yield "there was no time to find out whether these changes make it fit:"
         yield from _items(_few_of_each_kind(diagnosis.undecided, 1))
     if not diagnosis.complete:
         yield "there was no time to try everything"
@@ -60,15 +59,15 @@ def _conflict(conflict: Conflict) -> Iterator[str]:
     single = len(conflict.models) == 1
     names = listed([quoted(name) for name in conflict.models])
     if single:
-        yield f"{names} has no place even if there were no other model: {_lack(conflict)}"
+        yield f"{names} does not fit even without the other models: {_lack(conflict)}"
     else:
         yield f"{names} cannot be placed together: {_lack(conflict)}"
     if conflict.gpus > 0:
         yield f"  {_needs(conflict)}"
     if not single and conflict.minimal:
-        yield "  leave out any one of them, and the others have a placement"
+        yield "  without any one of them, the others fit"
     elif not conflict.minimal:
-        yield "  fewer of them may be enough for the conflict: there was no time to find out"
+        yield "  a smaller set may conflict too: there was no time to find out"
 
 
 def _needs(conflict: Conflict) -> str:
@@ -88,15 +87,15 @@ def _needs(conflict: Conflict) -> str:
 
 def _lack(conflict: Conflict) -> str:
     if conflict.gpus == 0:
-        return "there is no GPU that it may be on"
+        return "it may not be on any GPU"
     if conflict.shards > conflict.largest_node:
         return f"{conflict.shards} shards need as many GPUs in one node, and no node has them"
     if conflict.lack is Lack.MEMORY:
-        return f"{gigabytes(conflict.lacking_gb)} are missing at least"
+        return f"at least {gigabytes(conflict.lacking_gb)} are missing"
     return {
-        Lack.CONSTRAINTS: "the constraints forbid it, however much memory there were",
+        Lack.CONSTRAINTS: "the constraints forbid it, no matter how much memory there is",
         Lack.PRESSURE: "the memory is enough, but most_pressure would be exceeded",
-        Lack.UNKNOWN: "every way to do so was excluded",
+        Lack.UNKNOWN: "every placement was excluded",
     }[conflict.lack]
 
 

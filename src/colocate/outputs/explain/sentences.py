@@ -17,8 +17,9 @@ from colocate.problem.tolerance import RECORDED_AS_PROVEN, TIE
 from colocate.solver.plan import Status
 
 MOST_SHOWN = 5
+"""Entries of a list that a reader takes in at a glance."""
 MARGIN = 0.001
-"""Pressures that differ by less are the same to a reader."""
+"""Pressures that differ by less, as a share, are equal up to rounding, and the same to a reader."""
 
 
 def explanation_lines(told: Explanation) -> Iterator[str]:
@@ -46,7 +47,7 @@ def _bottleneck(found: Bottleneck) -> Iterator[str]:
     where = ", ".join(quoted(text, "") for text in (found.kind, found.node) if text)
     name = quoted(found.gpu, "") + (f" ({where})" if where else "")
     if found.hottest is None:
-        yield "no GPU is pressed: no model has any load"
+        yield "no GPU is under pressure: no model has any load"
         return
     window = f" in time window {found.window}" if found.window is not None else ""
     yield (
@@ -56,7 +57,7 @@ def _bottleneck(found: Bottleneck) -> Iterator[str]:
     for tenant in found.tenants:
         yield f"- {_tenant(tenant)}"
     if found.tied > 1:
-        yield f"{found.tied} GPUs have this pressure; the first of them is told here"
+        yield f"{found.tied} GPUs have this pressure; this is the first of them"
 
 
 def _tenant(tenant: Tenant) -> str:
@@ -77,18 +78,18 @@ def _why(why: Why, bottleneck: Bottleneck) -> Iterator[str]:
     elif why.cause is Cause.PLACEMENT:
         yield "the placement is not the best one: plan again, with a longer --time-limit"
     elif why.cause is Cause.CONSTRAINTS:
-        yield "constraints force it: without them the peak would be lower"
+        yield "constraints cause it: without them the peak would be lower"
     elif why.cause is Cause.EVEN:
         yield (
-            "all GPUs together have little left to give: spread perfectly, the load would still "
+            "the fleet has too little memory for its load: spread perfectly, the load would still "
             f"make {pressure_text(why.even_pressure)} everywhere "
             f"({why.load:.4g} over {gigabytes(why.free_gb)} free)"
         )
     elif why.cause is Cause.PIECES:
         yield (
-            "models come in pieces: spread perfectly, the load would make "
+            "models cannot be cut at will: spread perfectly, the load would make "
             f"{pressure_text(why.even_pressure)} everywhere ({why.load:.4g} over "
-            f"{gigabytes(why.free_gb)} free); how whole models fit together makes the rest"
+            f"{gigabytes(why.free_gb)} free); fitting whole models together costs the rest"
         )
     for relief in why.reliefs[:MOST_SHOWN]:
         yield f"- without {change_text(relief.change)}: {pressure_text(relief.pressure)}"
@@ -101,9 +102,9 @@ def _hot(alone: Alone, bottleneck: Bottleneck) -> Iterator[str]:
     shards = f" in {hottest.shards} shards" if hottest and hottest.shards > 1 else ""
     number = "one replica" if replicas == 1 else f"{replicas} replicas"
     yield (
-        f"{quoted(alone.model, '')} alone sets the peak: alone on {which} "
-        f"({gigabytes(alone.memory_gb)}) it has a pressure of {pressure_text(alone.pressure)}, "
-        f"so no placement with {number} of it{shards} can be below that"
+        f"{quoted(alone.model, '')} sets the peak: even alone on {which} "
+        f"({gigabytes(alone.memory_gb)}) its pressure is {pressure_text(alone.pressure)}, "
+        f"so no placement with {number} of it{shards} can be lower"
     )
 
 
@@ -112,7 +113,7 @@ def _move(told: Explanation) -> Iterator[str]:
     if told.bottleneck.hottest is None:
         return
     if move is None:
-        yield "no move off this GPU and no swap is allowed by memory and constraints"
+        yield "memory and constraints allow no move off this GPU and no swap"
     else:
         models = listed([quoted(name, "") for name in move.models])
         target = quoted(move.target, "")
@@ -173,27 +174,26 @@ def _lever(lever: Lever, peak: float) -> str:
         return f"{what} {reason}"
     result = f"{what}: peak {_after(lever.pressure, peak)}"
     if lever.then and lever.then != lever.model:
-        result += f", set by {quoted(lever.then, '')} then"
+        result += f", then set by {quoted(lever.then, '')}"
     if lever.status is Status.OPTIMAL:
-        return f"{result}, proven to be the best"
+        return f"{result}, proven optimal"
     return f"{result}, at least {pressure_text(lever.bound)} whatever the placement"
 
 
 def _bound(found: BoundFacts | None, peak: float) -> Iterator[str]:
     if found is None:
-        yield "none is stated: nothing is known about how much could still be gained"
+        yield "the plan states none, so the possible gain is unknown"
         return
     if found.fault is not None:
         yield f"the plan states {pressure_text(found.bound)}, but that is not proven: {found.fault}"
         return
     yield f"no placement is below {pressure_text(found.bound)}, {proof_text(found)}"
     if found.gap <= RECORDED_AS_PROVEN:
-        yield "so nothing can be gained any more with these models and GPUs"
+        yield "so nothing lower is possible with these models and GPUs"
     elif isinf(found.gap):
-        yield "so it is not known how much could still be gained"
+        yield "so the possible gain is unknown"
     else:
-        share = percent(1.0 - found.bound / peak) if not isinf(peak) else "all"
-        yield f"so at most {share} of the peak could still be gained"
+        yield f"so the peak could fall by {percent(1.0 - found.bound / peak)} at most"
 
 
 def _tight(told: Explanation) -> Iterator[str]:
@@ -214,16 +214,16 @@ def _idle_group(group: IdleGpus, told: Explanation) -> str:
     names = listed([quoted(name, "") for name in group.gpus], MOST_SHOWN)
     many = f"{amount(len(group.gpus), 'GPU')} of {gigabytes(group.memory_gb)}: {names}"
     hot = told.why.cause is Cause.HOT_MODEL and told.why.alone
-    no_gain = "nothing moved there from the bottleneck would lower the peak"
+    no_gain = "moving a model there from the bottleneck would not lower the peak"
     if hot and group.why is Idle.NO_GAIN and told.why.alone:
-        no_gain = f"{quoted(told.why.alone.model, '')} sets the peak alone, wherever the others are"
+        no_gain = f"{quoted(told.why.alone.model, '')} sets the peak wherever the other models are"
     reason = {
-        Idle.FORBIDDEN: "no model may be there (only, never)",
-        Idle.TOO_SMALL: "no model that may be there fits",
+        Idle.FORBIDDEN: "no model may go there (only, never)",
+        Idle.TOO_SMALL: "no model that may go there fits",
         Idle.LIMITED: "every model that fits there uses more than the limits allow",
-        Idle.NOT_FOR_BOTTLENECK: "nothing of the bottleneck may or can be there",
+        Idle.NOT_FOR_BOTTLENECK: "no model of the bottleneck may go there or fits there",
         Idle.NO_GAIN: no_gain,
-        Idle.HELPS: "what presses the bottleneck could be there",
+        Idle.HELPS: "a model of the bottleneck could go there",
     }[group.why]
     return f"{many}; {reason}"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, SOFT, FAINT, ALARM = "#222222", "#62625e", "#ecece7", "#b5332e"
-"""Of letters, of lesser letters, of what is in the background, and of what is wrong."""
+"""Colours of letters, lesser letters, the background, and warnings."""
 LOOKS: Any = {
     "font.family": "DejaVu Sans",
     "hatch.linewidth": 0.6,
@@ -26,7 +26,7 @@ LOOKS: Any = {
 }
 """The same on every machine, whatever its settings."""
 METADATA: Any = {"svg": {"Date": None, "Creator": "colocate"}, "png": {"Software": "colocate"}}
-"""No time and no version: the same facts are the same picture."""
+"""No time and no version: the same facts give the same picture."""
 DOTS = {"svg": 72, "png": 160}
 """For each inch."""
 

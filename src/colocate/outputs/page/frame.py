@@ -45,17 +45,17 @@ def section(title: str, *parts: Markup) -> Markup:
 
 
 def note(text: str) -> Markup:
-    """Return what explains something, in small letters."""
+    """Return an explanation in small letters."""
     return tag("p", text, class_="note")
 
 
 def legend(keys: Iterable[tuple[str, str]]) -> Markup:
-    """Return what the marks of a figure mean: the style of each, and the words."""
+    """Return the legend of a figure: the style of each mark, and its meaning."""
     items = (tag("li", tag("span", class_=f"key {kind}"), text) for kind, text in keys)
     return tag("ul", *items, class_="legend")
 
 
 def fact_list(facts: Iterable[tuple[str, str]], kind: str) -> Markup:
-    """Return what is the case, each after what it is about."""
+    """Return a list of facts, each after its name."""
     pairs = (tag("div", tag("dt", name), tag("dd", told)) for name, told in facts)
     return tag("dl", *pairs, class_=kind)

@@ -1,4 +1,4 @@
-"""HTML from text that nobody has looked at: whatever was not made here is escaped."""
+"""HTML from text of unknown origin: everything that is not markup is escaped."""
 
 from collections.abc import Iterable
 from html import escape
@@ -35,12 +35,12 @@ def tag(name: str, /, *children: str, **attributes: object) -> Markup:
 
 
 def join(parts: Iterable[str]) -> Markup:
-    """Return parts one after the other, all that is not markup escaped."""
+    """Return parts one after the other; everything that is not markup is escaped."""
     return Markup("".join(part if isinstance(part, Markup) else _safe(part) for part in parts))
 
 
 def breakable(name: str) -> Markup:
-    """Return a name that may go on in the next line after each underscore."""
+    """Return a name that may break into lines after each underscore."""
     return Markup(_safe(name).replace("_", "_<wbr>"))
 
 

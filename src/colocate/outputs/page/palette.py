@@ -8,15 +8,17 @@ from math import cos, radians, sin
 from typing import NamedTuple
 
 GOLDEN_ANGLE = 137.50776405
-"""Steps of it never come back to the same hue, and any few in a row are far apart."""
+"""Steps of this angle never repeat a hue, and any few in a row are far apart."""
 FIRST_HUE = 250.0
+"""A blue, which nobody takes for a warning."""
 TIERS = 3
+"""Lightnesses: neighbours in hue differ in lightness."""
 PAPER_LIGHTNESS, TIER_LIGHTNESS, CHROMA = 0.74, 0.06, 0.105
-"""Of colours on white, dark enough to be told from it and light enough for black letters."""
+"""Of colours on white: dark enough to stand out, light enough for black letters."""
 
 
 class Colour(NamedTuple):
-    """What is a model's own in its colour; how light it is depends on the background."""
+    """The part of a colour that belongs to a model; the background decides how light it is."""
 
     hue: float
     tier: int

@@ -35,12 +35,34 @@ def picture(name: str, size: tuple[int, int], title: str, told: str, *parts: Mar
 
 
 def label(x: float, y: float, text: str, anchor: str, kind: str = "tick") -> Markup:
-    """Return a text of one line at a point."""
+    """Return a text of one line at a point.
+
+    Parameters
+    ----------
+    x, y
+        The point.
+    text
+        What to write.
+    anchor
+        Which end of the text is at the point: `start`, `middle` or `end`.
+    kind
+        The class in the style sheet.
+    """
     return tag("text", text, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, class_=kind)
 
 
 def steps(points: Sequence[Point], right: float, kind: str) -> Markup:
-    """Return a line on which every value holds until the next one, up to the right edge."""
+    """Return a line on which every value holds until the next one.
+
+    Parameters
+    ----------
+    points
+        Where the values change.
+    right
+        Where the line ends.
+    kind
+        The class in the style sheet.
+    """
     (x, y), *others = points
     path = f"M{x:.1f} {y:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in others)
     return tag("path", d=f"{path}H{right:g}", class_=kind)

@@ -122,7 +122,17 @@ def cut_in_middle(name: str, letters: int) -> str:
 
 
 def fleet_bars(plan: Plan, fleet: Fleet, most: int = MOST_BARS) -> Bars:
-    """Return the bars of a plan; of many GPUs only the most pressed ones are drawn."""
+    """Return the bars of a plan.
+
+    Parameters
+    ----------
+    plan
+        What is on which GPU.
+    fleet
+        What else is known about the GPUs.
+    most
+        GPUs that are drawn; of more, those with the highest pressure.
+    """
     parts = parts_by_gpu(plan.problem, plan.placement)
     highest = max((p for p in plan.pressures.values() if not isinf(p)), default=0.0)
     bars = [_bar(plan, fleet, gpu, highest, parts[gpu.name]) for gpu in plan.problem.gpus]

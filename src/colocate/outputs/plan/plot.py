@@ -45,7 +45,16 @@ MEASURE = 160
 
 
 def plan_plot(plan: Plan, fleet: Fleet, form: str) -> bytes:
-    """Draw a plan as `svg` or `png`; the same plan gives the same bytes.
+    """Draw a plan; the same plan gives the same bytes.
+
+    Parameters
+    ----------
+    plan
+        What to draw.
+    fleet
+        What else is known about the GPUs.
+    form
+        `svg` or `png`.
 
     Raises
     ------

@@ -10,9 +10,8 @@ from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.solver.plan import Improvement, Plan, gap_between
 
-WIDE = 100
-NARROW = 80
-"""From so many columns on, bars are long; under so many, models stand below their GPU."""
+WIDE, NARROW = 100, 80
+"""Columns of a screen: from `WIDE` on bars are long, under `NARROW` models go below their GPU."""
 MOST_EMPTY = 16
 """More empty GPUs than that are only counted."""
 SHADES = ("cyan", "blue")

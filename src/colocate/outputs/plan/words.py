@@ -1,4 +1,4 @@
-"""What is said of a plan, in the same words wherever it is said."""
+"""The words for a plan: the same on screen, page and picture."""
 
 from math import inf, isinf
 
@@ -9,7 +9,7 @@ from colocate.solver.plan import Plan
 
 PROOFS = {
     Proof.VOLUME: "all load over all free memory",
-    Proof.MODEL: "one model that is alone on its GPU",
+    Proof.MODEL: "one model alone on its GPU",
     Proof.MULTIPLIERS: "multipliers (below the bound, models outweigh what GPUs can carry)",
     Proof.TREE: "exhaustive search",
     Proof.SEARCH: "exhaustive search, tree too large to keep",

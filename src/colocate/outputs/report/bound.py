@@ -11,17 +11,17 @@ from colocate.problem.checker.items import kin_of, names_of
 from colocate.solver.plan import Plan
 
 MOST_NAMED = 5
+"""Models that a sentence names."""
 MEANING = {
-    Proof.VOLUME: "If the load and what the models leave free could be cut and spread at will, "
-    "every GPU would be equally pressed; no placement does better than that.",
-    Proof.MODEL: "It is that pressed on its own, wherever the others are.",
-    Proof.MULTIPLIERS: "Every model has a multiplier, and a GPU can carry only so many. At a "
-    "pressure below the bound the models outweigh what the GPUs can carry.",
-    Proof.TREE: "All ways to stay below it were searched; there is none. What was tried is kept in "
-    "the plan, so that anybody can see that nothing was left out.",
-    Proof.SEARCH: "All ways to stay below it were searched; there is none.",
-    Proof.SOLVERS: "CP-SAT and a second solver looked for a way to stay below it; both say that "
-    "there is none.",
+    Proof.VOLUME: "Even if load and free memory could be cut and spread at will, every GPU would "
+    "have this pressure. No placement does better.",
+    Proof.MODEL: "It has this pressure on its own, wherever the other models are.",
+    Proof.MULTIPLIERS: "Every model has a multiplier. They are chosen so that, at a lower "
+    "pressure, the models together outweigh what the GPUs can carry.",
+    Proof.TREE: "An exhaustive search found no way to stay below it. The plan keeps every step of "
+    "the search, so anyone can check that nothing was left out.",
+    Proof.SEARCH: "An exhaustive search found no way to stay below it.",
+    Proof.SOLVERS: "CP-SAT and a second solver both found no way to stay below it.",
 }
 
 
@@ -44,16 +44,12 @@ def bound_sentences(plan: Plan) -> list[str]:
 
 
 def _largest(plan: Plan, certificate: Certificate) -> str:
-    """Name the models with the largest multipliers; nothing where a proof has none for models."""
+    """Name the models with the largest multipliers; nothing where models have none."""
     awake = plan.problem.awake(frozenset(plan.asleep)) if plan.problem.sleepers else plan.problem
     names = names_of(kin_of(awake)) if awake and not awake.open_replicas else []
     total = sum(certificate.multipliers)
     if total == 0 or len(names) != len(certificate.multipliers):
         return ""
     largest = sorted(zip(certificate.multipliers, names, strict=True), key=lambda pair: -pair[0])
-    named = [
-        f"{quoted(name, '')} ({number / total:.0%})"
-        for number, name in largest[:MOST_NAMED]
-        if number > 0
-    ]
-    return f"The largest multipliers are those of {listed(named)}."
+    named = [f"{quoted(n, '')} ({m / total:.0%})" for m, n in largest[:MOST_NAMED] if m > 0]
+    return f"The largest multipliers belong to {listed(named)}."

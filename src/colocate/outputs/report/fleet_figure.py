@@ -12,8 +12,12 @@ from colocate.outputs.report.gauge import colouring, described, gauge
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import gigabytes
 
-LEGIBLE, LEGIBLE_FREE = 0.07, 0.12
-"""Shares of the longest bar from which on there is room for letters, and for an amount."""
+LEGIBLE_FREE = 0.12
+"""The share of the longest bar that an amount needs."""
+LETTERS, LETTERS_NARROW = 100, 40
+"""Letters that the longest bar has room for, on a wide screen and on that of a phone."""
+PADDING, ENOUGH = 2, 9
+"""Letters that the edges of a tile take, and those of a cut name that can still be recognised."""
 LONGEST_COLUMN = 22
 """Letters of the names beside the bars; longer ones are cut."""
 KEYS = (
@@ -23,7 +27,7 @@ KEYS = (
     ("worst", "the peak, marked ◀"),
 )
 READING = (
-    "Bars are to scale over all GPUs. Pressure is load over free memory; its bar is a share of "
+    "All bars of memory have one scale. Pressure is load over free memory; its bar is relative to "
     "the highest."
 )
 
@@ -73,7 +77,7 @@ def _row(bar: Bar, largest_gb: float) -> Markup:
     return tag(
         "li",
         tag("span", cut_in_middle(name, LONGEST_COLUMN), class_="name", title=name),
-        tag("span", _bar(bar, largest_gb), class_="track"),
+        tag("span", _bar(bar, largest_gb), *_beside(bar, largest_gb), class_="track"),
         tag("span", shown_pressure(bar.pressure), " ◀" if bar.worst else "", class_="pressure"),
         gauge(bar.of_peak, bar.worst),
         class_="gpu worst" if bar.worst else "gpu",
@@ -97,7 +101,7 @@ def _segments(bar: Bar, largest_gb: float) -> Iterator[Markup]:
         yield _segment(
             bar,
             part.size_gb,
-            _label(part) if part.size_gb >= LEGIBLE * largest_gb else [],
+            _label(part) if _has_room(part, largest_gb, LETTERS) else [],
             "part",
             described(part),
             colouring(part),
@@ -118,6 +122,29 @@ def _segment(
 ) -> Markup:
     width = f"width:{100 * size_gb / max(bar.memory_gb, size_gb):.3f}%"
     return tag("span", *label, class_=kind, title=told, style=f"{width};{style}".rstrip(";"))
+
+
+def _has_room(part: BarPart, largest_gb: float, letters: int) -> bool:
+    """Say whether the tile of a model has room for its label, in a bar of so many letters."""
+    needed = min(len(part.name), ENOUGH) + len(part.which)
+    return letters * part.size_gb / largest_gb >= needed + PADDING
+
+
+def _beside(bar: Bar, largest_gb: float) -> Iterator[Markup]:
+    """Name the models whose tiles are too small for a label, below the bar of their GPU."""
+    names = [
+        tag(
+            "span",
+            tag("span", class_="swatch", style=colouring(part)),
+            *_label(part),
+            class_="narrow" if _has_room(part, largest_gb, LETTERS) else "always",
+            title=described(part),
+        )
+        for part in bar.largest
+        if not _has_room(part, largest_gb, LETTERS_NARROW)
+    ]
+    if names:
+        yield tag("span", *names, class_="beside")
 
 
 def _label(part: BarPart) -> list[Markup]:

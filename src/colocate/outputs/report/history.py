@@ -12,7 +12,9 @@ from colocate.solver.plan import Improvement, Plan
 WIDE, NARROW = (912, 260), (360, 240)
 """Sizes of the chart, since letters that shrink with it could not be read."""
 LEFT, RIGHT, TOP, BOTTOM = 76, 14, 30, 46
+"""Margins around the lines, in points: for the numbers and names of the axes."""
 MOST_STEPS = 400
+"""Steps of a line; with more, several would fall on one point of the screen."""
 EARLIEST = 1e-4
 """Seconds, as far left as the chart goes."""
 ROOM = 0.08

@@ -31,6 +31,7 @@ from colocate.outputs.text.wording import gigabytes
 from colocate.solver.plan import Plan
 
 LONGEST_TITLE = 120
+"""Letters: two lines of a heading."""
 Facts = Iterator[tuple[str, str]]
 
 
@@ -77,8 +78,8 @@ def _sections(plan: Plan, bars: Bars, comparison: Comparison | None) -> Iterator
     if several := several_table(plan):
         yield section("Replicas and shards", several)
     if comparison:
-        yield section("Beside other ways", comparison_table(plan, comparison))
-    yield section("How good it can be", *_bound(plan))
+        yield section("Compared with other ways", comparison_table(plan, comparison))
+    yield section("How much better it could be", *_bound(plan))
 
 
 def _bound(plan: Plan) -> Iterator[Markup]:

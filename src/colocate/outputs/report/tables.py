@@ -45,7 +45,7 @@ def gpu_table(bars: Bars) -> Markup:
         ]
         for bar in bars.drawn
     ]
-    return html_table("What is where, with size and load", columns, rows, stacked=True)
+    return html_table("The models on each GPU, with size and load", columns, rows, stacked=True)
 
 
 def several_table(plan: Plan) -> Markup | None:
@@ -114,7 +114,7 @@ def comparison_table(plan: Plan, comparison: Comparison) -> Markup:
         ("GPUs", "figure"),
         ("peak pressure", "figure"),
         ("", "words measure"),
-        ("beside this plan", "words"),
+        ("compared with this plan", "words"),
     ]
     highest = max(
         (way.pressure for _, way in ways if way.pressure is not None and isfinite(way.pressure)),
@@ -130,7 +130,7 @@ def comparison_table(plan: Plan, comparison: Comparison) -> Markup:
         ]
         for number, (name, way) in enumerate(ways)
     ]
-    return html_table("The same models, placed otherwise", columns, rows, stacked=True)
+    return html_table("The same models, placed in other ways", columns, rows, stacked=True)
 
 
 def beside(plan: Plan, way: Alternative) -> str:

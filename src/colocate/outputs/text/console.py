@@ -5,6 +5,14 @@ import sys
 from rich.console import Console, RenderableType
 
 UNWRAPPED = 1_000_000
+"""Columns, more than any line has."""
+
+
+class _Console(Console):
+    """A console that lets `main` decide what to do when the reader of a pipe is gone."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def results() -> Console:
@@ -12,16 +20,16 @@ def results() -> Console:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
     terminal = sys.stdout is not None and sys.stdout.isatty()
-    return Console(width=None if terminal else UNWRAPPED, highlight=False)
+    return _Console(width=None if terminal else UNWRAPPED, highlight=False)
 
 
 def notes() -> Console:
     """Return the console for notes and progress."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return _Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def show(*parts: RenderableType) -> None:
-    """Print results; into a pipe or file, without the blanks that only look good on a screen."""
+    """Print results; into a pipe or file, without the spaces at the ends of lines."""
     console = results()
     if console.is_terminal:
         console.print(*parts, sep="\n")

@@ -1,4 +1,4 @@
-"""Tables that fit the screen: where it is narrow, the least needed columns are left out."""
+"""Tables that fit the screen: a narrow one loses the columns that matter least."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,19 @@ class Column:
 def fitting_table(
     columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int, title: str = ""
 ) -> RenderableType:
-    """Draw a table for a screen of that width, and say below it which columns are left out."""
+    """Draw a table for a screen, and say below it which columns are left out.
+
+    Parameters
+    ----------
+    columns
+        The columns, from left to right.
+    rows
+        The cells of each row.
+    width
+        Of the screen, in letters.
+    title
+        Stands above the table.
+    """
     cells = [tuple(row) for row in rows]
     kept = list(range(len(columns)))
     while _needed(columns, cells, kept) > width:

@@ -1,15 +1,17 @@
-"""Names, sources and messages of unknown origin, made fit to be looked at."""
+"""Names, sources and messages of unknown origin, made safe to show."""
 
 LONGEST_NAME = 80
 LONGEST_SENTENCE = 300
+LONGEST_NOTE = 1_000
 LONGEST_DESCRIPTION = 2_000
-"""In letters, as the others are."""
+"""Letters of a text, beyond which it is cut: a screen shows a name whole and a sentence in a few
+lines; notes of several sentences and descriptions still fit a page."""
 
 
 def visible(text: str) -> str:
-    r"""Return a text with every letter that cannot be seen as an escape, such as `\x1b`.
+    r"""Return a text in which every invisible letter is an escape, such as `\x1b`.
 
-    As they are, such letters move the cursor, colour a terminal or turn a line around.
+    Unescaped, such letters move the cursor, colour a terminal or reverse a line.
     """
     if text.isprintable():
         return text

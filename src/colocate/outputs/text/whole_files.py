@@ -13,9 +13,9 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file; whoever reads it meanwhile, or finds it after a fault, sees the old one.
+    """Write a file; until it is complete, and after a fault, the old one stays in place.
 
-    A link stays one, and what is no file, such as a pipe, is written to as it is.
+    A link stays a link, and a pipe or device is written to directly.
     """
     try:
         target = path.resolve()

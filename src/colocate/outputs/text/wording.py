@@ -6,10 +6,11 @@ from math import isinf
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
 MOST_NAMES = 8
+"""Names in a list, unless the caller wants another number."""
 
 
 def listed(texts: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Return texts as a sentence lists them: a, b and c; of many, only the first ones."""
+    """Return texts as a sentence lists them: a, b and c; or the first few and how many more."""
     shown = list(texts[:most])
     if len(texts) > most:
         shown.append(f"{len(texts) - most} more")
@@ -22,7 +23,17 @@ def quoted(name: str, mark: str = "'") -> str:
 
 
 def amount(count: int, thing: str, things: str | None = None) -> str:
-    """Return how many things there are."""
+    """Return how many things there are, such as `1 GPU` or `1,200 GPUs`.
+
+    Parameters
+    ----------
+    count
+        Their number.
+    thing
+        The word for one.
+    things
+        The word for several, if it does not just end in s.
+    """
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC1003,SC2016 # names may look like escapes and variables
-# Starts the engines of a colocate plan on beta (sglang; memory: each has its part).
-# Stays with them; an interrupt stops them all.
-# Engines listen on 0.0.0.0, without a key: whoever reaches that may use the models. --host of colocate emit changes it.
-# asleep in this plan, so not started: qwen2.5-32b
-# where there is room for it: python3 -m sglang.launch_server --model-path=Qwen/Qwen2.5-32B-Instruct --served-model-name=qwen2.5-32b
-# SGLang with --enable-memory-saver in args frees its GPU on POST /release_memory_occupation and is back on POST /resume_memory_occupation
+# Starts the engines of a colocate plan on beta (sglang; memory: fixed for each engine).
+# Runs as long as they do; Ctrl-C stops them all.
+# Engines listen on 0.0.0.0 without a key: anyone who reaches that address may use the models. --host of colocate emit changes the address.
+# Asleep in this plan, so not started: qwen2.5-32b
+# To start it where there is room: python3 -m sglang.launch_server --model-path=Qwen/Qwen2.5-32B-Instruct --served-model-name=qwen2.5-32b
+# A running SGLang can make room: with --enable-memory-saver in args, POST /release_memory_occupation frees its GPU and POST /resume_memory_occupation brings it back.
 set -euo pipefail
 
 # Seconds that an engine may take until it answers, and where its output goes.

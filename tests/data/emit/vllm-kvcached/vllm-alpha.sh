@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC1003,SC2016 # names may look like escapes and variables
-# Starts the engines of a colocate plan on alpha (vllm; memory: kvcached moves it).
-# Stays with them; an interrupt stops them all.
-# Engines listen on 0.0.0.0, without a key: whoever reaches that may use the models. --host of colocate emit changes it.
-# asleep in this plan, so not started: qwen2.5-32b
-# where there is room for it: vllm serve Qwen/Qwen2.5-32B-Instruct --served-model-name=qwen2.5-32b
-# vLLM with --enable-sleep-mode in args and VLLM_SERVER_DEV_MODE=1 around it frees its GPU on POST /sleep?level=1 and is back on POST /wake_up
+# Starts the engines of a colocate plan on alpha (vllm; memory: moved by kvcached).
+# Runs as long as they do; Ctrl-C stops them all.
+# Engines listen on 0.0.0.0 without a key: anyone who reaches that address may use the models. --host of colocate emit changes the address.
+# Asleep in this plan, so not started: qwen2.5-32b
+# To start it where there is room: vllm serve Qwen/Qwen2.5-32B-Instruct --served-model-name=qwen2.5-32b
+# A running vLLM can make room: with --enable-sleep-mode in args and VLLM_SERVER_DEV_MODE=1 in its environment, POST /sleep?level=1 frees its GPU and POST /wake_up brings it back.
 set -euo pipefail
 
 # Seconds that an engine may take until it answers, and where its output goes.

@@ -7,8 +7,13 @@ from typing import Any
 
 from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
-from colocate.outputs.emit.cautions import cautions, comments_on
-from colocate.outputs.emit.containers import (
+from colocate.outputs.emit.emission import Emission, EmittedFile
+from colocate.outputs.emit.engines.cautions import cautions
+from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
+from colocate.outputs.emit.engines.names import front_names, safe_names
+from colocate.outputs.emit.engines.options import COMMANDS, command, environment
+from colocate.outputs.emit.settings import EmitSettings, Share
+from colocate.outputs.emit.targets.containers import (
     MODEL_FOLDER,
     READY_SECONDS,
     folder_of,
@@ -16,24 +21,23 @@ from colocate.outputs.emit.containers import (
     source_inside,
     waiting,
 )
-from colocate.outputs.emit.emission import Emission, EmittedFile
-from colocate.outputs.emit.engine_options import COMMANDS, command, environment
-from colocate.outputs.emit.kubernetes_claims import REQUEST, claim, indistinct
-from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
-from colocate.outputs.emit.names import front_names, safe_names
-from colocate.outputs.emit.settings import EmitSettings, Share
-from colocate.outputs.emit.yaml_file import dollars_doubled, yaml_text
+from colocate.outputs.emit.targets.file_head import comments_on
+from colocate.outputs.emit.targets.kubernetes_claims import REQUEST, claim, indistinct
+from colocate.outputs.emit.targets.yaml_file import dollars_doubled, yaml_text
 from colocate.solver.plan import Plan
 
 NAME, PART_OF = "app.kubernetes.io/name", "app.kubernetes.io/part-of"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "colocate"}
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 PORT_NAME = "http"
-DOOR = "Engines ask for no key: whatever runs in the cluster may use them by their Services."
+DOOR = "Engines ask for no key: anything in the cluster may use them through their Services."
 
 
 def emit_kubernetes(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
-    """Return one file with all manifests."""
+    """Return one file with all manifests.
+
+    The parameters are those of `catalogue.emit`.
+    """
     fleetwide = launches_of(plan, fleet, settings, settings.base_port)
     launches = [replace(launch, port=settings.base_port) for launch in fleetwide.launches]
     for node in fleetwide.nodes:
@@ -61,8 +65,8 @@ def emit_kubernetes(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emissio
 
 def _comments(fleetwide: Fleetwide) -> list[str]:
     needs = {
-        Share.DRA: "It needs Kubernetes 1.34 and the DRA driver of NVIDIA with GPUs enabled: one "
-        "ResourceClaim is one planned GPU, shared by its pods.",
+        Share.DRA: "It needs Kubernetes 1.34 and NVIDIA's DRA driver with GPUs enabled. Each "
+        "ResourceClaim is one planned GPU, which its pods share.",
         Share.ENV: "It needs the NVIDIA container toolkit as RuntimeClass nvidia, with "
         "NVIDIA_VISIBLE_DEVICES allowed for unprivileged containers. The scheduler does not know "
         "that these GPUs are used: keep all other GPU pods off these nodes.",
@@ -70,8 +74,7 @@ def _comments(fleetwide: Fleetwide) -> list[str]:
     return [
         "A colocate plan: kubectl apply --filename this file",
         needs[fleetwide.settings.share],
-        "A token for the Hugging Face hub is taken from the secret huggingface, key token, if "
-        "there is one.",
+        "Pods read a Hugging Face token from the secret huggingface (key token), if it exists.",
         "The Service NAME-all of a model spreads requests over all of its replicas.",
         *comments_on(fleetwide, fleetwide.launches, DOOR),
     ]
@@ -86,7 +89,7 @@ def _notes(fleetwide: Fleetwide) -> list[str]:
             for node in indistinct(fleetwide.fleet)
         ]
     elif "" in fleetwide.nodes:
-        notes.append("the fleet names no nodes, so pods may land on any: give its GPUs a node")
+        notes.append("the fleet names no nodes, so pods may land on any: set node for its GPUs")
     return notes
 
 

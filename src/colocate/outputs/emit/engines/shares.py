@@ -42,11 +42,11 @@ class EngineRoom:
 
     engines: int
     left_gb: float
-    """All that they may use and do not hold."""
+    """The memory that they may use and do not hold."""
     cache_gb: float
     """Of that, what they get for keys and values."""
     free_gb: float
-    """What nobody gets, with what the fleet file reserves."""
+    """The memory that nobody gets, including the reserve of the fleet file."""
     total_gb: float
     """All memory of the GPU."""
 
@@ -66,11 +66,11 @@ class MemoryShare:
     cache_gb: float
     """For keys and values."""
     utilization: float
-    """Size and cache as a share of a whole GPU: what vLLM is told."""
+    """Size and cache as a share of a whole GPU, for vLLM."""
     static_fraction: float
-    """Weights and cache as a share of what is free when it starts: what SGLang is told."""
+    """Weights and cache as a share of what is free when it starts, for SGLang."""
     gpu_fraction: float
-    """Its part of what models may use of a GPU; one alone on its GPUs has all: for Ray."""
+    """Its share of what models may use of a GPU, for Ray; all of it if it is alone there."""
     free_gb: float
     """What is free on the fullest of its GPUs when it starts."""
 
@@ -81,7 +81,7 @@ class MemoryShare:
 
 
 def rooms_of(plan: Plan, fleet: Fleet) -> dict[str, EngineRoom]:
-    """Return what every GPU that has models leaves them, by its name."""
+    """Return what the models leave of each GPU, by its name; GPUs without a model are missing."""
     parts = plan.models_by_gpu()
     return {
         gpu.name: _room(gpu, fleet.devices[gpu.name], parts[gpu.name])

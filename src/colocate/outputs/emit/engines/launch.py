@@ -1,4 +1,4 @@
-"""What is started: one engine for each replica of each model that is awake."""
+"""The engines to start: one for each replica of each model that is awake."""
 
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -9,15 +9,15 @@ from typing import NamedTuple
 from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.spec import ModelSpec
-from colocate.outputs.emit.names import replica_names, safe_names
-from colocate.outputs.emit.settings import LAST_PORT, EmitSettings, Engine
-from colocate.outputs.emit.shares import EngineRoom, MemoryShare, rooms_of, shares_of
-from colocate.outputs.emit.weight_formats import (
+from colocate.outputs.emit.engines.names import replica_names, safe_names
+from colocate.outputs.emit.engines.shares import EngineRoom, MemoryShare, rooms_of, shares_of
+from colocate.outputs.emit.engines.weight_formats import (
     full_weights_gb,
     has_bf16,
     made_while_loading,
     must_be_on_disk,
 )
+from colocate.outputs.emit.settings import LAST_PORT, EmitSettings, Engine
 from colocate.problem.parts import parts_of, replicas_in
 from colocate.solver.plan import Plan
 
@@ -36,7 +36,7 @@ DECIDED = {
     "--kv-cache-memory-bytes": "--memory",
     "--mem-fraction-static": "--memory",
 }
-"""Arguments that the files have of their own, and what decides on them."""
+"""Arguments that users may not give, and what decides on them instead."""
 
 
 @dataclass(frozen=True)
@@ -44,26 +44,26 @@ class Launch:
     """One engine to start."""
 
     name: str
-    """Safe everywhere, and no other's."""
+    """Unique, and safe everywhere."""
     model: str
     """What clients ask for: any text."""
     source: str
     """What the engine loads: any text, but no option."""
     spec: ModelSpec
     args: tuple[str, ...]
-    """What the user tells this engine besides."""
+    """Further arguments of the user for this engine."""
     node: str
     """The machine, empty where there is only one."""
     gpus: tuple[str, ...]
     devices: tuple[int, ...]
     """The numbers of its GPUs on the machine, in the order of its shards."""
     kinds_without_bf16: tuple[str, ...]
-    """Of its GPUs: there weights in 16 bits can only be float16."""
+    """Of its GPUs; on these, weights in 16 bits must be float16."""
     port: int
     after: tuple[str, ...]
     """Names of the engines on its GPUs that must answer before it is started."""
     wave: int
-    """No two engines of one wave share a GPU, and all they come after are in earlier ones."""
+    """Engines of one wave share no GPU, and wait only for engines of earlier waves."""
     share: MemoryShare
     kvcached_utilization: float
     """The share of a GPU that kvcached may fill."""
@@ -78,7 +78,7 @@ class Fleetwide:
     settings: EmitSettings
     fleet: Fleet
     rooms: Mapping[str, EngineRoom]
-    """What models leave of the GPUs they are on, by the names of these."""
+    """What the models leave of each GPU, by its name."""
 
     @property
     def nodes(self) -> dict[str, list[Launch]]:
@@ -101,10 +101,21 @@ class _Replica(NamedTuple):
 
 
 def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: int) -> Fleetwide:
-    """Return what a plan starts; ports count from the first one on.
+    """Return the engines that a plan starts.
 
     Engines that make fp8 while they load may need the memory of 16 bits for a while, so they are
     the first on their GPUs, and of these the largest.
+
+    Parameters
+    ----------
+    plan
+        Which replica is on which GPUs.
+    fleet
+        What is known about the models and GPUs.
+    settings
+        Choices of the user.
+    first_port
+        The port of the first engine; the others count up from it.
     """
     specs = {name: _checked(spec) for name, spec in fleet.models.items()}
     args = {name: tuple(spec.arguments_for(settings.engine.value)) for name, spec in specs.items()}
@@ -163,7 +174,7 @@ def _port(port: int) -> int:
 
 
 def _checked(spec: ModelSpec) -> ModelSpec:
-    """Return a model whose texts can be arguments, or say which of them cannot."""
+    """Return a model whose texts can be arguments, or refuse it."""
     owner = f"model {spec.name!r}"
     _refuse_control(owner, "source", [spec.source or ""])
     args = [argument for engine in Engine for argument in spec.arguments_for(engine.value)]

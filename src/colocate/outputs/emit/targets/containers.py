@@ -3,7 +3,7 @@
 import posixpath
 
 from colocate.errors import InputError
-from colocate.outputs.emit.launch import Launch
+from colocate.outputs.emit.engines.launch import Launch
 from colocate.outputs.emit.settings import EmitSettings, Engine
 
 IMAGES = {
@@ -14,9 +14,9 @@ IMAGES = {
 }
 """By engine, and whether it is patched for kvcached."""
 MODEL_FOLDER = "/model"
-"""Where a model from the machine's disk is inside."""
+"""The folder inside a container that holds a model from the machine's disk."""
 CACHE_FOLDER = "/huggingface"
-"""Where weights from the hub are kept inside, whoever an image runs as: HF_HOME says so."""
+"""The folder inside a container for weights from the hub (HF_HOME), for any user."""
 READY_SECONDS = 1800
 """How long an engine may take until it answers."""
 

@@ -1,7 +1,7 @@
 """A config for Ray Serve LLM: one application with all models.
 
-Ray has no way to say on which GPU of a node a replica is, or with whom. It is told how much of a
-GPU each model takes, and by resources of their own on which node its replicas are.
+Ray cannot pin a replica to a GPU, nor choose its neighbours. The config says how much of a GPU each
+model takes, and names a resource for each model that only its nodes have.
 """
 
 import json
@@ -11,28 +11,32 @@ from typing import Any
 
 from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
-from colocate.outputs.emit.cautions import cautions, comments_on, open_door
 from colocate.outputs.emit.emission import Emission, EmittedFile
-from colocate.outputs.emit.engine_options import engine_options, environment
-from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
-from colocate.outputs.emit.names import safe_names
-from colocate.outputs.emit.settings import EmitSettings, Engine
-from colocate.outputs.emit.shares import MemoryShare
-from colocate.outputs.emit.yaml_file import yaml_text
+from colocate.outputs.emit.engines.cautions import cautions
+from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
+from colocate.outputs.emit.engines.names import safe_names
+from colocate.outputs.emit.engines.options import engine_options, environment
+from colocate.outputs.emit.engines.shares import MemoryShare
+from colocate.outputs.emit.settings import EmitSettings
+from colocate.outputs.emit.targets.file_head import comments_on, open_door
+from colocate.outputs.emit.targets.yaml_file import yaml_text
 from colocate.solver.plan import Plan
 
 HALF = 0.5
+"""Two shards that take no more than this of a GPU fit on one."""
 NOTES = (
-    "Ray cannot be told which GPU of a node a model is on: fractions keep each GPU within its "
-    "memory, but models may share other GPUs than in the plan.",
-    "Ray starts engines that share a GPU at the same time; they take a fixed amount of memory, so "
-    "that none looks at what is free, but start again if one ran out of memory.",
+    "Ray cannot pin a model to one GPU of a node: fractions keep each GPU within its memory, but "
+    "models may share other GPUs than in the plan.",
+    "Ray starts engines that share a GPU at the same time. Each takes a fixed amount of memory, so "
+    "they do not take each other's. If one runs out of memory all the same, deploy again.",
 )
 
 
 def emit_ray(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
-    """Return the config; the router of Ray has the base port."""
-    settings = replace(settings, engine=Engine.VLLM)
+    """Return the config; the router of Ray has the base port.
+
+    The parameters are those of `catalogue.emit`.
+    """
     fleetwide = launches_of(plan, fleet, settings, settings.base_port)
     resources = {name: f"colocate-{safe}" for name, safe in safe_names(fleet.models).items()}
     replicas: dict[str, list[Launch]] = {}
@@ -64,8 +68,8 @@ def _comments(fleetwide: Fleetwide, resources: dict[str, str]) -> list[str]:
             counts = Counter(resources[launch.model] for launch in launches)
             starts.append(f"on {node}: ray start ... --resources='{json.dumps(counts)}'")
     return [
-        "A colocate plan for Ray Serve LLM: serve deploy this file, in a cluster whose nodes were "
-        "started so:",
+        "A colocate plan for Ray Serve LLM: serve deploy this file. Start the nodes of the cluster "
+        "with:",
         *(starts or ["ray start --head"]),
         *comments_on(
             fleetwide, fleetwide.launches, open_door(fleetwide.settings, "The router listens")
@@ -78,7 +82,7 @@ def _mixed(fleetwide: Fleetwide) -> tuple[str, ...]:
     for device in fleetwide.fleet.devices.values():
         memories.setdefault(device.node, set()).add(device.memory_gb)
     return tuple(
-        f"the GPUs of {node or 'the machine'} differ in memory, and Ray does not tell them apart"
+        f"the GPUs of {node or 'the machine'} differ in memory, and Ray cannot tell them apart"
         for node, found in memories.items()
         if len(found) > 1
     )
@@ -86,15 +90,15 @@ def _mixed(fleetwide: Fleetwide) -> tuple[str, ...]:
 
 def _doubled(fleetwide: Fleetwide) -> tuple[str, ...]:
     return tuple(
-        f"Ray may put two shards of {launch.model} on one GPU, since each takes no more than half "
-        "of it: vLLM then refuses to start"
+        f"Ray may put two shards of {launch.model} on one GPU, since each takes at most half of "
+        "it: vLLM then refuses to start"
         for launch in fleetwide.launches
         if len(launch.gpus) > 1 and launch.share.gpu_fraction <= HALF
     )
 
 
 def _model(replicas: list[Launch], settings: EmitSettings, resource: str) -> dict[str, Any]:
-    """Return one model; its replicas are alike to Ray, so they are as the smallest of them."""
+    """Return one model; to Ray its replicas are alike, so all get the share of the smallest."""
     launch = replace(
         replicas[0],
         share=_smallest([replica.share for replica in replicas]),
@@ -109,7 +113,7 @@ def _model(replicas: list[Launch], settings: EmitSettings, resource: str) -> dic
     bundle: dict[str, float] = {"CPU": 1, "GPU": fraction if fraction < 1 else 1}
     pinned = {**bundle, resource: 1} if launch.node else bundle
     variables = environment(launch, settings)
-    # All replicas share what they are told, and so they would share a name.
+    # All replicas share their environment, and so they would share a name.
     variables.pop("KVCACHED_IPC_NAME", None)
     if fraction < 1:
         variables["VLLM_RAY_PER_WORKER_GPUS"] = f"{fraction:g}"

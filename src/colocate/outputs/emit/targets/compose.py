@@ -4,8 +4,12 @@ from dataclasses import replace
 from typing import Any
 
 from colocate.inputs.fleet import Fleet
-from colocate.outputs.emit.cautions import cautions, comments_on
-from colocate.outputs.emit.containers import (
+from colocate.outputs.emit.emission import Emission
+from colocate.outputs.emit.engines.cautions import cautions
+from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
+from colocate.outputs.emit.engines.options import COMMANDS, command, environment
+from colocate.outputs.emit.settings import EmitSettings
+from colocate.outputs.emit.targets.containers import (
     CACHE_FOLDER,
     MODEL_FOLDER,
     READY_SECONDS,
@@ -14,11 +18,9 @@ from colocate.outputs.emit.containers import (
     image_of,
     source_inside,
 )
-from colocate.outputs.emit.emission import Emission, by_node
-from colocate.outputs.emit.engine_options import COMMANDS, command, environment
-from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
-from colocate.outputs.emit.settings import EmitSettings
-from colocate.outputs.emit.yaml_file import dollars_doubled, yaml_text
+from colocate.outputs.emit.targets.file_head import comments_on
+from colocate.outputs.emit.targets.node_files import by_node
+from colocate.outputs.emit.targets.yaml_file import dollars_doubled, yaml_text
 from colocate.solver.plan import Plan
 
 CACHE = "huggingface"
@@ -27,14 +29,17 @@ INSIDE = 8000
 
 
 def emit_compose(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
-    """Return a file for each machine; compose knows only its own."""
+    """Return a file for each machine; compose knows only its own.
+
+    The parameters are those of `catalogue.emit`.
+    """
     fleetwide = launches_of(plan, fleet, settings, settings.base_port)
 
     def text_of(node: str, launches: list[Launch]) -> str:
         on = f" on {node}" if node else ""
         comments = [
             f"A colocate plan{on}: docker compose --file this file up --detach --wait",
-            "An engine is started when those before it on its GPUs are healthy.",
+            "Each engine starts once those before it on its GPUs are healthy.",
             *comments_on(fleetwide, launches),
         ]
         return yaml_text(comments, _project(fleetwide, launches))

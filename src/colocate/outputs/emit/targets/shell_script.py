@@ -7,11 +7,15 @@ when it starts, and would take its neighbour's for its own.
 import shlex
 from itertools import groupby
 
-from colocate.outputs.emit.cautions import cautions, comments_on
-from colocate.outputs.emit.emission import Emission, by_node, comment_lines
-from colocate.outputs.emit.engine_options import COMMANDS, command, device_environment, environment
-from colocate.outputs.emit.launch import Fleetwide, Launch
-from colocate.outputs.emit.settings import Memory
+from colocate.inputs.fleet import Fleet
+from colocate.outputs.emit.emission import Emission
+from colocate.outputs.emit.engines.cautions import cautions
+from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
+from colocate.outputs.emit.engines.options import COMMANDS, command, device_environment, environment
+from colocate.outputs.emit.settings import EmitSettings, Memory
+from colocate.outputs.emit.targets.file_head import comment_lines, comments_on
+from colocate.outputs.emit.targets.node_files import by_node
+from colocate.solver.plan import Plan
 
 EVERYWHERE = ("0.0.0.0", "::")
 
@@ -109,24 +113,28 @@ command -v curl >/dev/null || {
 """
 
 
-def shell_scripts(fleetwide: Fleetwide) -> Emission:
-    """Return one script for each machine."""
+def emit_scripts(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
+    """Return one script for each machine.
+
+    The parameters are those of `catalogue.emit`.
+    """
+    fleetwide = launches_of(plan, fleet, settings, settings.base_port)
 
     def text_of(node: str, launches: list[Launch]) -> str:
         return _script(fleetwide, node, launches)
 
-    files = by_node(fleetwide, fleetwide.settings.engine, ".sh", text_of, executable=True)
+    files = by_node(fleetwide, settings.engine, ".sh", text_of, executable=True)
     return Emission(files, cautions(fleetwide))
 
 
 def _script(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> str:
     settings = fleetwide.settings
     where = f"on {node}" if node else "on the machine of the plan"
-    shared = "each has its part" if settings.memory is Memory.STATIC else "kvcached moves it"
+    shared = "fixed for each engine" if settings.memory is Memory.STATIC else "moved by kvcached"
     head = comment_lines(
         [
             f"Starts the engines of a colocate plan {where} ({settings.engine}; memory: {shared}).",
-            "Stays with them; an interrupt stops them all.",
+            "Runs as long as they do; Ctrl-C stops them all.",
             *comments_on(fleetwide, launches),
         ]
     )

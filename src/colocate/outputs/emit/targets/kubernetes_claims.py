@@ -1,8 +1,8 @@
 """Claims of dynamic resource allocation: one for each GPU of a plan, shared by all pods on it.
 
 The driver of NVIDIA publishes no number of a device any more (since 25.8), only its memory,
-product and a UUID that a fleet file does not know. None is needed: whoever is planned on one GPU
-names one claim, a claim is one device of the node, and no device is given to two claims. Only
+product and a UUID that a fleet file does not know. None is needed: the models on one GPU
+name one claim, a claim is one device of the node, and no device is given to two claims. Only
 where the GPUs of a node differ must a claim say which ones it means, and it does so by memory.
 """
 
@@ -17,7 +17,17 @@ REQUEST = "gpu"
 
 
 def claim(name: str, gpu: str, fleet: Fleet) -> dict[str, Any]:
-    """Return the claim for one GPU."""
+    """Return the claim for one GPU.
+
+    Parameters
+    ----------
+    name
+        Of the claim.
+    gpu
+        The name of the GPU.
+    fleet
+        Has all GPUs, of which the claim must mean this one.
+    """
     device = fleet.devices[gpu]
     expression = _selector(device, fleet.devices.values())
     request = {

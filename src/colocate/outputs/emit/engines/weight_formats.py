@@ -10,10 +10,11 @@ from colocate.inputs.spec import ModelSpec
 
 ENGINE_DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 MADE_WHILE_LOADING = {"fp8": "fp8", "nf4": "bitsandbytes"}
-"""By format, how engines are asked to make it of weights in 16 bits."""
+"""By format: the option with which engines make it from 16 bits."""
 FULL_BITS = 16
+"""Of a weight that is not quantised: checkpoints are in bf16 or fp16."""
 NO_BF16 = ("T4", "V100-16GB", "V100-32GB")
-"""Kinds of the catalogue that are older than it."""
+"""Kinds of the catalogue that are older than bf16."""
 FOUR_BITS = ("int4", "awq", "gptq", "w4a16", "w4a8", "4bit", "4-bit", "autoround", "auto-round")
 MARKS = {
     "fp8": ("fp8", "float8"),
@@ -23,11 +24,11 @@ MARKS = {
     "nvfp4": ("nvfp4", "fp4"),
     "mxfp4": ("mxfp4", "gpt-oss"),
 }
-"""What names of checkpoints say that are so on disk."""
+"""By format: what the names of checkpoints contain that have it on disk."""
 
 
 def format_name(dtype: str | None) -> str:
-    """Return the usual name of a format, or what the user calls one that is not known."""
+    """Return the usual name of a format, or the user's name for an unknown one."""
     try:
         return find_format(dtype).name if dtype else ""
     except UnknownNameError:
@@ -35,7 +36,7 @@ def format_name(dtype: str | None) -> str:
 
 
 def is_on_disk(spec: ModelSpec) -> bool:
-    """Say whether anything tells that a checkpoint has its format already.
+    """Say whether a checkpoint is known to have its format already.
 
     That is the user, the config, or the name of what is loaded.
     """
@@ -46,7 +47,7 @@ def is_on_disk(spec: ModelSpec) -> bool:
 
 
 def made_while_loading(spec: ModelSpec, args: Sequence[str]) -> str | None:
-    """Return what an engine is asked to make of 16 bits, None if nothing.
+    """Return the format that an engine has to make from 16 bits, None if there is none.
 
     4 bits of bitsandbytes are asked for where they are on disk too, which changes nothing.
     """
@@ -57,7 +58,7 @@ def made_while_loading(spec: ModelSpec, args: Sequence[str]) -> str | None:
 
 
 def must_be_on_disk(spec: ModelSpec, args: Sequence[str]) -> bool:
-    """Say whether an engine cannot make a format and nothing tells that the checkpoint has it."""
+    """Say whether an engine cannot make a format that the checkpoint may not have."""
     name = format_name(spec.dtype)
     if name in ("", "auto") or name in ENGINE_DTYPES or name in MADE_WHILE_LOADING:
         return False
@@ -65,13 +66,13 @@ def must_be_on_disk(spec: ModelSpec, args: Sequence[str]) -> bool:
 
 
 def full_weights_gb(spec: ModelSpec) -> float:
-    """Return what a part of a model holds at most while its weights are in 16 bits."""
+    """Return the GB that a part of a model holds at most while its weights are in 16 bits."""
     weights = (spec.size_gb or 0.0) * max(FULL_BITS / bits_of(spec.dtype), 1.0)
     return weights / spec.shards + (spec.overhead_gb or 0.0)
 
 
 def has_bf16(kind: str) -> bool:
-    """Say whether a kind of GPU has bf16; one that is not known is taken to have it."""
+    """Say whether a kind of GPU has bf16; an unknown kind counts as having it."""
     row = known_accelerator(kind)
     return row is None or row.kind not in NO_BF16
 

@@ -1,4 +1,4 @@
-"""Names that every target takes: labels as RFC 1035 has them, made of any text and unique."""
+"""Names that every target takes: unique labels by RFC 1035, made from any text."""
 
 import re
 import unicodedata
@@ -9,6 +9,7 @@ from hashlib import sha256
 LONGEST = 40
 """Of a name; labels may have 63 letters, the rest is for numbers and digests."""
 DIGEST = 8
+"""Letters of a digest: 32 bits, and more where two names still come to the same."""
 TAKEN = frozenset({"kubernetes", "frontend"})
 """By a service that every cluster has, and by the router of kvcached."""
 

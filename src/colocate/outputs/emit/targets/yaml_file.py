@@ -6,12 +6,12 @@ from typing import Any
 
 import yaml
 
-from colocate.outputs.emit.emission import comment_lines
+from colocate.outputs.emit.targets.file_head import comment_lines
 
 NO_TEXT_ELSEWHERE = re.compile(
     r"[yYnN]|[-+]?(0[bBoOxX][0-9a-fA-F]+|(\.[0-9]+|[0-9]+\.?[0-9]*)([eE][-+]?[0-9]+)?)"
 )
-"""Plain to PyYAML, which goes by YAML 1.1, but not to docker and Kubernetes: y, 1e3, 0o17."""
+"""Plain texts to PyYAML (YAML 1.1) but not to docker and Kubernetes: y, 1e3, 0o17."""
 
 
 def yaml_text(comments: Iterable[str], *documents: Any) -> str:
@@ -40,7 +40,7 @@ def _dumped(document: Any) -> str:
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """Writes everything out: the same list in two places is written twice."""
+    """Writes everything in full: the same list in two places appears twice."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

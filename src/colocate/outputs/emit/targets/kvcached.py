@@ -6,20 +6,25 @@ from dataclasses import replace
 from typing import Any
 
 from colocate.inputs.fleet import Fleet
-from colocate.outputs.emit.cautions import cautions, comments_on, open_door
-from colocate.outputs.emit.emission import Emission, by_node
-from colocate.outputs.emit.engine_options import device_environment, engine_options, environment
-from colocate.outputs.emit.launch import Fleetwide, Launch, launches_of
+from colocate.outputs.emit.emission import Emission
+from colocate.outputs.emit.engines.cautions import cautions
+from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
+from colocate.outputs.emit.engines.options import device_environment, engine_options, environment
 from colocate.outputs.emit.settings import EmitSettings, Memory
-from colocate.outputs.emit.yaml_file import yaml_text
+from colocate.outputs.emit.targets.file_head import comments_on, open_door
+from colocate.outputs.emit.targets.node_files import by_node
+from colocate.outputs.emit.targets.yaml_file import yaml_text
 from colocate.solver.plan import Plan
 
 DELAY_SECONDS = 60
-"""Between starts: the controller waits for a time, not for an answer."""
+"""Between starts: the controller waits for a time and not for an answer."""
 
 
 def emit_kvcached(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
-    """Return a file for each machine; its router has the base port, the engines those above."""
+    """Return a file for each machine; its router has the base port, the engines those above.
+
+    The parameters are those of `catalogue.emit`.
+    """
     settings = replace(settings, memory=Memory.KVCACHED)
     fleetwide = launches_of(plan, fleet, settings, settings.base_port + 1)
 
@@ -27,8 +32,8 @@ def emit_kvcached(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
         return yaml_text(_comments(fleetwide, node, launches), _config(settings, launches))
 
     twice = [
-        f"{node or 'the machine'} has {count} engines that load {source}: the router of kvcached "
-        "knows engines by that and may send all requests to one of them"
+        f"{node or 'the machine'} has {count} engines that load {source}: the kvcached router "
+        "tells engines apart by what they load, so it may send all requests to one of them"
         for node, launches in fleetwide.nodes.items()
         for source, count in Counter(launch.source for launch in launches).items()
         if count > 1
@@ -46,10 +51,10 @@ def _comments(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> list[s
         if launch.source != launch.model
     ]
     return [
-        f"Controller of kvcached for a colocate plan{f' on {node}' if node else ''}: "
+        f"kvcached controller for a colocate plan{f' on {node}' if node else ''}: "
         f"python launch.py --config this file; clients ask port {router}.",
-        f"Engines are started {DELAY_SECONDS} s apart: raise launch_delay_seconds if loading takes "
-        "longer, since the controller does not wait for an answer.",
+        f"Engines start {DELAY_SECONDS} s apart. The controller does not wait until they answer: "
+        "raise launch_delay_seconds if loading takes longer.",
         *dict.fromkeys(called),
         *comments_on(fleetwide, launches, open_door(fleetwide.settings, "The router listens")),
     ]

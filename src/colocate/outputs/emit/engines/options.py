@@ -1,16 +1,16 @@
-"""What an engine is told about one model: options by name, the same for shell, YAML and Python."""
+"""The options of an engine for one model, by name: the same for shell, YAML and Python."""
 
 from collections.abc import Sequence
 
 from colocate.inputs.spec import ModelSpec
-from colocate.outputs.emit.launch import Launch
-from colocate.outputs.emit.settings import EmitSettings, Engine
-from colocate.outputs.emit.weight_formats import (
+from colocate.outputs.emit.engines.launch import Launch
+from colocate.outputs.emit.engines.weight_formats import (
     ENGINE_DTYPES,
     format_name,
     has_argument,
     made_while_loading,
 )
+from colocate.outputs.emit.settings import EmitSettings, Engine
 
 Options = dict[str, str | int | float]
 
@@ -19,16 +19,9 @@ COMMANDS = {
     Engine.SGLANG: ("python3", "-m", "sglang.launch_server"),
 }
 SHARDS = {Engine.VLLM: "tensor-parallel-size", Engine.SGLANG: "tp-size"}
-"""How the option is called that cuts a model in parts."""
+"""The option that splits a model into shards."""
 FITTED = -1
-"""As a length of context: whatever the cache can hold."""
-SLEEP = {
-    Engine.VLLM: "vLLM with --enable-sleep-mode in args and VLLM_SERVER_DEV_MODE=1 around it frees "
-    "its GPU on POST /sleep?level=1 and is back on POST /wake_up",
-    Engine.SGLANG: "SGLang with --enable-memory-saver in args frees its GPU on POST "
-    "/release_memory_occupation and is back on POST /resume_memory_occupation",
-}
-"""How a running engine makes room for one that sleeps."""
+"""The context length that lets vLLM take as much as its cache can hold."""
 AUTOPATCH = {"ENABLE_KVCACHED": "true", "KVCACHED_AUTOPATCH": "1"}
 
 
@@ -64,7 +57,7 @@ def _start(engine: Engine, source: str) -> list[str]:
 
 
 def own_arguments(launch: Launch, settings: EmitSettings) -> list[str]:
-    """Return the options that the plan decides on; a value can never be taken for an option."""
+    """Return the options that the plan decides on; no value can pass for an option."""
     own: Options = {
         "served-model-name": launch.model,
         "host": settings.host,
@@ -75,7 +68,7 @@ def own_arguments(launch: Launch, settings: EmitSettings) -> list[str]:
 
 
 def engine_options(launch: Launch, settings: EmitSettings) -> Options:
-    """Return what an engine is told about shards, formats and memory."""
+    """Return the options of an engine for shards, formats and memory."""
     of_vllm = settings.engine is Engine.VLLM
     options = _formats(launch.spec, launch.args, of_vllm, bool(launch.kinds_without_bf16))
     if len(launch.gpus) > 1:

@@ -1,0 +1,128 @@
+"""What a person must know before the engines of a plan are started."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from colocate.outputs.emit.engines.launch import Fleetwide, Launch
+from colocate.outputs.emit.engines.options import engine_options
+from colocate.outputs.emit.engines.shares import FLOOR_GB, KEPT_FREE
+from colocate.outputs.emit.engines.weight_formats import (
+    format_name,
+    full_weights_gb,
+    made_while_loading,
+    must_be_on_disk,
+)
+from colocate.outputs.emit.settings import EmitSettings, Engine
+from colocate.outputs.text.wording import amount, listed, quoted
+
+HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|\.{0,2}/.*|~.*")
+"""Names that can be loaded as they are: of the Hugging Face hub, or paths."""
+MOST_NAMES = 5
+"""Names in a note, which should stay short; the file has all of them."""
+LESS_AT_LOADING = {
+    Engine.VLLM: "Use vLLM 0.16 or newer, which needs less, or a source that is fp8 on disk.",
+    Engine.SGLANG: "Use a source that is fp8 on disk.",
+}
+
+
+def cautions(fleetwide: Fleetwide, launches: Sequence[Launch] | None = None) -> tuple[str, ...]:
+    """Return sentences on what may not start as planned.
+
+    Parameters
+    ----------
+    fleetwide
+        All engines.
+    launches
+        The engines to look at; by default all.
+    """
+    found = fleetwide.launches if launches is None else launches
+    once = list({launch.model: launch for launch in reversed(found)}.values())[::-1]
+    return (
+        *_not_on_disk(once),
+        *_large_at_loading(found, fleetwide.settings.engine),
+        *_tight(fleetwide, found),
+        *_in_float16(found, fleetwide.settings),
+        *_without_source(once),
+    )
+
+
+def _not_on_disk(launches: Iterable[Launch]) -> Iterator[str]:
+    for launch in launches:
+        spec = launch.spec
+        if must_be_on_disk(spec, launch.args):
+            dtype = quoted(str(spec.dtype))
+            yield (
+                f"model {quoted(launch.model)} needs a checkpoint that is already {dtype}, since "
+                f"engines cannot make {dtype} while loading. Nothing shows that "
+                f"{quoted(launch.source)} is one; if it is not, its engine takes up to "
+                f"{full_weights_gb(spec):.3g} GB on each GPU instead of "
+                f"{launch.share.size_gb:.3g}. Set source to such a checkpoint, or set "
+                "quantised_on_disk: true if it is one."
+            )
+
+
+def _large_at_loading(launches: Iterable[Launch], engine: Engine) -> Iterator[str]:
+    said = set()
+    for launch in launches:
+        needed, free = full_weights_gb(launch.spec), launch.share.free_gb
+        made = made_while_loading(launch.spec, launch.args) == "fp8"
+        if made and needed > free and launch.model not in said:
+            said.add(launch.model)
+            yield (
+                f"model {quoted(launch.model)} is quantised to fp8 while it loads. That may take "
+                f"up to {needed:.3g} GB on each GPU, and only {free:.3g} GB are free then. "
+                f"{LESS_AT_LOADING[engine]}"
+            )
+
+
+def _tight(fleetwide: Fleetwide, launches: Iterable[Launch]) -> Iterator[str]:
+    for gpu in dict.fromkeys(gpu for launch in launches for gpu in launch.gpus):
+        room = fleetwide.rooms[gpu]
+        if room.tight:
+            get = "gets" if room.engines == 1 else "get"
+            yield (
+                f"gpu {quoted(gpu)} is nearly full: its {amount(room.engines, 'engine')} {get} "
+                f"{room.cache_gb:.3g} GB of cache (advised: {FLOOR_GB * room.engines:.3g}), and "
+                f"{room.free_gb:.3g} GB stay free (advised: {KEPT_FREE * room.total_gb:.3g}). "
+                "Engines may run out of memory. Plan with reserve_gb for this GPU, with fewer "
+                "models on it, or with a larger GPU."
+            )
+
+
+def _in_float16(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[str]:
+    changed: dict[tuple[str, ...], dict[str, None]] = {}
+    for launch in launches:
+        chosen = engine_options(launch, settings).get("dtype")
+        if launch.kinds_without_bf16 and chosen == "float16" != _asked(launch):
+            changed.setdefault(launch.kinds_without_bf16, {})[launch.model] = None
+    for kinds, models in changed.items():
+        have = "has" if len(kinds) == 1 else "have"
+        run = "runs" if len(models) == 1 else "run"
+        yield f"{_names(kinds)} {have} no bf16, so {_names(models)} {run} in float16 there"
+
+
+def _asked(launch: Launch) -> str:
+    return "float16" if format_name(launch.spec.dtype) == "fp16" else ""
+
+
+def _without_source(launches: Iterable[Launch]) -> Iterator[str]:
+    missing = [
+        launch.model
+        for launch in launches
+        if launch.spec.source is None and not HUB_NAME.fullmatch(launch.model)
+    ]
+    if len(missing) == 1:
+        yield (
+            f"{_names(missing)} has no source, so its engine loads that name, which is neither a "
+            "path nor a name of the Hugging Face hub (org/model). Set source in the fleet file."
+        )
+    elif missing:
+        yield (
+            f"{_names(missing)} have no source, so their engines load these names, which are "
+            "neither paths nor names of the Hugging Face hub (org/model). Set source in the fleet "
+            "file."
+        )
+
+
+def _names(names: Iterable[str]) -> str:
+    return listed([quoted(name) for name in names], MOST_NAMES)

@@ -1,0 +1,1 @@
+"""One module for each target, and the pieces that several targets share."""

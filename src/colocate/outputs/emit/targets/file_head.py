@@ -1,0 +1,68 @@
+"""The comments at the head of a file: who may use the engines, what may fail, what is asleep."""
+
+import shlex
+from collections.abc import Iterable, Sequence
+
+from colocate.outputs.emit.engines.cautions import cautions
+from colocate.outputs.emit.engines.launch import Fleetwide, Launch
+from colocate.outputs.emit.engines.options import command_by_hand
+from colocate.outputs.emit.engines.weight_formats import has_argument
+from colocate.outputs.emit.settings import EmitSettings, Engine
+from colocate.outputs.text.sanitise import LONGEST_NOTE, one_line
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+SLEEP = {
+    Engine.VLLM: "A running vLLM can make room: with --enable-sleep-mode in args and "
+    "VLLM_SERVER_DEV_MODE=1 in its environment, POST /sleep?level=1 frees its GPU and POST "
+    "/wake_up brings it back.",
+    Engine.SGLANG: "A running SGLang can make room: with --enable-memory-saver in args, POST "
+    "/release_memory_occupation frees its GPU and POST /resume_memory_occupation brings it back.",
+}
+"""How a running engine makes room for one that sleeps."""
+
+
+def comment_lines(sentences: Iterable[str]) -> str:
+    """Return sentences as lines of comment in shell or YAML; no text in them can end one."""
+    return "".join(f"# {one_line(sentence, LONGEST_NOTE)}\n" for sentence in sentences)
+
+
+def comments_on(
+    fleetwide: Fleetwide, launches: Sequence[Launch], door: str | None = None
+) -> list[str]:
+    """Return the sentences for the head of a file.
+
+    Parameters
+    ----------
+    fleetwide
+        All engines.
+    launches
+        The engines of this file.
+    door
+        Who may use the engines; None where that is anyone who reaches their address.
+    """
+    locked = all(has_argument(launch.args, "--api-key") for launch in launches)
+    doors = [] if locked else [open_door(fleetwide.settings) if door is None else door]
+    noted = (f"NOTE: {sentence}" for sentence in cautions(fleetwide, launches))
+    return [*filter(None, doors), *noted, *_asleep(fleetwide)]
+
+
+def open_door(settings: EmitSettings, listener: str = "Engines listen") -> str:
+    """Return a sentence on who may use the engines, empty where only this machine reaches them."""
+    if settings.host in LOOPBACK:
+        return ""
+    return (
+        f"{listener} on {settings.host} without a key: anyone who reaches that address may use "
+        "the models. --host of colocate emit changes the address."
+    )
+
+
+def _asleep(fleetwide: Fleetwide) -> list[str]:
+    """Return sentences on the models that the plan leaves asleep, and how to start them."""
+    engine = fleetwide.settings.engine
+    lines = []
+    for spec in fleetwide.asleep:
+        lines.append(f"Asleep in this plan, so not started: {spec.name}")
+        lines.append(
+            f"To start it where there is room: {shlex.join(command_by_hand(spec, engine))}"
+        )
+    return [*lines, SLEEP[engine]] if lines else []
