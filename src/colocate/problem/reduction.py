@@ -41,7 +41,7 @@ class Item(NamedTuple):
 
     name: str
     models: tuple[Model, ...]
-    """The models, or the model it is a part of, that it consists of."""
+    """The models that it consists of; a single one if it is a part of that model."""
     colours: tuple[int, ...]
     """The numbers of its groups; a GPU takes at most one item of each."""
     shard_group: int = -1

@@ -110,8 +110,8 @@ def largest_below(
 ) -> Iterator[Mix]:
     """Yield every cheaper mix to which nothing can be added, if it has what is needed.
 
-    Every cheaper mix is part of one of these. So if none of these reaches a pressure, no cheaper
-    mix does.
+    Every cheaper mix that has what is needed is part of one of these. So if none of these reaches a
+    pressure, no cheaper mix does.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ UNLIMITED = 2**62
     TOO_DEEP,
     TOO_LARGE,
 ) = range(13)
-"""What was found."""
+"""What a walk found: `HOLDS`, or the first fault."""
 
 
 class WalkTables(NamedTuple):

@@ -438,7 +438,7 @@ def enter(task: Task, trail: Trail, depth: int) -> None:
 
 @kernel_section
 def symbol_of(task: Task, trail: Trail, depth: int) -> int:
-    """Return what stands on the tape for the alternative that a frame has taken.
+    """Return the symbol on the tape for the alternative that a frame has taken.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from colocate.problem.rules import NODE, SHARD_GROUP
 
 
 class Wakeable(NamedTuple):
-    """What the items are worth that may sleep."""
+    """What items are worth, and which of them can sleep by themselves."""
 
     cost: Floats
     """cost[n]: what is lost without the item; infinite if it must be awake."""

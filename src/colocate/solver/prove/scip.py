@@ -1,8 +1,8 @@
 """SCIP, the second solver: branch and bound over linear programs, run so that it can be stopped.
 
-It comes with OR-Tools and shares no code with CP-SAT. (HiGHS would do as well, but the one in OR-
-Tools cannot be stopped, and `highspy` cannot be imported beside OR-Tools: both bring a library of
-the same name; see google/or-tools, issue 5246.)
+It comes with OR-Tools and shares no code with CP-SAT. (HiGHS would do as well, but the one in
+OR-Tools cannot be stopped, and `highspy` cannot be imported beside OR-Tools: both bring a library
+of the same name; see google/or-tools, issue 5246.)
 """
 
 from collections.abc import Iterable
