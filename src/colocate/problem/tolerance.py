@@ -29,7 +29,7 @@ FULL_BUT_FINITE = 1.0 - FIT + 1e-13
 """Share of a GPU that may be taken under load for its pressure to be finite, with that rounding.
 
 Users: the exact search."""
-KEPT_FREE = 1e-6
+FREE_WHILE_WAKING = 1e-6
 """Share of a GPU that is left free while models are woken: any pressure is then finite, and far
 from the edge of rounding.
 

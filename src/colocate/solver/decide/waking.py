@@ -16,7 +16,7 @@ from colocate.problem.layout import NOWHERE, Layout, arrange_some, empty_layout
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction, reduction_of
-from colocate.problem.tolerance import KEPT_FREE, LEAST_NEED, ROOM_AT_LIMIT
+from colocate.problem.tolerance import FREE_WHILE_WAKING, LEAST_NEED, ROOM_AT_LIMIT
 from colocate.problem.verify import highest_pressure, verify
 from colocate.solver.budget import SolveBudget
 from colocate.solver.construct.filling import filling_order
@@ -168,7 +168,7 @@ def _limited(reduction: Reduction, most_pressure: float | None) -> Instance:
     For a limit, each window is a resource: the memory for an item and for its load.
     """
     instance = reduction.canonical
-    capacity = instance.capacity * (1.0 - KEPT_FREE)
+    capacity = instance.capacity * (1.0 - FREE_WHILE_WAKING)
     if most_pressure is None:
         return frozen(instance._replace(capacity=capacity))
     size_unit, load_unit = own_units(reduction.instance)
