@@ -1,5 +1,6 @@
 """No block of six lines stands twice in the source."""
 
+import ast
 from collections import defaultdict
 from pathlib import Path
 
@@ -9,18 +10,24 @@ LINES = 6
 
 
 def _lines(path):
-    """Return the lines of a file that say something, each with its number."""
-    numbered = enumerate(path.read_text().splitlines(), start=1)
-    return [(number, line.strip()) for number, line in numbered if line.strip()]
+    """Return the lines of a file that say something, each with its number; imports say nothing."""
+    text = path.read_text()
+    imports = {
+        number
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for number in range(node.lineno, node.end_lineno + 1)
+    }
+    numbered = enumerate(text.splitlines(), start=1)
+    return [(n, line.strip()) for n, line in numbered if line.strip() and n not in imports]
 
 
 def _blocks(path):
-    """Yield each block of a file with the line at which it begins; imports are none."""
+    """Yield each block of a file with the line at which it begins."""
     lines = _lines(path)
     for first in range(len(lines) - LINES + 1):
         block = lines[first : first + LINES]
-        if not any(text.startswith(("from ", "import ")) for _, text in block):
-            yield tuple(text for _, text in block), block[0][0]
+        yield tuple(text for _, text in block), block[0][0]
 
 
 def repeated_blocks(folder):

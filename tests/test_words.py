@@ -10,7 +10,10 @@ SOURCES = ROOT / "src" / "colocate"
 OUTSIDE = {"arena/inside/answer.py": {"Model"}}
 """What programs from outside are given is called as they know it."""
 
-GRAMMAR = "alone another asking by each false fixed found is kept large next no nothing open over two up why"
+GRAMMAR = """
+    alone another asking by each false fixed found is kept large next no nothing open over two up
+    why
+"""
 PROGRAMMING = """
     bar cache cause chart clock code colour column combination comparison decision definition
     direction draw effect entry error evaluation explanation facts failed failure field figure

@@ -293,8 +293,7 @@ def share_a_colour(instance: Instance, one: int, other: int) -> bool:
 
     Parameters
     ----------
-    instance : the problem as arrays
-    one, other : two models
+    instance, one, other : the problem as arrays, and two models
     """
     rules = instance.rules
     for mine in range(rules.item[one, COLOURS], rules.item[one + 1, COLOURS]):
@@ -311,8 +310,7 @@ def fits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> 
     Parameters
     ----------
     instance, layout : the problem as arrays, and where every model is now
-    gpu : the GPU
-    gone, come : the model that leaves and the one that comes; either may be `NOWHERE`
+    gpu, gone, come : the GPU, and the models that leave and come; either may be `NOWHERE`
     """
     if come != NOWHERE and not admits(instance, layout, gpu, gone, come):
         return False
@@ -343,8 +341,7 @@ def pressure_after(instance: Instance, layout: Layout, gpu: int, gone: int, come
     Parameters
     ----------
     instance, layout : the problem as arrays, and where every model is now
-    gpu : the GPU
-    gone, come : the model that leaves and the one that comes; either may be `NOWHERE`
+    gpu, gone, come : the GPU, and the models that leave and come; either may be `NOWHERE`
     """
     # By difference, without touching the layout: most moves that are rated are never made.
     used = layout.used[gpu]

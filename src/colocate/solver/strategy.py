@@ -22,7 +22,17 @@ class Improver(Protocol):
     """A block that makes a placement better."""
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Change the layout in place; its peak never ends higher than it began."""
+        """Change the layout in place; its peak never ends higher than it began.
+
+        Parameters
+        ----------
+        instance
+            The problem as arrays.
+        layout
+            Where every model is.
+        rng
+            The source of all random draws.
+        """
 
 
 @dataclass(frozen=True)

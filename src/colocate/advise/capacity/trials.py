@@ -76,10 +76,8 @@ class MixTrials:
 
     Parameters
     ----------
-    market
-        The GPUs that can be had.
-    target
-        The pressure to reach.
+    market, target
+        The GPUs that can be had, and the pressure to reach.
     time_limit
         Seconds for all trials; compiling, at the first start, is extra.
     seed, workers

@@ -147,9 +147,7 @@ def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int)
 
     Parameters
     ----------
-    instance : the problem as arrays
-    task : the search in virtual sizes
-    state : where the search is
+    instance, task, state : the problem, the search in virtual sizes, and where it is
     model, gpu : a model and a GPU, by their places in the task
     """
     reserve = 0.0
@@ -172,9 +170,7 @@ def may_be_on(instance: Instance, task: Task, state: State, model: int, gpu: int
 
     Parameters
     ----------
-    instance : the problem as arrays
-    task : the search in virtual sizes
-    state : where the search is
+    instance, task, state : the problem, the search in virtual sizes, and where it is
     model, gpu : a model and a GPU, by their places in the task
     """
     rules = instance.rules
@@ -226,10 +222,8 @@ def take_model(
 
     Parameters
     ----------
-    instance : the problem as arrays
-    task : the search in virtual sizes
-    state, trail : where the search is, and how it came there
-    depth : the frame
+    instance, task : the problem as arrays, and the search in virtual sizes
+    state, trail, depth : where the search is, how it came there, and the frame
     model : the model, by its place in the task
     """
     gpu = trail.gpu[depth]
@@ -299,10 +293,8 @@ def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
 
     Parameters
     ----------
-    instance : the problem as arrays
-    task : the search in virtual sizes
-    state, trail : where the search is, and how it came there
-    depth : the frame
+    instance, task : the problem as arrays, and the search in virtual sizes
+    state, trail, depth : where the search is, how it came there, and the frame
     """
     model = int(state.following[task.models.shape[0]])
     for gpu in range(trail.cursor[depth], task.gpus.shape[0]):
@@ -384,10 +376,8 @@ def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
 
     Parameters
     ----------
-    instance : the problem as arrays
-    task : the search in virtual sizes
-    state, trail : where the search is, and how it came there
-    depth : the frame
+    instance, task : the problem as arrays, and the search in virtual sizes
+    state, trail, depth : where the search is, how it came there, and the frame
     """
     gpu = trail.gpu[depth]
     models = task.models.shape[0]

@@ -243,10 +243,8 @@ def filled(instance: Instance, layout: Layout, seed: int) -> int:
 
     Parameters
     ----------
-    instance
-        The problem as arrays.
-    layout
-        Filled in place.
+    instance, layout
+        The problem as arrays, and the layout to fill.
     seed
         The seed of the random draws.
     """

@@ -30,10 +30,8 @@ def pack_first(instance: Instance, layout: Layout, deadline: Deadline) -> bool:
 
     Parameters
     ----------
-    instance
-        The problem as arrays.
-    layout
-        Filled in place.
+    instance, layout
+        The problem as arrays, and the layout to fill.
     deadline
         When to stop.
     """

@@ -158,8 +158,7 @@ def alike(instance: Instance, one: int, other: int) -> bool:
 
     Parameters
     ----------
-    instance : the problem as arrays
-    one, other : two models
+    instance, one, other : the problem as arrays, and two models
     """
     same = instance.size[one] == instance.size[other]
     for window in range(instance.load.shape[1]):
@@ -178,8 +177,7 @@ def under_same_rules(instance: Instance, one: int, other: int) -> bool:
 
     Parameters
     ----------
-    instance : the problem as arrays
-    one, other : two models
+    instance, one, other : the problem as arrays, and two models
     """
     rules = instance.rules
     first, second = rules.item[one, COLOURS], rules.item[other, COLOURS]

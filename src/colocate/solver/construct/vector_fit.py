@@ -115,9 +115,7 @@ def occupy(instance: Instance, room: Room, item: int) -> None:
 
     Parameters
     ----------
-    instance : the problem as arrays
-    room : the GPU that is being filled
-    item : the item
+    instance, room, item : the problem as arrays, the GPU being filled, and an item
     """
     windows = room.weight.shape[0]
     for window in range(windows):
@@ -141,9 +139,7 @@ def squares_with(instance: Instance, room: Room, item: int) -> float:
 
     Parameters
     ----------
-    instance : the problem as arrays
-    room : the GPU that is being filled
-    item : the item
+    instance, room, item : the problem as arrays, the GPU being filled, and an item
     """
     windows = room.weight.shape[0]
     total = 0.0

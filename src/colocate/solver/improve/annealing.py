@@ -34,17 +34,7 @@ class Annealing(NamedTuple):
     """First and last temperature as shares of the first peak."""
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place.
-
-        Parameters
-        ----------
-        instance
-            The problem as arrays.
-        layout
-            Where every model is; changed in place.
-        rng
-            The source of all random draws.
-        """
+        """Lower the peak of the layout in place."""
         anneal(instance, layout, self, rng)
 
 
@@ -139,7 +129,7 @@ def anneal_step(
     Parameters
     ----------
     instance, layout : the problem as arrays, and where every model is now
-    rule : the settings of the search
+    rule : how hot it begins, and how it cools
     scale : the first peak
     temperature : the temperature of this step
     rng : the source of all random draws
@@ -170,7 +160,7 @@ def anneal(instance: Instance, layout: Layout, rule: Annealing, rng: Generator) 
     Parameters
     ----------
     instance, layout : the problem as arrays, and where every model is now
-    rule : the settings of the search
+    rule : how hot it begins, and how it cools
     rng : the source of all random draws
     """
     scale = layout.pressure.max()

@@ -32,17 +32,7 @@ class Descent(NamedTuple):
     """Share of the peak by which a move must lower it."""
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place.
-
-        Parameters
-        ----------
-        instance
-            The problem as arrays.
-        layout
-            Where every model is; changed in place.
-        rng
-            The source of all random draws, which this block does not need.
-        """
+        """Lower the peak of the layout in place."""
         descend(instance, layout, self)
 
 
@@ -135,6 +125,7 @@ def relocation(instance: Instance, layout: Layout, source: int, rule: Descent) -
     rule : which moves help, and whether the first or the best is wanted
     """
     peak = layout.pressure[source]
+    # Stays empty where the first helpful move is wanted.
     best = no_move()
     model = layout.first[source]
     while model != NOWHERE:
@@ -158,8 +149,7 @@ def exchange(instance: Instance, layout: Layout, source: int, rule: Descent) -> 
     Parameters
     ----------
     instance, layout : the problem as arrays, and where every model is now
-    source : the GPU to relieve
-    rule : which moves help, and whether the first or the best is wanted
+    source, rule : the GPU to relieve, and which moves help
     """
     peak = layout.pressure[source]
     best = no_move()

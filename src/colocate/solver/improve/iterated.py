@@ -32,17 +32,7 @@ class Iterated(NamedTuple):
     tolerance: float = 1e-7
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place.
-
-        Parameters
-        ----------
-        instance
-            The problem as arrays.
-        layout
-            Where every model is; changed in place.
-        rng
-            The source of all random draws.
-        """
+        """Lower the peak of the layout in place."""
         iterate(instance, layout, self, rng)
 
 
@@ -53,11 +43,12 @@ def iterate(instance: Instance, layout: Layout, rule: Iterated, rng: Generator) 
     Parameters
     ----------
     instance, layout : the problem as arrays, and where every model is now
-    rule : the settings of the search
+    rule : when to move, when to kick and when to end
     rng : the source of all random draws
     """
     best = layout.gpu_of.copy()
     lowest = layout.pressure.max()
+    # Without load there is nothing to lower.
     if lowest == 0.0:
         return
     stalled = 0
@@ -88,6 +79,6 @@ def iterate(instance: Instance, layout: Layout, rule: Iterated, rng: Generator) 
         if relative_change(peak, lowest) < -rule.tolerance:
             best[:] = layout.gpu_of
             lowest = peak
-            stalled = 0
             kicks = 0
+            stalled = 0
     arrange(instance, layout, best)

@@ -23,17 +23,7 @@ class LargeNeighbourhood(NamedTuple):
     tolerance: float = 1e-6
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place.
-
-        Parameters
-        ----------
-        instance
-            The problem as arrays.
-        layout
-            Where every model is; changed in place.
-        rng
-            The source of all random draws.
-        """
+        """Lower the peak of the layout in place."""
         search_large(instance, layout, self, rng)
 
 
@@ -96,7 +86,7 @@ def search_large(
     Parameters
     ----------
     instance, layout : the problem as arrays, and where every model is now
-    rule : the settings of the search
+    rule : what to ruin, and which outcomes to keep
     rng : the source of all random draws
     """
     best = layout.gpu_of.copy()

@@ -21,17 +21,7 @@ class PairRebalance(NamedTuple):
     rounds: int = 100
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place.
-
-        Parameters
-        ----------
-        instance
-            The problem as arrays.
-        layout
-            Where every model is; changed in place.
-        rng
-            The source of all random draws.
-        """
+        """Lower the peak of the layout in place."""
         rebalance_pairs(instance, layout, self.rounds, rng)
 
 
@@ -44,17 +34,7 @@ class VariableNeighbourhood(NamedTuple):
     rounds: int = 300
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place.
-
-        Parameters
-        ----------
-        instance
-            The problem as arrays.
-        layout
-            Where every model is; changed in place.
-        rng
-            The source of all random draws.
-        """
+        """Lower the peak of the layout in place."""
         descend_variably(instance, layout, self, rng)
 
 

@@ -23,17 +23,7 @@ class PeakRelief(NamedTuple):
     """How many models are looked at: half by load, the rest by size, without repeats."""
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place.
-
-        Parameters
-        ----------
-        instance
-            The problem as arrays.
-        layout
-            Where every model is; changed in place.
-        rng
-            The source of all random draws, which this block does not need.
-        """
+        """Lower the peak of the layout in place."""
         relieve_peak(instance, layout, self)
 
 
@@ -43,17 +33,7 @@ class WorstPairSwaps(NamedTuple):
     rounds: int = 12
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place.
-
-        Parameters
-        ----------
-        instance
-            The problem as arrays.
-        layout
-            Where every model is; changed in place.
-        rng
-            The source of all random draws, which this block does not need.
-        """
+        """Lower the peak of the layout in place."""
         swap_worst_pair(instance, layout, self.rounds)
 
 
@@ -63,17 +43,7 @@ class IdleRelief(NamedTuple):
     rounds: int = 400
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Lower the peak of the layout in place.
-
-        Parameters
-        ----------
-        instance
-            The problem as arrays.
-        layout
-            Where every model is; changed in place.
-        rng
-            The source of all random draws, which this block does not need.
-        """
+        """Lower the peak of the layout in place."""
         send_idle_away(instance, layout, self.rounds)
 
 
@@ -230,6 +200,7 @@ def send_idle_away(instance: Instance, layout: Layout, rounds: int) -> None:
                         option = rated_move(instance, layout, model, gpu, NOWHERE)
                         best = stricter(option, best, layout.pressure[source])
             model = layout.after[model]
+        # Another round would find nothing either.
         if best.model == NOWHERE:
             return
         make_move(instance, layout, best)

@@ -27,17 +27,7 @@ class Smoothing(NamedTuple):
     passes: int = PASSES
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
-        """Smooth the layout in place; its peak never rises.
-
-        Parameters
-        ----------
-        instance
-            The problem as arrays.
-        layout
-            Where every model is; changed in place.
-        rng
-            The source of all random draws, which this block does not need.
-        """
+        """Smooth the layout in place; its peak never rises."""
         smooth(instance, layout, self.passes)
 
 

@@ -4,7 +4,7 @@ The load of a part depends on the number of replicas. With one choice for every 
 of them taken, all rows of a program are linear.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from colocate.problem.gpu import Gpu
@@ -24,6 +24,10 @@ class Choice(NamedTuple):
     """How many GPUs it is on."""
     part: Model
     """What is on each of them."""
+
+
+Options = Sequence[Sequence[Choice]]
+"""For every model, in the order of the problem, the numbers of replicas that it may have."""
 
 
 def choices_of(problem: Problem) -> list[list[Choice]]:

@@ -16,7 +16,14 @@ from colocate.problem.tolerance import BELOW_LAST_BITS
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
 from colocate.solver.prove.alike import exchangeable_gpus
-from colocate.solver.prove.choices import Choice, Places, in_order_of_nodes, load_in, use_on
+from colocate.solver.prove.choices import (
+    Choice,
+    Options,
+    Places,
+    in_order_of_nodes,
+    load_in,
+    use_on,
+)
 from colocate.solver.prove.cpsat import LARGEST, new_program, run_cpsat
 from colocate.solver.prove.crowds import Crowd
 from colocate.solver.prove.searching import NONE, Finding
@@ -40,19 +47,14 @@ class CpSatProgram:
         What is to be placed, and how many replicas every model may have.
     target
         The highest pressure allowed.
-    clock
+    deadline
         When to give up stating the program.
     workers
         How many threads the search may use.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        choices: Sequence[Sequence[Choice]],
-        target: float,
-        deadline: Deadline,
-        workers: int,
+        self, problem: Problem, choices: Options, target: float, deadline: Deadline, workers: int
     ) -> None:
         self._problem, self._choices, self._workers = problem, choices, workers
         self._deadline = deadline

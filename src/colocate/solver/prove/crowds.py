@@ -12,7 +12,7 @@ from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
-from colocate.solver.prove.choices import Choice, Places
+from colocate.solver.prove.choices import Choice, Options, Places
 
 
 class Crowd(NamedTuple):
@@ -23,9 +23,7 @@ class Crowd(NamedTuple):
     gpus: tuple[int, ...]
 
 
-def crowds_in(
-    problem: Problem, choices: Sequence[Sequence[Choice]], placement: Places, target: float
-) -> list[Crowd]:
+def crowds_in(problem: Problem, choices: Options, placement: Places, target: float) -> list[Crowd]:
     """Return a crowd for every GPU that holds more than the target allows.
 
     Parameters

@@ -70,12 +70,8 @@ def grid_of(
 
     Parameters
     ----------
-    instance
-        The problem as arrays.
-    target
-        The pressure to exclude.
-    window
-        The time window to look at.
+    instance, target, window
+        The problem as arrays, the pressure to exclude, and the time window to look at.
     steps
         How many steps the largest GPU has.
     choices

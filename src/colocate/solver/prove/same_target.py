@@ -26,12 +26,8 @@ def robust_target(problem: Problem, choices: Iterable[Iterable[Choice]], target:
 
     Parameters
     ----------
-    problem
-        What is to be placed.
-    choices
-        How many replicas every model may have.
-    target
-        The highest pressure allowed.
+    problem, choices, target
+        What is to be placed, the replicas every model may have, and the highest pressure allowed.
     """
     if not 0.0 < target < inf:
         return target

@@ -19,7 +19,14 @@ from colocate.problem.tolerance import COST_MARGIN, LP_TOLERANCE
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
 from colocate.solver.prove.alike import exchangeable_gpus
-from colocate.solver.prove.choices import Choice, Places, in_order_of_nodes, load_in, use_on
+from colocate.solver.prove.choices import (
+    Choice,
+    Options,
+    Places,
+    in_order_of_nodes,
+    load_in,
+    use_on,
+)
 from colocate.solver.prove.crowds import Crowd
 from colocate.solver.prove.scip import LinearProgram, ScipStatus, Term
 from colocate.solver.prove.searching import NONE, UNDECIDED, Finding
@@ -54,12 +61,8 @@ class ScipProgram:
 
     Parameters
     ----------
-    problem, choices
-        What is to be placed, and how many replicas every model may have.
-    target
-        The highest pressure allowed.
-    clock
-        When to give up stating the program.
+    problem, choices, target, deadline
+        What to place how, and when to give up stating it: as `CpSatProgram` takes them.
     below
         The cost of sleeping that a placement must undercut; infinite for any cost.
     """
@@ -67,7 +70,7 @@ class ScipProgram:
     def __init__(
         self,
         problem: Problem,
-        choices: Sequence[Sequence[Choice]],
+        choices: Options,
         target: float,
         deadline: Deadline,
         below: float = inf,
@@ -264,9 +267,7 @@ Shares = dict[tuple[int, int], list[float]]
 """By model and number of parts: the share of a GPU that a part takes, for each limit."""
 
 
-def _shares_of(
-    problem: Problem, choices: Sequence[Sequence[Choice]], gpu: Gpu, target: float
-) -> Shares:
+def _shares_of(problem: Problem, choices: Options, gpu: Gpu, target: float) -> Shares:
     windows = range(problem.windows)
 
     def shares(part: Model) -> list[float]:

@@ -5,7 +5,6 @@ an answer. `verify` judges what the program finds; where it is wrong, its crowds
 the program is searched again.
 """
 
-from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple, Protocol
 
@@ -13,7 +12,7 @@ from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.prove.choices import Choice, Places
+from colocate.solver.prove.choices import Options, Places
 from colocate.solver.prove.crowds import Crowd, crowds_in
 
 
@@ -46,7 +45,7 @@ class SearchProgram(Protocol):
 def search_exactly(
     program: SearchProgram,
     problem: Problem,
-    choices: Sequence[Sequence[Choice]],
+    choices: Options,
     target: float,
     deadline: Deadline,
 ) -> Finding:
