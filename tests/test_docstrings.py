@@ -7,12 +7,17 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parents[1] / "src" / "colocate"
-ROOMS = ("problem", "solver/construct", "solver/improve", "solver/prove", "advise")
+ROOMS = ("problem", "solver", "advise", "outputs", "cli")
 """The rooms in which both rules hold already."""
 MANY = 3
 """From so many parameters on, a function explains them."""
-EXPLAINED_BY_PROTOCOLS = {"improve"}
-"""Methods that every block of a kind has; the protocol of the kind explains their parameters."""
+EXPLAINED_ONCE = {
+    "improve",  # of every block that improves: by `Improver`
+    *("emit_compose", "emit_kubernetes", "emit_kvcached", "emit_ray", "emit_scripts"),  # by `emit`
+}
+"""Functions with parameters that one place explains for all of their kind."""
+OPTIONS = {"AsJson", "Compute", "Folder", "Seed", "Workers"}
+"""Options that several commands share; each carries its help."""
 MODULES = [path for room in ROOMS for path in sorted((SOURCES / room).rglob("*.py"))]
 
 
@@ -27,7 +32,7 @@ def test_functions_with_many_parameters_explain_them(path):
         for name, function, explained in _public_functions(ast.parse(path.read_text("utf-8")))
         if len(_parameters(function)) >= MANY
         and "Parameters\n" not in explained
-        and function.name not in EXPLAINED_BY_PROTOCOLS
+        and function.name not in EXPLAINED_ONCE
     ]
     assert not missing, (
         f"{named(path)}: explain the parameters in a numpydoc section, 'Parameters' underlined "
@@ -73,8 +78,15 @@ def _is_exempt(method: ast.FunctionDef) -> bool:
 def _parameters(function: ast.FunctionDef) -> list[str]:
     given = function.args
     every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
-    names = [each.arg for each in every if each is not None]
-    return [name for name in names if name not in ("self", "cls")]
+    return [each.arg for each in every if each and not _explains_itself(each)]
+
+
+def _explains_itself(parameter: ast.arg) -> bool:
+    """Whether it is the object itself, or an option of a command, which carries its help."""
+    if parameter.arg in ("self", "cls"):
+        return True
+    annotation = ast.unparse(parameter.annotation) if parameter.annotation else ""
+    return annotation.startswith("Annotated[") or annotation in OPTIONS
 
 
 def _docstring(node: ast.FunctionDef | ast.ClassDef) -> str:

@@ -1,10 +1,15 @@
 """What the exit code says; docs/commands.md lists them all."""
 
 FAULT = 1
+"""Something failed that should not fail."""
 USAGE = 2
+"""The command line is wrong."""
 BAD_INPUT = 3
+"""A file, or what it says, is wrong."""
 INFEASIBLE = 4
+"""It is proven that there is no answer."""
 NOTHING_FOUND = 5
+"""No answer was found in time; there may be one."""
 NOT_ALL_CONFIRMED = 6
 """Nothing is wrong, but something rests on two solvers, or was not checked."""
 INTERRUPTED = 130

@@ -56,7 +56,12 @@ def pressure(load: float, used: float, capacity: float) -> float:
 
 @entry_kernel
 def pressures(load: Floats, used: Floats, capacity: Floats) -> Floats:
-    """Return the pressures of many GPUs; load has a row for each and a column for each window."""
+    """Return the pressures of many GPUs; load has a row for each and a column for each window.
+
+    Parameters
+    ----------
+    load, used, capacity : the loads of GPUs, the memory taken, and all of their memory
+    """
     found = np.empty(used.shape[0])
     for gpu in range(used.shape[0]):
         found[gpu] = pressure(peak_load(load, gpu), used[gpu], capacity[gpu])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LARGEST = nextafter(inf, 0.0)
 """The largest finite pressure."""
 WORKERS = 2
+"""Threads of a search that proves a bound again, as many as `solve` has by default."""
 
 
 class Findings(NamedTuple):

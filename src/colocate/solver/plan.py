@@ -242,7 +242,15 @@ class Plan:
 
 
 def confirmed_plan(problem: Problem, placement: Placement, reason: str = "") -> Plan:
-    """Return the plan of a placement, which the independent checker must confirm."""
+    """Return the plan of a placement, which the independent checker must confirm.
+
+    Parameters
+    ----------
+    problem, placement
+        What was placed, and where.
+    reason
+        Why the plan is as it is, if there is something to say.
+    """
     verdict = verify(problem, placement)
     if not verdict.valid:
         raise AssertionError(f"a placement breaks a rule: {'; '.join(verdict.faults)}")

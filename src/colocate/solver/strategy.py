@@ -53,7 +53,17 @@ class Strategy:
     remark: str = ""
 
     def run(self, instance: Instance, rng: Generator, go: Ints = ALWAYS) -> Ints | None:
-        """Return a GPU for every model, or None if no start found room for all of them."""
+        """Return a GPU for every model, or None if no start found room for all of them.
+
+        Parameters
+        ----------
+        instance
+            The problem as arrays.
+        rng
+            The source of all random draws.
+        go
+            Kernels end when its first number is 0.
+        """
         layout = empty_layout(instance, go)
         best: Ints | None = None
         rating: tuple[float, ...] = ()

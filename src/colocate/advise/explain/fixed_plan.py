@@ -108,7 +108,13 @@ def fixed_plan_of(plan: Plan) -> FixedPlan | None:
 
 
 def pressures_with(load: Floats, used: Floats | float, capacity: Floats | float) -> Floats:
-    """Return the pressures of GPUs that hold that much: load has a column for each window."""
+    """Return the pressures of GPUs that hold that much: load has a column for each window.
+
+    Parameters
+    ----------
+    load, used, capacity
+        The loads of GPUs, the memory taken, and all of their memory.
+    """
     rows = np.atleast_2d(load)
     amounts = (np.broadcast_to(amount, len(rows)).copy() for amount in (used, capacity))
     return pressures(rows, *amounts)

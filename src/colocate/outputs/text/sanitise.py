@@ -1,9 +1,6 @@
 """Names, sources and messages of unknown origin, made safe to show."""
 
-LONGEST_NAME = 80
-LONGEST_SENTENCE = 300
-LONGEST_NOTE = 1_000
-LONGEST_DESCRIPTION = 2_000
+LONGEST_NAME, LONGEST_SENTENCE, LONGEST_NOTE, LONGEST_DESCRIPTION = 80, 300, 1_000, 2_000
 """Letters of a text, beyond which it is cut: a screen shows a name whole and a sentence in a few
 lines; notes of several sentences and descriptions still fit a page."""
 

@@ -9,7 +9,13 @@ from colocate.problem.layout import NOWHERE
 
 @leaf_kernel
 def better(values: Floats, one: int, other: int) -> int:
-    """Return which of two competitors wins; NOWHERE is nobody, and the first wins a draw."""
+    """Return which of two competitors wins; NOWHERE is nobody, and the first wins a draw.
+
+    Parameters
+    ----------
+    values : the value of every competitor
+    one, other : two competitors
+    """
     if other == NOWHERE or (one != NOWHERE and values[one] >= values[other]):
         return one
     return other
@@ -31,7 +37,13 @@ def tournament(values: Floats) -> Ints:
 
 @leaf_kernel
 def replay(winners: Ints, values: Floats, competitor: int) -> None:
-    """Play the matches of one competitor again, whose value has changed."""
+    """Play the matches of one competitor again, whose value has changed.
+
+    Parameters
+    ----------
+    winners : the winners of all matches, changed in place
+    values, competitor : the value of every competitor, and whose value has changed
+    """
     match = (winners.shape[0] // 2 + competitor) // 2
     while match > 0:
         winners[match] = better(values, winners[2 * match], winners[2 * match + 1])

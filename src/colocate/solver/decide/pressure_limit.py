@@ -13,7 +13,17 @@ from colocate.solver.plan import Plan, Status
 def place_within_limit(
     problem: Problem, budget: SolveBudget, start: Placement | None = None
 ) -> Plan:
-    """Place models that are all awake, and say if their pressure is over the limit."""
+    """Place models that are all awake, and say if their pressure is over the limit.
+
+    Parameters
+    ----------
+    problem
+        What is placed, with or without a limit.
+    budget
+        What the call may spend.
+    start
+        A placement to improve, if there is one.
+    """
     if problem.most_pressure is None:
         return place_awake(problem, budget, start)
     limited = replace(budget, ceiling=highest_pressure(problem))

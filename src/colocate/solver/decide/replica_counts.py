@@ -37,7 +37,17 @@ def by_pressure(problem: Problem, bound: float) -> Iterator[Counts]:
 
 
 def by_shares(problem: Problem, shares: Floats, rng: np.random.Generator) -> Iterator[Counts]:
-    """Yield numbers of replicas by the shares of all choices: the likeliest, then some drawn."""
+    """Yield numbers of replicas by the shares of all choices: the likeliest, then some drawn.
+
+    Parameters
+    ----------
+    problem
+        Whose replicas are counted.
+    shares
+        How much of each choice a fractional packing takes.
+    rng
+        The source of all random draws.
+    """
     options = []
     first = 0
     for model in problem.models:

@@ -30,7 +30,17 @@ def nodes_of_step(reduction: Reduction) -> int:
 
 
 class Regrouping:
-    """Regroup around the bottleneck of the best placement; shard groups move as a whole."""
+    """Regroup around the bottleneck of the best placement; shard groups move as a whole.
+
+    Parameters
+    ----------
+    reduction
+        What is placed, as items.
+    deadline
+        When to end.
+    seed
+        Decides every random choice.
+    """
 
     share, handicap = 1.0, 0.0
 

@@ -59,7 +59,17 @@ class NoPlacement(Exception):  # noqa: N818, no fault
 def first_placement(
     reduction: Reduction, deadline: Deadline, found: Found, alarmed: Alarmed
 ) -> None:
-    """Find a first placement, finite if that is quick; raises NoPlacement if there is none."""
+    """Find a first placement, finite if that is quick; raises NoPlacement if there is none.
+
+    Parameters
+    ----------
+    reduction, deadline
+        What is placed, as items, and when to end.
+    found
+        Called with every placement.
+    alarmed
+        Called when a solver has made a false claim.
+    """
     layout = empty_layout(reduction.canonical, deadline.go)
     any_found = False
     for block in quick_ways(reduction, layout, deadline):
@@ -89,6 +99,15 @@ def quick_ways(reduction: Reduction, layout: Layout, deadline: Deadline) -> Iter
     """Fill the layout in one way after the other; yields the name of each that succeeds.
 
     It ends with a finite pressure, or when there is no other way.
+
+    Parameters
+    ----------
+    reduction
+        What is placed, as items.
+    layout
+        Filled in place.
+    deadline
+        When to end.
     """
     instance = reduction.canonical
     few = len(reduction.items) <= FEW and not reduction.shard_groups

@@ -40,7 +40,13 @@ LEAST_SHARE = 0.05
 
 
 class Tightening:
-    """An activity that looks for placements at targets between the bound and the value."""
+    """An activity that looks for placements at targets between the bound and the value.
+
+    Parameters
+    ----------
+    reduction, deadline, seed
+        As `Regrouping` takes them.
+    """
 
     handicap = 0.0
 
