@@ -3,8 +3,8 @@
 from math import inf
 
 from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Answer, Kind, Program
+from colocate.lab.messages import Answer, Attempt, Kind
+from colocate.lab.program import Program
 
 CRASH = "crash: NameError: name '_refine' is not defined"
 

@@ -3,8 +3,9 @@
 from random import Random
 
 from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
-from colocate.lab.archive import Archive, Attempt
-from colocate.lab.proposal import Answer, Kind, Program
+from colocate.lab.archive import Archive
+from colocate.lab.messages import Answer, Attempt, Kind
+from colocate.lab.program import Program
 from colocate.lab.review.report import write_review
 
 SETTINGS = {"suite": "adrs", "seed": 0, "islands": 3, "review": 20}

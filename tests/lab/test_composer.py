@@ -4,9 +4,10 @@ from types import SimpleNamespace
 import pytest
 
 from colocate.errors import ProposerError
+from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import PatchKind, apply_patch
-from colocate.lab.proposal import Kind, Program, Request
+from colocate.lab.program import Program
 from colocate.lab.proposers.composer.composer import Composer
 from colocate.lab.proposers.composer.naming import name_of
 from colocate.lab.proposers.composer.source import read_composition, write_program

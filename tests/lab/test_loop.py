@@ -12,11 +12,12 @@ import pytest
 from colocate import load_suite
 from colocate.arena.question import Question
 from colocate.errors import ArchiveError, InputError, ProposerError
-from colocate.lab.archive import Archive, Attempt
-from colocate.lab.asking import CUT_OFF
+from colocate.lab.archive import Archive
 from colocate.lab.loop import Lab
-from colocate.lab.population import Population, best_first
-from colocate.lab.proposal import NOBODY, Answer, Kind, Program
+from colocate.lab.messages import NOBODY, Answer, Attempt, Kind
+from colocate.lab.population import Population
+from colocate.lab.program import Program, best_first
+from colocate.lab.proposers.asking import CUT_OFF
 from colocate.lab.proposers.replay import Replay
 from colocate.lab.settings import Budget, Settings
 from tests.lab.toy import (

@@ -8,11 +8,13 @@ import pytest
 
 from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
 from colocate.errors import InputError, ProposerError
+from colocate.lab.messages import Kind, LearningProposer, Request
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import apply_patch
-from colocate.lab.proposal import Kind, LearningProposer, Program, Request
-from colocate.lab.proposers.openai import OpenAiProposer, PricedModel
-from colocate.lab.proposers.prompt import messages
+from colocate.lab.program import Program
+from colocate.lab.proposers.openai.priced_model import PricedModel
+from colocate.lab.proposers.openai.prompt import messages
+from colocate.lab.proposers.openai.server import OpenAiProposer
 from tests.lab.answers import CHILD, HEAD, ONE, PARENT, diff
 from tests.lab.protocol_server import KEY, PATH, Reply, completion, fault, serving
 

@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 
 from colocate.errors import InputError
+from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import PatchKind
-from colocate.lab.proposal import Kind, Request
-from colocate.lab.proposers.prompt import answer_form, messages
+from colocate.lab.proposers.openai.prompt import answer_form, messages
 from tests.lab.answers import PARENT
 from tests.lab.test_openai import case, failed, program
 

@@ -3,8 +3,7 @@ from dataclasses import replace
 import pytest
 
 from colocate.errors import ProposerError
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import NOBODY, Answer, Kind, Request
+from colocate.lab.messages import NOBODY, Answer, Attempt, Kind, Request
 from colocate.lab.proposers.replay import Replay
 from tests.lab.test_openai import program
 

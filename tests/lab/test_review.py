@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colocate.errors import ArchiveError, ColocateError
-from colocate.lab.proposal import NOBODY, Answer, Kind
+from colocate.lab.messages import NOBODY, Answer, Kind
 from colocate.lab.review.evidence import Claim, Direction, Effect
 from colocate.lab.review.report import Review, ReviewRefused, worded, write_review
 from tests.lab.archives import CRASH, attempt, composed, five_programs, program

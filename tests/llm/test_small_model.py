@@ -16,10 +16,12 @@ import pytest
 
 from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
 from colocate.errors import PatchRefused
+from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import apply_patch
-from colocate.lab.proposal import Kind, Program, Request
-from colocate.lab.proposers.openai import OpenAiProposer, PricedModel
+from colocate.lab.program import Program
+from colocate.lab.proposers.openai.priced_model import PricedModel
+from colocate.lab.proposers.openai.server import OpenAiProposer
 from tests.lab.answers import PARENT
 
 SECONDS_TO_START = 120

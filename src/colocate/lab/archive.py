@@ -10,7 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +19,8 @@ from typing import Any, Self
 
 from colocate.arena.verdict import ProgramVerdict
 from colocate.errors import ArchiveError
-from colocate.lab.proposal import Answer, Kind, Program
+from colocate.lab.messages import Answer, Attempt, Kind
+from colocate.lab.program import Program
 
 VERSION = 1
 MOST_KEPT = 4096
@@ -55,23 +56,6 @@ CREATE TABLE attempts (
 ) STRICT;
 CREATE TABLE reviews (number INTEGER PRIMARY KEY, facts TEXT NOT NULL) STRICT;
 """
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """An answer to a request, and what became of it."""
-
-    number: int
-    """The program that it was to be: every request has the number of its program."""
-    attempt: int
-    """0 for the first answer to a request."""
-    generation: int
-    kind: Kind
-    """The kind of change that was made, or if none was made, that was asked for."""
-    parents: tuple[int, ...]
-    answer: Answer
-    refusal: str = ""
-    """Why it was refused; empty if it was taken."""
 
 
 class Archive:

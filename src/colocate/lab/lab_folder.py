@@ -9,12 +9,11 @@ from colocate.arena.referee import Referee, open_contest
 from colocate.arena.sandbox import Limits
 from colocate.errors import InputError, PatchRefused
 from colocate.lab.archive import Archive
-from colocate.lab.evaluation import Evaluation, LocalEvaluation
+from colocate.lab.judging.evaluation import Evaluation, LocalEvaluation
 from colocate.lab.loop import Lab
 from colocate.lab.patches.evolve_block import sections
 from colocate.lab.patches.syntax import defines_entry, syntax_tree
-from colocate.lab.population import best_first
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program, best_first
 from colocate.lab.proposers.replay import Replay
 from colocate.lab.settings import Budget, Settings
 
@@ -48,7 +47,7 @@ def evaluation_of(settings: Settings, workers: int, ray: str | None) -> Iterator
     if ray is None:
         yield local_evaluation(settings, workers)
         return
-    from colocate.lab.ray_evaluation import connected  # noqa: PLC0415, an extra
+    from colocate.lab.judging.ray_cluster import connected  # noqa: PLC0415, an extra
 
     with connected(ray, referee_of(settings)) as evaluation:
         yield evaluation

@@ -12,12 +12,13 @@ from time import monotonic
 
 from colocate.arena.referee import RUNS_OF_THE_BEST, Contest
 from colocate.errors import ProposerError
-from colocate.lab.archive import Archive, Attempt
-from colocate.lab.asking import Child, ask, askers, unanswered
-from colocate.lab.evaluation import Evaluation
+from colocate.lab.archive import Archive
+from colocate.lab.judging.evaluation import Evaluation
+from colocate.lab.messages import Attempt, LearningProposer, Proposer, Request
 from colocate.lab.patches.syntax import syntax_key
-from colocate.lab.population import Population, best_first
-from colocate.lab.proposal import LearningProposer, Program, Proposer, Request
+from colocate.lab.population import Population
+from colocate.lab.program import Program, best_first
+from colocate.lab.proposers.asking import Child, ask, askers, unanswered
 from colocate.lab.review.report import Review, write_review
 from colocate.lab.settings import Budget, Settings
 

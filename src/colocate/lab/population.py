@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from colocate.lab.proposal import Kind, Program, Request
+from colocate.lab.messages import Kind, Request
+from colocate.lab.program import Program, best_first
 from colocate.lab.settings import Settings
 
 KINDS = {Kind.DIFF: 0.6, Kind.REWRITE: 0.2, Kind.CROSSING: 0.2}
@@ -14,11 +15,6 @@ TIRED = 0.1
 """How much every child makes a program less likely to be chosen again."""
 ELITES = 5
 """Best programs of all islands, from which inspirations come."""
-
-
-def best_first(programs: Sequence[Program]) -> list[Program]:
-    """Return programs by fitness; of equals the older one first."""
-    return sorted(programs, key=lambda p: (-p.verdict.fitness, p.number))
 
 
 class Population:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from colocate.errors import InputError
-from colocate.lab.archive import Attempt
+from colocate.lab.messages import Attempt
 from colocate.problem.quantity import checked_seed
 
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from colocate.lab.archive import Archive
-    from colocate.lab.proposal import Program, Proposer
+    from colocate.lab.messages import Proposer
+    from colocate.lab.program import Program
 
 COMPOSER, OPENAI = "composer", "openai"
 
@@ -153,7 +154,8 @@ def _proposer(
         return Composer()
     if name != OPENAI:
         raise InputError(f"proposer={name!r}, must be {COMPOSER} or {OPENAI}")
-    from colocate.lab.proposers.openai import OpenAiProposer, PricedModel
+    from colocate.lab.proposers.openai.priced_model import PricedModel
+    from colocate.lab.proposers.openai.server import OpenAiProposer
 
     if not models or not base_url:
         raise InputError(

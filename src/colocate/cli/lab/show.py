@@ -27,7 +27,7 @@ def show(
     from colocate.inputs.text_file import read_text
     from colocate.lab.archive import Archive
     from colocate.lab.lab_folder import archive_path
-    from colocate.lab.population import best_first
+    from colocate.lab.program import best_first
     from colocate.lab.watch import html_page, last_review, lineage_tree, program_page
     from colocate.outputs.text import console
     from colocate.outputs.text.whole_files import write_text

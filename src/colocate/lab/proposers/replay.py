@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from colocate.errors import ProposerError
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Answer, Request
+from colocate.lab.messages import Answer, Attempt, Request
 
 
 class Replay:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from colocate.arena.reasons import PARTICULARS
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Program
+from colocate.lab.messages import Attempt
+from colocate.lab.program import Program
 
 
 @dataclass(frozen=True)

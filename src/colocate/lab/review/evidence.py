@@ -13,8 +13,8 @@ from functools import cached_property
 from math import sqrt
 from statistics import fmean, stdev
 
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Kind, Program
+from colocate.lab.messages import Attempt, Kind
+from colocate.lab.program import Program
 from colocate.lab.review.anatomy import anatomy, bare_name, differ_in_one_block
 
 ROUNDING = 1e-6

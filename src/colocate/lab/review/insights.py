@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from statistics import fmean
 
-from colocate.lab.proposal import Kind, Program
+from colocate.lab.messages import Kind
+from colocate.lab.program import Program
 from colocate.lab.review.anatomy import anatomy
 from colocate.lab.review.causes import failure_causes, refusal_causes
 from colocate.lab.review.evidence import ROUNDING, Claim, Direction, Effect, Evidence, Pair

@@ -7,7 +7,7 @@ holds words of a program that failed; the insights do.
 from collections.abc import Iterator
 from itertools import chain, islice, zip_longest
 
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program
 from colocate.lab.review.anatomy import anatomy, bare_name
 from colocate.lab.review.causes import failure_causes
 from colocate.lab.review.evidence import Claim, Direction, Effect, Evidence

@@ -12,8 +12,8 @@ from typing import Any, Self
 from pydantic import TypeAdapter, ValidationError
 
 from colocate.errors import ArchiveError, ColocateError
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Kind, Program
+from colocate.lab.messages import Attempt, Kind
+from colocate.lab.program import Program
 from colocate.lab.review.anatomy import anatomy
 from colocate.lab.review.causes import FailureCause, failure_causes
 from colocate.lab.review.evidence import Claim, Evidence

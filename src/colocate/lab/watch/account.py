@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from colocate.arena.verdict import Tally
-from colocate.lab.archive import Archive, Attempt
-from colocate.lab.population import best_first
-from colocate.lab.proposal import Program
+from colocate.lab.archive import Archive
+from colocate.lab.messages import Attempt
+from colocate.lab.program import Program, best_first
 from colocate.lab.watch.sheet import Fact, figure, mention
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from colocate.arena.verdict import ProgramVerdict
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Program
+from colocate.lab.messages import Attempt
+from colocate.lab.program import Program
 from colocate.lab.watch.changes import Changes, changes
 from colocate.lab.watch.html_sheet import Links, html_facts, html_sheet
 from colocate.lab.watch.sheet import figure, mention

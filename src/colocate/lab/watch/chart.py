@@ -8,7 +8,7 @@ from operator import itemgetter
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program
 from colocate.lab.watch.ladder import LadderScale, Rung, fails, round_steps
 
 WIDEST, NARROWEST = 88, 16

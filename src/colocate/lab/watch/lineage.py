@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from colocate.errors import UnknownNameError
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program
 from colocate.lab.watch.ladder import ladder
 
 MOST_TARGETS = 40

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from colocate.lab.archive import Attempt
-from colocate.lab.population import best_first
-from colocate.lab.proposal import Program
+from colocate.lab.messages import Attempt
+from colocate.lab.program import Program, best_first
 from colocate.lab.watch.account import refusals
 from colocate.lab.watch.ladder import Rung
 from colocate.lab.watch.sheet import Cell, Sheet, figure, mention, numbers, words

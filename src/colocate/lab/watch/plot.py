@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program
 from colocate.lab.watch.ladder import LadderScale, Rung, fails, round_steps
 from colocate.lab.watch.sheet import figure, mention
 from colocate.outputs.page.markup import Markup, tag

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program
 from colocate.lab.watch.ladder import Rung
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 

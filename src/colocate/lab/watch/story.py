@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Program
+from colocate.lab.messages import Attempt
+from colocate.lab.program import Program
 from colocate.lab.watch.account import Account, duration
 from colocate.lab.watch.sheet import Cell, Fact, Mention
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line

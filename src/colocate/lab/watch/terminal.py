@@ -9,8 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from colocate.lab.archive import Archive
-from colocate.lab.population import best_first
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program, best_first
 from colocate.lab.watch.account import Account, best_facts, settings_line
 from colocate.lab.watch.changes import changes
 from colocate.lab.watch.chart import BEST, FAILED, OPTIMUM, OTHER, Chart

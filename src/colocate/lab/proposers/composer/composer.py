@@ -6,8 +6,8 @@ from hashlib import sha256
 import numpy as np
 
 from colocate.errors import PatchRefused, ProposerError
+from colocate.lab.messages import Answer, Kind, Request
 from colocate.lab.patches.answer_writer import write_patch
-from colocate.lab.proposal import Answer, Kind, Request
 from colocate.lab.proposers.composer.choices import Draw
 from colocate.lab.proposers.composer.grammar import Composition
 from colocate.lab.proposers.composer.mutation import (

@@ -6,11 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from colocate.errors import PatchRefused, ProposerError
-from colocate.lab.archive import Attempt
+from colocate.lab.messages import NOBODY, Answer, Attempt, Kind, Proposer, Request
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import Patch, apply_patch
 from colocate.lab.patches.syntax import syntax_key
-from colocate.lab.proposal import NOBODY, Answer, Kind, Proposer, Request
 
 CUT_OFF = "the answer was cut off before its end; give a shorter one, and all of it"
 

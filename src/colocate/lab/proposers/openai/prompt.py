@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from colocate.arena.verdict import CaseVerdict, ProgramVerdict
 from colocate.errors import InputError
+from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.evolve_block import END, START, is_marker
-from colocate.lab.proposal import Kind, Program, Request
+from colocate.lab.program import Program
 
 Message = dict[str, str]
 """A message of a chat: its `role` and its `content`."""

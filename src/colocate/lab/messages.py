@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from colocate.arena.verdict import ProgramVerdict
+from colocate.lab.program import Program
 
 NOBODY = "nobody"
 """Who is recorded for an answer that never came."""
@@ -18,21 +18,6 @@ class Kind(StrEnum):
     REWRITE = "rewrite"
     CROSSING = "crossing"
     """One program made of two: the parent and the first inspiration."""
-
-
-@dataclass(frozen=True)
-class Program:
-    """A program of the archive."""
-
-    number: int
-    """Its place in the archive; 0 is the start."""
-    name: str
-    description: str
-    source: str
-    verdict: ProgramVerdict
-    parents: tuple[int, ...] = ()
-    generation: int = 0
-    island: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,6 +56,23 @@ class Answer:
     def came(self) -> bool:
         """Whether anybody answered."""
         return self.who != NOBODY
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An answer to a request, and what became of it."""
+
+    number: int
+    """The program that it was to be: every request has the number of its program."""
+    attempt: int
+    """0 for the first answer to a request."""
+    generation: int
+    kind: Kind
+    """The kind of change that was made, or if none was made, that was asked for."""
+    parents: tuple[int, ...]
+    answer: Answer
+    refusal: str = ""
+    """Why it was refused; empty if it was taken."""
 
 
 class Proposer(Protocol):
