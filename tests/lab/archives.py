@@ -40,7 +40,7 @@ def program(number, source, ratio, parent=None, *, name=None, generation=0, **re
     return Program(number, name or f"named_{number}", "", source, judged, parents, generation)
 
 
-def attempt(number, kind=Kind.DIFF, refusal="", again=0):
+def attempt(number, kind=Kind.DIFF, refusal=None, again=0):
     return Attempt(number, again, 1, kind, (0,), Answer("text", "somebody"), refusal)
 
 

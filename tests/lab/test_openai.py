@@ -73,7 +73,7 @@ def test_a_good_answer_with_its_tokens_and_cost():
     assert (answer.tokens_in, answer.tokens_out) == (1000, 200)
     assert answer.cost == pytest.approx((1000 * 2 + 200 * 10) / 1e6)
     assert 0 < answer.seconds < 5
-    assert apply_patch(read_patch(answer.text), PARENT) == CHILD
+    assert apply_patch(read_patch(answer.text), PARENT).source == CHILD
     (seen,) = server.seen
     assert seen.path == PATH
     assert seen.headers["Authorization"] == f"Bearer {KEY}"

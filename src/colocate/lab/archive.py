@@ -19,10 +19,13 @@ from typing import Any, Self
 
 from colocate.arena.verdict import ProgramVerdict
 from colocate.errors import ArchiveError
+from colocate.lab.archive_version_1 import read_refusal, upgrade
 from colocate.lab.messages import Answer, Attempt, Kind
+from colocate.lab.patches.refusal import Refusal, RefusalCode
 from colocate.lab.program import Program
 
-VERSION = 1
+VERSION = 2
+"""What this module writes. It reads version 1 too, and upgrades it before it writes."""
 MOST_KEPT = 4096
 """Verdicts that are remembered once read: every generation looks at all programs again."""
 SCHEMA = """
@@ -52,10 +55,16 @@ CREATE TABLE attempts (
     seconds REAL NOT NULL,
     cut_off INTEGER NOT NULL,
     refusal TEXT NOT NULL,
+    advice TEXT NOT NULL DEFAULT '',
+    code TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (number, attempt)
 ) STRICT;
 CREATE TABLE reviews (number INTEGER PRIMARY KEY, facts TEXT NOT NULL) STRICT;
 """
+ATTEMPT_COLUMNS = 15
+"""How many columns the table of attempts has."""
+COLUMNS_OF_ANSWER = 6
+"""Of them: text, who, tokens in and out, cost, seconds."""
 
 
 class Archive:
@@ -101,9 +110,15 @@ class Archive:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
             version = archive.setting("version")
-            if version != VERSION:
+            if version not in (1, VERSION):
                 archive.close()
-                raise ArchiveError(f"{path}: version {version}, must be {VERSION}")
+                raise ArchiveError(
+                    f"{path}: version {version}, must be 1 or {VERSION}; "
+                    "open it with the version of colocate that wrote it"
+                )
+            if writing and version == 1:
+                attempts = archive.attempts()
+                upgrade(connection, lambda: archive._insert_attempts(attempts))
             return archive
 
     def __enter__(self) -> Self:
@@ -160,6 +175,10 @@ class Archive:
 
     def add_attempts(self, attempts: Sequence[Attempt]) -> None:
         """Keep the answers to a request, all or none of them."""
+        with _told(self.path), self._connection:
+            self._insert_attempts(attempts)
+
+    def _insert_attempts(self, attempts: Sequence[Attempt]) -> None:
         rows = [
             (
                 attempt.number,
@@ -174,12 +193,12 @@ class Archive:
                 attempt.answer.cost,
                 attempt.answer.seconds,
                 int(attempt.answer.cut_off),
-                attempt.refusal,
+                *_refusal_columns(attempt.refusal),
             )
             for attempt in attempts
         ]
-        marks = ", ".join("?" for _ in rows[0])
-        self._write(f"INSERT OR REPLACE INTO attempts VALUES ({marks})", rows)
+        marks = ", ".join("?" * ATTEMPT_COLUMNS)
+        self._connection.executemany(f"INSERT OR REPLACE INTO attempts VALUES ({marks})", rows)
 
     def attempts(self) -> list[Attempt]:
         """Return all answers, in the order of their numbers."""
@@ -236,10 +255,20 @@ def _verdict(text: str) -> ProgramVerdict:
 def _attempt(
     number: int, attempt: int, generation: int, kind: str, parents: str, *rest: Any
 ) -> Attempt:
-    *said, cut_off, refusal = rest
+    said, (cut_off, *refusal) = rest[:COLUMNS_OF_ANSWER], rest[COLUMNS_OF_ANSWER:]
     answer = replace(Answer(*said), cut_off=bool(cut_off))
     lineage = tuple(json.loads(parents))
-    return Attempt(number, attempt, generation, Kind(kind), lineage, answer, refusal)
+    why = _refusal(*refusal) if refusal[1:] else read_refusal(refusal[0], answer.came)
+    return Attempt(number, attempt, generation, Kind(kind), lineage, answer, why)
+
+
+def _refusal(fault: str, advice: str, code: str) -> Refusal | None:
+    return Refusal(RefusalCode(code), fault, advice) if code else None
+
+
+def _refusal_columns(refusal: Refusal | None) -> tuple[str, str, str]:
+    """Return the columns `refusal`, `advice` and `code`; all are empty if nothing was refused."""
+    return (refusal.fault, refusal.advice, refusal.code.value) if refusal else ("", "", "")
 
 
 def _locked(path: Path) -> Any:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from colocate.arena.referee import Referee, open_contest
 from colocate.arena.sandbox import Limits
-from colocate.errors import InputError, PatchRefused
+from colocate.errors import InputError
 from colocate.lab.archive import Archive
 from colocate.lab.judging.evaluation import Evaluation, LocalEvaluation
 from colocate.lab.loop import Lab
 from colocate.lab.patches.evolve_block import sections
+from colocate.lab.patches.refusal import PatchRefused
 from colocate.lab.patches.syntax import defines_entry, syntax_tree
 from colocate.lab.program import Program, best_first
 from colocate.lab.proposers.replay import Replay
@@ -69,9 +70,8 @@ def _check_start(start: str) -> None:
     try:
         syntax_tree(start, whose)
         sections(start.split("\n"), whose)
-    except PatchRefused as refusal:
-        fault, _, _advice_for_proposers = str(refusal).rpartition("; ")
-        raise InputError(fault) from refusal
+    except PatchRefused as error:  # its advice is for proposers
+        raise InputError(error.refusal.fault) from error
     if not defines_entry(start):
         raise InputError(f"{whose} defines no compute_model_placement(gpu_num, models)")
 

@@ -1,10 +1,12 @@
 """What passes between the loop and its proposers: a request for a change, and an answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from colocate.lab.patches.patch import PatchedProgram
+from colocate.lab.patches.refusal import Refusal
 from colocate.lab.program import Program
 
 NOBODY = "nobody"
@@ -29,8 +31,8 @@ class Request:
     inspirations: tuple[Program, ...] = ()
     recommendations: tuple[str, ...] = ()
     """What the last review advises."""
-    refusal: str = ""
-    """Why the previous answer to this request was refused; empty at the first attempt."""
+    refusal: Refusal | None = None
+    """Why the previous answer to this request was refused; None at the first attempt."""
     seed: int = 0
     """Decides every random choice that the proposer makes."""
     number: int = 0
@@ -51,6 +53,8 @@ class Answer:
     seconds: float = 0.0
     cut_off: bool = False
     """Whether the server said that the answer is not complete."""
+    made: PatchedProgram | None = field(default=None, compare=False, repr=False)
+    """What the proposer itself made of the parent by this text, so that nobody does it again."""
 
     @property
     def came(self) -> bool:
@@ -71,8 +75,8 @@ class Attempt:
     """The kind of change that was made, or if none was made, that was asked for."""
     parents: tuple[int, ...]
     answer: Answer
-    refusal: str = ""
-    """Why it was refused; empty if it was taken."""
+    refusal: Refusal | None = None
+    """Why it was refused; None if it was taken."""
 
 
 class Proposer(Protocol):

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from difflib import SequenceMatcher, get_close_matches
 
-from colocate.errors import PatchRefused
 from colocate.lab.patches.evolve_block import bare
+from colocate.lab.patches.refusal import PatchRefused, RefusalCode
 from colocate.lab.patches.syntax import quoted
 
 MOST_MATCHES = 10
@@ -61,26 +61,29 @@ def place_of(
     if len(found) == 1:
         return first + found[0]
     if found:
-        raise PatchRefused(f"{where}: {_all_places([first + at + 1 for at in found])}")
+        places = _all_places([first + at + 1 for at in found])
+        raise PatchRefused(
+            RefusalCode.SEARCH_AMBIGUOUS,
+            f"{where}: its SEARCH matches at lines {places}, must match at one",
+            "add lines before or after it until it is unique",
+        )
     outside = find_lines(bare(lines), bare(wanted), 1)
     if outside:
         raise PatchRefused(
-            f"{where}: its SEARCH stands at line {outside[0] + 1}, outside of the evolve block; "
-            f"change only lines {frame[0] + 2} to {frame[1]}"
+            RefusalCode.SEARCH_OUTSIDE,
+            f"{where}: its SEARCH stands at line {outside[0] + 1}, outside of the evolve block",
+            f"change only lines {frame[0] + 2} to {frame[1]}",
         )
     raise PatchRefused(
-        f"{where}: its SEARCH is nowhere in the program: {_nearest(wanted, lines)}; "
-        "copy the lines from the program as they are"
+        RefusalCode.SEARCH_NOT_FOUND,
+        f"{where}: its SEARCH is nowhere in the program: {_nearest(wanted, lines)}",
+        "copy the lines from the program as they are",
     )
 
 
 def _all_places(numbers: Sequence[int]) -> str:
     named = ", ".join(str(number) for number in numbers[:MOST_MATCHES])
-    more = " and more" if len(numbers) > MOST_MATCHES else ""
-    return (
-        f"its SEARCH matches at lines {named}{more}, must match at one; "
-        "add lines before or after it until it is unique"
-    )
+    return f"{named} and more" if len(numbers) > MOST_MATCHES else named
 
 
 def _nearest(wanted: Sequence[str], lines: Sequence[str]) -> str:

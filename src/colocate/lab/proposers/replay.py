@@ -36,5 +36,5 @@ class Replay:
             )
         attempt = self._left[request.number].pop(0)
         if not attempt.answer.came:
-            raise ProposerError(attempt.refusal)
+            raise ProposerError(str(attempt.refusal))
         return attempt.answer

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from colocate.errors import PatchRefused
 from colocate.lab.patches.evolve_block import sections
+from colocate.lab.patches.refusal import PatchRefused
 from colocate.lab.patches.syntax import ENTRY, syntax_tree, tree_key
 
 COMPOSITION = ("STARTS", "EACH", "FINISH")

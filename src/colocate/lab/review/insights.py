@@ -128,7 +128,7 @@ def _what_does_not(evidence: Evidence) -> Iterator[str]:
     for refused in refusal_causes(evidence.attempts)[:MOST_CAUSES]:
         yield (
             f"Refused for one cause: {counted(refused.answers, 'answer')}, "
-            f"the first for number {refused.number}: {code(refused.refusal)}."
+            f"the first for number {refused.number}: {code(str(refused.refusal))}."
         )
 
 

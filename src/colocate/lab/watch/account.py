@@ -1,7 +1,5 @@
 """What a lab has made and spent."""
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -81,31 +79,13 @@ def best_facts(programs: Sequence[Program]) -> list[Fact]:
     return [("best", mention(best)), ("score", score), ("ratio", ratio)]
 
 
-def refusals(attempts: Sequence[Attempt]) -> list[tuple[str, int]]:
-    """Return why answers were refused, the most frequent reason first."""
-    count = Counter(kind_of_refusal(attempt.refusal) for attempt in attempts if attempt.refusal)
-    return sorted(count.items(), key=lambda item: (-item[1], item[0]))
-
-
-def kind_of_refusal(refusal: str) -> str:
-    """Return what refusals of a kind share: no numbers, no quotes, no place, no advice."""
-    fault = refusal.partition(";")[0]
-    fault = re.sub(r"'[^']*'|\"[^\"]*\"", "…", fault)
-    fault = re.sub(r" ?\([^)]*\)", "", fault)
-    fault = re.sub(r"\d+", "n", fault)
-    where, _, what = fault.partition(": ")
-    told = what if what and where.startswith("block n") else where
-    return told.partition(": ")[0].strip() or "no reason given"
-
-
 def duration(seconds: float) -> str:
     """Return a time in the two units that matter."""
     if seconds < 60:
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60:,} h {minutes % 60} min"
+    hours, left = divmod(minutes, 60)
+    return f"{hours:,} h {left} min" if hours else f"{minutes} min {rest} s"
 
 
 def _judging_seconds(program: Program) -> float:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from colocate.lab.messages import Attempt
 from colocate.lab.program import Program, best_first
-from colocate.lab.watch.account import refusals
 from colocate.lab.watch.ladder import Rung
+from colocate.lab.watch.refusal_counts import refusal_counts
 from colocate.lab.watch.sheet import Cell, Sheet, figure, mention, numbers, words
 
 MOST_REASONS = 8
@@ -45,7 +45,7 @@ def island_sheet(programs: Sequence[Program]) -> Sheet:
 
 def refusal_sheet(attempts: Sequence[Attempt]) -> Sheet:
     """Draw one line a kind of refusal, the most frequent first."""
-    found = refusals(attempts)
+    found = refusal_counts(attempts)
     rows = [(str(count), reason) for reason, count in found[:MOST_REASONS]]
     if len(found) > MOST_REASONS:
         rest = sum(count for _, count in found[MOST_REASONS:])

@@ -44,5 +44,6 @@ def _asking(own: Sequence[Attempt]) -> list[Fact]:
     ]
     refused = [attempt.refusal for attempt in own if attempt.refusal]
     if refused:
-        facts.append(("refused", f"{len(refused)} before it, the last: {one_line(refused[-1])}"))
+        last_reason = one_line(str(refused[-1]))
+        facts.append(("refused", f"{len(refused)} before it, the last: {last_reason}"))
     return facts

@@ -132,7 +132,7 @@ def _sections(request: Request) -> Iterator[str]:
     yield from _how_to_answer(request)
     if request.refusal:
         yield "## Your last answer was refused\n"
-        yield f"{_sentence(request.refusal)}\n\nAnswer once more, and mend this.\n"
+        yield f"{_sentence(str(request.refusal))}\n\nAnswer once more, and mend this.\n"
 
 
 def _how_to_answer(request: Request) -> Iterator[str]:
