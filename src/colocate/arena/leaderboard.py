@@ -54,7 +54,7 @@ def verdict_page(
     results = [result for _, tally in tallies for result in tally.results]
     if every_case:
         parts.append(fitting_table(CASES_OF_A_PROGRAM, map(_case, results), width))
-    failures = (FailedCase(r.case, r.reason, r.traceback) for r in results if not r.valid)
+    failures = (FailedCase(r.case, r.cause, r.reason, r.traceback) for r in results if not r.valid)
     parts += map(Text, reason_lines(failures))
     steadiness = "" if verdict.steady else "; its runs differ, this is the worst"
     runs = f"{verdict.runs} run{'s' if verdict.runs > 1 else ''}{steadiness}"

@@ -43,6 +43,13 @@ class CaseVerdict:
     reason: str = ""
     """A sentence about the failure."""
     traceback: str = ""
+    error: str = ""
+    """The type of the exception or the signal that ended the program, if one did."""
+
+    @property
+    def cause(self) -> tuple[Failure | None, str]:
+        """What failed cases share that failed for one cause."""
+        return self.failure, self.error
 
     @property
     def valid(self) -> bool:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from colocate.lab.patches.answer_lines import Line, LineRole, answer_lines
 from colocate.lab.patches.patch import MOST_CHARACTERS, Block, Patch
 from colocate.lab.patches.refusal import PatchRefused, RefusalCode
-from colocate.lab.patches.syntax import quoted
+from colocate.lab.patches.syntax import quoted_code
 
 UNNAMED = "unnamed"
 LONGEST_NAME = 80
@@ -65,7 +65,7 @@ def snake_case(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text without what would disturb a terminal or a file."""
+    """Return a text without letters that cannot be seen; escapes would end up in names."""
     return "".join(letter for letter in text if letter.isprintable() or letter in "\t\n").strip()
 
 
@@ -109,8 +109,8 @@ def _items(lines: Sequence[Line]) -> Iterator[_Item]:
         elif line.role in (LineRole.REPLACE, LineRole.ALMOST):
             raise PatchRefused(
                 RefusalCode.STRAY_MARKER,
-                f"line {line.number} of the answer, {quoted(line.text)}, ends no block and begins "
-                "none",
+                f"line {line.number} of the answer, {quoted_code(line.text)}, "
+                "ends no block and begins none",
                 "put '<<<<<<< SEARCH', '=======' and '>>>>>>> REPLACE' on lines of their own",
             )
         yield _Item(line, change)
@@ -135,7 +135,7 @@ def _read_block(lines: Sequence[Line], begin: int, number: int) -> tuple[Block, 
     else:
         at = len(lines)
     missing = "'>>>>>>> REPLACE'" if separators else "'======='"
-    found = quoted(lines[at].text) if at < len(lines) else "the end of the answer"
+    found = quoted_code(lines[at].text) if at < len(lines) else "the end of the answer"
     raise _cut_off(f"{where} has no {missing} line before {found}")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from colocate.lab.patches.refusal import PatchRefused, RefusalCode
-from colocate.lab.patches.syntax import quoted
+from colocate.lab.patches.syntax import quoted_code
 
 START = "# EVOLVE-BLOCK-START"
 END = "# EVOLVE-BLOCK-END"
@@ -100,8 +100,8 @@ def _refuse_other(own: Sequence[str], other: Sequence[str], first: int, whose: s
         return
     pairs = enumerate(zip(own, other, strict=False))
     same = next((at for at, (ours, theirs) in pairs if ours != theirs), min(len(own), len(other)))
-    had = quoted(own[same]) if same < len(own) else "at its end"
-    has = quoted(other[same]) if same < len(other) else "nothing"
+    had = quoted_code(own[same]) if same < len(own) else "at its end"
+    has = quoted_code(other[same]) if same < len(other) else "nothing"
     raise PatchRefused(
         RefusalCode.OUTSIDE_CHANGED,
         f"{whose} changes the parent outside of the evolve block: line {first + same}, {had}, "

@@ -5,7 +5,7 @@ from difflib import SequenceMatcher, get_close_matches
 
 from colocate.lab.patches.evolve_block import bare
 from colocate.lab.patches.refusal import PatchRefused, RefusalCode
-from colocate.lab.patches.syntax import quoted
+from colocate.lab.patches.syntax import quoted_code
 
 MOST_MATCHES = 10
 """So many places are named; a text of equal lines has a match at each."""
@@ -107,7 +107,7 @@ def _nearest(wanted: Sequence[str], lines: Sequence[str]) -> str:
     edge = "before the first" if shift + at < 0 else "after the last"
     return (
         f"line {first + 1} of it is at line {line_of_first + 1}, but its line {at + 1}, "
-        f"{quoted(theirs[at])}, would be {edge} line of the program"
+        f"{quoted_code(theirs[at])}, would be {edge} line of the program"
     )
 
 
@@ -115,11 +115,11 @@ def _most_alike(line: str, own: Sequence[str]) -> str:
     numbers = {text[:MOST_COMPARED]: n for n, text in enumerate(own[:MOST_SEARCHED], 1) if text}
     near = get_close_matches(line[:MOST_COMPARED], numbers, n=1, cutoff=0.5)
     if not near:
-        return f"nothing is like its first line, {quoted(line)}"
+        return f"nothing is like its first line, {quoted_code(line)}"
     number = numbers[near[0]]
     return _difference("its first line", line, number, own[number - 1])
 
 
 def _difference(which: str, theirs: str, number: int, own: str) -> str:
     hint = ", so only the indentation differs" if theirs.strip() == own.strip() else ""
-    return f"{which} is {quoted(theirs)}, nearest is line {number}, {quoted(own)}{hint}"
+    return f"{which} is {quoted_code(theirs)}, nearest is line {number}, {quoted_code(own)}{hint}"

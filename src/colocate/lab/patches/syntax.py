@@ -16,14 +16,20 @@ ENTRY = "compute_model_placement"
 MOST_KEPT = 10_000
 """Keys that are remembered: more programs than a long run makes, at 64 letters each."""
 
+LONGEST_QUOTE = 100
+"""Letters of a quoted line: one line of code as most projects limit it."""
+
 SILENT_FIELDS = frozenset({"kind", "type_comment", "type_ignores"})
 """Parts of a tree that change nothing: the u in u'text', and comments on types."""
 
 
-def quoted(text: str) -> str:
-    """Return `text` in quotes and on one line, its middle left out where it is long."""
+def quoted_code(text: str) -> str:
+    """Return a line of code in quotes, letter for letter, its middle left out where it is long.
+
+    Unlike the quotes that people read, it keeps every blank: indentation may be what differs.
+    """
     short = Repr()
-    short.maxstring = 100
+    short.maxstring = LONGEST_QUOTE
     return short.repr(text.rstrip())
 
 
@@ -61,7 +67,7 @@ def syntax_tree(source: str, whose: str = "the program") -> ast.Module:
 def _line(source: str, error: SyntaxError) -> str:
     lines = source.split("\n")
     number = error.lineno or 0
-    return quoted(lines[number - 1] if 0 < number <= len(lines) else error.text or "")
+    return quoted_code(lines[number - 1] if 0 < number <= len(lines) else error.text or "")
 
 
 def defines_entry(source: str, tree: ast.Module | None = None) -> bool:

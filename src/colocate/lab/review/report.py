@@ -19,8 +19,9 @@ from colocate.lab.review.causes import FailureCause, failure_causes
 from colocate.lab.review.evidence import Claim, Evidence
 from colocate.lab.review.fact_check import figures, unfounded
 from colocate.lab.review.insights import Insights, withdrawals, write_insights
-from colocate.lab.review.phrases import code, counted, listed, share
+from colocate.lab.review.phrases import code, code_list, share
 from colocate.lab.review.recommendations import recommendations
+from colocate.outputs.text.wording import amount
 
 QUOTED = re.compile("`([^`]*)`")
 MOST_STRANGE = 5
@@ -66,7 +67,7 @@ class Summary:
         yield f"- Implementation: {self._implementation()}."
         yield f"- Performance: {self._performance()}."
         yield f"- Feedback: {self._feedback()}."
-        made_of = f", made of {listed(self.blocks)}" if self.blocks else ""
+        made_of = f", made of {code_list(self.blocks)}" if self.blocks else ""
         yield f"- Identity: number {self.number} of generation {self.generation}{made_of}.\n"
 
     def _implementation(self) -> str:
@@ -76,7 +77,7 @@ class Summary:
         if self.repeats_parent:
             return f"{made}, the same program but for words for readers"
         changes = (("adds", self.added), ("takes out", self.removed))
-        told = [f"{verb} {listed(blocks)}" for verb, blocks in changes if blocks]
+        told = [f"{verb} {code_list(blocks)}" for verb, blocks in changes if blocks]
         return f"{made}, {' and '.join(told) or 'changes no block by name'}"
 
     def _performance(self) -> str:
@@ -94,7 +95,7 @@ class Summary:
                 f"worst case {code(self.worst_case)}, at {share(self.worst_ratio)} of its optimum"
             )
         told = (
-            f"{code(cause.kind)} on {counted(cause.cases, 'case')}, first {code(cause.case)}: "
+            f"{code(cause.kind)} on {amount(cause.cases, 'case')}, first {code(cause.case)}: "
             f"{code(cause.reason)}"
             for cause in self.failures
         )
@@ -141,7 +142,7 @@ class Review:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield f"# Review after {counted(self.programs, 'program')}\n"
+        yield f"# Review after {amount(self.programs, 'program')}\n"
         yield "## 1. The programs since the last review\n"
         for summary in self.summaries:
             yield from summary.lines()

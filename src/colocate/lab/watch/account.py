@@ -8,8 +8,9 @@ from colocate.arena.verdict import Tally
 from colocate.lab.archive import Archive
 from colocate.lab.messages import Attempt
 from colocate.lab.program import Program, best_first
-from colocate.lab.watch.sheet import Fact, figure, mention
+from colocate.lab.watch.sheet import Fact, mention
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
+from colocate.outputs.text.wording import fixed
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,8 @@ def best_facts(programs: Sequence[Program]) -> list[Fact]:
             for result in verdict.public.results
         )
     )
-    score = f"{figure(verdict.score, 4)}, optimum {figure(optimal.score, 4)}"
-    ratio = f"{figure(verdict.ratio, 6)}, hidden {figure(verdict.hidden.ratio, 6)}"
+    score = f"{fixed(verdict.score, 4)}, optimum {fixed(optimal.score, 4)}"
+    ratio = f"{fixed(verdict.ratio, 6)}, hidden {fixed(verdict.hidden.ratio, 6)}"
     return [("best", mention(best)), ("score", score), ("ratio", ratio)]
 
 

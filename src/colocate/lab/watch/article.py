@@ -9,11 +9,12 @@ from colocate.lab.messages import Attempt
 from colocate.lab.program import Program
 from colocate.lab.watch.changes import Changes, changes
 from colocate.lab.watch.html_sheet import Links, html_facts, html_sheet
-from colocate.lab.watch.sheet import figure, mention
+from colocate.lab.watch.sheet import mention
 from colocate.lab.watch.story import story
 from colocate.lab.watch.verdict_sheets import first_traceback, verdict_sheets
 from colocate.outputs.page.markup import Markup, breakable, tag
 from colocate.outputs.text.sanitise import LONGEST_DESCRIPTION, one_line
+from colocate.outputs.text.wording import fixed
 
 MOST_LINES = 400
 """Of one change."""
@@ -90,8 +91,8 @@ def _cut(line: str) -> str:
 def _in_short(verdict: ProgramVerdict) -> str:
     public = verdict.public
     return (
-        f"Verdict: score {figure(verdict.score, 4)}, ratio {figure(verdict.ratio, 6)}, "
-        f"hidden {figure(verdict.hidden.ratio, 6)}, {public.valid_cases} of {public.cases} valid"
+        f"Verdict: score {fixed(verdict.score, 4)}, ratio {fixed(verdict.ratio, 6)}, "
+        f"hidden {fixed(verdict.hidden.ratio, 6)}, {public.valid_cases} of {public.cases} valid"
     )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import inf
 
 from colocate.lab.program import Program
 from colocate.lab.watch.ladder import Rung
@@ -53,8 +52,3 @@ def numbers(programs: Iterable[int]) -> Cell:
 def words(*headings: str) -> frozenset[str]:
     """Name the columns that hold words."""
     return frozenset(headings)
-
-
-def figure(value: float, digits: int) -> str:
-    """Return a figure with so many digits after the point."""
-    return "∞" if value == inf else f"{value:.{digits}f}"

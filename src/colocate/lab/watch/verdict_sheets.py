@@ -1,7 +1,8 @@
 """A verdict, in figures."""
 
 from colocate.arena.verdict import CaseVerdict, ProgramVerdict
-from colocate.lab.watch.sheet import Sheet, figure, words
+from colocate.lab.watch.sheet import Sheet, words
+from colocate.outputs.text.wording import fixed
 
 MOST_CASES = 5
 LONGEST_TRACEBACK = 1_500
@@ -24,11 +25,11 @@ def _figures(verdict: ProgramVerdict) -> Sheet:
     rows = tuple(
         (
             name,
-            figure(tally.score, 4),
-            figure(tally.ratio, 6),
+            fixed(tally.score, 4),
+            fixed(tally.ratio, 6),
             f"{tally.valid_cases} of {tally.cases}",
             tally.worst.case,
-            figure(tally.worst.ratio, 4),
+            fixed(tally.worst.ratio, 4),
             f"{tally.seconds:.3g} s",
         )
         for name, tally in ((verdict.suite, verdict.public), ("hidden", verdict.hidden))
@@ -44,9 +45,9 @@ def _worst_cases(verdict: ProgramVerdict) -> Sheet:
     rows = tuple(
         (
             result.case,
-            figure(result.pressure, 6),
-            figure(result.optimum, 6),
-            figure(result.ratio, 6),
+            fixed(result.pressure, 6),
+            fixed(result.optimum, 6),
+            fixed(result.ratio, 6),
         )
         for result in sorted(short, key=lambda result: result.ratio)[:MOST_CASES]
     )

@@ -13,11 +13,11 @@ from pydantic import ValidationError
 
 from colocate.errors import InputError, ProposerError
 from colocate.lab.messages import Answer, Request
-from colocate.lab.patches.answer import printable
 from colocate.lab.proposers.openai.bandit import Bandit, Reward
 from colocate.lab.proposers.openai.priced_model import PricedModel
 from colocate.lab.proposers.openai.prompt import messages
 from colocate.lab.proposers.openai.reply import Completion, Usage, text_of
+from colocate.outputs.text.sanitise import one_line
 
 if TYPE_CHECKING:
     from openai import OpenAI, OpenAIError
@@ -215,8 +215,7 @@ class OpenAiProposer:
             return "an HTML page"
         if self.api_key:
             text = text.replace(self.api_key, "***")
-        line = " ".join(printable(text[: 4 * LONGEST_QUOTE]).split()) or "nothing"
-        return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}..."
+        return one_line(text[: 4 * LONGEST_QUOTE], LONGEST_QUOTE) or "nothing"
 
 
 def _is_address(text: str) -> bool:
