@@ -174,7 +174,7 @@ def test_a_lab_that_is_being_made_is_not_made_a_second_time(tmp_path):
         pytest.raises(ArchiveError, match="another run is writing"),
     ):
         make(tmp_path / "lab.db", SETTINGS)
-    with pytest.raises(ArchiveError, match="is there already"):
+    with pytest.raises(ArchiveError, match="exists already"):
         make(tmp_path / "lab.db", SETTINGS)
 
 
@@ -184,7 +184,7 @@ def test_what_is_no_archive_is_said_to_be_none(tmp_path):
     (tmp_path / "lab.db").write_bytes(b"something else" * 100)
     with pytest.raises(ArchiveError, match="not a database"):
         Archive.open(tmp_path / "lab.db")
-    with pytest.raises(ArchiveError, match="is there already"):
+    with pytest.raises(ArchiveError, match="exists already"):
         make(tmp_path / "lab.db", SETTINGS)
 
 

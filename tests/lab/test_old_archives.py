@@ -4,6 +4,7 @@
 """
 
 import sqlite3
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from colocate.lab.archive import VERSION, Archive
 from colocate.lab.archive_version_1 import PHRASES, read_refusal
 from colocate.lab.patches.refusal import Refusal, RefusalCode
 from colocate.lab.watch import program_page, status_page
-from tests.lab.made_labs import REFUSALS, attempt
+from tests.lab.made_labs import REFUSALS, attempt, make_lab, program
 
 DATA = Path(__file__).parents[1] / "data"
 REWORDED = {
@@ -113,3 +114,14 @@ def test_a_sentence_is_read_as_it_was_written(refusal):
 def test_every_code_of_that_version_is_read():
     since = {RefusalCode.NO_ANSWER, RefusalCode.NOT_WRITABLE, RefusalCode.UNKNOWN}
     assert set(PHRASES.values()) == set(RefusalCode) - since
+
+
+def test_a_code_of_a_later_version_is_unknown(tmp_path):
+    with make_lab(tmp_path / "lab.db", [program(0, 0.5)], [attempt(1, refusal=REFUSALS[0])]):
+        pass
+    with sqlite3.connect(tmp_path / "lab.db") as connection:
+        connection.execute("UPDATE attempts SET code = 'of-tomorrow'")
+    connection.close()
+    with Archive.open(tmp_path / "lab.db") as archive:
+        (only,) = archive.attempts()
+    assert only.refusal == replace(REFUSALS[0], code=RefusalCode.UNKNOWN)

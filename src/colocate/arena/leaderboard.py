@@ -13,6 +13,7 @@ from colocate.outputs.text.sanitise import one_line
 from colocate.outputs.text.wording import fixed, milliseconds
 
 LONGEST_NOTE = 120
+"""Letters: one line of a wide terminal for each program."""
 TALLIES = (
     Column("cases", words=True),
     Column("score"),
@@ -47,7 +48,17 @@ CASES_OF_A_PROGRAM = (
 def verdict_page(
     verdict: ProgramVerdict, width: int, every_case: bool = False
 ) -> list[RenderableType]:
-    """Draw what the referee says about one program, for a screen of that width."""
+    """Draw what the referee says about one program, for a screen of that width.
+
+    Parameters
+    ----------
+    verdict
+        What to draw.
+    width
+        Columns of the screen.
+    every_case
+        Whether to draw a row for each case, too.
+    """
     tallies = ((verdict.suite, verdict.public), ("hidden", verdict.hidden))
     rows = [_tally(name, tally) for name, tally in tallies]
     parts: list[RenderableType] = [fitting_table(TALLIES, rows, width)]

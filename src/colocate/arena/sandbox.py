@@ -39,6 +39,7 @@ GRACE = 2.0
 START = 30.0
 """Seconds within which a sandbox must have started."""
 LONGEST_ANSWER = 8 * 1024 * 1024
+"""In bytes: many times the largest case with its names."""
 PRELOADED = ("numpy", "numpy.random")
 """What is imported once, before the program: by itself, every case would wait for it."""
 BOOT = (
@@ -57,7 +58,21 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may use for one case."""
+    """What a program may use for one case.
+
+    The defaults are far more than an honest program needs.
+
+    Parameters
+    ----------
+    seconds
+        Of wall time, and of processor time.
+    memory_mb
+        Of address space.
+    file_mb, folder_mb
+        Of one file, and of all that it puts into its folder.
+    open_files, threads
+        At a time.
+    """
 
     seconds: float = 10.0
     memory_mb: int = 2048

@@ -10,65 +10,42 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from fcntl import LOCK_EX, LOCK_NB, flock
-from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from colocate.arena.verdict import ProgramVerdict
 from colocate.errors import ArchiveError
-from colocate.lab.archive_version_1 import read_refusal, upgrade
-from colocate.lab.messages import Answer, Attempt, Kind
-from colocate.lab.patches.refusal import Refusal, RefusalCode
+from colocate.lab.archive_rows import (
+    ATTEMPT_COLUMNS,
+    SCHEMA,
+    attempt_of,
+    attempt_row,
+    program_of,
+    program_row,
+)
+from colocate.lab.archive_version_1 import upgrade
+from colocate.lab.messages import Attempt
 from colocate.lab.program import Program
 
 VERSION = 2
 """What this module writes. It reads version 1 too, and upgrades it before it writes."""
-MOST_KEPT = 4096
-"""Verdicts that are remembered once read: every generation looks at all programs again."""
-SCHEMA = """
-CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-CREATE TABLE programs (
-    number INTEGER PRIMARY KEY,
-    name TEXT NOT NULL,
-    description TEXT NOT NULL,
-    source TEXT NOT NULL,
-    parents TEXT NOT NULL,
-    generation INTEGER NOT NULL,
-    island INTEGER NOT NULL,
-    verdict TEXT NOT NULL,
-    digest TEXT NOT NULL
-) STRICT;
-CREATE TABLE attempts (
-    number INTEGER NOT NULL,
-    attempt INTEGER NOT NULL,
-    generation INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    parents TEXT NOT NULL,
-    text TEXT NOT NULL,
-    who TEXT NOT NULL,
-    tokens_in INTEGER NOT NULL,
-    tokens_out INTEGER NOT NULL,
-    cost REAL NOT NULL,
-    seconds REAL NOT NULL,
-    cut_off INTEGER NOT NULL,
-    refusal TEXT NOT NULL,
-    advice TEXT NOT NULL DEFAULT '',
-    code TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY (number, attempt)
-) STRICT;
-CREATE TABLE reviews (number INTEGER PRIMARY KEY, facts TEXT NOT NULL) STRICT;
-"""
-ATTEMPT_COLUMNS = 15
-"""How many columns the table of attempts has."""
-COLUMNS_OF_ANSWER = 6
-"""Of them: text, who, tokens in and out, cost, seconds."""
+SECONDS_TO_WAIT = 10
+"""For a lock of SQLite: a writer holds it for milliseconds."""
 
 
 class Archive:
-    """The file of a lab. Use it as a context; reading needs no lock, writing takes the only one."""
+    """The file of a lab. Use it as a context; reading needs no lock, writing takes the only one.
+
+    Parameters
+    ----------
+    path
+        Where the file is.
+    connection
+        To the file.
+    lock
+        Of the only writer; None for a reader.
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: Any = None) -> None:
         self.path = path
@@ -77,13 +54,25 @@ class Archive:
 
     @classmethod
     def create(cls, path: Path, settings: Mapping[str, Any], start: Program, digest: str) -> Self:
-        """Make a new archive with its first program, and open it for writing."""
+        """Make a new archive with its first program, and open it for writing.
+
+        Parameters
+        ----------
+        path
+            Where the file shall be.
+        settings
+            What the lab is told.
+        start
+            The first program, judged.
+        digest
+            Of the contest that judged it.
+        """
         with _told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(path), _told(path):
             if path.exists():
                 raise ArchiveError(
-                    f"{path}: is there already, take another folder or go on with `run`"
+                    f"{path}: exists already; take another folder, or go on with `colocate lab run`"
                 )
             unfinished = path.with_suffix(".new")
             unfinished.unlink(missing_ok=True)
@@ -101,10 +90,10 @@ class Archive:
     def open(cls, path: Path, writing: bool = False) -> Self:
         """Open an archive, for reading or as its only writer."""
         if not path.is_file():
-            raise ArchiveError(f"{path}: is not there, make one with `colocate lab init`")
+            raise ArchiveError(f"{path}: does not exist; make a lab with `colocate lab init`")
         lock = _locked(path) if writing else None
         with _told(path):
-            connection = sqlite3.connect(_address(path, writing), uri=True, timeout=10)
+            connection = sqlite3.connect(_address(path, writing), uri=True, timeout=SECONDS_TO_WAIT)
             archive = cls(path, connection, lock)
             if writing:
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -151,23 +140,13 @@ class Archive:
 
     def add_program(self, program: Program, digest: str) -> None:
         """Keep a program with its verdict; `digest` is that of the contest."""
-        row = (
-            program.number,
-            program.name,
-            program.description,
-            program.source,
-            json.dumps(program.parents),
-            program.generation,
-            program.island,
-            json.dumps(program.verdict.as_dict()),
-            digest,
-        )
+        row = program_row(program, digest)
         self._write("INSERT OR REPLACE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [row])
 
     def programs(self) -> list[Program]:
         """Return all programs by number."""
         rows = self._rows("SELECT * FROM programs ORDER BY number")
-        return [_program(*row) for row in rows]
+        return [program_of(row) for row in rows]
 
     def judged_otherwise(self, digest: str) -> list[int]:
         """Return the numbers of the programs that were judged in another contest."""
@@ -179,31 +158,14 @@ class Archive:
             self._insert_attempts(attempts)
 
     def _insert_attempts(self, attempts: Sequence[Attempt]) -> None:
-        rows = [
-            (
-                attempt.number,
-                attempt.attempt,
-                attempt.generation,
-                attempt.kind.value,
-                json.dumps(attempt.parents),
-                attempt.answer.text,
-                attempt.answer.who,
-                attempt.answer.tokens_in,
-                attempt.answer.tokens_out,
-                attempt.answer.cost,
-                attempt.answer.seconds,
-                int(attempt.answer.cut_off),
-                *_refusal_columns(attempt.refusal),
-            )
-            for attempt in attempts
-        ]
+        rows = [attempt_row(attempt) for attempt in attempts]
         marks = ", ".join("?" * ATTEMPT_COLUMNS)
         self._connection.executemany(f"INSERT OR REPLACE INTO attempts VALUES ({marks})", rows)
 
     def attempts(self) -> list[Attempt]:
         """Return all answers, in the order of their numbers."""
         rows = self._rows("SELECT * FROM attempts ORDER BY number, attempt")
-        return [_attempt(*row) for row in rows]
+        return [attempt_of(row) for row in rows]
 
     def add_review(self, number: int, facts: Mapping[str, Any]) -> None:
         """Keep a review, made when there were so many programs."""
@@ -231,46 +193,6 @@ def _address(path: Path, writing: bool) -> str:
     return f"{address}&immutable=1" if kept else address
 
 
-def _program(
-    number: int,
-    name: str,
-    description: str,
-    source: str,
-    parents: str,
-    generation: int,
-    island: int,
-    verdict: str,
-    _digest: str,
-) -> Program:
-    lineage = tuple(json.loads(parents))
-    judged = _verdict(verdict)
-    return Program(number, name, description, source, judged, lineage, generation, island)
-
-
-@lru_cache(MOST_KEPT)
-def _verdict(text: str) -> ProgramVerdict:
-    return ProgramVerdict.from_dict(json.loads(text))
-
-
-def _attempt(
-    number: int, attempt: int, generation: int, kind: str, parents: str, *rest: Any
-) -> Attempt:
-    said, (cut_off, *refusal) = rest[:COLUMNS_OF_ANSWER], rest[COLUMNS_OF_ANSWER:]
-    answer = replace(Answer(*said), cut_off=bool(cut_off))
-    lineage = tuple(json.loads(parents))
-    why = _refusal(*refusal) if refusal[1:] else read_refusal(refusal[0], answer.came)
-    return Attempt(number, attempt, generation, Kind(kind), lineage, answer, why)
-
-
-def _refusal(fault: str, advice: str, code: str) -> Refusal | None:
-    return Refusal(RefusalCode(code), fault, advice) if code else None
-
-
-def _refusal_columns(refusal: Refusal | None) -> tuple[str, str, str]:
-    """Return the columns `refusal`, `advice` and `code`; all are empty if nothing was refused."""
-    return (refusal.fault, refusal.advice, refusal.code.value) if refusal else ("", "", "")
-
-
 def _locked(path: Path) -> Any:
     """Take the lock of the only writer, which ends with its process."""
     with _told(path):
@@ -279,7 +201,7 @@ def _locked(path: Path) -> Any:
         flock(file, LOCK_EX | LOCK_NB)
     except OSError as error:
         file.close()
-        raise ArchiveError(f"{path}: another run is writing to it, wait for it to end") from error
+        raise ArchiveError(f"{path}: another run is writing to it; wait until it ends") from error
     return file
 
 

@@ -27,7 +27,7 @@ def archive_path(folder: Path) -> Path:
 
 
 def settings_of(archive: Archive) -> Settings:
-    """Return what a lab was told when it was made."""
+    """Return how a lab searches, as it was made."""
     known = {field.name: archive.setting(field.name) for field in fields(Settings)}
     return Settings(**(known | {"allow": tuple(known["allow"])}))
 
@@ -44,7 +44,17 @@ def referee_of(settings: Settings) -> Referee:
 
 @contextmanager
 def evaluation_of(settings: Settings, workers: int, ray: str | None) -> Iterator[Evaluation]:
-    """Open the place where programs are judged: this machine, or a Ray cluster."""
+    """Open the place where programs are judged: this machine, or a Ray cluster.
+
+    Parameters
+    ----------
+    settings
+        Of the lab: limits and packages.
+    workers
+        Programs at a time on this machine.
+    ray
+        The address of a cluster; None for this machine.
+    """
     if ray is None:
         yield local_evaluation(settings, workers)
         return
@@ -55,7 +65,19 @@ def evaluation_of(settings: Settings, workers: int, ray: str | None) -> Iterator
 
 
 def make_lab(folder: Path, settings: Settings, start: str, evaluation: Evaluation) -> Archive:
-    """Make a lab with its first program, judged, and open it for writing."""
+    """Make a lab with its first program, judged, and open it for writing.
+
+    Parameters
+    ----------
+    folder
+        Where the lab shall be.
+    settings
+        How it searches.
+    start
+        The source of the first program.
+    evaluation
+        Where that is judged.
+    """
     _check_start(start)
     contest = open_contest(settings.suite)
     ((_, verdict),) = evaluation.judge([start], contest, runs=1)
@@ -90,7 +112,17 @@ def export_programs(programs: Sequence[Program], folder: Path) -> Path:
 
 
 def replayed(old: Archive, folder: Path, workers: int) -> Archive:
-    """Make a lab like another one and give it the same answers; return its archive, open."""
+    """Make a lab like another one and give it the same answers; return its archive, open.
+
+    Parameters
+    ----------
+    old
+        The lab to repeat.
+    folder
+        Where the new one shall be.
+    workers
+        Programs judged at a time.
+    """
     settings = settings_of(old)
     evaluation = local_evaluation(settings, workers)
     start = old.programs()[0].source
@@ -105,7 +137,7 @@ def replayed(old: Archive, folder: Path, workers: int) -> Archive:
 
 
 def differences(old: Sequence[Program], new: Sequence[Program]) -> list[str]:
-    """Return in what two records differ, a sentence each; time is not compared.
+    """Return how two records differ, a sentence each; times may differ.
 
     A program of the last generation that was not recorded may have been in flight.
     """

@@ -19,6 +19,7 @@ from .folder import is_overfull, last_change
 from .kernel_calls import die_with_parent, drop_capabilities, hide_memory
 
 MEGABYTE = 1024 * 1024
+"""In bytes."""
 LOOK = 0.1
 """Seconds between two looks at the clock and at the folder of a case."""
 NEIGHBOURS = 1000

@@ -12,7 +12,9 @@ from colocate.lab.patches.syntax import quoted_code
 
 UNNAMED = "unnamed"
 LONGEST_NAME = 80
+"""Letters: a name fits in a line of a terminal."""
 WORDS_IN_NAME = 6
+"""Of a description that stands in for a name: about half a sentence."""
 SEND_AGAIN = "the answer seems cut off, send it again as a whole"
 
 

@@ -77,6 +77,15 @@ def kept_outside(parent: Sections, child: Sequence[str], whose: str) -> Sections
 
     What stands outside may differ in whitespace at the ends of its lines; the parent's stays.
 
+    Parameters
+    ----------
+    parent
+        In its three parts.
+    child
+        All lines of the child.
+    whose
+        What the message calls it.
+
     Raises
     ------
     PatchRefused

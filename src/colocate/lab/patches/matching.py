@@ -18,7 +18,17 @@ MOST_SEARCHED = 5000
 
 
 def find_lines(lines: Sequence[str], wanted: Sequence[str], most: int) -> list[int]:
-    """Return where `wanted` stands as whole lines in a row: at most `most` indices."""
+    """Return where `wanted` stands as whole lines in a row: at most `most` indices.
+
+    Parameters
+    ----------
+    lines
+        Of a program.
+    wanted
+        Lines to find.
+    most
+        How many indices are enough.
+    """
     text = "\n".join(["", *lines, ""])
     pattern = "\n".join(["", *wanted, ""])
     found: list[int] = []

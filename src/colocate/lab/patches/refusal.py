@@ -33,7 +33,11 @@ class RefusalCode(StrEnum):
     STRAY_MARKER = "stray-marker"
     TWIN = "twin"
     UNKNOWN = "unknown"
-    """An old archive gives a reason that this version does not know."""
+    """An archive of another version gives a reason that this version does not know."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> "RefusalCode":
+        return cls.UNKNOWN
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ COMPOSITION = ("STARTS", "EACH", "FINISH")
 """The constants in which a composed program names its blocks."""
 
 LONGEST_SETTING = 60
+"""Letters of a setting in the name of a block: sentences hold several of them."""
 BUILT_IN = frozenset(dir(builtins))
 MOST_KEPT = 4096
 """Programs whose anatomy is remembered: every review looks at all of them again."""

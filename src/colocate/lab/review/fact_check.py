@@ -39,6 +39,7 @@ WORDS = {
 
 WORD = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
 ROUNDING = 1 + 1e-9
+"""Half a step may be this much larger: decimal figures are not exact as floats."""
 SMALLEST_IN_WHOLE_NUMBERS = 10.0
 """Figures below this that are no counts are written with digits after the point."""
 

@@ -16,11 +16,22 @@ from colocate.outputs.text.wording import amount
 MOST_CLAIMS = 8
 MOST_CAUSES = 5
 MOST_CASES = 3
+"""So many sentences or names of each: a review fits on a page, however long the run."""
 
 
 @dataclass(frozen=True)
 class Insights:
-    """Sentences in four sections; every figure in them is of the archive."""
+    """Sentences in four sections; every figure in them is of the archive.
+
+    Parameters
+    ----------
+    what_works, what_does_not
+        Blocks that help or hurt, failures and refusals.
+    how_it_is_implemented
+        What the fittest program is made of.
+    how_performance_behaves
+        Fitness, kinds of changes and times.
+    """
 
     what_works: tuple[str, ...]
     what_does_not: tuple[str, ...]

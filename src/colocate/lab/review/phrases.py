@@ -5,7 +5,9 @@ from collections.abc import Collection
 from colocate.outputs.text.wording import listed
 
 LONGEST_QUOTE = 240
+"""Letters of what others said: two or three lines."""
 MOST_LISTED = 6
+"""Names in a sentence, before it only counts them."""
 
 
 def code(text: str) -> str:

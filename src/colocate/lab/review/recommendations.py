@@ -16,6 +16,7 @@ from colocate.lab.review.phrases import code, code_list, share
 from colocate.outputs.text.wording import amount
 
 HOW_MANY = 5
+"""So many that a model heeds each of them."""
 
 ALWAYS_TRUE = (
     "Change one block at a time, so that its gain can be told from that of others.",

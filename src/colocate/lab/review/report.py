@@ -25,6 +25,7 @@ from colocate.outputs.text.wording import amount
 
 QUOTED = re.compile("`([^`]*)`")
 MOST_STRANGE = 5
+"""Figures that a refusal names; one that is wrong throughout has many."""
 
 
 class ReviewRefused(ColocateError):  # noqa: N818, a refusal is an answer, not a fault

@@ -19,6 +19,7 @@ from colocate.outputs.text.wording import fixed
 MOST_LINES = 400
 """Of one change."""
 LONGEST_LINE = 240
+"""Letters of a line of code; longer ones are data, not to be read."""
 MOST_LETTERS = 1_500_000
 """Of all changes together: a page must stay light enough to be sent around."""
 TAGS = {"+": "ins", "-": "del", "@": "i"}

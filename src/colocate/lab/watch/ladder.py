@@ -8,6 +8,7 @@ from typing import Self
 from colocate.lab.program import Program, best_first
 
 FEWEST_NINES, MOST_NINES = 2, 6
+"""Steps of the scale: 0.99 at least; beyond 0.999999 differences are rounding."""
 
 
 @dataclass(frozen=True)

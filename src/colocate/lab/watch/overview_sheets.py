@@ -10,6 +10,7 @@ from colocate.lab.watch.sheet import Cell, Sheet, mention, numbers, words
 from colocate.outputs.text.wording import fixed
 
 MOST_REASONS = 8
+"""Rows of the table of refusals; the rest is summed up in one."""
 
 
 def ladder_sheet(rungs: Sequence[Rung], most: int) -> Sheet:

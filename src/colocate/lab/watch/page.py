@@ -24,6 +24,7 @@ from colocate.outputs.page.markup import Markup, tag
 
 MOST_RUNGS = 100
 MOST_PROGRAMS = 500
+"""So many are on the page, so that a browser opens it at once."""
 WIDE, NARROW = (912, 380), (360, 300)
 """Sizes of the plot, since letters that shrink with it could not be read."""
 LEGEND = (

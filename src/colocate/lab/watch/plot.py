@@ -11,6 +11,7 @@ from colocate.outputs.page.svg import Point, label, picture, steps
 from colocate.outputs.text.wording import fixed
 
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 48, 46
+"""Margins in pixels: room for the labels of the axes."""
 LABEL_ROOM = 70
 """Between the generations that are marked, in pixels as the others are."""
 

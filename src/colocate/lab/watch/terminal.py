@@ -23,6 +23,7 @@ from colocate.outputs.text.sanitise import LONGEST_DESCRIPTION, one_line, visibl
 from colocate.outputs.text.wording import fixed
 
 MOST_RUNGS = 20
+"""Rows of the ladder; the last ones are of interest."""
 DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 

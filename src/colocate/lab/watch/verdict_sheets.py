@@ -5,6 +5,7 @@ from colocate.lab.watch.sheet import Sheet, words
 from colocate.outputs.text.wording import fixed
 
 MOST_CASES = 5
+"""Rows of each table of cases; `colocate score --cases` prints all."""
 LONGEST_TRACEBACK = 1_500
 """In letters, counted from its end, where the fault is named."""
 

@@ -22,6 +22,9 @@ from colocate.lab.proposers.composer.naming import name_of
 from colocate.lab.proposers.composer.source import read_composition, write_into
 
 WHO = "composer"
+"""Who is recorded for its answers."""
+CHANGED_OFTEN = 0.5
+"""How often a rewrite changes the parent in several places, and does not begin anew."""
 
 
 class Composer:
@@ -64,7 +67,9 @@ def _change(request: Request, parent: Composition | None, draw: Draw) -> Mutatio
         return crossed(parent, other, draw)
     if request.kind is Kind.DIFF:
         return mutated(parent, draw)
-    return mutated_often(parent, draw) if draw.rng.random() < 0.5 else renewed(parent, draw)
+    return (
+        mutated_often(parent, draw) if draw.rng.random() < CHANGED_OFTEN else renewed(parent, draw)
+    )
 
 
 def _after_inspiration(change: Mutation) -> Mutation:

@@ -16,10 +16,11 @@ Message = dict[str, str]
 MOST_CASES = 5
 MOST_INSPIRATIONS = 3
 MOST_RECOMMENDATIONS = 10
+"""A prompt shows so many of each, so that it does not grow with the run."""
 LONGEST_SENTENCE = 500
 LONGEST_TRACEBACK = 1_500
 LONGEST_INSPIRATION = 6_000
-"""In characters, as the others are."""
+"""In characters: beside the parents, a prompt stays below 30,000."""
 
 TASK = """\
 You improve a Python program that places language models on GPUs.

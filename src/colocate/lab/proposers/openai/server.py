@@ -26,7 +26,9 @@ NO_KEY = "no-key-needed"
 """The package wants a key even where the server does not."""
 
 LONGEST_QUOTE = 200
+"""Letters of what a server said: its message, but no page."""
 MOST_SECONDS_TO_CONNECT = 10.0
+"""A server that runs accepts within this; answers take longer and have their own limit."""
 SEEDS = 2**31
 """Some servers take no larger seed."""
 
@@ -37,6 +39,7 @@ ADVICE = {
     404: "check the model's name and the address, which often ends in /v1",
     429: "wait, ask less often or raise the limit of your account",
 }
+"""What to do about a status of HTTP."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
