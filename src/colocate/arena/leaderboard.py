@@ -60,7 +60,7 @@ def verdict_page(
         Whether to draw a row for each case, too.
     """
     tallies = ((verdict.suite, verdict.public), ("hidden", verdict.hidden))
-    rows = [_tally(name, tally) for name, tally in tallies]
+    rows = [tally_row(name, tally) for name, tally in tallies]
     parts: list[RenderableType] = [fitting_table(TALLIES, rows, width)]
     results = [result for _, tally in tallies for result in tally.results]
     if every_case:
@@ -97,7 +97,8 @@ def program_table(entries: Sequence[Entry], width: int) -> RenderableType:
     return Group(fitting_table(PROGRAMS, rows, width), *notes)
 
 
-def _tally(name: str, tally: Tally) -> tuple[str, ...]:
+def tally_row(name: str, tally: Tally) -> tuple[str, ...]:
+    """Return the figures of a tally as text, one for each column of `TALLIES`."""
     return (
         name,
         fixed(tally.score, 4),

@@ -29,11 +29,13 @@ class Question:
 
     case: str
     problem: Problem
+    """What the program must solve."""
     optimum: float
     """The lowest pressure known."""
     bound: float
     """What is proven to be out of reach below."""
     seed: int
+    """Of the random choices of a program that sets none itself."""
 
     @property
     def proven(self) -> bool:

@@ -19,7 +19,6 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import Any, Self
 
 from colocate.arena.enclosure import (
@@ -92,11 +91,14 @@ class Reply:
     """How a case ended, and what the program said."""
 
     text: bytes
+    """What it wrote; not to be trusted."""
     code: int | None
     """Exit code, negative for a signal; None if the sandbox itself was ended."""
     late: bool
+    """Whether it took longer than it may."""
     seconds: float
     cpu_seconds: float
+    """Wall time, and processor time of the case alone."""
     overfull: bool = False
     """Whether it put more into its folder than it may."""
 
@@ -136,12 +138,7 @@ class Sandbox:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def ask(self, question: dict[str, Any]) -> Reply:

@@ -33,8 +33,10 @@ class CaseResult:
     pressure: float
     """Peak pressure by the independent checker; infinite if there is no valid placement."""
     best_known: float | None
+    """The lowest pressure known; None if the case was never solved."""
     seconds: float
     reason: str
+    """Why there is no placement, or why the search ended early."""
     served: float | None = None
     """What is not lost, as a part of the most that is known; None where no model may sleep."""
 

@@ -175,6 +175,7 @@ class Recipe:
     """How a suite is made."""
 
     summary: str
+    """What is special about the suite."""
     seed: int | None
     """None where nothing is drawn."""
     make: Callable[[int], Iterator[Problem]]

@@ -28,7 +28,9 @@ class Request:
 
     kind: Kind
     parent: Program
+    """The program to change."""
     inspirations: tuple[Program, ...] = ()
+    """Other good programs; the first is the other parent of a crossing."""
     recommendations: tuple[str, ...] = ()
     """What the last review advises."""
     refusal: Refusal | None = None
@@ -44,13 +46,16 @@ class Answer:
     """What a proposer said, as it was said."""
 
     text: str
+    """As it came."""
     who: str
     """The proposer, with the name of its model if it has one."""
     tokens_in: int = 0
     tokens_out: int = 0
+    """As the server counts; 0 where there is none."""
     cost: float = 0.0
     """Money, in the currency of the prices given."""
     seconds: float = 0.0
+    """Until the answer was there."""
     cut_off: bool = False
     """Whether the server said that the answer is not complete."""
     made: PatchedProgram | None = field(default=None, compare=False, repr=False)
@@ -71,10 +76,13 @@ class Attempt:
     attempt: int
     """0 for the first answer to a request."""
     generation: int
+    """Of the request."""
     kind: Kind
     """The kind of change that was made, or if none was made, that was asked for."""
     parents: tuple[int, ...]
+    """Numbers of the programs that the request named."""
     answer: Answer
+    """What was said; an answer of nobody if nothing was."""
     refusal: Refusal | None = None
     """Why it was refused; None if it was taken."""
 

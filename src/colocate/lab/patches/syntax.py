@@ -90,14 +90,8 @@ def defines_entry(source: str, tree: ast.Module | None = None) -> bool:
 def syntax_key(source: str, whose: str = "the program") -> str:
     """Return a digest that programs share if only comments, docstrings or layout tell them apart.
 
-    Every bare string that is a statement counts as a docstring, wherever it stands.
-
-    Parameters
-    ----------
-    source
-        The text of a program.
-    whose
-        What the message calls it.
+    Every bare string that is a statement counts as a docstring, wherever it stands. A refusal calls
+    the program by `whose`.
 
     Raises
     ------

@@ -17,10 +17,12 @@ class FailureCause:
     """A `Failure`, as text."""
     programs: int
     cases: int
+    """How many programs and cases failed so."""
     number: int
     """Of the program in the example."""
     case: str
     reason: str
+    """The case and the reason of the example."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class RefusalCause:
     number: int
     """Of the program that the first of them was to become."""
     refusal: Refusal
+    """The first of them."""
 
 
 def failure_causes(programs: Iterable[Program]) -> tuple[FailureCause, ...]:

@@ -36,10 +36,12 @@ class Claim:
     """That a block helps or hurts."""
 
     block: str
+    """Its name with its settings."""
     direction: Direction
     gain: float
     """Mean over the pairs of the fitness with the block less that without it."""
     pairs: int
+    """How many pairs tell it."""
     clean: int
     """How many of the pairs differ in nothing but this block."""
     swaps: int

@@ -51,16 +51,22 @@ class Summary:
     score: float
     ratio: float
     hidden_ratio: float
+    """Figures of the verdict, see `ProgramVerdict`."""
     valid_cases: int
     cases: int
     hidden_valid_cases: int
     hidden_cases: int
+    """Cases that did not fail, and all, of the public and the hidden ones."""
     steady: bool
+    """Whether all runs gave the same pressures."""
     seconds: float
     worst_case: str
     worst_ratio: float
+    """The public case that is furthest from its optimum."""
     failures: tuple[FailureCause, ...]
+    """Why cases failed."""
     blocks: tuple[str, ...]
+    """All that it is made of."""
 
     def lines(self) -> Iterator[str]:
         """Yield the lines that tell it."""

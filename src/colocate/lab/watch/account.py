@@ -22,11 +22,14 @@ class Account:
     """The last one."""
     answers: int
     refused: int
+    """Requests that were answered or not, and how many made no program."""
     tokens_in: int
     tokens_out: int
+    """As servers count them."""
     cost: float
     asking_seconds: float
     judging_seconds: float
+    """Spent by proposers and by the referee."""
 
     @classmethod
     def of(cls, programs: Sequence[Program], attempts: Sequence[Attempt]) -> Self:

@@ -33,6 +33,7 @@ class Articles:
     """Best first."""
     attempts: Sequence[Attempt]
     links: Links
+    """Where programs are found on the page."""
 
     def draw(self, numbers: Iterable[int]) -> Iterator[Markup]:
         """Yield an article a number, with its changes as long as there is room for them."""

@@ -19,6 +19,7 @@ class Step:
     """A program on a line of descent."""
 
     program: Program
+    """Whose step it is."""
     improves: bool
     """Whether it was the best so far when it came."""
     branches: tuple["Line", ...]

@@ -33,8 +33,10 @@ class Sheet:
     """A table."""
 
     title: str
+    """Above the table."""
     headings: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    """A cell for each heading."""
     words: frozenset[str] = frozenset({"program"})
     """Headings of columns with words; the others have figures."""
 
