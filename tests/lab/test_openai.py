@@ -196,11 +196,12 @@ def test_replies_that_cannot_be_used(reply, words):
     assert len(server.seen) == 1
 
 
-def test_letters_that_would_disturb_a_terminal_are_left_out():
+def test_letters_that_would_disturb_a_terminal_are_escaped():
     with serving(fault(400, "\x1b[31mred\nline " + 300 * "x")) as server:
         sentence = refused(server)
-    assert "answered 400 ([31mred line xxx" in sentence
-    assert "x...)" in sentence
+    assert r"answered 400 (\x1b[31mred line xxx" in sentence
+    assert "\x1b" not in sentence
+    assert "x…)" in sentence
 
 
 def test_of_several_models_the_useful_one_is_asked_and_the_broken_one_left():
