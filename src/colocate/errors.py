@@ -36,10 +36,6 @@ class NothingFoundError(ColocateError):
     """No placement was found, and none was proven impossible."""
 
 
-class PatchRefused(ColocateError):  # noqa: N818, a refusal is an answer, not a fault
-    """A change to a program that cannot be taken whole: the message says what to do."""
-
-
 class ProposerError(ColocateError):
     """A proposer gave no answer: its server failed or refused, or a record has none left."""
 

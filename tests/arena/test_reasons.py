@@ -1,11 +1,12 @@
 from colocate.arena.reasons import MOST_LINES, FailedCase, reason_lines
+from colocate.arena.verdict import Failure
 
 
-def test_cases_that_differ_in_particulars_alone_are_one_group_and_the_largest_is_first():
+def test_cases_with_the_same_cause_are_one_group_and_the_largest_is_first():
     failures = [
-        FailedCase("a", "timeout"),
-        FailedCase("b", "overfilled: gpu 'gpu-0' holds 90.5 GB of 80 GB"),
-        FailedCase("c", "overfilled: gpu 'gpu-1' holds 120 GB of 80 GB"),
+        FailedCase("a", Failure.TIMEOUT, "timeout"),
+        FailedCase("b", Failure.OVERFILLED, "overfilled: gpu 'gpu-0' holds 90.5 GB of 80 GB"),
+        FailedCase("c", Failure.OVERFILLED, "overfilled: gpu 'gpu-1' holds 120 GB of 80 GB"),
     ]
     assert list(reason_lines(failures)) == [
         "2 cases: overfilled: gpu 'gpu-0' holds 90.5 GB of 80 GB",
@@ -15,23 +16,23 @@ def test_cases_that_differ_in_particulars_alone_are_one_group_and_the_largest_is
     ]
 
 
-def test_lists_of_different_length_are_no_different_reasons():
+def test_the_cause_decides_and_not_the_words():
     failures = [
-        FailedCase("a", "missing model: 'm1', 'm2' and 3 more of 24 on no GPU"),
-        FailedCase("b", "missing model: 'm1' of 10 on no GPU"),
-        FailedCase("c", "missing model: 'm1' and 'm2' of 10 on a GPU"),
+        FailedCase("a", Failure.MISSING_MODEL, "'m1', 'm2' and 3 more of 24 on no GPU"),
+        FailedCase("b", Failure.MISSING_MODEL, "'m1' of 10 on no GPU"),
+        FailedCase("c", Failure.REPEATED_MODEL, "'m1' of 10 on no GPU"),
     ]
     assert [line for line in reason_lines(failures) if "case" in line] == [
-        "2 cases: missing model: 'm1', 'm2' and 3 more of 24 on no GPU",
-        "1 case: missing model: 'm1' and 'm2' of 10 on a GPU",
+        "2 cases: 'm1', 'm2' and 3 more of 24 on no GPU",
+        "1 case: 'm1' of 10 on no GPU",
     ]
 
 
 def test_the_first_traceback_of_a_group_is_told_with_its_own_reason():
     failures = [
-        FailedCase("a", "crash: KeyError: 1"),
-        FailedCase("b", "crash: KeyError: 2", "Traceback\n  line 2\nKeyError: 2\n"),
-        FailedCase("c", "crash: KeyError: 3", "Traceback\n  line 3\nKeyError: 3\n"),
+        FailedCase("a", "KeyError", "crash: KeyError: 1"),
+        FailedCase("b", "KeyError", "crash: KeyError: 2", "Traceback\n  line 2\nKeyError: 2\n"),
+        FailedCase("c", "KeyError", "crash: KeyError: 3", "Traceback\n  line 3\nKeyError: 3\n"),
     ]
     assert list(reason_lines(failures)) == [
         "3 cases: crash: KeyError: 2",
@@ -44,7 +45,7 @@ def test_the_first_traceback_of_a_group_is_told_with_its_own_reason():
 
 def test_of_a_long_traceback_the_end_is_told_and_no_letter_moves_the_cursor():
     traceback = "\n".join([*map(str, range(100)), "\x1b[2J"])
-    lines = list(reason_lines([FailedCase("a", "crash", traceback)]))
+    lines = list(reason_lines([FailedCase("a", Failure.CRASH, "crash", traceback)]))
     assert lines[2] == "    ..."
     assert lines[-1] == r"    \x1b[2J"
     assert len(lines) == 2 + 1 + MOST_LINES

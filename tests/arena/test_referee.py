@@ -68,7 +68,7 @@ FAILED = [
     (said(placement=[["'0'", ["model_0"]]]), "unknown GPU: there is no GPU '0'"),
     (said(placement=[[0, ["model_0", "x", "model_1"]]]), "unknown model: there is no model 'x'"),
     (said(placement=[[0, ["model_0"]]]), "missing model: 'model_1' of 2 on no GPU"),
-    (said(placement=[]), "missing model: 'model_0', 'model_1' of 2"),
+    (said(placement=[]), "missing model: 'model_0' and 'model_1' of 2"),
     (said(placement=[*GOOD, [0, ["model_1"]]]), "repeated model: 'model_1' placed more than once"),
     (said(placement=[[0, ["model_0", "model_0", "model_1"]]]), "repeated model: 'model_0'"),
     (said(placement={"0": ["model_0"]}), "no answer: what came back is no placement"),
@@ -433,3 +433,16 @@ def test_what_cannot_be_asked_is_refused():
         Referee(allow=("colocate",))
     with pytest.raises(InputError, match="workers=0, must be >= 1"):
         Referee(workers=0)
+
+
+def test_crashes_are_told_apart_by_what_was_raised():
+    source = (
+        "def compute_model_placement(gpu_num, models):\n"
+        "    return {}[models[0].model_name] if len(models) > 2 else 1 / 0\n"
+    )
+    questions = tuple(question(f"q{n}", models=2 + n % 2) for n in range(4))
+    verdict = Referee().judge(source, Contest("tiny", questions[:3], questions[3:]))
+    failed = (*verdict.public.failures, *verdict.hidden.failures)
+    kinds = [result.cause for result in failed]
+    divided, missing = (Failure.CRASH, "ZeroDivisionError"), (Failure.CRASH, "KeyError")
+    assert kinds == [divided, missing, divided, missing]

@@ -112,7 +112,7 @@ def _programs(folder):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["status"], 1, "lab/lab.db: is not there, make one with `colocate lab init`\n"),
+        (["status"], 1, "lab/lab.db: does not exist; make a lab with `colocate lab init`\n"),
         (["run", "--proposer", "oracle"], 3, "proposer='oracle', must be composer or openai\n"),
         (["run", "--proposer", "openai"], 3, "proposer='openai' needs --base-url"),
         (["init", "--suite", "none"], 2, "suite='none' is not known"),
@@ -130,7 +130,7 @@ def test_wrong_input_gets_a_sentence(tmp_path, arguments, code, message):
 def test_a_lab_is_made_once_and_an_unknown_program_is_said_to_be_one(lab):
     again = run("lab", "init", cwd=lab)
     assert again.returncode == 1
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
     missing = run("lab", "show", "999", cwd=lab)
     assert missing.returncode == 2
     assert "program=999 is not known" in missing.stderr
@@ -201,5 +201,5 @@ def test_an_interrupt_does_not_wait_for_a_server_that_is_silent(lab):
             running.kill()
         connection.close()
     assert running.returncode == 130
-    assert "interrupted; what was judged is kept" in said
+    assert "interrupted; all verdicts so far are kept" in said
     assert run("lab", "status", cwd=lab).returncode == 0

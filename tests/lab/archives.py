@@ -3,8 +3,8 @@
 from math import inf
 
 from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Answer, Kind, Program
+from colocate.lab.messages import Answer, Attempt, Kind
+from colocate.lab.program import Program
 
 CRASH = "crash: NameError: name '_refine' is not defined"
 
@@ -40,7 +40,7 @@ def program(number, source, ratio, parent=None, *, name=None, generation=0, **re
     return Program(number, name or f"named_{number}", "", source, judged, parents, generation)
 
 
-def attempt(number, kind=Kind.DIFF, refusal="", again=0):
+def attempt(number, kind=Kind.DIFF, refusal=None, again=0):
     return Attempt(number, again, 1, kind, (0,), Answer("text", "somebody"), refusal)
 
 

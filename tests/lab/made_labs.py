@@ -3,8 +3,10 @@
 from random import Random
 
 from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
-from colocate.lab.archive import Archive, Attempt
-from colocate.lab.proposal import Answer, Kind, Program
+from colocate.lab.archive import Archive
+from colocate.lab.messages import Answer, Attempt, Kind
+from colocate.lab.patches.refusal import Refusal, RefusalCode
+from colocate.lab.program import Program
 from colocate.lab.review.report import write_review
 
 SETTINGS = {"suite": "adrs", "seed": 0, "islands": 3, "review": 20}
@@ -14,13 +16,33 @@ WALLS = ("namespaces", "seccomp", "limits")
 DIGEST = "0123456789abcdef"
 WORDS = ("sort", "greedy", "swap", "relief", "bisect", "repair", "restart", "pairs", "load", "size")
 REFUSALS = (
-    "block 1 of 2 (line 7 of the answer): its SEARCH is nowhere in the program: line 1 of it is "
-    "'x = 1', nearest is line 12, 'y = 2'; copy the lines from the program as they are",
-    "block 3 of 3 (line 40 of the answer): its SEARCH is nowhere in the program: nothing is like "
-    "its first line, 'for'; copy the lines from the program as they are",
-    "the child does not compile: invalid syntax at its line 3, 'def f(:'; send a change that does",
-    "the answer was cut off before its end; give a shorter one, and all of it",
-    "program 12 is the same, but for its comments; change something",
+    Refusal(
+        RefusalCode.SEARCH_NOT_FOUND,
+        "block 1 of 2 (line 7 of the answer): its SEARCH is nowhere in the program: line 1 of it "
+        "is 'x = 1', nearest is line 12, 'y = 2'",
+        "copy the lines from the program as they are",
+    ),
+    Refusal(
+        RefusalCode.SEARCH_NOT_FOUND,
+        "block 3 of 3 (line 40 of the answer): its SEARCH is nowhere in the program: nothing is "
+        "like its first line, 'for'",
+        "copy the lines from the program as they are",
+    ),
+    Refusal(
+        RefusalCode.DOES_NOT_COMPILE,
+        "the child does not compile: invalid syntax at its line 3, 'def f(:'",
+        "send a change that does",
+    ),
+    Refusal(
+        RefusalCode.ANSWER_CUT_OFF,
+        "the answer was cut off before its end",
+        "give a shorter one, and all of it",
+    ),
+    Refusal(
+        RefusalCode.KNOWN_PROGRAM,
+        "program 12 is the same, but for its comments",
+        "change something",
+    ),
 )
 START = '''"""Place models on GPUs."""
 
@@ -93,7 +115,7 @@ def program(number, fitness, parents=(0,), generation=None, name=None, **others)
     )
 
 
-def attempt(number, text="", attempt=0, refusal="", kind=Kind.DIFF, who="composer", **spent):
+def attempt(number, text="", attempt=0, refusal=None, kind=Kind.DIFF, who="composer", **spent):
     answer = Answer(text, who, **spent)
     return Attempt(number, attempt, number, kind, (0,), answer, refusal)
 
@@ -140,7 +162,12 @@ def lab_that_says(text, path):
         program(2, 0.7, name=text, source=f"x = 2\n{text}"),
         program(3, 0.9, (1, 2), name=text, source=f"x = 3\n{text}"),
     ]
-    attempts = [attempt(1, text, who=text), attempt(3, refusal=text), attempt(3, text, 1, who=text)]
+    refusal = Refusal(RefusalCode.UNKNOWN, text)
+    attempts = [
+        attempt(1, text, who=text),
+        attempt(3, refusal=refusal),
+        attempt(3, text, 1, who=text),
+    ]
     review = write_review(programs, attempts)
     return make_lab(path, programs, attempts, SETTINGS | {"suite": text}, review)
 
@@ -217,7 +244,7 @@ def _attempts(rng, number, generation, kind, parents):
             rng.random() / 100,
             rng.random() * 20,
         )
-        refusal = rng.choice(REFUSALS) if place < refused else ""
+        refusal = rng.choice(REFUSALS) if place < refused else None
         made.append(Attempt(number, place, generation, kind, parents, answer, refusal))
     return made
 

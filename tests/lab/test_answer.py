@@ -3,9 +3,9 @@ from time import perf_counter
 
 import pytest
 
-from colocate.errors import PatchRefused
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import Block, PatchKind
+from colocate.lab.patches.refusal import PatchRefused
 from tests.lab.answers import DEAL, GUARDED, HEAD, ONE, RATIO, SORTED, TWO, block, diff
 
 DEALT = ((DEAL,), (SORTED,))

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from colocate.errors import PatchRefused
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.answer_writer import write_patch
 from colocate.lab.patches.patch import PatchKind, apply_patch
+from colocate.lab.patches.refusal import PatchRefused
 from colocate.lab.patches.syntax import same_program
 from tests.campaign import campaign
 from tests.lab.answers import BOTH, CHILD, DEAL, PARENT, RATIO, SORTED
@@ -15,14 +15,14 @@ WORDS = {"name": "sort_first", "description": "Take the lightest first."}
 
 def told(parent, child, **words):
     """Return the patch of the answer, once it is known to give the child again."""
-    patch = read_patch(write_patch(parent, child, **(WORDS | words)))
-    assert apply_patch(patch, parent) == child
+    patch = read_patch(write_patch(parent, child, **(WORDS | words)).text)
+    assert apply_patch(patch, parent).source == child
     return patch
 
 
 def test_an_answer_by_hand():
     parent = "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\n"
-    assert write_patch(parent, parent.replace("5", "6"), **WORDS) == (
+    assert write_patch(parent, parent.replace("5", "6"), **WORDS).text == (
         "<NAME>\nsort_first\n</NAME>\n\n"
         "<DESCRIPTION>\nTake the lightest first.\n</DESCRIPTION>\n\n"
         "<DIFF>\n<<<<<<< SEARCH\nb = 2\nc = 3\nd = 4\ne = 5\n\n"

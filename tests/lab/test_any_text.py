@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colocate.errors import PatchRefused
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import apply_patch
+from colocate.lab.patches.refusal import PatchRefused
 from colocate.lab.patches.syntax import syntax_key
 from tests.campaign import campaign
 from tests.lab.answers import (
@@ -79,7 +79,7 @@ def outcome(answer, parent):
     """Return the child or nothing, after a look at what must hold for a child."""
     child, reason = None, ""
     try:
-        child = apply_patch(read_patch(answer), parent)
+        child = apply_patch(read_patch(answer), parent).source
     except PatchRefused as refusal:
         reason = str(refusal)
     if child is None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate.errors import InputError, UnknownNameError
-from colocate.lab.proposers.bandit import Bandit, TrackRecord
+from colocate.lab.proposers.openai.bandit import Bandit, TrackRecord
 
 NAMES = ("a", "b", "c")
 GAINS = st.floats(-1, 1).map(lambda gain: round(gain, 12))

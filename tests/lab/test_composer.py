@@ -4,9 +4,11 @@ from types import SimpleNamespace
 import pytest
 
 from colocate.errors import ProposerError
+from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import PatchKind, apply_patch
-from colocate.lab.proposal import Kind, Program, Request
+from colocate.lab.patches.refusal import Refusal, RefusalCode
+from colocate.lab.program import Program
 from colocate.lab.proposers.composer.composer import Composer
 from colocate.lab.proposers.composer.naming import name_of
 from colocate.lab.proposers.composer.source import read_composition, write_program
@@ -32,7 +34,7 @@ def taken(request):
     assert (answer.who, answer.tokens_in, answer.tokens_out, answer.cost) == ("composer", 0, 0, 0)
     assert not answer.cut_off
     patch = read_patch(answer.text)
-    return patch, apply_patch(patch, request.parent.source)
+    return patch, apply_patch(patch, request.parent.source).source
 
 
 @pytest.mark.parametrize("parent", [START, SMALL, LARGE], ids=["start", "small", "large"])
@@ -55,7 +57,8 @@ def test_the_same_request_has_the_same_answer():
 
 def test_another_seed_and_a_refusal_have_another_answer():
     request = Request(Kind.DIFF, LARGE)
-    refused = Request(Kind.DIFF, LARGE, refusal="program 7 is the same, but for its comments")
+    same = Refusal(RefusalCode.KNOWN_PROGRAM, "program 7 is the same, but for its comments")
+    refused = Request(Kind.DIFF, LARGE, refusal=same)
     answers = {Composer().propose(Request(Kind.DIFF, LARGE, seed=seed)).text for seed in range(8)}
     assert len(answers) > 5
     assert Composer().propose(refused) != Composer().propose(request)

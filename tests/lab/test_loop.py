@@ -12,11 +12,13 @@ import pytest
 from colocate import load_suite
 from colocate.arena.question import Question
 from colocate.errors import ArchiveError, InputError, ProposerError
-from colocate.lab.archive import Archive, Attempt
-from colocate.lab.asking import CUT_OFF
+from colocate.lab.archive import Archive
 from colocate.lab.loop import Lab
-from colocate.lab.population import Population, best_first
-from colocate.lab.proposal import NOBODY, Answer, Kind, Program
+from colocate.lab.messages import NOBODY, Answer, Attempt, Kind
+from colocate.lab.patches.refusal import RefusalCode
+from colocate.lab.population import Population
+from colocate.lab.program import Program, best_first
+from colocate.lab.proposers.asking import CUT_OFF
 from colocate.lab.proposers.replay import Replay
 from colocate.lab.settings import Budget, Settings
 from tests.lab.toy import (
@@ -56,7 +58,7 @@ def test_it_climbs_and_keeps_all_it_did(tmp_path):
         assert program.island == (program.number - 1) % 3 % 2
         assert by_number[program.parents[0]].generation < program.generation
     assert {a.number for a in archive.attempts()} == set(range(1, 19))
-    assert any("no change" in a.refusal for a in archive.attempts())
+    assert any(a.refusal and a.refusal.code is RefusalCode.NO_CHANGE for a in archive.attempts())
 
 
 def test_the_same_seed_makes_the_same_archive_with_any_number_of_askers(tmp_path):
@@ -101,7 +103,7 @@ def test_a_request_that_nobody_answered_is_not_asked_again_once_others_built_on_
     before = content(archive)
     silent = [a for a in archive.attempts() if not a.answer.came]
     assert {a.number for a in silent} == {4, 5, 8, 10}
-    assert {a.refusal for a in silent} == {"too many requests"}
+    assert {str(a.refusal) for a in silent} == {"too many requests"}
     assert not {4, 8} & {p.number for p in archive.programs()}
     proposer = ToyProposer()
     lab(archive, SETTINGS, proposer).run(Budget(generations=6), quiet)
@@ -173,7 +175,7 @@ def test_a_lab_that_is_being_made_is_not_made_a_second_time(tmp_path):
         pytest.raises(ArchiveError, match="another run is writing"),
     ):
         make(tmp_path / "lab.db", SETTINGS)
-    with pytest.raises(ArchiveError, match="is there already"):
+    with pytest.raises(ArchiveError, match="exists already"):
         make(tmp_path / "lab.db", SETTINGS)
 
 
@@ -183,7 +185,7 @@ def test_what_is_no_archive_is_said_to_be_none(tmp_path):
     (tmp_path / "lab.db").write_bytes(b"something else" * 100)
     with pytest.raises(ArchiveError, match="not a database"):
         Archive.open(tmp_path / "lab.db")
-    with pytest.raises(ArchiveError, match="is there already"):
+    with pytest.raises(ArchiveError, match="exists already"):
         make(tmp_path / "lab.db", SETTINGS)
 
 
@@ -282,9 +284,9 @@ def test_a_refusal_is_shown_to_the_proposer(tmp_path):
     archive, _ = grown(tmp_path / "lab.db", settings, 1, proposer=proposer)
     first, second, third = proposer.requests
     refusals = [a.refusal for a in archive.attempts()]
-    assert first.refusal == ""
+    assert first.refusal is None
     assert [second.refusal, third.refusal] == refusals[:2]
-    assert refusals[2] == ""
+    assert refusals[2] is None
     assert len(archive.programs()) == 2
 
 
@@ -301,13 +303,15 @@ def test_the_kind_of_a_change_is_the_one_that_was_made(tmp_path):
 def test_cut_off_answers_are_never_taken(tmp_path):
     archive, _ = grown(tmp_path / "lab.db", generations=1, proposer=Scripted(REWRITE, cut_off=True))
     assert len(archive.programs()) == 1
-    assert {a.refusal for a in archive.attempts()} == {CUT_OFF}
+    refusals = {a.refusal for a in archive.attempts()}
+    assert {refusal.code for refusal in refusals} == {RefusalCode.ANSWER_CUT_OFF}
+    assert {refusal.fault for refusal in refusals} == {CUT_OFF}
 
 
 def test_a_program_that_is_there_already_is_refused(tmp_path):
     archive, _ = grown(tmp_path / "lab.db", generations=3, proposer=Scripted(REWRITE))
     assert [p.number for p in archive.programs()] == [0, 1]
-    refusals = {a.number: a.refusal for a in archive.attempts()}
+    refusals = {a.number: str(a.refusal) for a in archive.attempts()}
     assert refusals[2] == "program 1 of the same generation is the same"
     later = " ".join(refusals[number] for number in range(4, 10))
     assert "program 1 is the same, but for its comments" in later

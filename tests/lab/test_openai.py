@@ -8,11 +8,13 @@ import pytest
 
 from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
 from colocate.errors import InputError, ProposerError
+from colocate.lab.messages import Kind, LearningProposer, Request
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import apply_patch
-from colocate.lab.proposal import Kind, LearningProposer, Program, Request
-from colocate.lab.proposers.openai import OpenAiProposer, PricedModel
-from colocate.lab.proposers.prompt import messages
+from colocate.lab.program import Program
+from colocate.lab.proposers.openai.priced_model import PricedModel
+from colocate.lab.proposers.openai.prompt import messages
+from colocate.lab.proposers.openai.server import OpenAiProposer
 from tests.lab.answers import CHILD, HEAD, ONE, PARENT, diff
 from tests.lab.protocol_server import KEY, PATH, Reply, completion, fault, serving
 
@@ -71,7 +73,7 @@ def test_a_good_answer_with_its_tokens_and_cost():
     assert (answer.tokens_in, answer.tokens_out) == (1000, 200)
     assert answer.cost == pytest.approx((1000 * 2 + 200 * 10) / 1e6)
     assert 0 < answer.seconds < 5
-    assert apply_patch(read_patch(answer.text), PARENT) == CHILD
+    assert apply_patch(read_patch(answer.text), PARENT).source == CHILD
     (seen,) = server.seen
     assert seen.path == PATH
     assert seen.headers["Authorization"] == f"Bearer {KEY}"
@@ -194,11 +196,12 @@ def test_replies_that_cannot_be_used(reply, words):
     assert len(server.seen) == 1
 
 
-def test_letters_that_would_disturb_a_terminal_are_left_out():
+def test_letters_that_would_disturb_a_terminal_are_escaped():
     with serving(fault(400, "\x1b[31mred\nline " + 300 * "x")) as server:
         sentence = refused(server)
-    assert "answered 400 ([31mred line xxx" in sentence
-    assert "x...)" in sentence
+    assert r"answered 400 (\x1b[31mred line xxx" in sentence
+    assert "\x1b" not in sentence
+    assert "x…)" in sentence
 
 
 def test_of_several_models_the_useful_one_is_asked_and_the_broken_one_left():

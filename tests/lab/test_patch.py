@@ -2,9 +2,9 @@ from time import perf_counter
 
 import pytest
 
-from colocate.errors import PatchRefused
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import Block, Patch, apply_patch
+from colocate.lab.patches.refusal import PatchRefused
 from tests.lab.answers import (
     BOTH,
     CHILD,
@@ -25,7 +25,7 @@ START, END = "# EVOLVE-BLOCK-START", "# EVOLVE-BLOCK-END"
 
 
 def child_of(answer, parent=PARENT):
-    return apply_patch(read_patch(answer), parent)
+    return apply_patch(read_patch(answer), parent).source
 
 
 def refusal(answer, parent=PARENT):
@@ -301,7 +301,7 @@ def test_nothing_of_a_patch_is_taken_if_its_second_block_fails():
     patch = read_patch(diff(ONE, block("    return nothing", "    return something")))
     with pytest.raises(PatchRefused, match=r"block 2 of 2 .*nowhere"):
         apply_patch(patch, PARENT)
-    assert apply_patch(Patch("one", "", patch.blocks[:1]), PARENT) == CHILD
+    assert apply_patch(Patch("one", "", patch.blocks[:1]), PARENT).source == CHILD
 
 
 def test_markers_cannot_be_added_to_a_parent_without_any():

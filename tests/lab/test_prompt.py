@@ -3,10 +3,11 @@ from dataclasses import replace
 import pytest
 
 from colocate.errors import InputError
+from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import PatchKind
-from colocate.lab.proposal import Kind, Request
-from colocate.lab.proposers.prompt import answer_form, messages
+from colocate.lab.patches.refusal import Refusal, RefusalCode
+from colocate.lab.proposers.openai.prompt import answer_form, messages
 from tests.lab.answers import PARENT
 from tests.lab.test_openai import case, failed, program
 
@@ -49,7 +50,8 @@ def test_the_rest_is_cut():
     long = PARENT + "".join(f"# line {n}\n" for n in range(5_000))
     others = tuple(program(long, name=f"other_{n}") for n in range(20))
     advice = tuple(f"{n} " + 1_000 * "words " for n in range(50))
-    many = Request(Kind.DIFF, program(), others, advice, refusal="No block. " * 1_000)
+    refusal = Refusal(RefusalCode.NO_CHANGE, "No block. " * 1_000)
+    many = Request(Kind.DIFF, program(), others, advice, refusal=refusal)
     text = asked(many)
     assert len(text) < 30_000
     assert "more lines\n```" in text

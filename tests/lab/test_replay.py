@@ -3,15 +3,16 @@ from dataclasses import replace
 import pytest
 
 from colocate.errors import ProposerError
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import NOBODY, Answer, Kind, Request
+from colocate.lab.messages import NOBODY, Answer, Attempt, Kind, Request
+from colocate.lab.patches.refusal import Refusal, RefusalCode
 from colocate.lab.proposers.replay import Replay
 from tests.lab.test_openai import program
 
 REQUEST = Request(Kind.DIFF, program(), number=7)
 
 
-def attempt(number, place, answer, refusal=""):
+def attempt(number, place, answer, fault=None):
+    refusal = fault and Refusal(RefusalCode.NO_ANSWER, fault)
     return Attempt(number, place, 1, Kind.DIFF, (0,), answer, refusal)
 
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate.errors import ArchiveError, ColocateError
-from colocate.lab.proposal import NOBODY, Answer, Kind
+from colocate.lab.messages import NOBODY, Answer, Kind
+from colocate.lab.patches.refusal import Refusal, RefusalCode
 from colocate.lab.review.evidence import Claim, Direction, Effect
 from colocate.lab.review.report import Review, ReviewRefused, worded, write_review
 from tests.campaign import campaign
@@ -33,8 +34,14 @@ def functions(*names, doc="A program."):
     )
 
 
+NO = Refusal(RefusalCode.NO_CHANGE, "no", "yes")
+
+
 def test_silence_is_no_refusal():
-    silent = replace(attempt(1, refusal="the server is down"), answer=Answer("", NOBODY))
+    silent = replace(
+        attempt(1, refusal=Refusal(RefusalCode.NO_ANSWER, "the server is down")),
+        answer=Answer("", NOBODY),
+    )
     review = write_review(five_programs(), [silent])
     assert not any("Refused" in each for each in review.insights.what_does_not)
 
@@ -267,7 +274,7 @@ def test_a_claim_that_clean_pairs_contradict_is_withdrawn():
 
 def test_a_summary_tells_what_was_changed_and_what_came_of_it():
     archive = five_programs()
-    review = write_review(archive, [attempt(2, refusal="no"), attempt(2, Kind.REWRITE, again=1)])
+    review = write_review(archive, [attempt(2, refusal=NO), attempt(2, Kind.REWRITE, again=1)])
     summary = review.summaries[2]
     assert (summary.number, summary.name, summary.parent) == (2, "named_2", 1)
     assert summary.kind is Kind.REWRITE
@@ -289,14 +296,22 @@ def test_summaries_are_of_programs_since_the_last_review():
     assert [summary.number for summary in second.summaries] == [3, 4]
 
 
-def test_refusals_are_grouped_by_what_to_do():
-    nowhere = "block {} of 2: its SEARCH is nowhere: nothing is like {!r}; copy the lines"
+def test_refusals_are_grouped_by_their_code():
+    def nowhere(number, line):
+        fault = f"block {number} of 2: its SEARCH is nowhere: nothing is like {line!r}"
+        return Refusal(RefusalCode.SEARCH_NOT_FOUND, fault, "copy the lines")
+
+    def twin(number):
+        fault = f"program {number} of the same generation is the same"
+        return Refusal(RefusalCode.TWIN, fault)
+
+    cut_off = Refusal(RefusalCode.ANSWER_CUT_OFF, "it seems cut off, send it again")
     attempts = [
-        attempt(1, refusal=nowhere.format(1, "x")),
-        attempt(1, refusal="it seems cut off, send it again", again=1),
-        attempt(2, refusal=nowhere.format(2, "y; z")),
-        attempt(3, refusal="program 12 of the same generation is the same"),
-        attempt(4, refusal="program 7 of the same generation is the same"),
+        attempt(1, refusal=nowhere(1, "x")),
+        attempt(1, refusal=cut_off, again=1),
+        attempt(2, refusal=nowhere(2, "y; z")),
+        attempt(3, refusal=twin(12)),
+        attempt(4, refusal=twin(7)),
     ]
     told = write_review([program(0, composed(), 0.9)], attempts).insights.what_does_not
     assert told[1:] == (
@@ -354,7 +369,7 @@ FAILED = program(0, composed(), 0.90, failed="-")
     [
         ([], []),
         ([START], []),
-        ([START], [attempt(1, refusal="no; yes"), attempt(1, refusal="no; yes", again=1)]),
+        ([START], [attempt(1, refusal=NO), attempt(1, refusal=NO, again=1)]),
         ([FAILED], []),
         ([FAILED, program(1, composed(each="Descent(),"), 0.95, 0, failed="case")], [attempt(1)]),
         ([program(0, composed(), 1.0)], []),

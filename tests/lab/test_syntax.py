@@ -3,7 +3,7 @@ import warnings
 
 import pytest
 
-from colocate.errors import PatchRefused
+from colocate.lab.patches.refusal import PatchRefused
 from colocate.lab.patches.syntax import defines_entry, same_program, syntax_key
 
 

@@ -5,6 +5,7 @@ import pytest
 from rich.console import Console
 
 from colocate.errors import InputError
+from colocate.lab.patches.refusal import Refusal, RefusalCode
 from colocate.lab.watch import (
     Rung,
     ladder,
@@ -12,8 +13,9 @@ from colocate.lab.watch import (
     program_page,
     status_page,
 )
-from colocate.lab.watch.account import duration, kind_of_refusal
+from colocate.lab.watch.account import duration
 from colocate.lab.watch.ladder import LadderScale, round_steps
+from colocate.lab.watch.refusal_counts import TITLES, refusal_counts
 from colocate.outputs.text import console
 from tests.lab.made_labs import REFUSALS, attempt, make_lab, program
 
@@ -66,18 +68,23 @@ def test_marks_are_whole_and_few():
 
 
 def test_refusals_of_a_kind_are_one():
-    kinds = [kind_of_refusal(refusal) for refusal in REFUSALS]
-    assert kinds == [
-        "its SEARCH is nowhere in the program",
-        "its SEARCH is nowhere in the program",
-        "the child does not compile",
-        "the answer was cut off before its end",
-        "program n is the same, but for its comments",
+    attempts = [attempt(number, refusal=refusal) for number, refusal in enumerate(REFUSALS)]
+    assert refusal_counts([*attempts, attempt(9)]) == [
+        ("its SEARCH is nowhere in the program", 2),
+        ("another program is the same, but for its comments", 1),
+        ("the answer was cut off before its end", 1),
+        ("the child does not compile", 1),
     ]
 
 
+def test_every_cause_has_its_own_words():
+    assert TITLES.keys() == set(RefusalCode) - {RefusalCode.UNKNOWN}
+    assert len(set(TITLES.values())) == len(TITLES)
+
+
 def test_rare_reasons_are_only_counted(tmp_path):
-    refused = [attempt(n, refusal=f"reason {'abcdefghij'[n]}") for n in range(10)]
+    reasons = [Refusal(RefusalCode.UNKNOWN, f"reason {letter}") for letter in "abcdefghij"]
+    refused = [attempt(number, refusal=reason) for number, reason in enumerate(reasons)]
     with make_lab(tmp_path / "lab.db", [program(0, 0.8)], [*refused, attempt(10)]) as archive:
         lines = [squeezed(line) for line in drawn(status_page(archive)).splitlines()]
     assert lines[-4:-1] == ["1 reason g", "1 reason h", "2 2 other reasons"]

@@ -9,7 +9,8 @@ from colocate.arena.referee import Contest
 from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
 from colocate.lab.archive import Archive
 from colocate.lab.loop import Lab
-from colocate.lab.proposal import Answer, Program, Request
+from colocate.lab.messages import Answer, Request
+from colocate.lab.program import Program
 from colocate.lab.settings import Settings
 
 CONTEST = Contest("toy", (), ())

@@ -15,11 +15,13 @@ from urllib.request import urlopen
 import pytest
 
 from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
-from colocate.errors import PatchRefused
+from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import apply_patch
-from colocate.lab.proposal import Kind, Program, Request
-from colocate.lab.proposers.openai import OpenAiProposer, PricedModel
+from colocate.lab.patches.refusal import PatchRefused
+from colocate.lab.program import Program
+from colocate.lab.proposers.openai.priced_model import PricedModel
+from colocate.lab.proposers.openai.server import OpenAiProposer
 from tests.lab.answers import PARENT
 
 SECONDS_TO_START = 120
@@ -80,7 +82,7 @@ def outcome(answer):
     """Say what becomes of an answer: taken whole, or refused with a reason."""
     try:
         patch = read_patch(answer.text)
-        child = apply_patch(patch, PARENT)
+        child = apply_patch(patch, PARENT).source
     except PatchRefused as refusal:
         return f"refused: {refusal}"
     assert child != PARENT

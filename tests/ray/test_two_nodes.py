@@ -8,11 +8,11 @@ from ray.cluster_utils import Cluster
 from colocate.arena.referee import Referee, open_contest
 from colocate.errors import InputError
 from colocate.lab.archive import Archive
-from colocate.lab.evaluation import LocalEvaluation
+from colocate.lab.judging.evaluation import LocalEvaluation
+from colocate.lab.judging.ray_cluster import connected
 from colocate.lab.lab_folder import differences, make_lab
 from colocate.lab.loop import Lab
 from colocate.lab.proposers.composer.composer import Composer
-from colocate.lab.ray_evaluation import connected
 from colocate.lab.settings import Budget, Settings
 from colocate.lab.start import start_program
 

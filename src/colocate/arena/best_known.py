@@ -88,7 +88,17 @@ def read_best_known(suite: Suite, path: Path | None = None) -> dict[str, Record]
 
 
 def write_best_known(suite: Suite, records: dict[str, Record], path: Path | None = None) -> None:
-    """Merge records into the file of a suite; a figure there is replaced by a better one only."""
+    """Merge records into the file of a suite; a figure there is replaced by a better one only.
+
+    Parameters
+    ----------
+    suite
+        Whose file it is.
+    records
+        New findings, by case.
+    path
+        The file; by default the one of the package.
+    """
     path = path or best_known_path(suite.name)
     kept = read_best_known(suite, path)
     for name, new in records.items():

@@ -20,7 +20,9 @@ from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 
 MEMORY_GB = 80.0
+"""Of an A100 or H100, as in the public benchmark."""
 GPUS_OF_NODE = 8
+"""As in the usual server."""
 HALF_FULL, NEARLY_FULL, FULL = (0.5, 0.7), (0.92, 0.97), (0.95, 1.0)
 """How much of the memory of a GPU is taken, from and to."""
 FEW, SOME = (2, 6), (3, 6)
@@ -28,6 +30,7 @@ FEW, SOME = (2, 6), (3, 6)
 EVEN, SPIKY = 4.0, 0.3
 """Shapes of the gamma distribution of loads; spiky ones have few hot models."""
 NOWHERE = -1
+"""In place of the index of a GPU."""
 
 SHARDED, SHARDS = 0.3, (2, 4, 8)
 """The part of the models that have shards, and how many."""
@@ -40,6 +43,7 @@ AUTO, MOST_REPLICAS = 0.2, 8
 """The part of the models, the hottest, whose replicas are open, and how many there may be."""
 
 KINDS_GB = {"rtx-4090": 24.0, "a100-40": 40.0, "l40s": 48.0, "h100": 80.0, "h200": 141.0}
+"""Memory by the data sheets."""
 KINDS_FULL, SMALLEST_GB, LARGEST_GB = 0.6, 0.5, 100.0
 """How much of all memory is taken where GPUs are of five kinds, and what sizes there are."""
 
@@ -51,8 +55,10 @@ TIME_ZONES, POPULATION = (0, 1, 6, 15), (0.5, 0.2, 0.2, 0.1)
 DEMAND = 2.0
 """The sizes of all models as a part of all memory, where models may sleep."""
 MOST_PRESSURE = 0.5
+"""The limit on pressure in the family `sleepers-limited`: it, too, sends models to sleep."""
 
 SPEEDS = {"a100": 1.0, "h100": 2.0}
+"""How fast kinds of GPUs compute, as round figures: they must differ, no more."""
 COMPUTE, MOST_BUSY, BUSY = "compute", 0.8, (0.6, 0.95)
 """A resource, its limit, and how much of the limit is taken, from and to."""
 PINNED, GPUS_OF_GROUP, GROUP = 0.1, 4, (2, 7)

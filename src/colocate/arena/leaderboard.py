@@ -13,6 +13,7 @@ from colocate.outputs.text.sanitise import one_line
 from colocate.outputs.text.wording import fixed, milliseconds
 
 LONGEST_NOTE = 120
+"""Letters: one line of a wide terminal for each program."""
 TALLIES = (
     Column("cases", words=True),
     Column("score"),
@@ -47,14 +48,24 @@ CASES_OF_A_PROGRAM = (
 def verdict_page(
     verdict: ProgramVerdict, width: int, every_case: bool = False
 ) -> list[RenderableType]:
-    """Draw what the referee says about one program, for a screen of that width."""
+    """Draw what the referee says about one program, for a screen of that width.
+
+    Parameters
+    ----------
+    verdict
+        What to draw.
+    width
+        Columns of the screen.
+    every_case
+        Whether to draw a row for each case, too.
+    """
     tallies = ((verdict.suite, verdict.public), ("hidden", verdict.hidden))
-    rows = [_tally(name, tally) for name, tally in tallies]
+    rows = [tally_row(name, tally) for name, tally in tallies]
     parts: list[RenderableType] = [fitting_table(TALLIES, rows, width)]
     results = [result for _, tally in tallies for result in tally.results]
     if every_case:
         parts.append(fitting_table(CASES_OF_A_PROGRAM, map(_case, results), width))
-    failures = (FailedCase(r.case, r.reason, r.traceback) for r in results if not r.valid)
+    failures = (FailedCase(r.case, r.cause, r.reason, r.traceback) for r in results if not r.valid)
     parts += map(Text, reason_lines(failures))
     steadiness = "" if verdict.steady else "; its runs differ, this is the worst"
     runs = f"{verdict.runs} run{'s' if verdict.runs > 1 else ''}{steadiness}"
@@ -86,7 +97,8 @@ def program_table(entries: Sequence[Entry], width: int) -> RenderableType:
     return Group(fitting_table(PROGRAMS, rows, width), *notes)
 
 
-def _tally(name: str, tally: Tally) -> tuple[str, ...]:
+def tally_row(name: str, tally: Tally) -> tuple[str, ...]:
+    """Return the figures of a tally as text, one for each column of `TALLIES`."""
     return (
         name,
         fixed(tally.score, 4),

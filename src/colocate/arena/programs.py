@@ -12,11 +12,22 @@ from colocate.errors import InputError
 LAYOUT = "gen_*/main.py"
 """How the public runs keep their programs."""
 MOST_CHARACTERS = 1_000_000
+"""A program of a megabyte is a mistake, such as a file of data."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A program that takes part."""
+    """A program that takes part.
+
+    Parameters
+    ----------
+    name
+        Of its folder.
+    source
+        Its text.
+    verdict
+        Of the referee.
+    """
 
     name: str
     source: str
@@ -54,6 +65,19 @@ def judge_all(
     """Judge named sources, `workers` at a time, and return them best first.
 
     Whoever leads is run again until it has had enough runs to be called best.
+
+    Parameters
+    ----------
+    programs
+        Names and sources.
+    contest, referee
+        What they are asked, and who judges.
+    workers
+        Programs at a time.
+    on_program
+        Called after every program, from any thread.
+    runs
+        How often each is run; the worst run counts.
     """
 
     def judged(program: tuple[str, str]) -> Entry:

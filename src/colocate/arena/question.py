@@ -10,15 +10,16 @@ from typing import Any
 
 from colocate.arena.sandbox import LONGEST_ANSWER, Reply
 from colocate.arena.verdict import CaseVerdict, Failure
+from colocate.outputs.text.sanitise import LONGEST_NAME, one_line, visible
+from colocate.outputs.text.wording import listed, quoted
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import RECORDED_AS_PROVEN, TIE
 from colocate.problem.verify import verify
 
 MOST_NAMES = 3
 """Names that a sentence lists before it only counts."""
-LONGEST_NAME = 80
-LONGEST_REASON = 300
 LONGEST_TRACEBACK = 4000
+"""In letters, from its end: some fifty lines, of which nobody reads more."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,13 @@ class Question:
 
     case: str
     problem: Problem
+    """What the program must solve."""
     optimum: float
     """The lowest pressure known."""
     bound: float
     """What is proven to be out of reach below."""
     seed: int
+    """Of the random choices of a program that sets none itself."""
 
     @property
     def proven(self) -> bool:
@@ -46,15 +49,30 @@ class Question:
         ]
         return {"gpu_num": len(self.problem.gpus), "models": models, "seed": self.seed}
 
-    def failed(self, failure: Failure, reason: str, traceback: str = "") -> CaseVerdict:
-        """Return the verdict on an answer that does not count."""
+    def failed(
+        self, failure: Failure, reason: str, traceback: str = "", error: str = ""
+    ) -> CaseVerdict:
+        """Return the verdict on an answer that does not count.
+
+        Parameters
+        ----------
+        failure
+            The rule that was broken.
+        reason
+            What happened, in words that may come from the program.
+        traceback
+            Of the program, if it raised something.
+        error
+            The type of the exception or the signal that ended it.
+        """
         return CaseVerdict(
             self.case,
             float("inf"),
             self.optimum,
             failure=failure,
-            reason=_harmless(f"{failure.value}: {reason}"[:LONGEST_REASON]),
-            traceback=_harmless(traceback[-LONGEST_TRACEBACK:], kept="\n\t"),
+            reason=one_line(f"{failure.value}: {reason}"),
+            traceback=visible(traceback[-LONGEST_TRACEBACK:]),
+            error=one_line(error, LONGEST_NAME),
         )
 
     def judged(self, reply: Reply, limit: float) -> CaseVerdict:
@@ -74,7 +92,8 @@ class Question:
         if "error" in words:
             lines = filter(str.strip, words["error"].splitlines())
             reason = next(lines, "an error without a word")
-            return self.failed(Failure.CRASH, reason, words.get("traceback", ""))
+            trace, kind = words.get("traceback", ""), words.get("kind", "")
+            return self.failed(Failure.CRASH, reason, trace, kind)
         if "exit" in words:
             return self.failed(Failure.EXIT, f"it ended itself, saying {words['exit']}")
         if "returned" in words:
@@ -89,14 +108,15 @@ class Question:
             return self.failed(Failure.CRASH, "it took its sandbox down")
         if code < 0:
             names = {signal.value: signal.name for signal in Signals}
-            return self.failed(Failure.CRASH, f"killed by {names.get(-code, f'signal {-code}')}")
+            name = names.get(-code, f"signal {-code}")
+            return self.failed(Failure.CRASH, f"killed by {name}", error=name)
         return self.failed(Failure.EXIT, f"it ended itself with code {code} instead of an answer")
 
     def _placed(self, placement: list[tuple[int | str, list[str]]]) -> CaseVerdict:
         gpus = range(len(self.problem.gpus))
         strange = [key for key, names in placement if key not in gpus and names]
         if strange:
-            reason = f"there is no GPU {_listed(strange, str)}, they are 0 to {len(gpus) - 1}"
+            reason = f"there is no GPU {_listed(strange, _gpu_key)}, they are 0 to {len(gpus) - 1}"
             return self.failed(Failure.UNKNOWN_GPU, reason)
         where = [(name, key) for key, names in placement for name in names]
         if fault := self._fault_of_names(Counter(name for name, _ in where)):
@@ -156,11 +176,11 @@ def _is_placement(answer: object) -> bool:
     )
 
 
-def _listed(things: Sequence[int | str], shown: Callable[[object], str] = repr) -> str:
-    some = ", ".join(shown(thing)[:LONGEST_NAME] for thing in things[:MOST_NAMES])
-    return some if len(things) <= MOST_NAMES else f"{some} and {len(things) - MOST_NAMES} more"
+def _listed(things: Sequence[Any], shown: Callable[[Any], str] = quoted) -> str:
+    """List the first of many things; only those are made fit to be shown."""
+    first = [shown(thing) for thing in things[:MOST_NAMES]]
+    return listed([*first, *things[MOST_NAMES:]], MOST_NAMES)
 
 
-def _harmless(text: str, kept: str = "") -> str:
-    """Return text that a terminal shows and does not obey, and that any file takes."""
-    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
+def _gpu_key(key: int | str) -> str:
+    return one_line(str(key), LONGEST_NAME)

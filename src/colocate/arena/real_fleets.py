@@ -14,8 +14,10 @@ from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
 GB, GIB = 1e9, 2.0**30
+"""In bytes."""
 
 NODES, GPUS_OF_NODE, A100_GB = 4, 8, 80
+"""The testbed of MuxServe."""
 LLAMA = {
     "llama-7b": (6_738_415_616, 1),
     "llama-13b": (13_015_864_320, 1),
@@ -24,6 +26,7 @@ LLAMA = {
 }
 """Parameters, as `colocate size` counts them from the published shapes, and shards."""
 BYTES_OF_PARAMETER = 2
+"""In half precision."""
 ENGINE_GB = 4.0
 """What an engine holds on each GPU beyond the weights: the default of fleet files."""
 ANSWER_SLO = 10.0
@@ -34,6 +37,7 @@ LEVELS = (500, 800, 1200, 1600, 2000)
 PRISM_GPUS = (4, 8)
 EXPONENTS = (0.6, 1.0, 1.4)
 PERMUTATIONS = 3
+"""Fleet sizes, exponents of Zipf's law from flat to steep, and who is popular in how many ways."""
 USABLE_GB = 80 - 1.0
 """Of a GPU of 80 GB: Prism keeps a margin of 1 GB."""
 RUNTIME_GB = 0.25

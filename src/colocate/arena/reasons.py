@@ -1,16 +1,13 @@
-"""Why cases failed: those with the same reason told together, with the first of them."""
+"""Why cases failed: those with the same cause together, with the first of them."""
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 from colocate.outputs.text.sanitise import visible
 from colocate.outputs.text.wording import amount, listed
 
-PARTICULAR = r"(?:'[^']*'|\"[^\"]*\"|\d+(?:\.\d+)?)"
-PARTICULARS = re.compile(rf"{PARTICULAR}(?:(?:, | and ){PARTICULAR})*(?: more)?")
-"""What tells sentences with the same cause apart: quotes and numbers, and lists of them."""
 MOST_NAMED = 3
+"""Cases of a group that are named; a group may be the whole suite."""
 MOST_LINES = 12
 """Of a traceback: its end, where the fault is."""
 
@@ -19,15 +16,18 @@ class FailedCase(NamedTuple):
     """A case that failed."""
 
     case: str
+    cause: Hashable
+    """What cases of a group share; only compared, never shown."""
     reason: str
+    """A sentence with its particulars."""
     traceback: str = ""
 
 
 def reason_lines(failures: Iterable[FailedCase]) -> Iterator[str]:
-    """Yield lines on why cases failed, the most frequent reason first, each with a traceback."""
-    groups: dict[str, list[FailedCase]] = {}
+    """Yield lines on why cases failed, the most frequent cause first, each with a traceback."""
+    groups: dict[Hashable, list[FailedCase]] = {}
     for failed in failures:
-        groups.setdefault(PARTICULARS.sub("…", failed.reason), []).append(failed)
+        groups.setdefault(failed.cause, []).append(failed)
     for group in sorted(groups.values(), key=len, reverse=True):
         first = next((failed for failed in group if failed.traceback), group[0])
         yield f"{amount(len(group), 'case')}: {visible(first.reason)}"

@@ -28,7 +28,9 @@ RULES = 1
 HIDDEN = "-hidden"
 """What is added to the name of a suite for its hidden cases."""
 HIDDEN_SEED = 20_260
+"""Any seed that no suite has."""
 HIDDEN_CASES = 25
+"""Half as many as a suite has: enough to see what was learned by heart."""
 MOST_HIDDEN_MODELS = 100
 """Hidden cases end before the first that is larger: programs take long on them."""
 MOST_TIMEOUTS = 3
@@ -36,11 +38,22 @@ MOST_TIMEOUTS = 3
 RUNS_OF_THE_BEST = 3
 """Runs before a program may be called best."""
 GPU_MEMORY_GB = 80
+"""What the public benchmark lets programs assume."""
 
 
 @dataclass(frozen=True)
 class Contest:
-    """The questions that every program gets."""
+    """The questions that every program gets.
+
+    Parameters
+    ----------
+    suite
+        Whose cases they are.
+    public
+        The cases of the suite, as published.
+    hidden
+        Cases like them that no program can have seen.
+    """
 
     suite: str
     public: tuple[Question, ...]
@@ -95,7 +108,16 @@ class Referee:
     ) -> ProgramVerdict:
         """Put all questions of a contest to a program; of several runs, the worst one counts.
 
-        `on_case` is called after every case, from any thread.
+        Parameters
+        ----------
+        program
+            Its source.
+        contest
+            The questions.
+        runs
+            How often all of them are put.
+        on_case
+            Called after every case, from any thread.
         """
         verdicts = [self._run(program, contest, on_case) for _ in range(runs)]
         outcomes = {

@@ -19,7 +19,6 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import Any, Self
 
 from colocate.arena.enclosure import (
@@ -39,6 +38,7 @@ GRACE = 2.0
 START = 30.0
 """Seconds within which a sandbox must have started."""
 LONGEST_ANSWER = 8 * 1024 * 1024
+"""In bytes: many times the largest case with its names."""
 PRELOADED = ("numpy", "numpy.random")
 """What is imported once, before the program: by itself, every case would wait for it."""
 BOOT = (
@@ -57,7 +57,21 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may use for one case."""
+    """What a program may use for one case.
+
+    The defaults are far more than an honest program needs.
+
+    Parameters
+    ----------
+    seconds
+        Of wall time, and of processor time.
+    memory_mb
+        Of address space.
+    file_mb, folder_mb
+        Of one file, and of all that it puts into its folder.
+    open_files, threads
+        At a time.
+    """
 
     seconds: float = 10.0
     memory_mb: int = 2048
@@ -77,11 +91,14 @@ class Reply:
     """How a case ended, and what the program said."""
 
     text: bytes
+    """What it wrote; not to be trusted."""
     code: int | None
     """Exit code, negative for a signal; None if the sandbox itself was ended."""
     late: bool
+    """Whether it took longer than it may."""
     seconds: float
     cpu_seconds: float
+    """Wall time, and processor time of the case alone."""
     overfull: bool = False
     """Whether it put more into its folder than it may."""
 
@@ -121,12 +138,7 @@ class Sandbox:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def ask(self, question: dict[str, Any]) -> Reply:

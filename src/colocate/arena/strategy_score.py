@@ -33,8 +33,10 @@ class CaseResult:
     pressure: float
     """Peak pressure by the independent checker; infinite if there is no valid placement."""
     best_known: float | None
+    """The lowest pressure known; None if the case was never solved."""
     seconds: float
     reason: str
+    """Why there is no placement, or why the search ended early."""
     served: float | None = None
     """What is not lost, as a part of the most that is known; None where no model may sleep."""
 
@@ -60,7 +62,17 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class Score:
-    """How a strategy did over a suite. A failed case counts, with an infinite pressure."""
+    """How a strategy did over a suite. A failed case counts, with an infinite pressure.
+
+    Parameters
+    ----------
+    suite, strategy
+        Their names.
+    seed
+        Of the strategy's random choices.
+    results
+        One for each case.
+    """
 
     suite: str
     strategy: str
@@ -142,6 +154,17 @@ def score_strategy(
     """Run a strategy, or the solver, on every case of a suite and judge the placements.
 
     Cases that a strategy cannot take, such as those with shards, count as failed.
+
+    Parameters
+    ----------
+    suite
+        The cases.
+    strategy
+        By its name in the catalogue, or itself.
+    seed
+        Of its random choices.
+    on_case
+        Called after every case.
     """
     checked_seed(seed)
     known = read_best_known(suite)
@@ -168,6 +191,19 @@ def score_strategies(
 
     The others begin with the first strategy, this process with the last one that nobody has
     begun. The scores do not depend on the number of workers; only the times may.
+
+    Parameters
+    ----------
+    suite
+        The cases.
+    strategies
+        By their names in the catalogue, or themselves.
+    seed
+        Of their random choices.
+    workers
+        Processes at a time.
+    on_cases
+        Called with the number of cases that are newly done.
     """
     report = on_cases or (lambda _: None)
     everyone = range(len(strategies))

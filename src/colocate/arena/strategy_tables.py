@@ -62,7 +62,7 @@ def case_table(score: Score, width: int) -> RenderableType:
         )
         for result in score.results
     ]
-    noted = (FailedCase(r.case, r.reason) for r in score.results if r.reason)
+    noted = (FailedCase(r.case, r.status, r.reason) for r in score.results if r.reason)
     below = map(Text, reason_lines(noted))
     return Group(fitting_table(CASES, rows, width, score.strategy), *below)
 

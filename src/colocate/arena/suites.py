@@ -22,6 +22,7 @@ Demand = tuple[float, float, float]
 
 MEMORY_GB = 80
 CASES = 50
+"""As the public benchmark has them; so do the suites that are like it."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,17 @@ class Case:
 
 @dataclass(frozen=True)
 class Suite:
-    """A named set of cases."""
+    """A named set of cases.
+
+    Parameters
+    ----------
+    name
+        As commands call it.
+    summary
+        What is special about it, in a few words.
+    cases
+        Its problems, in order.
+    """
 
     name: str
     summary: str
@@ -164,6 +175,7 @@ class Recipe:
     """How a suite is made."""
 
     summary: str
+    """What is special about the suite."""
     seed: int | None
     """None where nothing is drawn."""
     make: Callable[[int], Iterator[Problem]]

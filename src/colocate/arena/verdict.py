@@ -38,10 +38,20 @@ class CaseVerdict:
     """The lowest pressure known, which on most suites is proven to be the lowest there is."""
     seconds: float = 0.0
     cpu_seconds: float = 0.0
+    """Wall time, and processor time."""
     failure: Failure | None = None
+    """The rule that was broken; None for a valid case."""
     reason: str = ""
     """A sentence about the failure."""
     traceback: str = ""
+    """Its end, if the program raised something."""
+    error: str = ""
+    """The type of the exception or the signal that ended the program, if one did."""
+
+    @property
+    def cause(self) -> tuple[Failure | None, str]:
+        """What failed cases share that failed for one cause."""
+        return self.failure, self.error
 
     @property
     def valid(self) -> bool:

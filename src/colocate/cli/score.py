@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def score(
     program: Annotated[
-        Path, typer.Argument(help="A program, or a folder with the programs of a run.")
+        Path,
+        typer.Argument(help="A program, or a folder with the programs of a run (gen_*/main.py)."),
     ],
     suite: Annotated[str, typer.Option(help="adrs, idle, tight, longtail or scale.")] = "adrs",
     time_limit: Annotated[
@@ -27,18 +28,20 @@ def score(
     memory: Annotated[int, typer.Option(min=64, max=1_048_576, help="MB for a case.")] = 2048,
     allow: Annotated[
         list[str] | None,
-        typer.Option(help="A package it may import beyond numpy; repeat for several."),
+        typer.Option(help="Let it import this package, beside numpy; repeat for several."),
     ] = None,
-    runs: Annotated[int, typer.Option(min=1, help="Runs, of which the worst counts.")] = 1,
+    runs: Annotated[
+        int, typer.Option(min=1, help="Run every program so often; the worst run counts.")
+    ] = 1,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Cases or programs at a time; by default one a core.")
+        int | None, typer.Option(min=1, help="Cases or programs at a time (default: one per core).")
     ] = None,
     cases: Annotated[
-        bool, typer.Option("--cases", help="Of one program: print every case too.")
+        bool, typer.Option("--cases", help="For one program: print every case, too.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every case.")] = False,
 ) -> None:
-    """Judge a program that defines compute_model_placement(gpu_num, models), behind walls."""
+    """Judge a program that defines compute_model_placement(gpu_num, models), in a sandbox."""
     from colocate.arena.programs import read_program
     from colocate.arena.referee import Referee, open_contest
     from colocate.arena.sandbox import Limits

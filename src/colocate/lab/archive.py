@@ -10,72 +10,41 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from fcntl import LOCK_EX, LOCK_NB, flock
-from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
-from colocate.arena.verdict import ProgramVerdict
 from colocate.errors import ArchiveError
-from colocate.lab.proposal import Answer, Kind, Program
+from colocate.lab.archive_rows import (
+    ATTEMPT_COLUMNS,
+    SCHEMA,
+    attempt_of,
+    attempt_row,
+    program_of,
+    program_row,
+)
+from colocate.lab.archive_version_1 import upgrade
+from colocate.lab.messages import Attempt
+from colocate.lab.program import Program
 
-VERSION = 1
-MOST_KEPT = 4096
-"""Verdicts that are remembered once read: every generation looks at all programs again."""
-SCHEMA = """
-CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-CREATE TABLE programs (
-    number INTEGER PRIMARY KEY,
-    name TEXT NOT NULL,
-    description TEXT NOT NULL,
-    source TEXT NOT NULL,
-    parents TEXT NOT NULL,
-    generation INTEGER NOT NULL,
-    island INTEGER NOT NULL,
-    verdict TEXT NOT NULL,
-    digest TEXT NOT NULL
-) STRICT;
-CREATE TABLE attempts (
-    number INTEGER NOT NULL,
-    attempt INTEGER NOT NULL,
-    generation INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    parents TEXT NOT NULL,
-    text TEXT NOT NULL,
-    who TEXT NOT NULL,
-    tokens_in INTEGER NOT NULL,
-    tokens_out INTEGER NOT NULL,
-    cost REAL NOT NULL,
-    seconds REAL NOT NULL,
-    cut_off INTEGER NOT NULL,
-    refusal TEXT NOT NULL,
-    PRIMARY KEY (number, attempt)
-) STRICT;
-CREATE TABLE reviews (number INTEGER PRIMARY KEY, facts TEXT NOT NULL) STRICT;
-"""
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """An answer to a request, and what became of it."""
-
-    number: int
-    """The program that it was to be: every request has the number of its program."""
-    attempt: int
-    """0 for the first answer to a request."""
-    generation: int
-    kind: Kind
-    """The kind of change that was made, or if none was made, that was asked for."""
-    parents: tuple[int, ...]
-    answer: Answer
-    refusal: str = ""
-    """Why it was refused; empty if it was taken."""
+VERSION = 2
+"""What this module writes. It reads version 1 too, and upgrades it before it writes."""
+SECONDS_TO_WAIT = 10
+"""For a lock of SQLite: a writer holds it for milliseconds."""
 
 
 class Archive:
-    """The file of a lab. Use it as a context; reading needs no lock, writing takes the only one."""
+    """The file of a lab. Use it as a context; reading needs no lock, writing takes the only one.
+
+    Parameters
+    ----------
+    path
+        Where the file is.
+    connection
+        To the file.
+    lock
+        Of the only writer; None for a reader.
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: Any = None) -> None:
         self.path = path
@@ -84,13 +53,25 @@ class Archive:
 
     @classmethod
     def create(cls, path: Path, settings: Mapping[str, Any], start: Program, digest: str) -> Self:
-        """Make a new archive with its first program, and open it for writing."""
+        """Make a new archive with its first program, and open it for writing.
+
+        Parameters
+        ----------
+        path
+            Where the file shall be.
+        settings
+            What the lab is told.
+        start
+            The first program, judged.
+        digest
+            Of the contest that judged it.
+        """
         with _told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(path), _told(path):
             if path.exists():
                 raise ArchiveError(
-                    f"{path}: is there already, take another folder or go on with `run`"
+                    f"{path}: exists already; take another folder, or go on with `colocate lab run`"
                 )
             unfinished = path.with_suffix(".new")
             unfinished.unlink(missing_ok=True)
@@ -108,29 +89,30 @@ class Archive:
     def open(cls, path: Path, writing: bool = False) -> Self:
         """Open an archive, for reading or as its only writer."""
         if not path.is_file():
-            raise ArchiveError(f"{path}: is not there, make one with `colocate lab init`")
+            raise ArchiveError(f"{path}: does not exist; make a lab with `colocate lab init`")
         lock = _locked(path) if writing else None
         with _told(path):
-            connection = sqlite3.connect(_address(path, writing), uri=True, timeout=10)
+            connection = sqlite3.connect(_address(path, writing), uri=True, timeout=SECONDS_TO_WAIT)
             archive = cls(path, connection, lock)
             if writing:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
             version = archive.setting("version")
-            if version != VERSION:
+            if version not in (1, VERSION):
                 archive.close()
-                raise ArchiveError(f"{path}: version {version}, must be {VERSION}")
+                raise ArchiveError(
+                    f"{path}: version {version}, must be 1 or {VERSION}; "
+                    "open it with the version of colocate that wrote it"
+                )
+            if writing and version == 1:
+                attempts = archive.attempts()
+                upgrade(connection, lambda: archive._insert_attempts(attempts))
             return archive
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -152,23 +134,13 @@ class Archive:
 
     def add_program(self, program: Program, digest: str) -> None:
         """Keep a program with its verdict; `digest` is that of the contest."""
-        row = (
-            program.number,
-            program.name,
-            program.description,
-            program.source,
-            json.dumps(program.parents),
-            program.generation,
-            program.island,
-            json.dumps(program.verdict.as_dict()),
-            digest,
-        )
+        row = program_row(program, digest)
         self._write("INSERT OR REPLACE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [row])
 
     def programs(self) -> list[Program]:
         """Return all programs by number."""
         rows = self._rows("SELECT * FROM programs ORDER BY number")
-        return [_program(*row) for row in rows]
+        return [program_of(row) for row in rows]
 
     def judged_otherwise(self, digest: str) -> list[int]:
         """Return the numbers of the programs that were judged in another contest."""
@@ -176,31 +148,18 @@ class Archive:
 
     def add_attempts(self, attempts: Sequence[Attempt]) -> None:
         """Keep the answers to a request, all or none of them."""
-        rows = [
-            (
-                attempt.number,
-                attempt.attempt,
-                attempt.generation,
-                attempt.kind.value,
-                json.dumps(attempt.parents),
-                attempt.answer.text,
-                attempt.answer.who,
-                attempt.answer.tokens_in,
-                attempt.answer.tokens_out,
-                attempt.answer.cost,
-                attempt.answer.seconds,
-                int(attempt.answer.cut_off),
-                attempt.refusal,
-            )
-            for attempt in attempts
-        ]
-        marks = ", ".join("?" for _ in rows[0])
-        self._write(f"INSERT OR REPLACE INTO attempts VALUES ({marks})", rows)
+        with _told(self.path), self._connection:
+            self._insert_attempts(attempts)
+
+    def _insert_attempts(self, attempts: Sequence[Attempt]) -> None:
+        rows = [attempt_row(attempt) for attempt in attempts]
+        marks = ", ".join("?" * ATTEMPT_COLUMNS)
+        self._connection.executemany(f"INSERT OR REPLACE INTO attempts VALUES ({marks})", rows)
 
     def attempts(self) -> list[Attempt]:
         """Return all answers, in the order of their numbers."""
         rows = self._rows("SELECT * FROM attempts ORDER BY number, attempt")
-        return [_attempt(*row) for row in rows]
+        return [attempt_of(row) for row in rows]
 
     def add_review(self, number: int, facts: Mapping[str, Any]) -> None:
         """Keep a review, made when there were so many programs."""
@@ -228,36 +187,6 @@ def _address(path: Path, writing: bool) -> str:
     return f"{address}&immutable=1" if kept else address
 
 
-def _program(
-    number: int,
-    name: str,
-    description: str,
-    source: str,
-    parents: str,
-    generation: int,
-    island: int,
-    verdict: str,
-    _digest: str,
-) -> Program:
-    lineage = tuple(json.loads(parents))
-    judged = _verdict(verdict)
-    return Program(number, name, description, source, judged, lineage, generation, island)
-
-
-@lru_cache(MOST_KEPT)
-def _verdict(text: str) -> ProgramVerdict:
-    return ProgramVerdict.from_dict(json.loads(text))
-
-
-def _attempt(
-    number: int, attempt: int, generation: int, kind: str, parents: str, *rest: Any
-) -> Attempt:
-    *said, cut_off, refusal = rest
-    answer = replace(Answer(*said), cut_off=bool(cut_off))
-    lineage = tuple(json.loads(parents))
-    return Attempt(number, attempt, generation, Kind(kind), lineage, answer, refusal)
-
-
 def _locked(path: Path) -> Any:
     """Take the lock of the only writer, which ends with its process."""
     with _told(path):
@@ -266,7 +195,7 @@ def _locked(path: Path) -> Any:
         flock(file, LOCK_EX | LOCK_NB)
     except OSError as error:
         file.close()
-        raise ArchiveError(f"{path}: another run is writing to it, wait for it to end") from error
+        raise ArchiveError(f"{path}: another run is writing to it; wait until it ends") from error
     return file
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from colocate.arena.referee import Referee, open_contest
 from colocate.arena.sandbox import Limits
-from colocate.errors import InputError, PatchRefused
+from colocate.errors import InputError
 from colocate.lab.archive import Archive
-from colocate.lab.evaluation import Evaluation, LocalEvaluation
+from colocate.lab.judging.evaluation import Evaluation, LocalEvaluation
 from colocate.lab.loop import Lab
 from colocate.lab.patches.evolve_block import sections
+from colocate.lab.patches.refusal import PatchRefused
 from colocate.lab.patches.syntax import defines_entry, syntax_tree
-from colocate.lab.population import best_first
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program, best_first
 from colocate.lab.proposers.replay import Replay
 from colocate.lab.settings import Budget, Settings
 
@@ -27,7 +27,7 @@ def archive_path(folder: Path) -> Path:
 
 
 def settings_of(archive: Archive) -> Settings:
-    """Return what a lab was told when it was made."""
+    """Return how a lab searches, as it was made."""
     known = {field.name: archive.setting(field.name) for field in fields(Settings)}
     return Settings(**(known | {"allow": tuple(known["allow"])}))
 
@@ -44,18 +44,40 @@ def referee_of(settings: Settings) -> Referee:
 
 @contextmanager
 def evaluation_of(settings: Settings, workers: int, ray: str | None) -> Iterator[Evaluation]:
-    """Open the place where programs are judged: this machine, or a Ray cluster."""
+    """Open the place where programs are judged: this machine, or a Ray cluster.
+
+    Parameters
+    ----------
+    settings
+        Of the lab: limits and packages.
+    workers
+        Programs at a time on this machine.
+    ray
+        The address of a cluster; None for this machine.
+    """
     if ray is None:
         yield local_evaluation(settings, workers)
         return
-    from colocate.lab.ray_evaluation import connected  # noqa: PLC0415, an extra
+    from colocate.lab.judging.ray_cluster import connected  # noqa: PLC0415, an extra
 
     with connected(ray, referee_of(settings)) as evaluation:
         yield evaluation
 
 
 def make_lab(folder: Path, settings: Settings, start: str, evaluation: Evaluation) -> Archive:
-    """Make a lab with its first program, judged, and open it for writing."""
+    """Make a lab with its first program, judged, and open it for writing.
+
+    Parameters
+    ----------
+    folder
+        Where the lab shall be.
+    settings
+        How it searches.
+    start
+        The source of the first program.
+    evaluation
+        Where that is judged.
+    """
     _check_start(start)
     contest = open_contest(settings.suite)
     ((_, verdict),) = evaluation.judge([start], contest, runs=1)
@@ -70,9 +92,8 @@ def _check_start(start: str) -> None:
     try:
         syntax_tree(start, whose)
         sections(start.split("\n"), whose)
-    except PatchRefused as refusal:
-        fault, _, _advice_for_proposers = str(refusal).rpartition("; ")
-        raise InputError(fault) from refusal
+    except PatchRefused as error:  # its advice is for proposers
+        raise InputError(error.refusal.fault) from error
     if not defines_entry(start):
         raise InputError(f"{whose} defines no compute_model_placement(gpu_num, models)")
 
@@ -91,7 +112,17 @@ def export_programs(programs: Sequence[Program], folder: Path) -> Path:
 
 
 def replayed(old: Archive, folder: Path, workers: int) -> Archive:
-    """Make a lab like another one and give it the same answers; return its archive, open."""
+    """Make a lab like another one and give it the same answers; return its archive, open.
+
+    Parameters
+    ----------
+    old
+        The lab to repeat.
+    folder
+        Where the new one shall be.
+    workers
+        Programs judged at a time.
+    """
     settings = settings_of(old)
     evaluation = local_evaluation(settings, workers)
     start = old.programs()[0].source
@@ -106,7 +137,7 @@ def replayed(old: Archive, folder: Path, workers: int) -> Archive:
 
 
 def differences(old: Sequence[Program], new: Sequence[Program]) -> list[str]:
-    """Return in what two records differ, a sentence each; time is not compared.
+    """Return how two records differ, a sentence each; times may differ.
 
     A program of the last generation that was not recorded may have been in flight.
     """

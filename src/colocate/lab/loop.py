@@ -12,13 +12,15 @@ from time import monotonic
 
 from colocate.arena.referee import RUNS_OF_THE_BEST, Contest
 from colocate.errors import ProposerError
-from colocate.lab.archive import Archive, Attempt
-from colocate.lab.asking import Child, ask, askers, unanswered
-from colocate.lab.evaluation import Evaluation
-from colocate.lab.patches.syntax import syntax_key
-from colocate.lab.population import Population, best_first
-from colocate.lab.proposal import LearningProposer, Program, Proposer, Request
-from colocate.lab.review.report import Review, write_review
+from colocate.lab.archive import Archive
+from colocate.lab.judging.evaluation import Evaluation
+from colocate.lab.lab_record import LabRecord
+from colocate.lab.messages import Attempt, LearningProposer, Proposer, Request
+from colocate.lab.patches.refusal import Refusal, RefusalCode
+from colocate.lab.population import Population
+from colocate.lab.program import Program, best_first
+from colocate.lab.proposers.asking import Child, ask, askers, unanswered
+from colocate.lab.review.report import write_review
 from colocate.lab.settings import Budget, Settings
 
 
@@ -36,6 +38,8 @@ class Lab:
     proposer, askers
         Who proposes changes, and how many requests it gets at a time.
     """
+
+    _record: LabRecord
 
     def __init__(
         self,
@@ -60,23 +64,23 @@ class Lab:
         before it are never touched again.
         """
         started = monotonic()
+        self._record = LabRecord(self._archive, self._contest.digest)
         self._judge_again_if_the_contest_changed()
-        last = max((attempt.generation for attempt in self._archive.attempts()), default=0)
-        for generation in count(last):
+        for generation in count(self._record.last_generation):
             if generation:
                 self._make(generation)
             best = self._confirmed_best()
             on_generation(generation, best)
             if best.verdict.public.optimal:
                 return f"the {self._contest.goal} is reached on every case of the suite"
-            attempts = self._archive.attempts()
-            if reason := budget.spent(generation, attempts, monotonic() - started):
+            seconds = monotonic() - started
+            if reason := budget.spent(generation, self._record.attempts, seconds):
                 return reason
         raise AssertionError("no budget is as large as that")
 
     def _make(self, generation: int) -> None:
         """Make a generation; what the archive holds of it already is not done again."""
-        programs = [p for p in self._archive.programs() if p.generation < generation]
+        programs = [p for p in self._record.programs if p.generation < generation]
         population = Population(programs, self._settings)
         advice = self._advice(programs, generation)
         slots = range(self._settings.proposals)
@@ -89,15 +93,14 @@ class Lab:
         self, generation: int, requests: Sequence[Request], programs: Sequence[Program]
     ) -> list[Child]:
         """Ask for what the archive has no answer to, and return the children, in order."""
-        recorded = self._archive.attempts()
         by_number = {program.number: program for program in programs}
-        known = {syntax_key(program.source): program.number for program in programs}
+        known = self._record.numbers_by_key(programs)
         answered: dict[int, list[Attempt]] = {}
         children: dict[int, Child] = {}
         with askers(self._askers) as pool:
             asked = []
             for request in requests:
-                before = [attempt for attempt in recorded if attempt.number == request.number]
+                before = self._record.attempts_at(request.number)
                 blank = before[0] if before else unanswered(request, generation)
                 # Where the contest has changed since, another parent would be chosen now.
                 told = replace(request, parent=by_number[blank.parents[0]])
@@ -107,7 +110,7 @@ class Lab:
                 attempts, child = future.result()
                 answered[attempts[0].number] = attempts
                 if any(attempt.answer.came for attempt in attempts):
-                    self._archive.add_attempts(attempts)
+                    self._record.add_attempts(attempts)
                 if child:
                     children[child.number] = child
         self._keep_silent(answered)
@@ -117,9 +120,9 @@ class Lab:
         """Keep requests that nobody answered: the next generation goes on without them."""
         silent = [a for a in answered.values() if not any(attempt.answer.came for attempt in a)]
         if len(silent) == len(answered):
-            raise ProposerError(answered[min(answered)][-1].refusal)
+            raise ProposerError(str(answered[min(answered)][-1].refusal))
         for attempts in silent:
-            self._archive.add_attempts(attempts)
+            self._record.add_attempts(attempts)
 
     def _without_twins(
         self, children: Sequence[Child], answered: Mapping[int, list[Attempt]]
@@ -127,49 +130,49 @@ class Lab:
         """Of children of one generation that are the same program, take the first."""
         first: dict[str, Child] = {}
         for child in children:
-            twin = first.setdefault(syntax_key(child.source), child)
+            twin = first.setdefault(child.made.key, child)
             if twin is not child:
-                refusal = f"program {twin.number} of the same generation is the same"
+                fault = f"program {twin.number} of the same generation is the same"
                 last = answered[child.number][-1]
-                self._archive.add_attempts([replace(last, refusal=refusal)])
+                refused = replace(last, refusal=Refusal(RefusalCode.TWIN, fault))
+                self._record.add_attempts([refused])
         return list(first.values())
 
     def _judge(self, generation: int, children: Sequence[Child]) -> None:
-        done = {program.number for program in self._archive.programs()}
+        done = {program.number for program in self._record.programs}
         waiting = [child for child in children if child.number not in done]
-        sources = [child.source for child in waiting]
+        sources = [child.made.source for child in waiting]
         for place, verdict in self._evaluation.judge(sources, self._contest, runs=1):
             child = waiting[place]
             island = (child.number - 1) % self._settings.proposals % self._settings.islands
             program = Program(
                 child.number,
-                child.name,
-                child.description,
-                child.source,
+                child.made.patch.name,
+                child.made.patch.description,
+                child.made.source,
                 verdict,
                 child.parents,
                 generation,
                 island,
             )
-            self._archive.add_program(program, self._contest.digest)
+            self._record.add_program(program, child.made.key)
 
     def _confirmed_best(self) -> Program:
         """Return the best program so far; whoever leads is run until it may be called best."""
         while True:
-            best = best_first(self._archive.programs())[0]
+            best = best_first(self._record.programs)[0]
             if best.verdict.runs >= RUNS_OF_THE_BEST:
                 return best
             self._judge_again([best], RUNS_OF_THE_BEST)
 
     def _judge_again_if_the_contest_changed(self) -> None:
         outdated = set(self._archive.judged_otherwise(self._contest.digest))
-        self._judge_again([p for p in self._archive.programs() if p.number in outdated], runs=1)
+        self._judge_again([p for p in self._record.programs if p.number in outdated], runs=1)
 
     def _judge_again(self, programs: Sequence[Program], runs: int) -> None:
         sources = [program.source for program in programs]
         for place, verdict in self._evaluation.judge(sources, self._contest, runs):
-            program = replace(programs[place], verdict=verdict)
-            self._archive.add_program(program, self._contest.digest)
+            self._record.add_program(replace(programs[place], verdict=verdict))
 
     def _teach(self, programs: Sequence[Program], generation: int) -> None:
         """Let a proposer that learns know what became of all its answers so far."""
@@ -177,7 +180,7 @@ class Lab:
             return
         fitness = {program.number: program.verdict.fitness for program in programs}
         rewards = []
-        for attempt in self._archive.attempts():
+        for attempt in self._record.attempts:
             if attempt.generation < generation and attempt.answer.came:
                 base = fitness[attempt.parents[0]]
                 reached = base if attempt.refusal else fitness.get(attempt.number, base)
@@ -187,10 +190,9 @@ class Lab:
     def _advice(self, programs: Sequence[Program], generation: int) -> tuple[str, ...]:
         """Return the recommendations of the last review; write one if it is time for it."""
         due = len(programs) // self._settings.review * self._settings.review
-        past = {number: facts for number, facts in self._archive.reviews() if number <= due}
-        last = Review.from_dict(past[max(past)]) if past else None
-        if due and due not in past:
-            attempts = [a for a in self._archive.attempts() if a.generation < generation]
+        number, last = self._record.last_review(due)
+        if due > number:
+            attempts = [a for a in self._record.attempts if a.generation < generation]
             last = write_review(programs, attempts, last)
-            self._archive.add_review(due, last.as_dict())
+            self._record.add_review(due, last)
         return last.recommendations if last else ()

@@ -4,21 +4,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from colocate.lab.proposal import Kind, Program, Request
+from colocate.lab.messages import Kind, Request
+from colocate.lab.program import Program, best_first
 from colocate.lab.settings import Settings
 
 KINDS = {Kind.DIFF: 0.6, Kind.REWRITE: 0.2, Kind.CROSSING: 0.2}
+"""How often each kind of change is asked for. Small changes tell most about single blocks."""
 PRESSURE = 0.7
-"""How much less likely a program is chosen than the next better one of its island."""
+"""How likely a program is chosen as a parent, compared with the next better one of its island.
+
+At 0.7 the best of an island gets three requests in ten, and the tenth one in a hundred.
+"""
 TIRED = 0.1
-"""How much every child makes a program less likely to be chosen again."""
+"""How much every child makes a program less likely to be chosen: ten children halve its chance."""
 ELITES = 5
-"""Best programs of all islands, from which inspirations come."""
+"""Best programs of all islands, from which inspirations come: more than are shown at a time."""
 
-
-def best_first(programs: Sequence[Program]) -> list[Program]:
-    """Return programs by fitness; of equals the older one first."""
-    return sorted(programs, key=lambda p: (-p.verdict.fitness, p.number))
+MOST_SEEDS = 2**31
+"""Seeds of requests are below this: what any server and any generator takes."""
 
 
 class Population:
@@ -34,7 +37,17 @@ class Population:
                 self._children[parent] += 1
 
     def request(self, generation: int, slot: int, recommendations: Sequence[str]) -> Request:
-        """Return what to ask for in one slot of a generation."""
+        """Return what to ask for in one slot of a generation.
+
+        Parameters
+        ----------
+        generation
+            The one that is being made.
+        slot
+            Which of its requests, from 0.
+        recommendations
+            What the last review advises.
+        """
         seed = (self._settings.seed, generation, slot)
         rng = np.random.default_rng(seed)
         parent = self._parent(slot % self._settings.islands, generation, rng)
@@ -44,7 +57,7 @@ class Population:
             parent,
             inspirations,
             tuple(recommendations),
-            seed=int(rng.integers(2**31)),
+            seed=int(rng.integers(MOST_SEEDS)),
             number=1 + (generation - 1) * self._settings.proposals + slot,
         )
 

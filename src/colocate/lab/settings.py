@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from colocate.errors import InputError
-from colocate.lab.archive import Attempt
+from colocate.lab.messages import Attempt
 from colocate.problem.quantity import checked_seed
 
 
@@ -60,7 +60,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop, even if more could be had; None is without end."""
+    """When to stop, even if more could be had; None is without end.
+
+    Parameters
+    ----------
+    generations, proposals, tokens, cost
+        In the whole life of the lab; only answers that came count.
+    seconds
+        In this run.
+    """
 
     generations: int | None = None
     proposals: int | None = None
@@ -69,7 +77,17 @@ class Budget:
     seconds: float | None = None
 
     def spent(self, generations: int, attempts: Sequence[Attempt], seconds: float) -> str:
-        """Return which part is spent, if one is."""
+        """Return which part is spent, if one is.
+
+        Parameters
+        ----------
+        generations
+            How many are over.
+        attempts
+            All of the archive.
+        seconds
+            Since the run began.
+        """
         answers = [attempt.answer for attempt in attempts if attempt.answer.came]
         tokens = sum(answer.tokens_in + answer.tokens_out for answer in answers)
         cost = sum(answer.cost for answer in answers)

@@ -12,9 +12,11 @@ from typing import Any
 
 FUNCTION = "compute_model_placement"
 LONGEST_TRACEBACK = 4000
+"""In letters: some fifty lines. The referee keeps as many."""
 MOST_FRAMES = 30
 """The last ones that a traceback tells; there may be a million."""
 LONGEST_KEY = 100
+"""Letters of what a program gives in place of a GPU's number."""
 
 
 @dataclass
@@ -42,16 +44,17 @@ def answer(request: int, reply: int) -> None:
 
 
 def _outcome(question: dict[str, Any]) -> dict[str, Any]:
+    _seed(question["seed"])
     try:
-        _seed(question["seed"])
         return _placement(_load(question["program"]), question)
     except SystemExit as end:
         code = end.code
         return {"exit": _words(lambda: repr(code)[:LONGEST_KEY])}
-    except BaseException as error:
+    except BaseException as error:  # a border: a program may raise anything
         if isinstance(error, MemoryError):
             traceback.clear_frames(error.__traceback__)  # they hold what filled the memory
-        return {"error": _sentence(error), "traceback": _trace(error)}
+        kind = type(error).__name__
+        return {"error": _sentence(error), "kind": kind, "traceback": _trace(error)}
 
 
 def _load(source: str) -> Callable[..., Any]:
@@ -131,5 +134,5 @@ def _words(tell: Callable[[], str]) -> str:
     """Return what an object of the program says of itself; nothing if that fails as well."""
     try:
         return tell()
-    except BaseException:
+    except BaseException:  # a border: its `__repr__` and `__str__` may raise anything
         return ""

@@ -4,6 +4,7 @@ import os
 from contextlib import suppress
 
 MOST_ENTRIES = 10_000
+"""Files and folders; a folder with more is overfull, and is not looked at further."""
 
 
 def last_change() -> int:

@@ -8,6 +8,7 @@ import struct
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+"""As in <linux/prctl.h>."""
 CAPABILITIES = struct.pack("Ii", 0x20080522, 0)
 """The version of the kernel's interface, and this process."""
 

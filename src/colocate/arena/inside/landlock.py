@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from .kernel_calls import call, forbid_new_privileges
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+"""Numbers of system calls, the same on all architectures."""
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 TRUNCATE = 1 << 14
+"""Rights, as in <linux/landlock.h>; so are the others here."""
 READING = EXECUTE | READ_FILE | READ_DIR
 DEVICES_AND_SOCKETS = 1 << 6 | 1 << 9 | 1 << 11 | 1 << 15
 """Rights that nothing gets: to make devices and sockets, and to steer devices."""
@@ -17,7 +19,9 @@ FILES_ONLY = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE
 RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 """All rights that a version of the interface knows; a version without an entry added none."""
 TCP = 3
+"""Both rights on connections: to bind and to connect."""
 SIGNALS_AND_SOCKETS = 3
+"""Both scopes: abstract sockets, and signals to processes outside."""
 
 
 def version() -> int:

@@ -106,15 +106,19 @@ ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """Which number of a call, and the name that the kernel gives to the architecture."""
 
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+"""Instructions of a filter, as in <linux/bpf_common.h>."""
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
 """Where these stand in what the filter sees."""
 ALLOW, REFUSE, END = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
 ABSENT = 0x00050000 | errno.ENOSYS
+"""What becomes of a call, as in <linux/seccomp.h>: done, refused, the process ended, unknown."""
 
 CLONE_THREAD = 0x10000
+"""As in <linux/sched.h>: a thread of this process, and no other process."""
 STREAM = (1, 0x801, 0x80001, 0x80801)
 """A pair of connected sockets, with any flags. Other kinds could be turned to strangers."""
 OPEN_FLAGS_THAT_WRITE, O_TRUNC = 3, 0x200
+"""As in <asm-generic/fcntl.h>."""
 FCNTL = (0, 1, 2, 3, 4, 1030, 1032)
 """To copy a file, its flags, and the size of a pipe; no locks, leases or signals."""
 IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)

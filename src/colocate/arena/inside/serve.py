@@ -19,6 +19,7 @@ from .folder import is_overfull, last_change
 from .kernel_calls import die_with_parent, drop_capabilities, hide_memory
 
 MEGABYTE = 1024 * 1024
+"""In bytes."""
 LOOK = 0.1
 """Seconds between two looks at the clock and at the folder of a case."""
 NEIGHBOURS = 1000
@@ -75,10 +76,12 @@ def _works(attempt: Callable[[], None]) -> bool:
     """Try something in a process of its own."""
     child = os.fork()
     if child == 0:
-        with suppress(BaseException):
+        code = 1
+        try:
             attempt()
-            os._exit(0)
-        os._exit(1)
+            code = 0
+        finally:  # a child must never return into its parent's code
+            os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
@@ -92,14 +95,15 @@ def _handle(channel: socket.socket, options: dict[str, Any], walls: list[str]) -
     untouched = last_change()
     child = os.fork()
     if child == 0:
-        with suppress(BaseException):
+        try:
             channel.close()
             os.close(said)
             _enter(options, walls)
             os.write(say, b"!")
             os.close(say)
             answer(request, reply)
-        os._exit(0)
+        finally:  # a child must never return into its parent's code
+            os._exit(0)
     for file in (request, reply, say):
         os.close(file)
     ending = _wait(child, options)

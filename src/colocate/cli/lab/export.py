@@ -9,10 +9,10 @@ from colocate.cli.lab.options import FOLDER, Folder
 
 
 def export(
-    to: Annotated[Path, typer.Argument(help="A new folder.")],
+    to: Annotated[Path, typer.Argument(help="A folder that does not exist yet, or is empty.")],
     lab: Folder = FOLDER,
 ) -> None:
-    """Write every program as gen_N/main.py, as `colocate score` reads them, and the best beside."""
+    """Write every program as gen_N/main.py, for `colocate score`, and the best as best.py."""
     from colocate.lab.archive import Archive
     from colocate.lab.lab_folder import archive_path, export_programs
 

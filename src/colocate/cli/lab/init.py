@@ -13,24 +13,28 @@ def init(
     lab: Folder = FOLDER,
     start: Annotated[
         Path | None,
-        typer.Option(help="The first program; by default the greedy start of the benchmark."),
+        typer.Option(help="The first program (default: the greedy program of the benchmark)."),
     ] = None,
     suite: Annotated[str, typer.Option(help="adrs, idle, tight, longtail or scale.")] = "adrs",
-    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
-    islands: Annotated[int, typer.Option(min=1, help="Populations that mix by migration.")] = 2,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of every random choice.")] = 0,
+    islands: Annotated[
+        int, typer.Option(min=1, help="Populations; they mix only by migration.")
+    ] = 2,
     proposals: Annotated[int, typer.Option(min=1, help="Proposals in a generation.")] = 4,
     migration: Annotated[int, typer.Option(min=1, help="Generations between migrations.")] = 5,
-    attempts: Annotated[int, typer.Option(min=1, help="Answers to one request.")] = 3,
+    attempts: Annotated[
+        int, typer.Option(min=1, help="Answers to ask for until one can be used.")
+    ] = 3,
     review: Annotated[int, typer.Option(min=1, help="Programs between reviews.")] = 20,
     time_limit: Annotated[
         float, typer.Option(min=0.1, max=3600, help="Seconds for a case.")
     ] = 10.0,
     memory: Annotated[int, typer.Option(min=64, max=1_048_576, help="MB for a case.")] = 2048,
     allow: Annotated[
-        list[str] | None, typer.Option(help="A package programs may import beyond numpy.")
+        list[str] | None, typer.Option(help="Let programs import this package, beside numpy.")
     ] = None,
 ) -> None:
-    """Make a lab: a folder with an archive and its first program, judged."""
+    """Make a lab: a folder with an archive that holds the first program and its verdict."""
     from colocate.arena.programs import read_program
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.lab.lab_folder import local_evaluation, make_lab

@@ -7,6 +7,6 @@ import typer
 
 Folder = Annotated[Path, typer.Option("--lab", help="The folder of the lab.")]
 Workers = Annotated[
-    int | None, typer.Option(min=1, help="Programs judged at a time; by default one a core.")
+    int | None, typer.Option(min=1, help="Programs judged at a time (default: one per core).")
 ]
 FOLDER = Path("lab")

@@ -14,7 +14,7 @@ from colocate.cli.lab.options import FOLDER, Folder, Workers
 def replay(
     lab: Folder = FOLDER,
     into: Annotated[
-        Path | None, typer.Option(help="Keep the new lab in this folder; by default nowhere.")
+        Path | None, typer.Option(help="Keep the new lab in this folder (default: keep none).")
     ] = None,
     workers: Workers = None,
 ) -> None:

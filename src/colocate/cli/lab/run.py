@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from colocate.lab.archive import Archive
-    from colocate.lab.proposal import Program, Proposer
+    from colocate.lab.messages import Proposer
+    from colocate.lab.program import Program
 
 COMPOSER, OPENAI = "composer", "openai"
 
@@ -23,19 +24,22 @@ COMPOSER, OPENAI = "composer", "openai"
 def run(
     lab: Folder = FOLDER,
     generations: Annotated[
-        int, typer.Option(min=0, help="The generation to stop after, from the first one on.")
+        int,
+        typer.Option(min=0, help="Stop after this generation, counted from the start of the lab."),
     ] = 60,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="For a new lab: decides every random choice; by default 0."),
+        typer.Option(min=0, help="For a new lab: the seed of every random choice (default: 0)."),
     ] = None,
     proposals: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many answers.")
+        int | None, typer.Option(min=1, help="Stop after this many answers.")
     ] = None,
-    tokens: Annotated[int | None, typer.Option(min=1, help="Stop after so many tokens.")] = None,
-    cost: Annotated[float | None, typer.Option(min=0.0, help="Stop after so much money.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=1, help="Stop after this many tokens.")] = None,
+    cost: Annotated[
+        float | None, typer.Option(min=0.0, help="Stop after spending this much money.")
+    ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.0, help="Stop after so much time, in this run.")
+        float | None, typer.Option(min=0.0, help="Stop this run after so many seconds.")
     ] = None,
     proposer: Annotated[str, typer.Option(help="composer (no model needed) or openai.")] = COMPOSER,
     base_url: Annotated[
@@ -44,14 +48,18 @@ def run(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="openai: NAME, or NAME=PRICE_IN,PRICE_OUT for a million tokens; repeat for "
-            "several, of which the one that improves most for its cost is asked most."
+            help="openai: NAME, or NAME=PRICE_IN,PRICE_OUT for a million tokens. Repeat it for "
+            "several models: the lab asks those most that improve most for their cost."
         ),
     ] = None,
-    temperature: Annotated[float, typer.Option(min=0.0, help="openai.")] = 0.7,
-    max_tokens: Annotated[int, typer.Option(min=1, help="openai: of an answer.")] = 8192,
+    temperature: Annotated[
+        float, typer.Option(min=0.0, help="openai: how freely the model chooses.")
+    ] = 0.7,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, help="openai: the longest answer, in tokens.")
+    ] = 8192,
     timeout: Annotated[
-        float, typer.Option(min=1.0, help="openai: seconds without a sign of life.")
+        float, typer.Option(min=1.0, help="openai: give up after so many silent seconds.")
     ] = 300.0,
     askers: Annotated[int, typer.Option(min=1, help="openai: requests at a time.")] = 4,
     ray: Annotated[
@@ -60,7 +68,7 @@ def run(
     ] = None,
     workers: Workers = None,
 ) -> None:
-    """Search for better programs, in a lab that is there or a new one; goes on where it stood."""
+    """Search for better programs. A lab that exists goes on where it stopped."""
     from colocate.arena.referee import open_contest
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.lab.lab_folder import evaluation_of, settings_of
@@ -84,13 +92,15 @@ def run(
             reason = search.run(budget, _Ladder(status).report)
             typer.echo(f"{reason} ({_account(archive)})")
     except KeyboardInterrupt:
-        notes().print("interrupted; what was judged is kept, and the same command goes on from it")
+        notes().print(
+            "interrupted; all verdicts so far are kept, and the same command goes on from them"
+        )
         sys.stdout.flush()
         os._exit(INTERRUPTED)  # a request to a silent server would be waited for
 
 
 def _account(archive: "Archive") -> str:
-    """Say how many programs there are, and what became of the other answers."""
+    """Return how many programs there are, and how many answers became none."""
     attempts = archive.attempts()
     silent = sum(not attempt.answer.came for attempt in attempts)
     refused = sum(bool(attempt.refusal) for attempt in attempts) - silent
@@ -153,7 +163,8 @@ def _proposer(
         return Composer()
     if name != OPENAI:
         raise InputError(f"proposer={name!r}, must be {COMPOSER} or {OPENAI}")
-    from colocate.lab.proposers.openai import OpenAiProposer, PricedModel
+    from colocate.lab.proposers.openai.priced_model import PricedModel
+    from colocate.lab.proposers.openai.server import OpenAiProposer
 
     if not models or not base_url:
         raise InputError(

@@ -10,24 +10,24 @@ from colocate.cli.lab.options import FOLDER, Folder
 
 def show(
     number: Annotated[
-        int | None, typer.Argument(min=0, help="Of a program; by default the best.")
+        int | None, typer.Argument(min=0, help="The number of a program (default: the best).")
     ] = None,
     lab: Folder = FOLDER,
     html: Annotated[
-        Path | None, typer.Option(help="Write the whole lab to this file, as one page.")
+        Path | None, typer.Option(help="Write the whole lab to this file, as one HTML page.")
     ] = None,
     source: Annotated[bool, typer.Option("--source", help="Print only the program.")] = False,
     review: Annotated[bool, typer.Option("--review", help="Print the last review.")] = False,
     wording: Annotated[
         Path | None,
-        typer.Option(help="With --review: a model's wording of it, refused if a figure is wrong."),
+        typer.Option(help="With --review: print this wording of it, if all its figures are right."),
     ] = None,
 ) -> None:
     """Print a program's verdict, its change against its parent, and where it comes from."""
     from colocate.inputs.text_file import read_text
     from colocate.lab.archive import Archive
     from colocate.lab.lab_folder import archive_path
-    from colocate.lab.population import best_first
+    from colocate.lab.program import best_first
     from colocate.lab.watch import html_page, last_review, lineage_tree, program_page
     from colocate.outputs.text import console
     from colocate.outputs.text.whole_files import write_text

@@ -5,15 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from colocate.errors import PatchRefused
 from colocate.lab.patches.answer_lines import Line, LineRole, answer_lines
 from colocate.lab.patches.patch import MOST_CHARACTERS, Block, Patch
-from colocate.lab.patches.syntax import quoted
+from colocate.lab.patches.refusal import PatchRefused, RefusalCode
+from colocate.lab.patches.syntax import quoted_code
 
 UNNAMED = "unnamed"
 LONGEST_NAME = 80
+"""Letters: a name fits in a line of a terminal."""
 WORDS_IN_NAME = 6
-CUT_OFF = "the answer seems cut off, send it again as a whole"
+"""Of a description that stands in for a name: about half a sentence."""
+SEND_AGAIN = "the answer seems cut off, send it again as a whole"
 
 
 def read_patch(answer: str) -> Patch:
@@ -42,8 +44,9 @@ def read_patch(answer: str) -> Patch:
     """
     if len(answer) > MOST_CHARACTERS:
         raise PatchRefused(
-            f"the answer has {len(answer)} characters, must be at most {MOST_CHARACTERS}; "
-            "send only the change"
+            RefusalCode.ANSWER_TOO_LONG,
+            f"the answer has {len(answer)} characters, must be at most {MOST_CHARACTERS}",
+            "send only the change",
         )
     items = list(_items(answer_lines(answer)))
     _refuse_open_diffs(items)
@@ -64,7 +67,7 @@ def snake_case(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text without what would disturb a terminal or a file."""
+    """Return a text without letters that cannot be seen; escapes would end up in names."""
     return "".join(letter for letter in text if letter.isprintable() or letter in "\t\n").strip()
 
 
@@ -107,8 +110,10 @@ def _items(lines: Sequence[Line]) -> Iterator[_Item]:
             change, end = _read_code(lines, at)
         elif line.role in (LineRole.REPLACE, LineRole.ALMOST):
             raise PatchRefused(
-                f"line {line.number} of the answer, {quoted(line.text)}, ends no block and begins "
-                "none; put '<<<<<<< SEARCH', '=======' and '>>>>>>> REPLACE' on lines of their own"
+                RefusalCode.STRAY_MARKER,
+                f"line {line.number} of the answer, {quoted_code(line.text)}, "
+                "ends no block and begins none",
+                "put '<<<<<<< SEARCH', '=======' and '>>>>>>> REPLACE' on lines of their own",
             )
         yield _Item(line, change)
         at = end + 1
@@ -132,8 +137,8 @@ def _read_block(lines: Sequence[Line], begin: int, number: int) -> tuple[Block, 
     else:
         at = len(lines)
     missing = "'>>>>>>> REPLACE'" if separators else "'======='"
-    found = quoted(lines[at].text) if at < len(lines) else "the end of the answer"
-    raise PatchRefused(f"{where} has no {missing} line before {found}; {CUT_OFF}")
+    found = quoted_code(lines[at].text) if at < len(lines) else "the end of the answer"
+    raise _cut_off(f"{where} has no {missing} line before {found}")
 
 
 def _separator(lines: Sequence[Line], begin: int, separators: Sequence[int], where: str) -> int:
@@ -147,8 +152,9 @@ def _separator(lines: Sequence[Line], begin: int, separators: Sequence[int], whe
     if len(chosen) != 1:
         found = ", ".join(str(lines[at].number) for at in separators[:4])
         raise PatchRefused(
-            f"{where} has '=======' at the lines {found}, must have one; "
-            "make all three markers of the block longer than other such rows"
+            RefusalCode.SEVERAL_SEPARATORS,
+            f"{where} has '=======' at the lines {found}, must have one",
+            "make all three markers of the block longer than other such rows",
         )
     return chosen[0]
 
@@ -173,8 +179,8 @@ def _read_code(lines: Sequence[Line], begin: int) -> tuple[str, int]:
         if not fence or (last > first and lines[last].closes(fence)):
             return "\n".join(line.text for line in lines[start:last]), end
     if fence:
-        raise PatchRefused(f"{tag} has a fence that is not closed right before </CODE>; {CUT_OFF}")
-    raise PatchRefused(f"{tag} is never closed with </CODE>; {CUT_OFF}")
+        raise _cut_off(f"{tag} has a fence that is not closed right before </CODE>")
+    raise _cut_off(f"{tag} is never closed with </CODE>")
 
 
 def _next_told(lines: Sequence[Line], at: int) -> int:
@@ -193,8 +199,10 @@ def _with_fenced(items: Sequence[_Item]) -> list[_Item]:
     if len(begins) != 1:
         found = f"{len(begins)} fenced Python blocks" if begins else "no block, <CODE> or ```python"
         raise PatchRefused(
-            f"the answer has no change that can be told: found {found}; put SEARCH/REPLACE blocks "
-            "in <DIFF>, or the whole program in one <CODE>, with each tag on a line of its own"
+            RefusalCode.NO_CHANGE,
+            f"the answer has no change that can be told: found {found}",
+            "put SEARCH/REPLACE blocks in <DIFF>, or the whole program in one <CODE>, with each "
+            "tag on a line of its own",
         )
     begin = begins[0]
     opening = items[begin].line
@@ -202,7 +210,7 @@ def _with_fenced(items: Sequence[_Item]) -> list[_Item]:
         if items[end].line.closes(opening.fence):
             code = "\n".join(item.line.text for item in items[begin + 1 : end])
             return [*items[:begin], _Item(opening, code), *items[end + 1 :]]
-    raise PatchRefused(f"the fence at line {opening.number} of the answer is not closed; {CUT_OFF}")
+    raise _cut_off(f"the fence at line {opening.number} of the answer is not closed")
 
 
 def _change(items: Sequence[_Item]) -> tuple[tuple[Block, ...], str | None]:
@@ -213,8 +221,9 @@ def _change(items: Sequence[_Item]) -> tuple[tuple[Block, ...], str | None]:
         numbers = ", ".join(str(item.line.number) for item in codes[:4])
         beside = " beside SEARCH/REPLACE blocks" if blocks else ""
         raise PatchRefused(
-            f"the answer has <CODE> at line {numbers}{beside}, which can be read in several ways; "
-            "send either one <CODE> or only SEARCH/REPLACE blocks"
+            RefusalCode.SEVERAL_CHANGES,
+            f"the answer has <CODE> at line {numbers}{beside}, which can be read in several ways",
+            "send either one <CODE> or only SEARCH/REPLACE blocks",
         )
     return blocks, None if blocks else str(codes[0].change)
 
@@ -235,12 +244,17 @@ def _refuse_open_diffs(items: Sequence[_Item]) -> None:
         elif item.line.role is LineRole.END_DIFF and opened:
             if not filled:
                 raise PatchRefused(
+                    RefusalCode.EMPTY_DIFF,
                     f"the <DIFF> at line {opened.number} of the answer holds no "
-                    "'<<<<<<< SEARCH' line; write its change as SEARCH/REPLACE blocks"
+                    "'<<<<<<< SEARCH' line",
+                    "write its change as SEARCH/REPLACE blocks",
                 )
             opened = None
     if opened:
-        raise PatchRefused(
-            f"the <DIFF> at line {opened.number} of the answer is never closed with </DIFF>; "
-            f"{CUT_OFF}"
+        raise _cut_off(
+            f"the <DIFF> at line {opened.number} of the answer is never closed with </DIFF>"
         )
+
+
+def _cut_off(fault: str) -> PatchRefused:
+    return PatchRefused(RefusalCode.ANSWER_CUT_OFF, fault, SEND_AGAIN)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 SHORTEST_MARKER = 7
+"""As many letters as the markers of a merge conflict have, which models know."""
 SHORTEST_ALMOST = 5
 """A shorter row is Python: three begin a doctest, two shift bits."""
 

@@ -1,13 +1,14 @@
 """A change between two programs, told as a proposer would tell it."""
 
 import re
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from colocate.errors import PatchRefused
 from colocate.lab.patches.answer import printable, read_patch, snake_case
 from colocate.lab.patches.answer_lines import SHORTEST_MARKER
 from colocate.lab.patches.matching import find_lines
-from colocate.lab.patches.patch import apply_patch
+from colocate.lab.patches.patch import PatchedProgram, apply_patch
+from colocate.lab.patches.refusal import PatchRefused, RefusalCode
 
 Hunk = tuple[list[str], list[str]]
 """Lines of the parent, and what they become."""
@@ -16,7 +17,15 @@ FIRST_CONTEXT = 3
 """Lines around a change to begin with, as `diff -u` has them."""
 
 
-def write_patch(parent: str, child: str, *, name: str, description: str) -> str:
+@dataclass(frozen=True)
+class WrittenAnswer:
+    """An answer, and what it was seen to make of its parent."""
+
+    text: str
+    made: PatchedProgram
+
+
+def write_patch(parent: str, child: str, *, name: str, description: str) -> WrittenAnswer:
     """Return an answer that makes `child` of `parent`: blocks, or else a rewrite.
 
     Every block is widened until its SEARCH is unique, in the parent and in what the blocks before
@@ -39,28 +48,25 @@ def write_patch(parent: str, child: str, *, name: str, description: str) -> str:
     """
     head = f"<NAME>\n{name}\n</NAME>\n\n<DESCRIPTION>\n{description}\n</DESCRIPTION>\n\n"
     told = (snake_case(name), printable(description), child)
-    for change in (_as_diff(parent, child), _as_rewrite(child)):
-        reason = _why_not(head + change, parent, told)
-        if not reason:
-            return head + change
-    raise PatchRefused(reason)
-
-
-def _why_not(answer: str, parent: str, told: tuple[str, str, str]) -> str:
-    """Say why an answer does not tell what it should; nothing if it does."""
     try:
-        patch = read_patch(answer)
-        found = (patch.name, patch.description, apply_patch(patch, parent))
-    except PatchRefused as refusal:
-        return str(refusal)
+        return _checked(head + _as_diff(parent, child), parent, told)
+    except PatchRefused:
+        return _checked(head + _as_rewrite(child), parent, told)
+
+
+def _checked(answer: str, parent: str, told: tuple[str, str, str]) -> WrittenAnswer:
+    """Return an answer with what it makes; refuse one that does not tell what it should."""
+    made = apply_patch(read_patch(answer), parent)
+    found = (made.patch.name, made.patch.description, made.source)
     pairs = zip(("name", "description", "child"), found, told, strict=True)
     wrong = [what for what, one, other in pairs if one != other]
-    if not wrong:
-        return ""
-    return (
-        f"no answer can tell this change: the {' and '.join(wrong)} would become another; "
-        "leave out tags, and keep the line ends of the parent"
-    )
+    if wrong:
+        raise PatchRefused(
+            RefusalCode.NOT_WRITABLE,
+            f"no answer can tell this change: the {' and '.join(wrong)} would become another",
+            "leave out tags, and keep the line ends of the parent",
+        )
+    return WrittenAnswer(answer, made)
 
 
 def _as_diff(parent: str, child: str) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from colocate.errors import PatchRefused
-from colocate.lab.patches.syntax import quoted
+from colocate.lab.patches.refusal import PatchRefused, RefusalCode
+from colocate.lab.patches.syntax import quoted_code
 
 START = "# EVOLVE-BLOCK-START"
 END = "# EVOLVE-BLOCK-END"
@@ -64,8 +64,9 @@ def sections(lines: Sequence[str], whose: str) -> Sections:
     if [lines[at].strip() for at in marks] != [START, END]:
         found = ", ".join(f"line {at + 1} {lines[at].strip()!r}" for at in marks[:4])
         raise PatchRefused(
-            f"{whose} has the markers {found}, must have one {START!r} and then one {END!r}; "
-            "quote a marker in SEARCH only if REPLACE keeps it, and add none"
+            RefusalCode.MARKERS_UNPAIRED,
+            f"{whose} has the markers {found}, must have one {START!r} and then one {END!r}",
+            "quote a marker in SEARCH only if REPLACE keeps it, and add none",
         )
     first, last = marks
     return Sections(tuple(lines[: first + 1]), tuple(lines[first + 1 : last]), tuple(lines[last:]))
@@ -76,6 +77,15 @@ def kept_outside(parent: Sections, child: Sequence[str], whose: str) -> Sections
 
     What stands outside may differ in whitespace at the ends of its lines; the parent's stays.
 
+    Parameters
+    ----------
+    parent
+        In its three parts.
+    child
+        All lines of the child.
+    whose
+        What the message calls it.
+
     Raises
     ------
     PatchRefused
@@ -83,9 +93,11 @@ def kept_outside(parent: Sections, child: Sequence[str], whose: str) -> Sections
     """
     made = sections(child, whose)
     if made.marked and not parent.marked:
-        raise PatchRefused(f"{whose} adds evolve markers, but the parent has none; leave them out")
+        fault = f"{whose} adds evolve markers, but the parent has none"
+        raise PatchRefused(RefusalCode.MARKERS_ADDED, fault, "leave them out")
     if parent.marked and not made.marked:
-        raise PatchRefused(f"{whose} removes {START!r} and {END!r}; keep both lines")
+        fault = f"{whose} removes {START!r} and {END!r}"
+        raise PatchRefused(RefusalCode.MARKERS_REMOVED, fault, "keep both lines")
     _refuse_other(parent.before, made.before, 1, whose)
     _refuse_other(parent.after, made.after, len(parent.before) + len(parent.inside) + 1, whose)
     return Sections(parent.before, made.inside, parent.after)
@@ -97,11 +109,13 @@ def _refuse_other(own: Sequence[str], other: Sequence[str], first: int, whose: s
         return
     pairs = enumerate(zip(own, other, strict=False))
     same = next((at for at, (ours, theirs) in pairs if ours != theirs), min(len(own), len(other)))
-    had = quoted(own[same]) if same < len(own) else "at its end"
-    has = quoted(other[same]) if same < len(other) else "nothing"
+    had = quoted_code(own[same]) if same < len(own) else "at its end"
+    has = quoted_code(other[same]) if same < len(other) else "nothing"
     raise PatchRefused(
+        RefusalCode.OUTSIDE_CHANGED,
         f"{whose} changes the parent outside of the evolve block: line {first + same}, {had}, "
-        f"becomes {has}; change only what is between {START!r} and {END!r}"
+        f"becomes {has}",
+        f"change only what is between {START!r} and {END!r}",
     )
 
 

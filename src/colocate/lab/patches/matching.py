@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from difflib import SequenceMatcher, get_close_matches
 
-from colocate.errors import PatchRefused
 from colocate.lab.patches.evolve_block import bare
-from colocate.lab.patches.syntax import quoted
+from colocate.lab.patches.refusal import PatchRefused, RefusalCode
+from colocate.lab.patches.syntax import quoted_code
 
 MOST_MATCHES = 10
 """So many places are named; a text of equal lines has a match at each."""
@@ -18,7 +18,17 @@ MOST_SEARCHED = 5000
 
 
 def find_lines(lines: Sequence[str], wanted: Sequence[str], most: int) -> list[int]:
-    """Return where `wanted` stands as whole lines in a row: at most `most` indices."""
+    """Return where `wanted` stands as whole lines in a row: at most `most` indices.
+
+    Parameters
+    ----------
+    lines
+        Of a program.
+    wanted
+        Lines to find.
+    most
+        How many indices are enough.
+    """
     text = "\n".join(["", *lines, ""])
     pattern = "\n".join(["", *wanted, ""])
     found: list[int] = []
@@ -61,26 +71,29 @@ def place_of(
     if len(found) == 1:
         return first + found[0]
     if found:
-        raise PatchRefused(f"{where}: {_all_places([first + at + 1 for at in found])}")
+        places = _all_places([first + at + 1 for at in found])
+        raise PatchRefused(
+            RefusalCode.SEARCH_AMBIGUOUS,
+            f"{where}: its SEARCH matches at lines {places}, must match at one",
+            "add lines before or after it until it is unique",
+        )
     outside = find_lines(bare(lines), bare(wanted), 1)
     if outside:
         raise PatchRefused(
-            f"{where}: its SEARCH stands at line {outside[0] + 1}, outside of the evolve block; "
-            f"change only lines {frame[0] + 2} to {frame[1]}"
+            RefusalCode.SEARCH_OUTSIDE,
+            f"{where}: its SEARCH stands at line {outside[0] + 1}, outside of the evolve block",
+            f"change only lines {frame[0] + 2} to {frame[1]}",
         )
     raise PatchRefused(
-        f"{where}: its SEARCH is nowhere in the program: {_nearest(wanted, lines)}; "
-        "copy the lines from the program as they are"
+        RefusalCode.SEARCH_NOT_FOUND,
+        f"{where}: its SEARCH is nowhere in the program: {_nearest(wanted, lines)}",
+        "copy the lines from the program as they are",
     )
 
 
 def _all_places(numbers: Sequence[int]) -> str:
     named = ", ".join(str(number) for number in numbers[:MOST_MATCHES])
-    more = " and more" if len(numbers) > MOST_MATCHES else ""
-    return (
-        f"its SEARCH matches at lines {named}{more}, must match at one; "
-        "add lines before or after it until it is unique"
-    )
+    return f"{named} and more" if len(numbers) > MOST_MATCHES else named
 
 
 def _nearest(wanted: Sequence[str], lines: Sequence[str]) -> str:
@@ -104,7 +117,7 @@ def _nearest(wanted: Sequence[str], lines: Sequence[str]) -> str:
     edge = "before the first" if shift + at < 0 else "after the last"
     return (
         f"line {first + 1} of it is at line {line_of_first + 1}, but its line {at + 1}, "
-        f"{quoted(theirs[at])}, would be {edge} line of the program"
+        f"{quoted_code(theirs[at])}, would be {edge} line of the program"
     )
 
 
@@ -112,11 +125,11 @@ def _most_alike(line: str, own: Sequence[str]) -> str:
     numbers = {text[:MOST_COMPARED]: n for n, text in enumerate(own[:MOST_SEARCHED], 1) if text}
     near = get_close_matches(line[:MOST_COMPARED], numbers, n=1, cutoff=0.5)
     if not near:
-        return f"nothing is like its first line, {quoted(line)}"
+        return f"nothing is like its first line, {quoted_code(line)}"
     number = numbers[near[0]]
     return _difference("its first line", line, number, own[number - 1])
 
 
 def _difference(which: str, theirs: str, number: int, own: str) -> str:
     hint = ", so only the indentation differs" if theirs.strip() == own.strip() else ""
-    return f"{which} is {quoted(theirs)}, nearest is line {number}, {quoted(own)}{hint}"
+    return f"{which} is {quoted_code(theirs)}, nearest is line {number}, {quoted_code(own)}{hint}"

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from colocate.errors import PatchRefused
 from colocate.lab.patches.evolve_block import Sections, bare, is_marker, kept_outside, sections
 from colocate.lab.patches.matching import place_of
-from colocate.lab.patches.syntax import ENTRY, defines_entry, syntax_tree, tree_key
+from colocate.lab.patches.refusal import PatchRefused, RefusalCode
+from colocate.lab.patches.syntax import ENTRY, defines_entry, syntax_key, syntax_tree, tree_key
 
 MOST_CHARACTERS = 1_000_000
 """An answer or a program longer than this is a mistake."""
@@ -43,8 +43,10 @@ class Block:
     def __post_init__(self) -> None:
         if not any(line.strip() for line in self.search):
             raise PatchRefused(
+                RefusalCode.EMPTY_SEARCH,
                 f"the block at line {self.line} of the answer has an empty SEARCH, so nothing "
-                "says where its REPLACE belongs; quote at least one line of the parent in SEARCH"
+                "says where its REPLACE belongs",
+                "quote at least one line of the parent in SEARCH",
             )
 
 
@@ -72,7 +74,10 @@ class Patch:
     def __post_init__(self) -> None:
         if bool(self.blocks) == (self.code is not None):
             found = "both" if self.blocks else "neither"
-            raise PatchRefused(f"the patch has {found} of blocks and code, must have one of them")
+            raise PatchRefused(
+                RefusalCode.SEVERAL_CHANGES if self.blocks else RefusalCode.NO_CHANGE,
+                f"the patch has {found} of blocks and code, must have one of them",
+            )
 
     @property
     def kind(self) -> PatchKind:
@@ -80,7 +85,26 @@ class Patch:
         return PatchKind.REWRITE if self.code is not None else PatchKind.DIFF
 
 
-def apply_patch(patch: Patch, parent: str) -> str:
+@dataclass(frozen=True)
+class PatchedProgram:
+    """A program that a patch makes of its parent.
+
+    Parameters
+    ----------
+    patch
+        The change.
+    source
+        The text of the program.
+    key
+        The key of its syntax tree, see `syntax_key`.
+    """
+
+    patch: Patch
+    source: str
+    key: str
+
+
+def apply_patch(patch: Patch, parent: str) -> PatchedProgram:
     """Return the child that a patch makes of its parent.
 
     What is outside of the parent's evolve block stays as it is, letter for letter. The child has
@@ -96,7 +120,7 @@ def apply_patch(patch: Patch, parent: str) -> str:
 
     Returns
     -------
-    str
+    PatchedProgram
         A program that compiles and whose syntax tree is another than the parent's.
 
     Raises
@@ -107,12 +131,12 @@ def apply_patch(patch: Patch, parent: str) -> str:
     """
     crlf = 0 < parent.count("\n") == parent.count("\r\n")
     text = parent.replace("\r\n", "\n") if crlf else parent
-    key = tree_key(syntax_tree(text, "the parent"))
+    parent_key = syntax_key(text, "the parent")
     own = sections(text.split("\n"), "the parent")
     made = _patched(own, patch.blocks) if patch.code is None else _rewritten(own, patch.code)
     child = "\n".join(made.lines)
-    _refuse_unfit(child, text, key)
-    return child.replace("\n", "\r\n") if crlf else child
+    key = _key_of_fit(child, text, parent_key)
+    return PatchedProgram(patch, child.replace("\n", "\r\n") if crlf else child, key)
 
 
 def _patched(parent: Sections, blocks: Sequence[Block]) -> Sections:
@@ -162,18 +186,27 @@ def _without_head(lines: Sequence[str], head: Sequence[str]) -> Sequence[str]:
     return lines[at:]
 
 
-def _refuse_unfit(child: str, parent: str, key: str) -> None:
+def _key_of_fit(child: str, parent: str, parent_key: str) -> str:
+    """Return the key of a child, and refuse one that cannot take part."""
     if len(child) > MOST_CHARACTERS:
         raise PatchRefused(
-            f"the child has {len(child)} characters, must be at most {MOST_CHARACTERS}; shorten it"
+            RefusalCode.CHILD_TOO_LONG,
+            f"the child has {len(child)} characters, must be at most {MOST_CHARACTERS}",
+            "shorten it",
         )
     tree = syntax_tree(child, "the child")
-    if defines_entry(parent) and not defines_entry(child):
+    if not defines_entry(child, tree) and defines_entry(parent):
         raise PatchRefused(
-            f"the child does not define {ENTRY} at top level; keep `def {ENTRY}(gpu_num, models)`"
+            RefusalCode.NO_ENTRY,
+            f"the child does not define {ENTRY} at top level",
+            f"keep `def {ENTRY}(gpu_num, models)`",
         )
-    if tree_key(tree) == key:
+    key = tree_key(tree)
+    if key == parent_key:
         raise PatchRefused(
+            RefusalCode.SAME_AS_PARENT,
             "the child does the same as its parent: apart from comments, docstrings and layout "
-            "nothing changes; change what the program does"
+            "nothing changes",
+            "change what the program does",
         )
+    return key

@@ -8,19 +8,28 @@ from reprlib import Repr
 from symtable import symtable
 from warnings import catch_warnings
 
-from colocate.errors import PatchRefused
+from colocate.lab.patches.refusal import PatchRefused, RefusalCode
 
 ENTRY = "compute_model_placement"
 """What every program defines at top level."""
+
+MOST_KEPT = 10_000
+"""Keys that are remembered: more programs than a long run makes, at 64 letters each."""
+
+LONGEST_QUOTE = 100
+"""Letters of a quoted line: one line of code as most projects limit it."""
 
 SILENT_FIELDS = frozenset({"kind", "type_comment", "type_ignores"})
 """Parts of a tree that change nothing: the u in u'text', and comments on types."""
 
 
-def quoted(text: str) -> str:
-    """Return `text` in quotes and on one line, its middle left out where it is long."""
+def quoted_code(text: str) -> str:
+    """Return a line of code in quotes, letter for letter, its middle left out where it is long.
+
+    Unlike the quotes that people read, it keeps every blank: indentation may be what differs.
+    """
     short = Repr()
-    short.maxstring = 100
+    short.maxstring = LONGEST_QUOTE
     return short.repr(text.rstrip())
 
 
@@ -51,17 +60,24 @@ def syntax_tree(source: str, whose: str = "the program") -> ast.Module:
         reason = "it is nested too deeply"
     except ValueError as error:
         reason = str(error)
-    raise PatchRefused(f"{whose} does not compile: {reason}; send a change that does")
+    fault = f"{whose} does not compile: {reason}"
+    raise PatchRefused(RefusalCode.DOES_NOT_COMPILE, fault, "send a change that does")
 
 
 def _line(source: str, error: SyntaxError) -> str:
     lines = source.split("\n")
     number = error.lineno or 0
-    return quoted(lines[number - 1] if 0 < number <= len(lines) else error.text or "")
+    return quoted_code(lines[number - 1] if 0 < number <= len(lines) else error.text or "")
 
 
-def defines_entry(source: str) -> bool:
-    """Whether a program that compiles defines `compute_model_placement` at top level."""
+def defines_entry(source: str, tree: ast.Module | None = None) -> bool:
+    """Whether a program that compiles defines `compute_model_placement` at top level.
+
+    A tree that is there already answers it for all but odd programs, such as one that assigns the
+    function in a loop.
+    """
+    if tree and any(isinstance(p, ast.FunctionDef) and p.name == ENTRY for p in tree.body):
+        return True
     try:
         with catch_warnings(action="ignore"):
             name = symtable(source, "<program>", "exec").lookup(ENTRY)
@@ -70,18 +86,19 @@ def defines_entry(source: str) -> bool:
     return name.is_assigned() or name.is_imported()
 
 
-@lru_cache(maxsize=10_000)
-def syntax_key(source: str) -> str:
+@lru_cache(MOST_KEPT)
+def syntax_key(source: str, whose: str = "the program") -> str:
     """Return a digest that programs share if only comments, docstrings or layout tell them apart.
 
-    Every bare string that is a statement counts as a docstring, wherever it stands.
+    Every bare string that is a statement counts as a docstring, wherever it stands. A refusal calls
+    the program by `whose`.
 
     Raises
     ------
     PatchRefused
         If `source` does not compile.
     """
-    return tree_key(syntax_tree(source))
+    return tree_key(syntax_tree(source, whose))
 
 
 def same_program(one: str, other: str) -> bool:

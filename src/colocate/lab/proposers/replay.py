@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from colocate.errors import ProposerError
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Answer, Request
+from colocate.lab.messages import Answer, Attempt, Request
 
 
 class Replay:
@@ -37,5 +36,5 @@ class Replay:
             )
         attempt = self._left[request.number].pop(0)
         if not attempt.answer.came:
-            raise ProposerError(attempt.refusal)
+            raise ProposerError(str(attempt.refusal))
         return attempt.answer

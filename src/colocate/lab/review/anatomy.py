@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from colocate.errors import PatchRefused
 from colocate.lab.patches.evolve_block import sections
+from colocate.lab.patches.refusal import PatchRefused
 from colocate.lab.patches.syntax import ENTRY, syntax_tree, tree_key
 
 COMPOSITION = ("STARTS", "EACH", "FINISH")
 """The constants in which a composed program names its blocks."""
 
 LONGEST_SETTING = 60
+"""Letters of a setting in the name of a block: sentences hold several of them."""
 BUILT_IN = frozenset(dir(builtins))
 MOST_KEPT = 4096
 """Programs whose anatomy is remembered: every review looks at all of them again."""

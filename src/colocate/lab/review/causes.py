@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from colocate.arena.reasons import PARTICULARS
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Program
+from colocate.lab.messages import Attempt
+from colocate.lab.patches.refusal import Refusal, RefusalCode
+from colocate.lab.program import Program
 
 
 @dataclass(frozen=True)
@@ -14,21 +14,26 @@ class FailureCause:
     """The failed cases of one kind, with the first of them."""
 
     kind: str
+    """A `Failure`, as text."""
     programs: int
     cases: int
+    """How many programs and cases failed so."""
     number: int
     """Of the program in the example."""
     case: str
     reason: str
+    """The case and the reason of the example."""
 
 
 @dataclass(frozen=True)
 class RefusalCause:
-    """The answers that were refused with the same advice, with the first of them."""
+    """The answers that were refused for one cause, with the first of them."""
 
     answers: int
     number: int
-    refusal: str
+    """Of the program that the first of them was to become."""
+    refusal: Refusal
+    """The first of them."""
 
 
 def failure_causes(programs: Iterable[Program]) -> tuple[FailureCause, ...]:
@@ -47,14 +52,11 @@ def failure_causes(programs: Iterable[Program]) -> tuple[FailureCause, ...]:
 
 def refusal_causes(attempts: Iterable[Attempt]) -> tuple[RefusalCause, ...]:
     """Return why answers were refused, the most frequent cause first."""
-    same: defaultdict[str, list[Attempt]] = defaultdict(list)
+    first: dict[RefusalCode, RefusalCause] = {}
     for attempt in attempts:
-        if attempt.refusal and attempt.answer.came:
-            same[_advice(attempt.refusal)].append(attempt)
-    causes = [RefusalCause(len(a), a[0].number, a[0].refusal) for a in same.values()]
-    return tuple(sorted(causes, key=lambda cause: (-cause.answers, cause.number)))
-
-
-def _advice(refusal: str) -> str:
-    """Return what a refusal says to do, which is the same for the same cause."""
-    return PARTICULARS.sub("...", " ".join(refusal.split()).rpartition("; ")[2])
+        refusal = attempt.refusal
+        if refusal and attempt.answer.came:
+            new = RefusalCause(0, attempt.number, refusal)
+            cause = first.setdefault(refusal.code, new)
+            first[refusal.code] = replace(cause, answers=cause.answers + 1)
+    return tuple(sorted(first.values(), key=lambda cause: (-cause.answers, cause.number)))

@@ -13,8 +13,8 @@ from functools import cached_property
 from math import sqrt
 from statistics import fmean, stdev
 
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Kind, Program
+from colocate.lab.messages import Attempt, Kind
+from colocate.lab.program import Program
 from colocate.lab.review.anatomy import anatomy, bare_name, differ_in_one_block
 from colocate.problem.tolerance import SAME_FITNESS
 
@@ -34,10 +34,12 @@ class Claim:
     """That a block helps or hurts."""
 
     block: str
+    """Its name with its settings."""
     direction: Direction
     gain: float
     """Mean over the pairs of the fitness with the block less that without it."""
     pairs: int
+    """How many pairs tell it."""
     clean: int
     """How many of the pairs differ in nothing but this block."""
     swaps: int

@@ -5,21 +5,34 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from statistics import fmean
 
-from colocate.lab.proposal import Kind, Program
+from colocate.lab.messages import Kind
+from colocate.lab.program import Program
 from colocate.lab.review.anatomy import anatomy
 from colocate.lab.review.causes import failure_causes, refusal_causes
 from colocate.lab.review.evidence import Claim, Direction, Effect, Evidence, Pair
-from colocate.lab.review.phrases import change, code, counted, listed, share
+from colocate.lab.review.phrases import change, code, code_list, share
+from colocate.outputs.text.wording import amount
 from colocate.problem.tolerance import SAME_FITNESS
 
 MOST_CLAIMS = 8
 MOST_CAUSES = 5
 MOST_CASES = 3
+"""So many sentences or names of each: a review fits on a page, however long the run."""
 
 
 @dataclass(frozen=True)
 class Insights:
-    """Sentences in four sections; every figure in them is of the archive."""
+    """Sentences in four sections; every figure in them is of the archive.
+
+    Parameters
+    ----------
+    what_works, what_does_not
+        Blocks that help or hurt, failures and refusals.
+    how_it_is_implemented
+        What the fittest program is made of.
+    how_performance_behaves
+        Fitness, kinds of changes and times.
+    """
 
     what_works: tuple[str, ...]
     what_does_not: tuple[str, ...]
@@ -56,10 +69,10 @@ def measured(found: Claim | Effect) -> str:
     """Return the gain of a block, and what it was measured on."""
     swaps = f", {found.swaps} against other settings" if found.swaps else ""
     if found.clean == found.pairs:
-        return f"{change(found.gain)} over {counted(found.pairs, 'clean pair')}{swaps}"
+        return f"{change(found.gain)} over {amount(found.pairs, 'clean pair')}{swaps}"
     alone = "" if found.clean_gain is None else f" ({change(found.clean_gain)})"
     clean = f"{found.clean or 'none'} of them clean{alone}"
-    return f"{change(found.gain)} over {counted(found.pairs, 'pair')}, {clean}{swaps}"
+    return f"{change(found.gain)} over {amount(found.pairs, 'pair')}, {clean}{swaps}"
 
 
 def titled(program: Program) -> str:
@@ -92,7 +105,7 @@ def _claimed(evidence: Evidence, direction: Direction) -> Iterator[str]:
             together[measured(claim)].append(claim.block)
     for figures, blocks in list(together.items())[:MOST_CLAIMS]:
         each = "each of " if len(blocks) > 1 else ""
-        yield f"With {each}{listed(blocks)} the fitness changes by {figures}."
+        yield f"With {each}{code_list(blocks)} the fitness changes by {figures}."
 
 
 def _what_works(evidence: Evidence) -> Iterator[str]:
@@ -119,16 +132,16 @@ def _what_does_not(evidence: Evidence) -> Iterator[str]:
     causes = failure_causes(evidence.programs)
     for cause in causes[:MOST_CAUSES]:
         yield (
-            f"{counted(cause.programs, 'program')} failed by {code(cause.kind)} on "
-            f"{counted(cause.cases, 'case')}; the first is number {cause.number} on "
+            f"{amount(cause.programs, 'program')} failed by {code(cause.kind)} on "
+            f"{amount(cause.cases, 'case')}; the first is number {cause.number} on "
             f"{code(cause.case)}: {code(cause.reason)}."
         )
     if causes:
         yield "No block is blamed for a failure: what fails is not compared with its parent."
     for refused in refusal_causes(evidence.attempts)[:MOST_CAUSES]:
         yield (
-            f"Refused for one cause: {counted(refused.answers, 'answer')}, "
-            f"the first for number {refused.number}: {code(refused.refusal)}."
+            f"Refused for one cause: {amount(refused.answers, 'answer')}, "
+            f"the first for number {refused.number}: {code(str(refused.refusal))}."
         )
 
 
@@ -137,13 +150,14 @@ def _implementation(evidence: Evidence) -> Iterator[str]:
     if best:
         own = sorted(anatomy(best.source).blocks)
         others = [anatomy(each.source).blocks for each in evidence.sound if each is not best]
-        yield f"The fittest, {titled(best)}, is made of {listed(own) or 'no block with a name'}."
+        yield f"The fittest, {titled(best)}, is made of {code_list(own) or 'no block with a name'}."
         common = [block for block in own if others and all(block in each for each in others)]
         alone = [block for block in own if others and not any(block in each for each in others)]
         if common:
-            yield f"All {len(evidence.sound)} programs without a failed case have {listed(common)}."
+            all_sound = f"All {len(evidence.sound)} programs without a failed case"
+            yield f"{all_sound} have {code_list(common)}."
         if alone:
-            yield f"Only the fittest has {listed(alone)}."
+            yield f"Only the fittest has {code_list(alone)}."
     yield _pairs_told(evidence.pairs)
     repeats = [each.number for each in evidence.programs if evidence.repeats_parent(each)]
     if repeats:
@@ -157,7 +171,7 @@ def _pairs_told(pairs: tuple[Pair, ...]) -> str:
     clean = sum(pair.clean for pair in pairs)
     unnamed = sum(not pair.added | pair.removed for pair in pairs)
     return (
-        f"{counted(len(pairs), 'pair')} of a parent and its child can be compared, as neither has "
+        f"{amount(len(pairs), 'pair')} of a parent and its child can be compared, as neither has "
         f"a failed case: {clean} clean, with one block that differs and nothing else, "
         f"and {unnamed} without a block by which to tell them apart."
     )
@@ -176,7 +190,7 @@ def _performance(evidence: Evidence) -> Iterator[str]:
     level = sum(each.verdict.fitness > top - SAME_FITNESS for each in evidence.sound)
     yield (
         f"The highest fitness, {share(top)}, is reached by {level} of "
-        f"{counted(len(evidence.sound), 'different program')} without a failed case."
+        f"{amount(len(evidence.sound), 'different program')} without a failed case."
     )
     yield _reached(best)
     yield from _kinds(evidence)
@@ -199,7 +213,7 @@ def _reached(best: Program) -> str:
     by_most = f", by most on {where}" if missed else ""
     return (
         f"The fittest misses the optimum on {len(missed)} of "
-        f"{counted(verdict.public.cases, 'public case')}{by_most}; its ratio is "
+        f"{amount(verdict.public.cases, 'public case')}{by_most}; its ratio is "
         f"{share(verdict.ratio)} there and {share(verdict.hidden.ratio)} on hidden cases."
     )
 
@@ -211,5 +225,5 @@ def _kinds(evidence: Evidence) -> Iterator[str]:
             better = sum(gain > evidence.unsteadiness for gain in gains)
             yield (
                 f"By {kind.value}, the child is fitter in {better} of "
-                f"{counted(len(gains), 'pair')}, {change(fmean(gains))} in the mean."
+                f"{amount(len(gains), 'pair')}, {change(fmean(gains))} in the mean."
             )

@@ -2,8 +2,12 @@
 
 from collections.abc import Collection
 
+from colocate.outputs.text.wording import listed
+
 LONGEST_QUOTE = 240
+"""Letters of what others said: two or three lines."""
 MOST_LISTED = 6
+"""Names in a sentence, before it only counts them."""
 
 
 def code(text: str) -> str:
@@ -15,17 +19,9 @@ def code(text: str) -> str:
     return f"`{line}`"
 
 
-def listed(names: Collection[str]) -> str:
-    """Return the first names in backticks, and how many more there are."""
-    shown = [code(name) for name in list(names)[:MOST_LISTED]]
-    if len(names) > MOST_LISTED:
-        return f"{', '.join(shown)} and {len(names) - MOST_LISTED} more"
-    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number of things: `1 pair`, `2 pairs`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def code_list(names: Collection[str]) -> str:
+    """Return the first names in backticks, and how many more there are; nothing for none."""
+    return listed([code(name) for name in names], MOST_LISTED) if names else ""
 
 
 def share(value: float) -> str:

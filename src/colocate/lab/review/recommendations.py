@@ -7,14 +7,16 @@ holds words of a program that failed; the insights do.
 from collections.abc import Iterator
 from itertools import chain, islice, zip_longest
 
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program
 from colocate.lab.review.anatomy import anatomy, bare_name
 from colocate.lab.review.causes import failure_causes
 from colocate.lab.review.evidence import Claim, Direction, Effect, Evidence
 from colocate.lab.review.insights import measured, missed_cases, titled
-from colocate.lab.review.phrases import code, counted, listed, share
+from colocate.lab.review.phrases import code, code_list, share
+from colocate.outputs.text.wording import amount
 
 HOW_MANY = 5
+"""So many that a model heeds each of them."""
 
 ALWAYS_TRUE = (
     "Change one block at a time, so that its gain can be told from that of others.",
@@ -56,8 +58,8 @@ def _proven(evidence: Evidence, best: Program) -> Iterator[str]:
 def _failed(evidence: Evidence) -> Iterator[str]:
     for cause in failure_causes(evidence.programs):
         yield (
-            f"Make sure that no case ends by {code(cause.kind)}, as {counted(cause.cases, 'case')} "
-            f"of {counted(cause.programs, 'program')} did, first {code(cause.case)}."
+            f"Make sure that no case ends by {code(cause.kind)}, as {amount(cause.cases, 'case')} "
+            f"of {amount(cause.programs, 'program')} did, first {code(cause.case)}."
         )
 
 
@@ -88,14 +90,14 @@ def _crossings(evidence: Evidence, best: Program) -> Iterator[str]:
         more = anatomy(other.source).blocks - anatomy(best.source).blocks
         if welcome := _welcome(evidence, more):
             yield (
-                f"Cross {titled(best)} with {titled(other)}, which has {listed(welcome)} and a "
+                f"Cross {titled(best)} with {titled(other)}, which has {code_list(welcome)} and a "
                 f"fitness of {share(other.verdict.fitness)}."
             )
 
 
 def _short(evidence: Evidence, best: Program) -> Iterator[str]:
     blocks = _welcome(evidence, anatomy(best.source).blocks)
-    made_of = f" with {listed(blocks)}" if blocks else ""
+    made_of = f" with {code_list(blocks)}" if blocks else ""
     for case, ratio in missed_cases(best):
         yield (
             f"Lower the pressure on case {code(case)}, where {titled(best)} reaches only "

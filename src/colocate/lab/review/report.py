@@ -12,18 +12,20 @@ from typing import Any, Self
 from pydantic import TypeAdapter, ValidationError
 
 from colocate.errors import ArchiveError, ColocateError
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Kind, Program
+from colocate.lab.messages import Attempt, Kind
+from colocate.lab.program import Program
 from colocate.lab.review.anatomy import anatomy
 from colocate.lab.review.causes import FailureCause, failure_causes
 from colocate.lab.review.evidence import Claim, Evidence
 from colocate.lab.review.fact_check import figures, unfounded
 from colocate.lab.review.insights import Insights, withdrawals, write_insights
-from colocate.lab.review.phrases import code, counted, listed, share
+from colocate.lab.review.phrases import code, code_list, share
 from colocate.lab.review.recommendations import recommendations
+from colocate.outputs.text.wording import amount
 
 QUOTED = re.compile("`([^`]*)`")
 MOST_STRANGE = 5
+"""Figures that a refusal names; one that is wrong throughout has many."""
 
 
 class ReviewRefused(ColocateError):  # noqa: N818, a refusal is an answer, not a fault
@@ -49,16 +51,22 @@ class Summary:
     score: float
     ratio: float
     hidden_ratio: float
+    """Figures of the verdict, see `ProgramVerdict`."""
     valid_cases: int
     cases: int
     hidden_valid_cases: int
     hidden_cases: int
+    """Cases that did not fail, and all, of the public and the hidden ones."""
     steady: bool
+    """Whether all runs gave the same pressures."""
     seconds: float
     worst_case: str
     worst_ratio: float
+    """The public case that is furthest from its optimum."""
     failures: tuple[FailureCause, ...]
+    """Why cases failed."""
     blocks: tuple[str, ...]
+    """All that it is made of."""
 
     def lines(self) -> Iterator[str]:
         """Yield the lines that tell it."""
@@ -66,7 +74,7 @@ class Summary:
         yield f"- Implementation: {self._implementation()}."
         yield f"- Performance: {self._performance()}."
         yield f"- Feedback: {self._feedback()}."
-        made_of = f", made of {listed(self.blocks)}" if self.blocks else ""
+        made_of = f", made of {code_list(self.blocks)}" if self.blocks else ""
         yield f"- Identity: number {self.number} of generation {self.generation}{made_of}.\n"
 
     def _implementation(self) -> str:
@@ -76,7 +84,7 @@ class Summary:
         if self.repeats_parent:
             return f"{made}, the same program but for words for readers"
         changes = (("adds", self.added), ("takes out", self.removed))
-        told = [f"{verb} {listed(blocks)}" for verb, blocks in changes if blocks]
+        told = [f"{verb} {code_list(blocks)}" for verb, blocks in changes if blocks]
         return f"{made}, {' and '.join(told) or 'changes no block by name'}"
 
     def _performance(self) -> str:
@@ -94,7 +102,7 @@ class Summary:
                 f"worst case {code(self.worst_case)}, at {share(self.worst_ratio)} of its optimum"
             )
         told = (
-            f"{code(cause.kind)} on {counted(cause.cases, 'case')}, first {code(cause.case)}: "
+            f"{code(cause.kind)} on {amount(cause.cases, 'case')}, first {code(cause.case)}: "
             f"{code(cause.reason)}"
             for cause in self.failures
         )
@@ -141,7 +149,7 @@ class Review:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield f"# Review after {counted(self.programs, 'program')}\n"
+        yield f"# Review after {amount(self.programs, 'program')}\n"
         yield "## 1. The programs since the last review\n"
         for summary in self.summaries:
             yield from summary.lines()

@@ -1,17 +1,16 @@
 """What a lab has made and spent."""
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 from colocate.arena.verdict import Tally
-from colocate.lab.archive import Archive, Attempt
-from colocate.lab.population import best_first
-from colocate.lab.proposal import Program
-from colocate.lab.watch.sheet import Fact, figure, mention
+from colocate.lab.archive import Archive
+from colocate.lab.messages import Attempt
+from colocate.lab.program import Program, best_first
+from colocate.lab.watch.sheet import Fact, mention
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
+from colocate.outputs.text.wording import fixed
 
 
 @dataclass(frozen=True)
@@ -23,11 +22,14 @@ class Account:
     """The last one."""
     answers: int
     refused: int
+    """Requests that were answered or not, and how many made no program."""
     tokens_in: int
     tokens_out: int
+    """As servers count them."""
     cost: float
     asking_seconds: float
     judging_seconds: float
+    """Spent by proposers and by the referee."""
 
     @classmethod
     def of(cls, programs: Sequence[Program], attempts: Sequence[Attempt]) -> Self:
@@ -76,26 +78,9 @@ def best_facts(programs: Sequence[Program]) -> list[Fact]:
             for result in verdict.public.results
         )
     )
-    score = f"{figure(verdict.score, 4)}, optimum {figure(optimal.score, 4)}"
-    ratio = f"{figure(verdict.ratio, 6)}, hidden {figure(verdict.hidden.ratio, 6)}"
+    score = f"{fixed(verdict.score, 4)}, optimum {fixed(optimal.score, 4)}"
+    ratio = f"{fixed(verdict.ratio, 6)}, hidden {fixed(verdict.hidden.ratio, 6)}"
     return [("best", mention(best)), ("score", score), ("ratio", ratio)]
-
-
-def refusals(attempts: Sequence[Attempt]) -> list[tuple[str, int]]:
-    """Return why answers were refused, the most frequent reason first."""
-    count = Counter(kind_of_refusal(attempt.refusal) for attempt in attempts if attempt.refusal)
-    return sorted(count.items(), key=lambda item: (-item[1], item[0]))
-
-
-def kind_of_refusal(refusal: str) -> str:
-    """Return what refusals of a kind share: no numbers, no quotes, no place, no advice."""
-    fault = refusal.partition(";")[0]
-    fault = re.sub(r"'[^']*'|\"[^\"]*\"", "…", fault)
-    fault = re.sub(r" ?\([^)]*\)", "", fault)
-    fault = re.sub(r"\d+", "n", fault)
-    where, _, what = fault.partition(": ")
-    told = what if what and where.startswith("block n") else where
-    return told.partition(": ")[0].strip() or "no reason given"
 
 
 def duration(seconds: float) -> str:
@@ -103,9 +88,8 @@ def duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60:,} h {minutes % 60} min"
+    hours, left = divmod(minutes, 60)
+    return f"{hours:,} h {left} min" if hours else f"{minutes} min {rest} s"
 
 
 def _judging_seconds(program: Program) -> float:

@@ -5,19 +5,21 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from colocate.arena.verdict import ProgramVerdict
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Program
+from colocate.lab.messages import Attempt
+from colocate.lab.program import Program
 from colocate.lab.watch.changes import Changes, changes
 from colocate.lab.watch.html_sheet import Links, html_facts, html_sheet
-from colocate.lab.watch.sheet import figure, mention
+from colocate.lab.watch.sheet import mention
 from colocate.lab.watch.story import story
 from colocate.lab.watch.verdict_sheets import first_traceback, verdict_sheets
 from colocate.outputs.page.markup import Markup, breakable, tag
 from colocate.outputs.text.sanitise import LONGEST_DESCRIPTION, one_line
+from colocate.outputs.text.wording import fixed
 
 MOST_LINES = 400
 """Of one change."""
 LONGEST_LINE = 240
+"""Letters of a line of code; longer ones are data, not to be read."""
 MOST_LETTERS = 1_500_000
 """Of all changes together: a page must stay light enough to be sent around."""
 TAGS = {"+": "ins", "-": "del", "@": "i"}
@@ -31,6 +33,7 @@ class Articles:
     """Best first."""
     attempts: Sequence[Attempt]
     links: Links
+    """Where programs are found on the page."""
 
     def draw(self, numbers: Iterable[int]) -> Iterator[Markup]:
         """Yield an article a number, with its changes as long as there is room for them."""
@@ -90,8 +93,8 @@ def _cut(line: str) -> str:
 def _in_short(verdict: ProgramVerdict) -> str:
     public = verdict.public
     return (
-        f"Verdict: score {figure(verdict.score, 4)}, ratio {figure(verdict.ratio, 6)}, "
-        f"hidden {figure(verdict.hidden.ratio, 6)}, {public.valid_cases} of {public.cases} valid"
+        f"Verdict: score {fixed(verdict.score, 4)}, ratio {fixed(verdict.ratio, 6)}, "
+        f"hidden {fixed(verdict.hidden.ratio, 6)}, {public.valid_cases} of {public.cases} valid"
     )
 
 

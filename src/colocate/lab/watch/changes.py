@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from itertools import islice
 
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program
 from colocate.outputs.text.sanitise import visible
 
 MOST_COMPARED = 6_000

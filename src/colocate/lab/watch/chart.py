@@ -8,12 +8,13 @@ from operator import itemgetter
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program
 from colocate.lab.watch.ladder import LadderScale, Rung, fails, round_steps
 
 WIDEST, NARROWEST = 88, 16
 """Columns: no wider into a pipe, which has no width; no narrower on any screen."""
 ROWS = 12
+"""High enough to tell steps apart, low enough to leave room for the tables."""
 BEST, OPTIMUM, FAILED, OTHER = "bold cyan", "green", "red", "bright_black"
 PLAIN = str.maketrans("─│╭╯┤┈·", "-|++|.:")
 """For screens that know only ASCII."""

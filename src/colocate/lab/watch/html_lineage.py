@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from colocate.lab.watch.html_sheet import Links
 from colocate.lab.watch.lineage import Line, Step
-from colocate.lab.watch.sheet import figure, mention, numbers
+from colocate.lab.watch.sheet import mention, numbers
 from colocate.outputs.page.markup import Markup, join, tag
+from colocate.outputs.text.wording import fixed
 
 
 def html_lineage(lines: Sequence[Line], links: Links) -> Markup:
@@ -29,7 +30,7 @@ def _branch(line: Line, links: Links) -> Markup:
 def _told(step: Step, links: Links) -> list[Markup]:
     program = step.program
     verdict = program.verdict
-    figures = f"{figure(verdict.score, 4)} {figure(verdict.fitness, 6)}"
+    figures = f"{fixed(verdict.score, 4)} {fixed(verdict.fitness, 6)}"
     parts = [
         tag("span", links.cell(mention(program)), class_="name"),
         tag("span", figures, class_="figures"),

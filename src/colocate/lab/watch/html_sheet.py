@@ -37,7 +37,17 @@ class Links:
 
 
 def html_sheet(sheet: Sheet, links: Links, of_all: bool = False) -> Markup:
-    """Draw a table; the one of all programs is where those without an article are found."""
+    """Draw a table; the one of all programs is where those without an article are found.
+
+    Parameters
+    ----------
+    sheet
+        What to draw.
+    links
+        Where programs are found on the page.
+    of_all
+        Whether it is the table of all programs.
+    """
     columns = [(heading, _kind(sheet, heading)) for heading in sheet.headings]
     named = replace(links, rows=frozenset()) if of_all else links
     rows = [
@@ -52,7 +62,17 @@ def html_sheet(sheet: Sheet, links: Links, of_all: bool = False) -> Markup:
 
 
 def html_facts(facts: Iterable[Fact], links: Links, kind: str) -> Markup:
-    """Draw a list of facts."""
+    """Draw a list of facts.
+
+    Parameters
+    ----------
+    facts
+        What to draw.
+    links
+        Where programs are found on the page.
+    kind
+        The class of the list, for its style.
+    """
     return fact_list(((name, links.cell(told)) for name, told in facts), kind)
 
 

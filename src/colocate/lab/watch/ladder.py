@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Self
 
-from colocate.lab.population import best_first
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program, best_first
 
 FEWEST_NINES, MOST_NINES = 2, 6
+"""Steps of the scale: 0.99 at least; beyond 0.999999 differences are rounding."""
 
 
 @dataclass(frozen=True)

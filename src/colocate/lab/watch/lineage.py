@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from colocate.errors import UnknownNameError
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program
 from colocate.lab.watch.ladder import ladder
 
 MOST_TARGETS = 40
@@ -19,6 +19,7 @@ class Step:
     """A program on a line of descent."""
 
     program: Program
+    """Whose step it is."""
     improves: bool
     """Whether it was the best so far when it came."""
     branches: tuple["Line", ...]

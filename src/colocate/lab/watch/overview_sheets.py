@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
-from colocate.lab.archive import Attempt
-from colocate.lab.population import best_first
-from colocate.lab.proposal import Program
-from colocate.lab.watch.account import refusals
+from colocate.lab.messages import Attempt
+from colocate.lab.program import Program, best_first
 from colocate.lab.watch.ladder import Rung
-from colocate.lab.watch.sheet import Cell, Sheet, figure, mention, numbers, words
+from colocate.lab.watch.refusal_counts import refusal_counts
+from colocate.lab.watch.sheet import Cell, Sheet, mention, numbers, words
+from colocate.outputs.text.wording import fixed
 
 MOST_REASONS = 8
+"""Rows of the table of refusals; the rest is summed up in one."""
 
 
 def ladder_sheet(rungs: Sequence[Rung], most: int) -> Sheet:
@@ -22,9 +23,9 @@ def ladder_sheet(rungs: Sequence[Rung], most: int) -> Sheet:
         (
             str(rung.generation),
             mention(rung),
-            figure(rung.score, 4),
-            figure(rung.ratio, 6),
-            figure(rung.hidden, 6),
+            fixed(rung.score, 4),
+            fixed(rung.ratio, 6),
+            fixed(rung.hidden, 6),
         )
         for rung in shown
     )
@@ -38,15 +39,15 @@ def island_sheet(programs: Sequence[Program]) -> Sheet:
     for island in sorted({program.island for program in programs}):
         born = [program for program in programs if program.island == island]
         best = best_first(born)[0]
-        row = (str(island), str(len(born)), mention(best), figure(best.verdict.score, 4))
-        rows.append((*row, figure(best.verdict.fitness, 6)))
+        row = (str(island), str(len(born)), mention(best), fixed(best.verdict.score, 4))
+        rows.append((*row, fixed(best.verdict.fitness, 6)))
     headings = ("island", "programs", "program", "score", "fitness")
     return Sheet("The islands and their best", headings, tuple(rows))
 
 
 def refusal_sheet(attempts: Sequence[Attempt]) -> Sheet:
     """Draw one line a kind of refusal, the most frequent first."""
-    found = refusals(attempts)
+    found = refusal_counts(attempts)
     rows = [(str(count), reason) for reason, count in found[:MOST_REASONS]]
     if len(found) > MOST_REASONS:
         rest = sum(count for _, count in found[MOST_REASONS:])
@@ -68,9 +69,9 @@ def _program_row(program: Program) -> tuple[Cell, ...]:
     verdict = program.verdict
     return (
         mention(program),
-        figure(verdict.score, 4),
-        figure(verdict.ratio, 6),
-        figure(verdict.hidden.ratio, 6),
+        fixed(verdict.score, 4),
+        fixed(verdict.ratio, 6),
+        fixed(verdict.hidden.ratio, 6),
         f"{verdict.public.valid_cases} of {verdict.public.cases}",
         str(program.generation),
         str(program.island),

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from colocate.lab.archive import Archive, Attempt
-from colocate.lab.population import best_first
-from colocate.lab.proposal import Program
+from colocate.lab.archive import Archive
+from colocate.lab.messages import Attempt
+from colocate.lab.program import Program, best_first
 from colocate.lab.watch.account import Account, best_facts, settings_line
 from colocate.lab.watch.article import Articles
 from colocate.lab.watch.html_lineage import html_lineage
@@ -24,6 +24,7 @@ from colocate.outputs.page.markup import Markup, tag
 
 MOST_RUNGS = 100
 MOST_PROGRAMS = 500
+"""So many are on the page, so that a browser opens it at once."""
 WIDE, NARROW = (912, 380), (360, 300)
 """Sizes of the plot, since letters that shrink with it could not be read."""
 LEGEND = (

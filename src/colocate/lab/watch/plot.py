@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program
 from colocate.lab.watch.ladder import LadderScale, Rung, fails, round_steps
-from colocate.lab.watch.sheet import figure, mention
+from colocate.lab.watch.sheet import mention
 from colocate.outputs.page.markup import Markup, tag
 from colocate.outputs.page.svg import Point, label, picture, steps
+from colocate.outputs.text.wording import fixed
 
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 48, 46
+"""Margins in pixels: room for the labels of the axes."""
 LABEL_ROOM = 70
 """Between the generations that are marked, in pixels as the others are."""
 
@@ -42,8 +44,8 @@ class Plot:
     def _described(self) -> str:
         first, last = self.rungs[0], self.rungs[-1]
         return (
-            f"{len(self.programs)} programs. The best so far reaches {figure(first.fitness, 6)} of "
-            f"the optimum in generation {first.generation} and {figure(last.fitness, 6)} in "
+            f"{len(self.programs)} programs. The best so far reaches {fixed(first.fitness, 6)} of "
+            f"the optimum in generation {first.generation} and {fixed(last.fitness, 6)} in "
             f"generation {last.generation}."
         )
 
@@ -104,5 +106,5 @@ def _line(axes: _Axes, rungs: Sequence[Rung]) -> Markup:
 def _rung(axes: _Axes, rung: Rung) -> Markup:
     x, y = axes.point(rung.generation, rung.fitness)
     (name,) = mention(rung)
-    told = f"{name.text}: score {figure(rung.score, 4)}, generation {rung.generation}"
+    told = f"{name.text}: score {fixed(rung.score, 4)}, generation {rung.generation}"
     return tag("circle", tag("title", told), cx=f"{x:.1f}", cy=f"{y:.1f}", r=4, class_="rung")

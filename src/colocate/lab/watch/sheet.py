@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import inf
 
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program
 from colocate.lab.watch.ladder import Rung
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
@@ -34,8 +33,10 @@ class Sheet:
     """A table."""
 
     title: str
+    """Above the table."""
     headings: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    """A cell for each heading."""
     words: frozenset[str] = frozenset({"program"})
     """Headings of columns with words; the others have figures."""
 
@@ -53,8 +54,3 @@ def numbers(programs: Iterable[int]) -> Cell:
 def words(*headings: str) -> frozenset[str]:
     """Name the columns that hold words."""
     return frozenset(headings)
-
-
-def figure(value: float, digits: int) -> str:
-    """Return a figure with so many digits after the point."""
-    return "∞" if value == inf else f"{value:.{digits}f}"

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from colocate.lab.archive import Attempt
-from colocate.lab.proposal import Program
+from colocate.lab.messages import Attempt
+from colocate.lab.program import Program
 from colocate.lab.watch.account import Account, duration
 from colocate.lab.watch.sheet import Cell, Fact, Mention
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
@@ -44,5 +44,6 @@ def _asking(own: Sequence[Attempt]) -> list[Fact]:
     ]
     refused = [attempt.refusal for attempt in own if attempt.refusal]
     if refused:
-        facts.append(("refused", f"{len(refused)} before it, the last: {one_line(refused[-1])}"))
+        last_reason = one_line(str(refused[-1]))
+        facts.append(("refused", f"{len(refused)} before it, the last: {last_reason}"))
     return facts

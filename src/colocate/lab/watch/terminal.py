@@ -9,20 +9,21 @@ from rich.text import Text
 from rich.tree import Tree
 
 from colocate.lab.archive import Archive
-from colocate.lab.population import best_first
-from colocate.lab.proposal import Program
+from colocate.lab.program import Program, best_first
 from colocate.lab.watch.account import Account, best_facts, settings_line
 from colocate.lab.watch.changes import changes
 from colocate.lab.watch.chart import BEST, FAILED, OPTIMUM, OTHER, Chart
 from colocate.lab.watch.ladder import ladder
 from colocate.lab.watch.lineage import Line, Step, find_program, lineage
 from colocate.lab.watch.overview_sheets import island_sheet, ladder_sheet, refusal_sheet
-from colocate.lab.watch.sheet import Cell, Fact, Sheet, figure, mention, numbers
+from colocate.lab.watch.sheet import Cell, Fact, Sheet, mention, numbers
 from colocate.lab.watch.story import story
 from colocate.lab.watch.verdict_sheets import first_traceback, verdict_sheets
 from colocate.outputs.text.sanitise import LONGEST_DESCRIPTION, one_line, visible
+from colocate.outputs.text.wording import fixed
 
 MOST_RUNGS = 20
+"""Rows of the ladder; the last ones are of interest."""
 DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -99,7 +100,7 @@ def _step(step: Step, focus: int | None) -> Text:
     program = step.program
     text = _words(mention(program))
     text.stylize("bold" if step.improves else "")
-    text.append(f"  {figure(program.verdict.score, 4)}  {figure(program.verdict.fitness, 6)}")
+    text.append(f"  {fixed(program.verdict.score, 4)}  {fixed(program.verdict.fitness, 6)}")
     if program.parents:
         text.append(f"  from {_words(numbers(program.parents))}", OTHER)
     text.append(f"  {step.rest}" if step.others else "", OTHER)

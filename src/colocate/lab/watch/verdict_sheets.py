@@ -1,9 +1,13 @@
 """A verdict, in figures."""
 
+from colocate.arena.leaderboard import tally_row
 from colocate.arena.verdict import CaseVerdict, ProgramVerdict
-from colocate.lab.watch.sheet import Sheet, figure, words
+from colocate.lab.watch.sheet import Sheet, words
+from colocate.outputs.text.wording import fixed
 
+FIGURES = ("cases", "score", "ratio", "valid", "worst case", "its ratio", "time")
 MOST_CASES = 5
+"""Rows of each table of cases; `colocate score --cases` prints all."""
 LONGEST_TRACEBACK = 1_500
 """In letters, counted from its end, where the fault is named."""
 
@@ -21,22 +25,11 @@ def first_traceback(verdict: ProgramVerdict) -> str:
 
 
 def _figures(verdict: ProgramVerdict) -> Sheet:
-    rows = tuple(
-        (
-            name,
-            figure(tally.score, 4),
-            figure(tally.ratio, 6),
-            f"{tally.valid_cases} of {tally.cases}",
-            tally.worst.case,
-            figure(tally.worst.ratio, 4),
-            f"{tally.seconds:.3g} s",
-        )
-        for name, tally in ((verdict.suite, verdict.public), ("hidden", verdict.hidden))
-    )
-    headings = ("cases", "score", "ratio", "valid", "worst case", "its ratio", "time")
+    tallies = ((verdict.suite, verdict.public), ("hidden", verdict.hidden))
+    rows = tuple(tally_row(name, tally)[: len(FIGURES)] for name, tally in tallies)
     again = "" if verdict.steady else ", which differ; this is the worst"
     runs = f"{verdict.runs} run{'s' if verdict.runs > 1 else ''}{again}"
-    return Sheet(f"The verdict, after {runs}", headings, rows, words("cases", "worst case"))
+    return Sheet(f"The verdict, after {runs}", FIGURES, rows, words("cases", "worst case"))
 
 
 def _worst_cases(verdict: ProgramVerdict) -> Sheet:
@@ -44,9 +37,9 @@ def _worst_cases(verdict: ProgramVerdict) -> Sheet:
     rows = tuple(
         (
             result.case,
-            figure(result.pressure, 6),
-            figure(result.optimum, 6),
-            figure(result.ratio, 6),
+            fixed(result.pressure, 6),
+            fixed(result.optimum, 6),
+            fixed(result.ratio, 6),
         )
         for result in sorted(short, key=lambda result: result.ratio)[:MOST_CASES]
     )

@@ -5,9 +5,10 @@ from hashlib import sha256
 
 import numpy as np
 
-from colocate.errors import PatchRefused, ProposerError
+from colocate.errors import ProposerError
+from colocate.lab.messages import Answer, Kind, Request
 from colocate.lab.patches.answer_writer import write_patch
-from colocate.lab.proposal import Answer, Kind, Request
+from colocate.lab.patches.refusal import PatchRefused
 from colocate.lab.proposers.composer.choices import Draw
 from colocate.lab.proposers.composer.grammar import Composition
 from colocate.lab.proposers.composer.mutation import (
@@ -21,6 +22,9 @@ from colocate.lab.proposers.composer.naming import name_of
 from colocate.lab.proposers.composer.source import read_composition, write_into
 
 WHO = "composer"
+"""Who is recorded for its answers."""
+CHANGED_OFTEN = 0.5
+"""How often a rewrite changes the parent in several places, and does not begin anew."""
 
 
 class Composer:
@@ -43,14 +47,14 @@ class Composer:
         change = _change(request, parent, _draw(request))
         rewrites = parent is None or request.kind is Kind.REWRITE
         try:
-            return Answer(_told(change, request.parent.source, rewrites), WHO)
+            return _answer(change, request.parent.source, rewrites)
         except PatchRefused as refusal:
             raise ProposerError(f"{WHO}: {refusal}") from refusal
 
 
 def _draw(request: Request) -> Draw:
     # A text has another hash at every start of Python, a digest has not.
-    refused = sha256(request.refusal.encode()).digest() if request.refusal else b""
+    refused = sha256(str(request.refusal).encode()).digest() if request.refusal else b""
     return Draw(np.random.default_rng([request.seed, *refused]), request.recommendations)
 
 
@@ -63,21 +67,25 @@ def _change(request: Request, parent: Composition | None, draw: Draw) -> Mutatio
         return crossed(parent, other, draw)
     if request.kind is Kind.DIFF:
         return mutated(parent, draw)
-    return mutated_often(parent, draw) if draw.rng.random() < 0.5 else renewed(parent, draw)
+    return (
+        mutated_often(parent, draw) if draw.rng.random() < CHANGED_OFTEN else renewed(parent, draw)
+    )
 
 
 def _after_inspiration(change: Mutation) -> Mutation:
     return replace(change, clause=f"go on from the inspiration: {change.clause}")
 
 
-def _told(change: Mutation, parent: str, rewrites: bool) -> str:
-    """Return a change as the text of an answer; with line ends of two letters, as a rewrite."""
+def _answer(change: Mutation, parent: str, rewrites: bool) -> Answer:
+    """Return a change as an answer; with line ends of two letters, as a rewrite."""
     name = name_of(change.child)
     description = f"{change.clause[0].upper()}{change.clause[1:]}."
     program = write_into(parent, change.child)
     if not rewrites and "\r\n" not in parent:
-        return write_patch(parent, program, name=name, description=description)
-    return (
+        written = write_patch(parent, program, name=name, description=description)
+        return Answer(written.text, WHO, made=written.made)
+    text = (
         f"<NAME>\n{name}\n</NAME>\n\n<DESCRIPTION>\n{description}\n</DESCRIPTION>\n\n"
         f"<CODE>\n```python\n{program}```\n</CODE>\n"
     )
+    return Answer(text, WHO)

@@ -104,7 +104,9 @@ EFFORTS = ("halvings", "passes", "rounds", "shuffles", "steps")
 MOST_STARTS = 3
 MOST_PACKINGS = 6
 MOST_IMPROVERS = 3
+"""More blocks than this take longer than they gain, as plain Python."""
 SEEDS = tuple(range(10))
+"""A few seeds to choose from: another seed is a small change, and must not be the only one."""
 
 
 class Composition(NamedTuple):
@@ -146,7 +148,17 @@ def matters(part: Any, field: Any) -> bool:
 
 
 def replaced(whole: Any, path: Path, new: Any) -> Any:
-    """Return a composition, or a part of one, with something new at a place."""
+    """Return a composition, or a part of one, with something new at a place.
+
+    Parameters
+    ----------
+    whole
+        A composition or a part of one.
+    path
+        The place.
+    new
+        What stands there from now on.
+    """
     if not path:
         return new
     items = list(whole)

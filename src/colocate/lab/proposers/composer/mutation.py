@@ -86,7 +86,15 @@ def renewed(parent: Composition | None, draw: Draw) -> Mutation:
 
 
 def crossed(parent: Composition, other: Composition, draw: Draw) -> Mutation:
-    """Return a mix of two compositions; where there is none but the two, one small change."""
+    """Return a mix of two compositions; where there is none but the two, one small change.
+
+    Parameters
+    ----------
+    parent, other
+        The two; the seed is that of the parent.
+    draw
+        Where randomness and advice come from.
+    """
     mixes = (each for each in _mixes(parent, other) if not _is_same(each.child, other))
     return _picked(mixes, parent, draw) or mutated(parent, draw)
 

@@ -54,10 +54,18 @@ RULES = {
 
 def on_lists(definition: ast.stmt) -> str:
     """Return the text of a function, class or constant in plain Python."""
-    plain = _Respelling().visit(deepcopy(definition))
+    return ast.unparse(plain_tree(definition))
+
+
+def plain_tree(definition: ast.stmt) -> ast.stmt:
+    """Return a function, class or constant in plain Python, as a tree.
+
+    What no rule changed still has the line numbers of its source.
+    """
+    plain: ast.stmt = _Respelling().visit(deepcopy(definition))
     if isinstance(plain, ast.FunctionDef):
         _leave_out_unread(plain)
-    return ast.unparse(ast.fix_missing_locations(plain))
+    return ast.fix_missing_locations(plain)
 
 
 class _Respelling(ast.NodeTransformer):

@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Collection
 
-from colocate.errors import PatchRefused
 from colocate.lab.patches.evolve_block import END, START, sections
+from colocate.lab.patches.refusal import PatchRefused
 from colocate.lab.patches.syntax import same_program, syntax_tree
 from colocate.lab.proposers.composer.definitions import definitions_for
 from colocate.lab.proposers.composer.grammar import IMPROVERS, STARTS, Composition

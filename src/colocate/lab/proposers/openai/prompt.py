@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from colocate.arena.verdict import CaseVerdict, ProgramVerdict
 from colocate.errors import InputError
+from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.evolve_block import END, START, is_marker
-from colocate.lab.proposal import Kind, Program, Request
+from colocate.lab.program import Program
+from colocate.outputs.text.sanitise import one_line
 
 Message = dict[str, str]
 """A message of a chat: its `role` and its `content`."""
@@ -14,10 +16,11 @@ Message = dict[str, str]
 MOST_CASES = 5
 MOST_INSPIRATIONS = 3
 MOST_RECOMMENDATIONS = 10
+"""A prompt shows so many of each, so that it does not grow with the run."""
 LONGEST_SENTENCE = 500
 LONGEST_TRACEBACK = 1_500
 LONGEST_INSPIRATION = 6_000
-"""In characters, as the others are."""
+"""In characters: beside the parents, a prompt stays below 30,000."""
 
 TASK = """\
 You improve a Python program that places language models on GPUs.
@@ -126,12 +129,13 @@ def _sections(request: Request) -> Iterator[str]:
     if request.recommendations:
         yield "## What a review of all programs so far recommends\n"
         for number, advice in enumerate(request.recommendations[:MOST_RECOMMENDATIONS], 1):
-            yield f"{number}. {_sentence(advice)}"
+            yield f"{number}. {one_line(advice, LONGEST_SENTENCE)}"
         yield ""
     yield from _how_to_answer(request)
     if request.refusal:
         yield "## Your last answer was refused\n"
-        yield f"{_sentence(request.refusal)}\n\nAnswer once more, and mend this.\n"
+        reason = one_line(str(request.refusal), LONGEST_SENTENCE)
+        yield f"{reason}\n\nAnswer once more, and mend this.\n"
 
 
 def _how_to_answer(request: Request) -> Iterator[str]:
@@ -179,7 +183,7 @@ def _failures(failures: Sequence[CaseVerdict]) -> Iterator[str]:
         return
     yield f"Failed cases, {min(MOST_CASES, len(failures))} of {len(failures)}:"
     for result in failures[:MOST_CASES]:
-        yield f"- {result.case}: {result.failure}. {_sentence(result.reason)}"
+        yield f"- {result.case}: {result.failure}. {one_line(result.reason, LONGEST_SENTENCE)}"
     traceback = next((result.traceback for result in failures if result.traceback), "")
     if traceback:
         yield f"\nThe end of the first traceback:\n\n{_fenced(_last_lines(traceback), '')}"
@@ -192,14 +196,8 @@ def _inspirations(request: Request) -> Iterator[str]:
         title = "The other parent" if crossed else "For inspiration"
         source = program.source if crossed else _first_lines(program.source)
         yield f"## {title}: {program.name}\n"
-        yield f"{_sentence(program.description)}\n\n{_figures(program.verdict)}\n"
+        yield f"{one_line(program.description, LONGEST_SENTENCE)}\n\n{_figures(program.verdict)}\n"
         yield f"{_fenced(source)}\n"
-
-
-def _sentence(text: str) -> str:
-    """Return a text on one line, cut where it is too long."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_SENTENCE else f"{line[:LONGEST_SENTENCE]}..."
 
 
 def _first_lines(source: str) -> str:

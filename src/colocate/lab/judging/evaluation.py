@@ -15,7 +15,17 @@ class Evaluation(Protocol):
     def judge(
         self, sources: Sequence[str], contest: Contest, runs: int
     ) -> Iterator[tuple[int, ProgramVerdict]]:
-        """Yield the place of every source and the verdict on it, as they come."""
+        """Yield the place of every source and the verdict on it, as they come.
+
+        Parameters
+        ----------
+        sources
+            The programs.
+        contest
+            The questions that each gets.
+        runs
+            How often each is run; the worst run counts.
+        """
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import ValidationError
 
 from colocate.errors import InputError, ProposerError
-from colocate.lab.patches.answer import printable
-from colocate.lab.proposal import Answer, Request
-from colocate.lab.proposers.bandit import Bandit, Reward
-from colocate.lab.proposers.prompt import messages
+from colocate.lab.messages import Answer, Request
+from colocate.lab.proposers.openai.bandit import Bandit, Reward
+from colocate.lab.proposers.openai.priced_model import PricedModel
+from colocate.lab.proposers.openai.prompt import messages
+from colocate.lab.proposers.openai.reply import Completion, Usage, text_of
+from colocate.outputs.text.sanitise import one_line
 
 if TYPE_CHECKING:
     from openai import OpenAI, OpenAIError
@@ -23,13 +25,10 @@ if TYPE_CHECKING:
 NO_KEY = "no-key-needed"
 """The package wants a key even where the server does not."""
 
-CUT_OFF = ("length", "abort", "error")
-"""Why a server ends an answer early; all but the first are additions to the protocol."""
-
 LONGEST_QUOTE = 200
+"""Letters of what a server said: its message, but no page."""
 MOST_SECONDS_TO_CONNECT = 10.0
-MOST_TOKENS = 10**12
-"""A server that counts more for one answer is broken; the archive could not hold the figure."""
+"""A server that runs accepts within this; answers take longer and have their own limit."""
 SEEDS = 2**31
 """Some servers take no larger seed."""
 
@@ -40,43 +39,7 @@ ADVICE = {
     404: "check the model's name and the address, which often ends in /v1",
     429: "wait, ask less often or raise the limit of your account",
 }
-
-
-@dataclass(frozen=True)
-class PricedModel:
-    """A model that a server offers.
-
-    Parameters
-    ----------
-    name
-        As the server calls it.
-    price_in, price_out
-        Money for a million tokens of a question and of an answer.
-    """
-
-    name: str
-    price_in: float = 0.0
-    price_out: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not self.name.strip():
-            raise InputError(f"name={self.name!r} of a model, must not be blank")
-        for price in (self.price_in, self.price_out):
-            if not 0 <= price < inf:
-                raise InputError(f"a price of {self.name!r} is {price}, must be finite and >= 0")
-
-    @classmethod
-    def read(cls, text: str) -> Self:
-        """Read NAME, or NAME=PRICE_IN,PRICE_OUT."""
-        name, _, prices = text.rpartition("=") if "," in text else (text, "", "")
-        try:
-            return cls(name, *(float(price) for price in prices.split(",") if price))
-        except (TypeError, ValueError) as error:
-            raise InputError(f"model={text!r}, must be NAME or NAME=PRICE_IN,PRICE_OUT") from error
-
-    def cost(self, tokens_in: int, tokens_out: int) -> float:
-        """Return what a question and its answer cost."""
-        return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6
+"""What to do about a status of HTTP."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,12 +101,12 @@ class OpenAiProposer:
         begin = perf_counter()
         try:
             completion = self._read(self._reply(self._models[who], request, seed))
-            text, cut_off = _text(completion)
+            text, cut_off = text_of(completion)
         except ProposerError as error:
             # Or else a model that never answers would stay the one never asked, and be asked again.
             self._failures.append((who, 0.0, 0.0))
             raise ProposerError(f"{who} at {self._address}: {error}") from None
-        usage = completion.usage or _Usage()
+        usage = completion.usage or Usage()
         tokens_in, tokens_out = usage.prompt_tokens or 0, usage.completion_tokens or 0
         cost = self._models[who].cost(tokens_in, tokens_out)
         seconds = perf_counter() - begin
@@ -238,9 +201,9 @@ class OpenAiProposer:
             return f"the server answered {status} ({self._quote(str(words or ''))}); {advice}"
         return self._quote(str(error))
 
-    def _read(self, reply: str) -> "_Completion":
+    def _read(self, reply: str) -> Completion:
         try:
-            return _Completion.model_validate_json(reply)
+            return Completion.model_validate_json(reply)
         except ValidationError as error:
             first = error.errors()[0]
             wrong = ": ".join([*map(str, first["loc"]), first["msg"]])
@@ -255,32 +218,7 @@ class OpenAiProposer:
             return "an HTML page"
         if self.api_key:
             text = text.replace(self.api_key, "***")
-        line = " ".join(printable(text[: 4 * LONGEST_QUOTE]).split()) or "nothing"
-        return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}..."
-
-
-_Tokens = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
-
-
-class _Message(BaseModel):
-    content: str | None = None
-
-
-class _Completions(BaseModel):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Usage(BaseModel):
-    prompt_tokens: _Tokens | None = None
-    completion_tokens: _Tokens | None = None
-
-
-class _Completion(BaseModel):
-    """What is needed of a reply. The package does not check what it reads, so this does."""
-
-    choices: list[_Completions] = Field(min_length=1)
-    usage: _Usage | None = None
+        return one_line(text[: 4 * LONGEST_QUOTE], LONGEST_QUOTE) or "nothing"
 
 
 def _is_address(text: str) -> bool:
@@ -293,18 +231,3 @@ def _is_address(text: str) -> bool:
 
 def _who(model: PricedModel) -> str:
     return f"openai:{model.name}"
-
-
-def _text(completion: _Completion) -> tuple[str, bool]:
-    """Return the text of an answer, and whether it is cut off."""
-    choice = completion.choices[0]
-    text, reason = choice.message.content or "", choice.finish_reason
-    if reason in CUT_OFF:
-        return text, True
-    if reason == "content_filter":
-        raise ProposerError("the server's filter stopped the answer; ask another model")
-    if not text.strip():
-        raise ProposerError(
-            f"the answer has no text (finish_reason={reason!r:.40}); ask another model"
-        )
-    return text, False

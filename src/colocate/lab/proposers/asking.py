@@ -5,26 +5,33 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from colocate.errors import PatchRefused, ProposerError
-from colocate.lab.archive import Attempt
+from colocate.errors import ProposerError
+from colocate.lab.messages import NOBODY, Answer, Attempt, Kind, Proposer, Request
 from colocate.lab.patches.answer import read_patch
-from colocate.lab.patches.patch import Patch, apply_patch
-from colocate.lab.patches.syntax import syntax_key
-from colocate.lab.proposal import NOBODY, Answer, Kind, Proposer, Request
+from colocate.lab.patches.patch import Patch, PatchedProgram, apply_patch
+from colocate.lab.patches.refusal import PatchRefused, Refusal, RefusalCode
 
-CUT_OFF = "the answer was cut off before its end; give a shorter one, and all of it"
+CUT_OFF = "the answer was cut off before its end"
+SHORTER = "give a shorter one, and all of it"
 
 
 @dataclass(frozen=True)
 class Child:
-    """What an answer makes of its parent, before it is judged."""
+    """What an answer makes of its parent, before it is judged.
+
+    Parameters
+    ----------
+    number
+        Of the program that it becomes.
+    made
+        The program, with the patch that made it.
+    parents
+        Numbers of the programs that it is made of.
+    """
 
     number: int
-    name: str
-    description: str
-    source: str
+    made: PatchedProgram
     parents: tuple[int, ...]
-    """The programs that it is made of."""
 
 
 def unanswered(request: Request, generation: int) -> Attempt:
@@ -46,6 +53,10 @@ def ask(
 
     Parameters
     ----------
+    proposer
+        Who is asked.
+    request
+        What it is asked for; later attempts show it why the answer before was refused.
     blank
         An attempt to fill in, with number, generation, kind and parents.
     recorded
@@ -58,17 +69,20 @@ def ask(
     answers: list[Attempt] = []
     for number in range(attempts):
         again = number < len(recorded)
-        answer, silence = _told(recorded[number]) if again else _heard(proposer, request)
-        attempt = replace(blank, attempt=number, answer=answer, refusal=silence)
+        answer, silence = _recorded(recorded[number]) if again else _heard(proposer, request)
+        kept = replace(answer, made=None)  # the child is kept as a program
+        attempt = replace(blank, attempt=number, answer=kept, refusal=silence)
+        if silence:
+            answers.append(attempt)
+            continue
         try:
-            patch, source = _made(answer, silence, request, known)
-        except PatchRefused as refusal:
-            answers.append(replace(attempt, refusal=str(refusal)))
-            if not silence:
-                request = replace(request, refusal=str(refusal))
+            made = _made(answer, request, known)
+        except PatchRefused as error:
+            answers.append(replace(attempt, refusal=error.refusal))
+            request = replace(request, refusal=error.refusal)
         else:
-            child = Child(blank.number, patch.name, patch.description, source, blank.parents)
-            return [*answers, replace(attempt, kind=_kind_of(patch, blank.kind))], child
+            taken = replace(attempt, kind=_kind_of(made.patch, blank.kind))
+            return [*answers, taken], Child(blank.number, made, blank.parents)
     return answers, None
 
 
@@ -77,32 +91,28 @@ def _kind_of(patch: Patch, asked: Kind) -> Kind:
     return asked if asked is Kind.CROSSING else Kind(patch.kind.value)
 
 
-def _told(attempt: Attempt) -> tuple[Answer, str]:
+def _recorded(attempt: Attempt) -> tuple[Answer, Refusal | None]:
     """Return a recorded answer, or none and the reason."""
-    return attempt.answer, "" if attempt.answer.came else attempt.refusal
+    return attempt.answer, None if attempt.answer.came else attempt.refusal
 
 
-def _heard(proposer: Proposer, request: Request) -> tuple[Answer, str]:
+def _heard(proposer: Proposer, request: Request) -> tuple[Answer, Refusal | None]:
     """Return the answer, or none and the reason."""
     try:
-        return proposer.propose(request), ""
+        return proposer.propose(request), None
     except ProposerError as error:
-        return Answer("", NOBODY), str(error)
+        return Answer("", NOBODY), Refusal(RefusalCode.NO_ANSWER, str(error))
 
 
-def _made(
-    answer: Answer, silence: str, request: Request, known: Mapping[str, int]
-) -> tuple[Patch, str]:
-    if silence:
-        raise PatchRefused(silence)
+def _made(answer: Answer, request: Request, known: Mapping[str, int]) -> PatchedProgram:
     if answer.cut_off:
-        raise PatchRefused(CUT_OFF)
-    patch = read_patch(answer.text)
-    source = apply_patch(patch, request.parent.source)
-    twin = known.get(syntax_key(source))
+        raise PatchRefused(RefusalCode.ANSWER_CUT_OFF, CUT_OFF, SHORTER)
+    made = answer.made or apply_patch(read_patch(answer.text), request.parent.source)
+    twin = known.get(made.key)
     if twin is not None:
-        raise PatchRefused(f"program {twin} is the same, but for its comments; change something")
-    return patch, source
+        fault = f"program {twin} is the same, but for its comments"
+        raise PatchRefused(RefusalCode.KNOWN_PROGRAM, fault, "change something")
+    return made
 
 
 @contextmanager

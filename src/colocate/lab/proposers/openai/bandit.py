@@ -15,7 +15,17 @@ Reward = tuple[str, float, float]
 
 @dataclass(frozen=True)
 class TrackRecord:
-    """What one model has done so far."""
+    """What one model has done so far.
+
+    Parameters
+    ----------
+    calls
+        How often it was asked.
+    improvement
+        What all calls gained together.
+    cost
+        What all calls cost together.
+    """
 
     calls: int = 0
     improvement: float = 0.0

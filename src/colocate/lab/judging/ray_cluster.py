@@ -17,6 +17,7 @@ from colocate.errors import ColocateError, InputError
 
 WANTED = "must be the address of a running cluster"
 SECONDS_TO_KNOCK = 5.0
+"""Within which a cluster on any network opens a connection."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Where programs are judged: on this machine, or on a Ray cluster."""

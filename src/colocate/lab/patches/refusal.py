@@ -1,0 +1,76 @@
+"""Why an answer could not be taken: a code for programs, and sentences for people and proposers."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from colocate.errors import ColocateError
+
+
+class RefusalCode(StrEnum):
+    """The cause of a refusal. The archive stores these values, so none may ever change."""
+
+    ANSWER_CUT_OFF = "answer-cut-off"
+    ANSWER_TOO_LONG = "answer-too-long"
+    CHILD_TOO_LONG = "child-too-long"
+    DOES_NOT_COMPILE = "does-not-compile"
+    EMPTY_DIFF = "empty-diff"
+    EMPTY_SEARCH = "empty-search"
+    KNOWN_PROGRAM = "known-program"
+    MARKERS_ADDED = "markers-added"
+    MARKERS_REMOVED = "markers-removed"
+    MARKERS_UNPAIRED = "markers-unpaired"
+    NO_ANSWER = "no-answer"
+    NO_CHANGE = "no-change"
+    NO_ENTRY = "no-entry"
+    NOT_WRITABLE = "not-writable"
+    OUTSIDE_CHANGED = "outside-changed"
+    SAME_AS_PARENT = "same-as-parent"
+    SEARCH_AMBIGUOUS = "search-ambiguous"
+    SEARCH_NOT_FOUND = "search-not-found"
+    SEARCH_OUTSIDE = "search-outside"
+    SEVERAL_CHANGES = "several-changes"
+    SEVERAL_SEPARATORS = "several-separators"
+    STRAY_MARKER = "stray-marker"
+    TWIN = "twin"
+    UNKNOWN = "unknown"
+    """An archive of another version gives a reason that this version does not know."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> "RefusalCode":
+        return cls.UNKNOWN
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why an answer was refused.
+
+    Parameters
+    ----------
+    code
+        The cause: what code decides and counts by.
+    fault
+        What was found, with its particulars, for people and proposers.
+    advice
+        What the proposer should do; empty where nothing can be done.
+    """
+
+    code: RefusalCode
+    fault: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.fault}; {self.advice}" if self.advice else self.fault
+
+
+class PatchRefused(ColocateError):  # noqa: N818, a refusal is an answer, not a fault
+    """A change to a program that cannot be taken whole.
+
+    Parameters
+    ----------
+    code, fault, advice
+        See `Refusal`.
+    """
+
+    def __init__(self, code: RefusalCode, fault: str, advice: str = "") -> None:
+        self.refusal = Refusal(code, fault, advice)
+        super().__init__(str(self.refusal))

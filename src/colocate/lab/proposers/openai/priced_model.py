@@ -1,0 +1,47 @@
+"""A model that a server offers, and what asking it costs."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Self
+
+from colocate.errors import InputError
+
+TOKENS_OF_A_PRICE = 1e6
+"""Providers state prices for a million tokens."""
+
+
+@dataclass(frozen=True)
+class PricedModel:
+    """A model that a server offers.
+
+    Parameters
+    ----------
+    name
+        As the server calls it.
+    price_in, price_out
+        Money for a million tokens of a question and of an answer.
+    """
+
+    name: str
+    price_in: float = 0.0
+    price_out: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise InputError(f"name={self.name!r} of a model, must not be blank")
+        for price in (self.price_in, self.price_out):
+            if not 0 <= price < inf:
+                raise InputError(f"a price of {self.name!r} is {price}, must be finite and >= 0")
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Read NAME, or NAME=PRICE_IN,PRICE_OUT."""
+        name, _, prices = text.rpartition("=") if "," in text else (text, "", "")
+        try:
+            return cls(name, *(float(price) for price in prices.split(",") if price))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"model={text!r}, must be NAME or NAME=PRICE_IN,PRICE_OUT") from error
+
+    def cost(self, tokens_in: int, tokens_out: int) -> float:
+        """Return what a question and its answer cost."""
+        return (tokens_in * self.price_in + tokens_out * self.price_out) / TOKENS_OF_A_PRICE

@@ -1,0 +1,45 @@
+"""Why answers were refused, counted by cause."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from colocate.lab.messages import Attempt
+from colocate.lab.patches.refusal import Refusal, RefusalCode
+
+TITLES = {
+    RefusalCode.ANSWER_CUT_OFF: "the answer was cut off before its end",
+    RefusalCode.ANSWER_TOO_LONG: "the answer is too long",
+    RefusalCode.CHILD_TOO_LONG: "the child is too long",
+    RefusalCode.DOES_NOT_COMPILE: "the child does not compile",
+    RefusalCode.EMPTY_DIFF: "a <DIFF> holds no SEARCH",
+    RefusalCode.EMPTY_SEARCH: "a SEARCH is empty",
+    RefusalCode.KNOWN_PROGRAM: "another program is the same, but for its comments",
+    RefusalCode.MARKERS_ADDED: "the child adds evolve markers",
+    RefusalCode.MARKERS_REMOVED: "the child removes the evolve markers",
+    RefusalCode.MARKERS_UNPAIRED: "the evolve markers are no pair",
+    RefusalCode.NO_ANSWER: "no answer came",
+    RefusalCode.NO_CHANGE: "the answer holds no change",
+    RefusalCode.NO_ENTRY: "the child does not define compute_model_placement",
+    RefusalCode.NOT_WRITABLE: "no answer can express the change",
+    RefusalCode.OUTSIDE_CHANGED: "the child changes lines outside of the evolve block",
+    RefusalCode.SAME_AS_PARENT: "the child does the same as its parent",
+    RefusalCode.SEARCH_AMBIGUOUS: "its SEARCH matches at several lines",
+    RefusalCode.SEARCH_NOT_FOUND: "its SEARCH is nowhere in the program",
+    RefusalCode.SEARCH_OUTSIDE: "its SEARCH is outside of the evolve block",
+    RefusalCode.SEVERAL_CHANGES: "the answer can be read in several ways",
+    RefusalCode.SEVERAL_SEPARATORS: "a block has several separators",
+    RefusalCode.STRAY_MARKER: "a marker belongs to no block",
+    RefusalCode.TWIN: "a program of the same generation is the same",
+}
+"""What people read for each cause; one that is not known is told by its fault."""
+
+
+def title_of(refusal: Refusal) -> str:
+    """Return the words for the cause of a refusal."""
+    return TITLES.get(refusal.code, refusal.fault)
+
+
+def refusal_counts(attempts: Sequence[Attempt]) -> list[tuple[str, int]]:
+    """Return why answers were refused and how often, the most frequent reason first."""
+    count = Counter(title_of(attempt.refusal) for attempt in attempts if attempt.refusal)
+    return sorted(count.items(), key=lambda item: (-item[1], item[0]))
