@@ -2,23 +2,32 @@
 
 import ast
 from collections.abc import Iterator
+from itertools import dropwhile
 from pathlib import Path
 
 import pytest
 
 SOURCES = Path(__file__).parents[1] / "src" / "colocate"
-ROOMS = ("problem", "solver", "advise", "outputs", "cli")
+ROOMS = ("problem", "solver", "advise", "outputs", "arena", "lab", "cli")
 """The rooms in which both rules hold already."""
 MANY = 3
 """From so many parameters on, a function explains them."""
 EXPLAINED_ONCE = {
     "improve",  # of every block that improves: by `Improver`
+    "judge",  # here or on Ray: by `Evaluation`
     *("emit_compose", "emit_kubernetes", "emit_kvcached", "emit_ray", "emit_scripts"),  # by `emit`
 }
 """Functions with parameters that one place explains for all of their kind."""
 OPTIONS = {"AsJson", "Compute", "Folder", "Seed", "Workers"}
 """Options that several commands share; each carries its help."""
-MODULES = [path for room in ROOMS for path in sorted((SOURCES / room).rglob("*.py"))]
+PROGRAMS = SOURCES / "lab" / "start"
+"""Programs that a lab starts from: proposers see every letter of them."""
+MODULES = [
+    path
+    for room in ROOMS
+    for path in sorted((SOURCES / room).rglob("*.py"))
+    if PROGRAMS not in path.parents
+]
 
 
 def named(path: Path) -> str:
@@ -45,8 +54,8 @@ def test_numeric_constants_have_a_reason(path):
     body = ast.parse(path.read_text("utf-8")).body
     missing = [
         f"{ast.unparse(statement)} (line {statement.lineno})"
-        for statement, following in zip(body, [*body[1:], None], strict=True)
-        if _is_numeric_constant(statement) and not _is_text(following)
+        for place, statement in enumerate(body)
+        if _is_numeric_constant(statement) and not _is_explained(body[place + 1 :])
     ]
     assert not missing, (
         f"{named(path)}: write a docstring under the constant that says its unit, its reason or "
@@ -108,6 +117,12 @@ def _is_numeric_constant(statement: ast.stmt) -> bool:
         return False
     parts = value.elts if isinstance(value, ast.Tuple) else [value]
     return all(_is_number(part) for part in parts)
+
+
+def _is_explained(following: list[ast.stmt]) -> bool:
+    """Whether a text follows, below the constant or below the last one of its group."""
+    rest = dropwhile(lambda statement: isinstance(statement, ast.Assign), following)
+    return _is_text(next(rest, None))
 
 
 def _is_number(value: ast.expr) -> bool:

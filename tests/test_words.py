@@ -21,7 +21,7 @@ PROGRAMMING = """
     look markup memory mention message missing move name number option order outcome output
     pair plot pool priced progress reading refusal refused report result role rounding run
     scale search section settings shape stage state step storage sum summary table task time trail
-    unknown variable version whole worst
+    unknown usage variable version whole worst
 """
 OPTIMISATION = """
     accept annealing constructor cut exhaustive greedy improver iterated linear neighbourhood
@@ -31,7 +31,7 @@ SERVING = """
     accelerator alternative attention benchmark expert family feed forward latent module quantised
     tensor token weight
 """
-FORMS = "busy emit emitted group learning placeable placed rung searched tight track wakeable"
+FORMS = "busy emit emitted group learning patched placeable placed rung searched tight track wakeable written"
 """Forms and parts of words in the glossary."""
 NAMES = "ai colocate cp ray sat scip"
 PLAIN = " ".join((GRAMMAR, PROGRAMMING, OPTIMISATION, SERVING, FORMS, NAMES)).split()

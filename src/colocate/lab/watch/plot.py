@@ -26,7 +26,8 @@ class Plot:
     def draw(self, name: str, size: tuple[int, int]) -> Markup:
         """Return the picture at a size; `name` tells its parts from those of other pictures."""
         last = max(program.generation for program in self.programs)
-        axes = _Axes(LadderScale.over(self.programs), last, *size)
+        width, height = size
+        axes = _Axes(LadderScale.over(self.programs), last, width - RIGHT, height - BOTTOM)
         failed = [program for program in self.programs if fails(program)]
         sound = [program for program in self.programs if not fails(program)]
         return picture(
@@ -56,16 +57,8 @@ class _Axes:
 
     scale: LadderScale
     last: int
-    width: int
-    height: int
-
-    @property
-    def right(self) -> int:
-        return self.width - RIGHT
-
-    @property
-    def bottom(self) -> int:
-        return self.height - BOTTOM
+    right: int
+    bottom: int
 
     def x(self, generation: int) -> float:
         return LEFT + (self.right - LEFT) * generation / max(self.last, 1)
@@ -86,7 +79,7 @@ def _frame(axes: _Axes) -> Iterator[Markup]:
     yield label(axes.right, TOP - 8, "optimum", "end", "optimum")
     for generation in round_steps(axes.last, (axes.right - LEFT) // LABEL_ROOM):
         yield label(axes.x(generation), axes.bottom + 20, str(generation), "middle")
-    yield label((LEFT + axes.right) / 2, axes.height - 6, "generation", "middle")
+    yield label((LEFT + axes.right) / 2, axes.bottom + BOTTOM - 6, "generation", "middle")
     yield label(0, 16, "share of the optimum", "start")
 
 

@@ -40,7 +40,8 @@ class History:
 
     def draw(self, name: str, size: tuple[int, int]) -> Markup:
         """Return the chart at a size; `name` tells its parts from those at other sizes."""
-        axes = _Frame(self, *size)
+        width, height = size
+        axes = _Frame(self, width - RIGHT, height - BOTTOM)
         values = [axes.point(step.seconds, step.value) for step in self.steps]
         bounds = [axes.point(step.seconds, step.bound) for step in self.steps]
         return picture(
@@ -67,16 +68,8 @@ class _Frame:
     """Where times and pressures are."""
 
     history: History
-    width: int
-    height: int
-
-    @property
-    def right(self) -> int:
-        return self.width - RIGHT
-
-    @property
-    def bottom(self) -> int:
-        return self.height - BOTTOM
+    right: int
+    bottom: int
 
     @property
     def times(self) -> tuple[float, float]:
@@ -119,7 +112,7 @@ def _frame(axes: _Frame) -> Iterator[Markup]:
         yield label(LEFT - 10, y + 4, f"{pressure:.6g}", "end")
     for seconds in _round_times(*axes.times):
         yield label(axes.x(seconds), axes.bottom + 20, shown_seconds(seconds), "middle")
-    yield label((LEFT + axes.right) / 2, axes.height - 6, "time (logarithmic)", "middle")
+    yield label((LEFT + axes.right) / 2, axes.bottom + BOTTOM - 6, "time (logarithmic)", "middle")
     yield label(0, 16, "pressure", "start")
 
 
