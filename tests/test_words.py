@@ -31,7 +31,10 @@ SERVING = """
     accelerator alternative attention benchmark expert family feed forward latent module quantised
     tensor token weight
 """
-FORMS = "busy emit emitted group learning patched placeable placed rung searched tight track wakeable written"
+FORMS = """
+    busy emit emitted group learning patched placeable placed rung searched tight track wakeable
+    written
+"""
 """Forms and parts of words in the glossary."""
 NAMES = "ai colocate cp ray sat scip"
 PLAIN = " ".join((GRAMMAR, PROGRAMMING, OPTIMISATION, SERVING, FORMS, NAMES)).split()
