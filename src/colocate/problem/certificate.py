@@ -137,9 +137,9 @@ class Certificate:
         if self._stated() != stated or ("tree" in data) != (self.proof is Proof.TREE):
             raise InputError("certificate: has fields or values that no certificate has")
         if isnan(self.bound) or self.bound < 0:
-            raise InputError(f"certificate: bound={self.bound}, must be a number >= 0")
+            raise InputError.of(("certificate", "bound"), self.bound, "a number >= 0")
         if isinf(self.bound) and self.proof is Proof.WEIGHTS:
-            raise InputError(f"certificate: bound={self.bound}, must be a finite number >= 0")
+            raise InputError.of(("certificate", "bound"), self.bound, "a finite number >= 0")
         if self.finite and not (isinf(self.bound) and self.proof in SEARCHES):
             raise InputError("certificate: finite=True, must be so for an infinite bound by search")
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from colocate.inputs.spec_errors import shown
+from colocate.fault import shown
 from colocate.outputs.emit.emission import asleep_lines
 from colocate.outputs.emit.engine_options import engine_options
 from colocate.outputs.emit.launch import Fleetwide, Launch
