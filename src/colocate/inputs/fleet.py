@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from colocate.errors import InputError
 from colocate.fault import Fault, Owner, shown
 from colocate.fault import Path as FieldPath
+from colocate.inputs.bulk import without_collection
 from colocate.inputs.compute import COMPUTE, busy_shares, known_accelerator
 from colocate.inputs.demand import demand_of, load_of
 from colocate.inputs.spec import MOST_GPUS, FleetSpec, GpuSpec, ModelSpec
@@ -100,7 +101,7 @@ def read_fleet(path: str | Path, compute: bool = True) -> Fleet:
 
 def parse_fleet(text: str, folder: Path = Path(), compute: bool = True) -> Fleet:
     """Return the fleet that the text of a file in a folder states."""
-    with located(text):
+    with without_collection(), located(text):
         return fleet_of(parse_yaml(text), folder, compute)
 
 

@@ -66,14 +66,22 @@ def _fault(data: Mapping[Any, Any], error: ErrorDetails, path: Path) -> Fault:
             return Fault("", "a mapping", value=error["input"], path=path, owner=owner)
     field = str(path[-1])
     if error["type"] in UNKNOWN:
-        split = field.isdigit() and error["input"] is None
-        return _unknown(section, path, owner, SPLIT_NUMBER if split else "")
+        return _unknown(section, path, owner, SPLIT_NUMBER if _is_split(data, path) else "")
     expected = expected_of(section, field)
     if error["type"] == "missing":
         return Fault("is missing", expected, path=path, owner=owner)
     value = _value_at(data, path)
     advice = _point_for_comma(value) if error["type"] in NO_NUMBER else ""
     return Fault("", expected, advice, value=value, path=path, owner=owner)
+
+
+def _is_split(data: Mapping[Any, Any], path: Path) -> bool:
+    """Say whether a field is the second half of a number: digits, without a value."""
+    *steps, field = path
+    fields = _value_at(data, steps).items()
+    return str(field).isdigit() and any(
+        str(key) == str(field) and value is None for key, value in fields
+    )
 
 
 def _point_for_comma(value: object) -> str:
