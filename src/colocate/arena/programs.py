@@ -30,7 +30,7 @@ def read_program(path: Path) -> str:
         with path.open(encoding="utf-8-sig") as file:
             source = file.read(MOST_CHARACTERS + 1)
     except (OSError, UnicodeDecodeError) as error:
-        fault = Fault(f"cannot be read as a program, {error}", file=str(path))
+        fault = Fault(f"cannot be read as a program: {error}", file=str(path))
         raise InputError(fault) from error
     if len(source) > MOST_CHARACTERS:
         expected = f"at most {MOST_CHARACTERS} characters"
