@@ -95,7 +95,7 @@ class Model:
         replicas = _checked_count(owner, "replicas", replicas)
         most = _checked_count(owner, "most_replicas", most_replicas or replicas)
         if most < replicas:
-            raise InputError.of("most_replicas", most, f"at least replicas, {replicas}", owner)
+            raise InputError.of("most_replicas", most, f"at least {replicas}, replicas", owner)
         object.__setattr__(self, "uses", _checked_uses(owner, "uses", uses))
         object.__setattr__(self, "shared_uses", _checked_uses(owner, "shared_uses", shared_uses))
         object.__setattr__(self, "replicas", replicas)
