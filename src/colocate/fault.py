@@ -29,7 +29,7 @@ class Owner(NamedTuple):
     """The GPU, model or machine that a field belongs to."""
 
     kind: str
-    """``gpu``, ``model`` or ``node``."""
+    """``gpu``, ``model``, ``node`` or ``certificate``."""
     name: object
     """As it was given, right or wrong; None if it has no name."""
 

@@ -11,6 +11,7 @@ from zlib import compress, decompressobj
 from zlib import error as ZlibError  # noqa: N812
 
 from colocate.errors import InputError
+from colocate.fault import Owner
 
 INFINITY = "Infinity"
 """How JSON, which has no infinite numbers, says it."""
@@ -43,6 +44,7 @@ class Proof(StrEnum):
 
 
 SEARCHES = (Proof.TREE, Proof.SEARCH, Proof.SOLVERS)
+OWNER = Owner("certificate", None)
 """Proofs that may say that there is no placement of a finite pressure, though there are some."""
 
 
@@ -137,9 +139,9 @@ class Certificate:
         if self._stated() != stated or ("tree" in data) != (self.proof is Proof.TREE):
             raise InputError("certificate: has fields or values that no certificate has")
         if isnan(self.bound) or self.bound < 0:
-            raise InputError.of(("certificate", "bound"), self.bound, "a number >= 0")
+            raise InputError.of("bound", self.bound, "a number >= 0", OWNER)
         if isinf(self.bound) and self.proof is Proof.WEIGHTS:
-            raise InputError.of(("certificate", "bound"), self.bound, "a finite number >= 0")
+            raise InputError.of("bound", self.bound, "a finite number >= 0", OWNER)
         if self.finite and not (isinf(self.bound) and self.proof in SEARCHES):
             raise InputError("certificate: finite=True, must be so for an infinite bound by search")
 

@@ -92,7 +92,7 @@ class Bandit:
         if name not in self._records:
             raise UnknownNameError.among("model", name, self._records)
         if not isfinite(improvement):
-            raise InputError.of(f"improvement of {name!r}", improvement, "finite")
+            raise InputError.of(f"improvement of {name!r}", improvement, "a finite number")
         if not 0 <= cost < inf:
             raise InputError.of(f"cost of {name!r}", cost, "a finite number >= 0")
         gain = max(0.0, improvement)
