@@ -1,10 +1,16 @@
 """Every error that the package raises on purpose."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Self
 
+from colocate.fault import Fault, Owner, Path
+
 MOST_NAMES = 8
+"""Names of a catalogue that a message lists: more than a line of them is not read."""
+MOST_FAULTS = 10
+"""Faults that a message lists: as many as a screen shows without scrolling."""
 
 
 class ColocateError(Exception):
@@ -12,7 +18,88 @@ class ColocateError(Exception):
 
 
 class InputError(ColocateError, ValueError):
-    """What was given cannot be a problem: the message says what was found and expected."""
+    """Something given cannot be used: each fault says where, what was found and expected.
+
+    Parameters
+    ----------
+    faults
+        All that is wrong; a text is a fault of no field.
+    """
+
+    def __init__(self, *faults: Fault | str) -> None:
+        super().__init__(*faults)
+        self.faults = tuple(Fault(fault) if isinstance(fault, str) else fault for fault in faults)
+
+    @classmethod
+    def of(
+        cls, field: str | Path, value: object, expected: str, owner: Owner | None = None
+    ) -> Self:
+        """Return the error of a value that cannot be used.
+
+        Parameters
+        ----------
+        field
+            Its name, or the steps to it.
+        value
+            What was found.
+        expected
+            What must be there instead.
+        owner
+            The GPU or model that the field belongs to.
+        """
+        return cls(Fault(value=value, expected=expected, path=_path(field), owner=owner))
+
+    @classmethod
+    def missing(
+        cls, field: str | Path, expected: str = "", advice: str = "", owner: Owner | None = None
+    ) -> Self:
+        """Return the error of a field that is not there.
+
+        Parameters
+        ----------
+        field
+            Its name, or the steps to it.
+        expected
+            What must be there.
+        advice
+            What to do about it.
+        owner
+            The GPU or model that the field belongs to.
+        """
+        return cls(Fault("is missing", expected, advice, path=_path(field), owner=owner))
+
+    @property
+    def in_a_file(self) -> bool:
+        """Whether a file is to blame: it is named, or a GPU, model or machine that it holds."""
+        return any(fault.file or fault.owner for fault in self.faults)
+
+    def __str__(self) -> str:
+        lines = [str(fault) for fault in self.faults[:MOST_FAULTS]]
+        more = len(self.faults) - len(lines)
+        return "\n".join([*lines, f"and {more} more of the kind"] if more else lines)
+
+
+def _path(field: str | Path) -> Path:
+    return (field,) if isinstance(field, str) else field
+
+
+@contextmanager
+def within(path: Path = (), owner: Owner | None = None, file: str = "") -> Iterator[None]:
+    """Let faults that are found meanwhile say where they are.
+
+    Parameters
+    ----------
+    path
+        The steps to the place that they count their own steps from.
+    owner
+        The GPU or model there.
+    file
+        The file that holds it all.
+    """
+    try:
+        yield
+    except InputError as error:
+        raise InputError(*(fault.within(path, owner, file) for fault in error.faults)) from None
 
 
 class UnknownNameError(InputError):
@@ -20,12 +107,29 @@ class UnknownNameError(InputError):
 
     @classmethod
     def among(cls, kind: str, name: str, known: Iterable[str]) -> Self:
-        """Say which names there are, or which one was probably meant."""
+        """Say which names there are, or which one was probably meant.
+
+        Parameters
+        ----------
+        kind
+            What the name is of, such as ``strategy``.
+        name
+            The name given.
+        known
+            All names there are.
+        """
         names = list(known)
-        near = get_close_matches(name, names, n=1)
+        near, found = closest(name, names), "is not known"
+        if near:
+            return cls(Fault(found, advice=near, value=name, path=(kind,)))
         some = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
-        hint = f"did you mean {near[0]!r}?" if near else f"must be one of: {some}"
-        return cls(f"{kind}={name!r} is not known, {hint}")
+        return cls(Fault(found, f"one of: {some}", value=name, path=(kind,)))
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """Ask for the known name that is most like one that is not, nothing if none is like it."""
+    near = get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 class InfeasibleError(ColocateError):

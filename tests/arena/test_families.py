@@ -125,7 +125,7 @@ def test_what_must_be_apart_and_together_is_refused():
     names = [model.name for model in models]
     bundles = [*map(list, pairwise(names[:4])), names[5:8]]
     Problem([Gpu("g", 80)], models, apart=[["m4", "m5"], ["m0", "m2"]], together=bundles)
-    with pytest.raises(InputError, match="apart and together: both hold m5 and m7"):
+    with pytest.raises(InputError, match="apart and together both hold m5 and m7"):
         Problem([Gpu("g", 80)], models, apart=[["m1", "m5", "m7"]], together=bundles)
 
 

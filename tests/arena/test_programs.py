@@ -50,7 +50,7 @@ def test_programs_of_a_run_are_found_in_the_order_of_their_numbers(tmp_path):
     os.mkfifo(tmp_path / "gen_6" / "main.py")
     names = [path.parent.name for path in find_programs(tmp_path)]
     assert names == ["gen_0", "gen_x", "gen_2", "gen_3", "gen_10"]
-    with pytest.raises(InputError, match=r"holds no gen_\*/main.py, must hold the programs"):
+    with pytest.raises(InputError, match=r"holds no gen_\*/main.py, must be the folder of a run"):
         find_programs(tmp_path / "gen_4")
 
 

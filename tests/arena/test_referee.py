@@ -431,7 +431,7 @@ def test_what_cannot_be_asked_is_refused():
         open_contest("adr")
     with pytest.raises(InputError, match="allow='colocate'"):
         Referee(allow=("colocate",))
-    with pytest.raises(InputError, match="workers=0, must be >= 1"):
+    with pytest.raises(InputError, match="workers=0, must be a whole number >= 1"):
         Referee(workers=0)
 
 

@@ -113,12 +113,12 @@ def _programs(folder):
     ("arguments", "code", "message"),
     [
         (["status"], 1, "lab/lab.db: does not exist; make a lab with `colocate lab init`\n"),
-        (["run", "--proposer", "oracle"], 3, "proposer='oracle', must be composer or openai\n"),
-        (["run", "--proposer", "openai"], 3, "proposer='openai' needs --base-url"),
+        (["run", "--proposer", "oracle"], 2, "proposer='oracle', must be composer or openai\n"),
+        (["run", "--proposer", "openai"], 2, "proposer='openai' needs --base-url"),
         (["init", "--suite", "none"], 2, "suite='none' is not known"),
-        (["init", "--suite", "mixed"], 3, "suite='mixed' has GPUs that do not have 80 GB"),
+        (["init", "--suite", "mixed"], 2, "suite='mixed' has GPUs that do not have 80 GB"),
         (["init", "--start", "gone.py"], 3, "gone.py: cannot be read"),
-        (["init", "--allow", "colocate"], 3, "allow='colocate'"),
+        (["init", "--allow", "colocate"], 2, "allow='colocate'"),
     ],
 )
 def test_wrong_input_gets_a_sentence(tmp_path, arguments, code, message):
@@ -139,8 +139,8 @@ def test_a_lab_is_made_once_and_an_unknown_program_is_said_to_be_one(lab):
 def test_a_lab_keeps_its_seed(lab):
     other = run("lab", "run", "--seed", "4", "--generations", "0", cwd=lab)
     assert (other.returncode, other.stderr) == (
-        3,
-        "seed=4, but lab was made with 3; take another folder with --lab\n",
+        2,
+        "seed=4, must be 3, which lab was made with; or take another folder with --lab\n",
     )
     assert run("lab", "run", "--seed", "3", "--generations", "0", cwd=lab).returncode == 0
 
@@ -160,7 +160,7 @@ def test_a_start_that_is_no_program_is_refused(tmp_path, source, fault):
     (tmp_path / "bad.py").write_text(source)
     done = run("lab", "init", "--start", "bad.py", cwd=tmp_path)
     assert done.returncode == 3
-    assert done.stderr.startswith(fault)
+    assert done.stderr.startswith(f"bad.py: {fault}")
     assert "Traceback" not in done.stderr
 
 
@@ -170,7 +170,7 @@ def test_a_start_that_fails_everywhere_is_refused(tmp_path):
     )
     done = run("lab", "init", "--start", "bad.py", cwd=tmp_path)
     assert done.returncode == 3
-    assert "the start program fails on every case: missing model" in done.stderr
+    assert "bad.py: the start program fails on every case: missing model" in done.stderr
     assert not (tmp_path / "lab").exists()
 
 

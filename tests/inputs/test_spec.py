@@ -95,8 +95,16 @@ MODEL = "{name: llama, size_gb: 16, rate: 4, slo: 8}"
         ("rate: 4", "rat: 4", "line 6: models[0] 'llama': rat is not known, did you mean 'rate'?"),
         ("name: llama", "name: 7", "models[0] 7: name=7, must be a text"),
         ("name: llama", "name: ''", "models[0] '': name='', must be a text"),
-        ("name: llama", "name: idle", "models: name='idle' is used 2 times, must be unique"),
-        ("name: l4", "name: h100-1", "gpus: name='h100-1' is used 2 times, must be unique"),
+        (
+            "name: llama",
+            "name: idle",
+            "line 8: models[2] 'idle': name='idle' is already that of models[0] (line 6), must be",
+        ),
+        (
+            "name: l4",
+            "name: h100-1",
+            "line 4: gpus[1] 'h100-1': name='h100-1' is already that of gpus[0] (line 3), must be",
+        ),
         ("memory_gb: 24", "memory_gb: 0", "gpus[1] 'l4': memory_gb=0, must be a finite number > 0"),
         ("count: 2", "count: 0", "gpus[0] 'h100': count=0, must be a whole number"),
         ("count: 2", "count: 1.5", "gpus[0] 'h100': count=1.5, must be a whole number"),
@@ -109,12 +117,12 @@ MODEL = "{name: llama, size_gb: 16, rate: 4, slo: 8}"
         (MODEL, "{'': 2, name: a, size_gb: 1, load: 1}", "models[0] 'a': '' is not known, must be"),
         (MODEL, "{0: 2, name: a, size_gb: 1, load: 1}", "models[0] 'a': 0 is not known, must be"),
         ("slo: 8", "slo: 1:30", "models[0] 'llama': slo='1:30', must be a finite number > 0"),
-        ("load: 0}", "load: [0, 1, 2]}", "models[1] 'qwen': load has 2 windows, must have 3"),
+        ("load: 0}", "load: [0, 1, 2]}", "models[1] 'qwen': load has 2 windows, give 3 like"),
         (MODEL, "{1: 2, name: a, size_gb: 1, load: 1}", "models[0] 'a': 1 is not known, must be"),
-        ("slo: 8", "slo: 8, load: 1", "models[0] 'llama': has load itself and rate, must have"),
+        ("slo: 8", "slo: 8, load: 1", "models[0] 'llama': has load itself and rate, give one"),
         ("name: llama", "name: ' '", "models[0] ' ': name=' ', must be a text that is not empty"),
         ("name: llama", 'name: "a\\e[31m"', "must be a text without control characters"),
-        ("count: 2", "count: 20000", "gpus: there are 20001, must be at most 20000"),
+        ("count: 2", "count: 20000", "gpus are 20001 in all, must be at most 20000"),
     ],
 )
 def test_bad_fields_are_named_with_what_was_found_and_expected(found, replacement, message):
@@ -229,7 +237,10 @@ def test_models_are_sized_from_their_configs(tmp_path):
         ("{name: m, load: 1, size_gb: 1, config: c}", "has size_gb and config"),
         ("{name: m, load: 1, config: gone}", "models[0] 'm': gone"),
         ("{name: m, load: 1, size_gb: 1, replicas: 0}", "replicas=0, must be a whole number >= 1"),
-        ("{name: m, load: 1, size_gb: 1, only: [z]}", "'z' is no GPU, node or kind"),
+        (
+            "{name: m, load: 1, size_gb: 1, only: [z]}",
+            "only has 'z', which is no GPU, node or kind",
+        ),
         ("{name: m, load: 1, size_gb: 1, only: z}", "only='z', must be a list of names"),
     ],
 )

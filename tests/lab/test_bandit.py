@@ -87,6 +87,6 @@ def test_what_cannot_be_meant():
     with pytest.raises(UnknownNameError, match="model='d' is not known"):
         bandit.reward("d", 0.0, 0.0)
     for improvement, cost in ((nan, 0.0), (inf, 0.0), (0.0, -1.0), (0.0, nan), (0.0, inf)):
-        with pytest.raises(InputError, match="must be finite"):
+        with pytest.raises(InputError, match="must be a finite number"):
             bandit.reward("a", improvement, cost)
     assert bandit.records == dict.fromkeys(NAMES, TrackRecord())

@@ -37,28 +37,37 @@ def test_models_and_gpus_are_frozen_hashable_and_survive_copying():
         (lambda: Model("\ud800", 1, 1, 1), "must be a text without control characters"),
         (lambda: Gpu("g", 10**400), "gpu 'g': memory_gb is too large for a float"),
         (lambda: Gpu("g", 80, None), "gpu 'g': kind=None, must be a text"),
-        (lambda: Gpu("g", 80, limits={1: 1}), "gpu 'g': resource: name=1, must be a text"),
+        (lambda: Gpu("g", 80, limits={1: 1}), "gpu 'g': resource=1, must be a text"),
         (lambda: Model("m", -1, 1, 1), "model 'm': size_gb=-1, must be a finite number >= 0"),
         (lambda: Model("m", True, 1, 1), "model 'm': size_gb=True, must be a finite number >= 0"),
         (lambda: Model("m", 1, float("nan"), 1), "rate=nan, must be a finite number >= 0"),
         (lambda: Model("m", 1, 1, 0), "model 'm': slo=0, must be a finite number > 0"),
         (lambda: Model("m", 1, 1), "model 'm': slo is missing, give rate and slo, or load"),
         (lambda: Model("m", 1, 1e308, 1e-308), "must be a finite number"),
-        (lambda: Model("m", 1, load=[]), "model 'm': load=[], must hold at least one window"),
+        (
+            lambda: Model("m", 1, load=[]),
+            "model 'm': load=[], must be a list with at least one window",
+        ),
         (lambda: Model("m", 1, load=[0, "x"]), "model 'm': load[1]='x', must be a finite number"),
         (
             lambda: Problem([Gpu("a", 1e308), Gpu("b", 1e308)], [Model("m", 1, 1, 1)]),
             "gpus: memory_gb adds up to inf, must be a finite number",
         ),
-        (lambda: Problem([], [Model("m", 1, 1, 1)]), "gpus=[], must hold at least one Gpu"),
-        (lambda: Problem([Gpu("g", 1)], []), "models=[], must hold at least one Model"),
-        (lambda: Problem([Gpu("g", 1), Gpu("g", 2)], [Model("m", 1, 1, 1)]), "name='g' is used 2"),
-        (lambda: Problem([Gpu("g", 1)], ["m"]), "models: found 'm', must be a Model"),
+        (
+            lambda: Problem([], [Model("m", 1, 1, 1)]),
+            "gpus=[], must be a list with at least one Gpu",
+        ),
+        (lambda: Problem([Gpu("g", 1)], []), "models=[], must be a list with at least one Model"),
+        (
+            lambda: Problem([Gpu("g", 1), Gpu("g", 2)], [Model("m", 1, 1, 1)]),
+            "gpus[1] 'g': name='g' is already that of gpus[0], must be unique",
+        ),
+        (lambda: Problem([Gpu("g", 1)], ["m"]), "models[0]: found 'm', must be a Model"),
         (
             lambda: Problem(
                 [Gpu("g", 1)], [Model("a", 1, load=[1, 2]), Model("b", 1, load=[1, 2, 3])]
             ),
-            "models[0] 'a': load has 2 windows, must have 3",
+            "models[0] 'a': load has 2 windows, give 3 like the longest load, or one",
         ),
     ],
 )

@@ -173,9 +173,15 @@ def test_at_most_so_many_models_on_a_gpu():
     ("arguments", "message"),
     [
         ({"apart": (("a",),)}, "two or more different models"),
-        ({"apart": (("a", "z"),)}, "'z' is not the name of a model"),
-        ({"together": (("a", "t"),)}, "'t' is on 2 GPUs, must be on one"),
-        ({"apart": (("a", "b"),), "together": (("b", "a"),)}, "both hold a and b"),
+        ({"apart": (("a", "z"),)}, "holds 'z', which is not the name of a model"),
+        (
+            {"together": (("a", "t"),)},
+            "together holds 't', which is on 2 GPUs, must be models on one GPU",
+        ),
+        (
+            {"apart": (("a", "b"),), "together": (("b", "a"),)},
+            "apart and together both hold a and b",
+        ),
         ({"most_models": 0}, "most_models=0, must be a whole number >= 1"),
     ],
 )
@@ -186,7 +192,7 @@ def test_constraints_that_cannot_be_meant_are_refused(arguments, message):
 
 
 def test_a_place_that_is_not_there_is_refused():
-    with pytest.raises(InputError, match="'cellar' is no GPU, node or kind"):
+    with pytest.raises(InputError, match="only has 'cellar', which is no GPU, node or kind"):
         Problem(fleet(), (Model("a", 1, load=1, only=["cellar"]),))
     with pytest.raises(InputError, match="replicas=0, must be a whole number >= 1"):
         Model("a", 1, load=1, replicas=0)

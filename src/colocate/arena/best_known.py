@@ -8,6 +8,7 @@ from pathlib import Path
 
 from colocate.arena.suites import Suite
 from colocate.errors import InputError
+from colocate.fault import Fault
 from colocate.problem.tolerance import ROUNDING
 
 FIELDS = ("case", "digest", "value", "bound", "who")
@@ -80,10 +81,13 @@ def read_best_known(suite: Suite, path: Path | None = None) -> dict[str, Record]
     for record in rows:
         digest = digests.get(record.case, record.digest)
         if record.digest != digest:
-            raise InputError(
-                f"{path}: {record.case}: digest={record.digest}, "
-                f"must be {digest}: it is the record of another case"
+            fault = Fault(
+                expected=f"{digest}, or it is the record of another case",
+                value=record.digest,
+                path=(record.case, "digest"),
+                file=str(path),
             )
+            raise InputError(fault)
     return {record.case: record for record in rows}
 
 

@@ -55,7 +55,7 @@ def compute_model_placement(
         If there is no placement, or none was found: a model is never left out.
     """
     if not isinstance(gpu_num, int) or gpu_num < 1:
-        raise InputError(f"gpu_num={gpu_num!r}, must be a whole number, at least 1")
+        raise InputError.of("gpu_num", gpu_num, "a whole number, at least 1")
     placement: dict[int, list[AnyModel]] = {gpu: [] for gpu in range(gpu_num)}
     objects = list(models)
     gpus = [Gpu(str(gpu), gpu_memory) for gpu in placement]

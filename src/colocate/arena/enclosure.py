@@ -105,10 +105,10 @@ def _package(name: str) -> list[tuple[str, Path]]:
         spec = find_spec(name) if name.isidentifier() else None
     places = [*(spec.submodule_search_locations or ()), spec.origin] if spec else []
     if not places or places[0] is None:
-        raise InputError(f"allow={name!r}, must be an installed package")
+        raise InputError.of("allow", name, "an installed package")
     place = Path(places[0]).resolve()
     if OURS.is_relative_to(place) or place.is_relative_to(OURS):
-        raise InputError(f"allow={name!r}, must be a package without colocate in it")
+        raise InputError.of("allow", name, "a package without colocate in it")
     libraries = place.with_name(f"{name}.libs")
     seen = [(place.name, place), (libraries.name, libraries)]
     return seen if libraries.is_dir() else seen[:1]

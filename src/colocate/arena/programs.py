@@ -8,6 +8,7 @@ from pathlib import Path
 from colocate.arena.referee import RUNS_OF_THE_BEST, Contest, Referee
 from colocate.arena.verdict import ProgramVerdict
 from colocate.errors import InputError
+from colocate.fault import Fault
 
 LAYOUT = "gen_*/main.py"
 """How the public runs keep their programs."""
@@ -40,9 +41,11 @@ def read_program(path: Path) -> str:
         with path.open(encoding="utf-8-sig") as file:
             source = file.read(MOST_CHARACTERS + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as a program: {error}") from error
+        fault = Fault(f"cannot be read as a program: {error}", file=str(path))
+        raise InputError(fault) from error
     if len(source) > MOST_CHARACTERS:
-        raise InputError(f"{path}: too long, must have at most {MOST_CHARACTERS} characters")
+        expected = f"at most {MOST_CHARACTERS} characters"
+        raise InputError(Fault("is too long", expected, file=str(path)))
     return source
 
 
@@ -50,7 +53,8 @@ def find_programs(folder: Path) -> list[Path]:
     """Return the programs of a run, `gen_*/main.py`, in the order of their numbers."""
     found = sorted(filter(Path.is_file, folder.glob(LAYOUT)), key=_place)
     if not found:
-        raise InputError(f"{folder}: holds no {LAYOUT}, must hold the programs of a run")
+        fault = Fault(f"holds no {LAYOUT}", "the folder of a run", file=str(folder))
+        raise InputError(fault)
     return found
 
 

@@ -21,6 +21,7 @@ from colocate.arena.sandbox import Limits, Sandbox
 from colocate.arena.suites import Case, Suite, load_suite, unseen_problems
 from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
 from colocate.errors import InputError
+from colocate.fault import Fault
 from colocate.problem.problem import Problem
 
 RULES = 1
@@ -97,7 +98,7 @@ class Referee:
     def __post_init__(self) -> None:
         find_packages(self.allow)
         if self.workers < 1:
-            raise InputError(f"workers={self.workers!r}, must be >= 1")
+            raise InputError.of("workers", self.workers, "a whole number >= 1")
 
     def judge(
         self,
@@ -205,10 +206,8 @@ def open_contest(suite: str) -> Contest:
     """
     loaded = load_suite(suite)
     if any(gpu.memory_gb != GPU_MEMORY_GB for case in loaded.cases for gpu in case.problem.gpus):
-        raise InputError(
-            f"suite={suite!r} has GPUs that do not have {GPU_MEMORY_GB} GB, "
-            "which programs are not told; take another one"
-        )
+        found = f"has GPUs that do not have {GPU_MEMORY_GB} GB, which programs are not told"
+        raise InputError(Fault(found, advice="take another one", value=suite, path=("suite",)))
     return Contest(suite, tuple(_public_questions(loaded)), tuple(_hidden_questions(suite)))
 
 

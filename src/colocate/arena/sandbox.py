@@ -83,7 +83,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if not (isfinite(value) and value > 0):
-                raise InputError(f"{name}={value!r}, must be a finite number > 0")
+                raise InputError.of(name, value, "a finite number > 0")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from colocate.arena.families import families
 from colocate.arena.published_sizes import draw_sizes
 from colocate.arena.real_fleets import chatlmsys, prism24
 from colocate.errors import InputError, UnknownNameError
+from colocate.fault import Fault
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
@@ -72,9 +73,10 @@ def unseen_problems(name: str, seed: int) -> Iterator[Problem]:
     """Make problems like those of a suite, one after the other, that are not among its cases."""
     recipe = _recipe(name)
     if recipe.seed is None:
-        raise InputError(f"suite={name!r} is recorded, not drawn: there are no others like it")
+        found = "is recorded, not drawn: there are no others like it"
+        raise InputError(Fault(found, value=name, path=("suite",)))
     if seed == recipe.seed:
-        raise InputError(f"seed={seed}, must not be the seed of suite {name!r} itself")
+        raise InputError.of("seed", seed, f"another one than that of suite {name!r} itself")
     return recipe.make(seed)
 
 

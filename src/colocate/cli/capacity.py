@@ -78,8 +78,8 @@ def capacity(
     if (pressure, score_of, stated.spec.most_pressure) == (None, None, None):
         raise typer.BadParameter("give --pressure, or --score-of with a strategy such as greedy")
     say_when_compiling()
+    wanted = wanted_pressure(stated, pressure, score_of, seed)
     with naming(fleet):
-        wanted = wanted_pressure(stated, pressure, score_of, seed)
         sizes = FleetSizes(stated, whole_machines)
     question = question_of(stated, sizes, wanted, by, price or [], most)
     if stated.problem.sleepers:

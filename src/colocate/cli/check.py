@@ -8,6 +8,7 @@ import typer
 
 from colocate.cli.exit_codes import FAULT, NOT_ALL_CONFIRMED
 from colocate.errors import InputError
+from colocate.fault import Fault
 
 if TYPE_CHECKING:
     from colocate.inputs.fleet import Fleet
@@ -85,5 +86,6 @@ def _stated_fleet(fleets: list[Path], plan: Path, own: "Fleet | None") -> "Fleet
     if fleets:
         return read_fleet(fleets[0], own is None or own.spec.compute_limit is not None)
     if own is None:
-        raise InputError(f"{plan}: has no fleet of its own, name the fleet file before it")
+        found, advice = "has no fleet of its own", "name the fleet file before it"
+        raise InputError(Fault(found, advice=advice, file=str(plan)))
     return own

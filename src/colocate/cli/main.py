@@ -30,12 +30,9 @@ from colocate.errors import (
     InfeasibleError,
     InputError,
     NothingFoundError,
-    UnknownNameError,
 )
 
 EXIT_CODES = (
-    (UnknownNameError, USAGE),
-    (InputError, BAD_INPUT),
     (InfeasibleError, INFEASIBLE),
     (NothingFoundError, NOTHING_FOUND),
     (ColocateError, FAULT),
@@ -92,7 +89,7 @@ def main() -> None:
         raise
     except ColocateError as error:
         print(error, file=sys.stderr)
-        sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
+        sys.exit(_exit_code(error))
     except BrokenPipeError:
         _discard_output()
         sys.exit(READER_GONE)
@@ -100,6 +97,13 @@ def main() -> None:
         _discard_output()
         print(f"cannot write, {error.strerror or error}", file=sys.stderr)
         sys.exit(FAULT)
+
+
+def _exit_code(error: ColocateError) -> int:
+    """Return 3 for a bad file, 2 for a bad value of an option, and the code of other errors."""
+    if isinstance(error, InputError):
+        return BAD_INPUT if error.in_a_file else USAGE
+    return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
 
 
 def _discard_output() -> None:

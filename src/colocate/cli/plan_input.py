@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from colocate.errors import InputError
+from colocate.fault import Fault
 from colocate.inputs.fleet import Fleet
-from colocate.inputs.plan_file import read_plan
+from colocate.inputs.plan_file import A_PLAN, read_plan
 from colocate.inputs.text_file import naming
 from colocate.problem.verify import verify
 from colocate.solver.plan import Plan
@@ -21,11 +22,11 @@ def read_valid_plan(path: Path) -> tuple[Plan, Fleet]:
     fleet, data = read_plan(path)
     with naming(path):
         if fleet is None:
-            raise InputError("has no fleet, must be what `colocate plan --json` prints")
+            raise InputError(Fault("has no fleet", A_PLAN))
         plan = Plan.from_dict(fleet.problem, data)
         if not plan.placement:
             raise InputError(f"has no placement ({plan.status}: {plan.reason})")
         verdict = verify(fleet.problem, plan.placement)
         if not verdict.valid:
-            raise InputError("\n".join(f"placement: {fault}" for fault in verdict.faults))
+            raise InputError(*(f"placement: {fault}" for fault in verdict.faults))
         return plan, fleet

@@ -7,6 +7,7 @@ per output token. They rank placements differently, so a fleet file has one of t
 from typing import NamedTuple, TypeVar
 
 from colocate.errors import InputError
+from colocate.fault import Fault
 from colocate.inputs.spec import ModelSpec
 
 Value = TypeVar("Value")
@@ -68,14 +69,14 @@ def _tokens_per_second(model: ModelSpec) -> float | None:
 
 def _load_by_requests(model: ModelSpec) -> float:
     if model.tokens_per_second is not None:
-        raise InputError("tokens_per_second does not go with load: requests, give rate and slo")
+        raise _misplaced("tokens_per_second", "requests", "give rate and slo")
     rate = _needed(model.rate, "rate", "rate and slo, or load")
     return rate / _needed(model.slo, "slo", "rate and slo, or load")
 
 
 def _load_by_tokens(model: ModelSpec) -> float:
     if model.slo is not None:
-        raise InputError("slo does not go with load: tokens, give tpot_slo")
+        raise _misplaced("slo", "tokens", "give tpot_slo")
     wanted = "tokens_per_second, or rate, prompt_tokens and output_tokens"
     if model.tokens_per_second is not None:
         _refuse(model, "tokens_per_second", "rate")
@@ -86,11 +87,16 @@ def _load_by_tokens(model: ModelSpec) -> float:
 
 def _needed(value: Value | None, field: str, wanted: str) -> Value:
     if value is None:
-        raise InputError(f"{field} is missing, give {wanted}")
+        raise InputError.missing(field, advice=f"give {wanted}")
     return value
+
+
+def _misplaced(field: str, form: str, advice: str) -> InputError:
+    """Return the error of a field that belongs to the other form of load."""
+    return InputError(Fault(f"does not go with load: {form}", advice=advice, path=(field,)))
 
 
 def _refuse(model: ModelSpec, given: str, *others: str) -> None:
     for other in others:
         if getattr(model, other) is not None:
-            raise InputError(f"has {given} and {other}, must have one of them")
+            raise InputError(Fault(f"has {given} and {other}", advice="give one of them"))

@@ -1,28 +1,34 @@
 """A fleet: the problem that a fleet file states, and what starting its models needs besides."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from colocate.errors import InputError
+from colocate.fault import Fault, Owner, shown
+from colocate.fault import Path as FieldPath
+from colocate.inputs.bulk import without_collection
 from colocate.inputs.compute import COMPUTE, busy_shares, known_accelerator
 from colocate.inputs.demand import demand_of, load_of
 from colocate.inputs.spec import MOST_GPUS, FleetSpec, GpuSpec, ModelSpec
-from colocate.inputs.spec_errors import FieldError, first_of, located, sentences, shown
+from colocate.inputs.spec_errors import faults_of, located
 from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
+Entry = TypeVar("Entry", GpuSpec, ModelSpec)
+Made = TypeVar("Made")
+
 EXTENSION = "x-"
 """How fields of a file begin that mean nothing here."""
+A_FLEET = "a mapping with gpus and models"
 
 
 @dataclass(frozen=True)
@@ -95,25 +101,26 @@ def read_fleet(path: str | Path, compute: bool = True) -> Fleet:
 
 def parse_fleet(text: str, folder: Path = Path(), compute: bool = True) -> Fleet:
     """Return the fleet that the text of a file in a folder states."""
-    with located(text):
+    with without_collection(), located(text):
         return fleet_of(parse_yaml(text), folder, compute)
 
 
 def fleet_of(data: Any, folder: Path = Path(), compute: bool = True) -> Fleet:
     """Return the fleet that plain data states."""
     if data is None:
-        raise InputError("is empty, must be a mapping with gpus and models")
+        raise InputError(Fault("is empty", A_FLEET))
     if not isinstance(data, dict):
-        raise InputError(f"found {shown(data)}, must be a mapping with gpus and models")
+        raise InputError(Fault(value=data, expected=A_FLEET))
     if looks_like_a_plan(data):
-        raise InputError("is a plan, must be a fleet file; `colocate explain` and `check` take it")
+        advice = "`colocate explain` and `check` take it"
+        raise InputError(Fault("is a plan", "a fleet file", advice))
     try:
         spec = FleetSpec.model_validate(_without_extensions(data))
     except ValidationError as error:
-        raise sentences(data, error) from None
+        raise InputError(*faults_of(data, error)) from None
     total = sum(entry.count or 1 for entry in spec.gpus)
     if total > MOST_GPUS:
-        raise InputError(f"gpus: there are {total}, must be at most {MOST_GPUS}")
+        raise InputError(Fault(f"are {total} in all", f"at most {MOST_GPUS}", path=("gpus",)))
     resolved = _resolved(spec, folder)
     if not compute:
         resolved = resolved.model_copy(update={"compute_limit": None})
@@ -136,57 +143,52 @@ def _without_extensions(data: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _resolved(spec: FleetSpec, folder: Path) -> FleetSpec:
-    gpus, models = [], []
     taken: set[tuple[str | None, int]] = set()
     faults = _Faults()
-    for number, gpu in enumerate(spec.gpus):
-        with faults.at("gpus", number, gpu.stated_name):
-            gpus.append(gpu.resolved())
-            _take_devices(gpu, taken)
-    for number, model in enumerate(spec.models):
-        with faults.at("models", number, model.name):
-            models.append(model.resolved(folder))
+    gpus = faults.made(spec.gpus, lambda gpu: _resolved_gpu(gpu, taken))
+    models = faults.made(spec.models, lambda model: model.resolved(folder))
     faults.tell()
     return spec.model_copy(update={"gpus": gpus, "models": models})
 
 
-def _take_devices(gpu: GpuSpec, taken: set[tuple[str | None, int]]) -> None:
-    """Refuse numbers that another GPU of the machine has: both would be planned as one each."""
+def _resolved_gpu(gpu: GpuSpec, taken: set[tuple[str | None, int]]) -> GpuSpec:
+    """Resolve it, and refuse numbers that another GPU of the machine has: each is one device."""
+    resolved = gpu.resolved()
     for device in gpu.devices or ():
         if (gpu.node, device) in taken:
             where = f"node {shown(gpu.node)}" if gpu.node else "the machine"
-            raise InputError(f"devices has {device}, which another GPU of {where} has already")
+            found = f"has {device}, which another GPU of {where} has already"
+            raise InputError(Fault(found, path=("devices",)))
         taken.add((gpu.node, device))
+    return resolved
 
 
 def _problem(spec: FleetSpec) -> Problem:
-    models = []
+    kinds = {gpu.kind or "" for gpu in spec.gpus}
+    gpu_count = sum(entry.count or 1 for entry in spec.gpus)
     faults = _Faults()
-    for number, model in enumerate(spec.models):
-        with faults.at("models", number, model.name):
-            models.append(_model(spec, model))
-    gpus: list[Gpu] = []
-    for number, entry in enumerate(spec.gpus):
-        with faults.at("gpus", number, entry.stated_name):
-            gpus += _gpus(spec, entry)
+    models = faults.made(spec.models, lambda model: _model(spec, kinds, gpu_count, model))
+    gpus = faults.made(spec.gpus, lambda entry: _gpus(spec, entry))
     faults.tell()
     apart, together = (tuple(map(tuple, groups)) for groups in (spec.apart, spec.together))
+    every = tuple(chain.from_iterable(gpus))
     try:
-        return Problem(
-            tuple(gpus), tuple(models), apart, together, spec.most_models, spec.most_pressure
-        )
+        return Problem(every, tuple(models), apart, together, spec.most_models, spec.most_pressure)
     except InputError as error:
-        raise _of_model(models, str(error)) from None
+        entries = [n for n, entry in enumerate(spec.gpus) for _ in range(entry.count or 1)]
+        raise InputError(*(_in_entry(fault, entries) for fault in error.faults)) from None
 
 
-def _of_model(models: Sequence[Model], sentence: str) -> InputError:
-    """Say where in the file the model is that a sentence begins with."""
-    for number, model in enumerate(models):
-        prefix = f"model {model.name!r}"
-        if sentence.startswith(f"{prefix}: "):
-            told = f"models[{number}] {shown(model.name)}{sentence.removeprefix(prefix)}"
-            return FieldError([(("models", number), told)])
-    return InputError(sentence)
+def _in_entry(fault: Fault, entries: Sequence[int]) -> Fault:
+    """Return a fault with the number of an entry of the file in place of that of a GPU."""
+    twin = fault.twin and fault.twin._replace(path=_entry_path(fault.twin.path, entries))
+    return replace(fault, path=_entry_path(fault.path, entries), twin=twin)
+
+
+def _entry_path(path: FieldPath, entries: Sequence[int]) -> FieldPath:
+    if len(path) > 1 and path[0] == "gpus" and isinstance(path[1], int):
+        return "gpus", entries[path[1]], *path[2:]
+    return path
 
 
 def _gpus(spec: FleetSpec, entry: GpuSpec) -> list[Gpu]:
@@ -203,8 +205,7 @@ def _names(entry: GpuSpec) -> list[str]:
     return [f"{entry.stated_name}-{number}" for number in range(entry.count)]
 
 
-def _model(spec: FleetSpec, model: ModelSpec) -> Model:
-    kinds = {gpu.kind or "" for gpu in spec.gpus}
+def _model(spec: FleetSpec, kinds: set[str], gpu_count: int, model: ModelSpec) -> Model:
     shares = busy_shares(model, kinds) if spec.compute_limit is not None else {}
     uses: dict[str, Any] = dict(model.uses)
     if shares and COMPUTE not in uses:
@@ -213,7 +214,6 @@ def _model(spec: FleetSpec, model: ModelSpec) -> Model:
     else:
         shared = {}
     auto = model.replicas == "auto"
-    gpu_count = sum(entry.count or 1 for entry in spec.gpus)
     return Model(
         model.name,
         (model.size_gb or 0.0) + (model.overhead_gb or 0.0) * model.shards,
@@ -232,25 +232,37 @@ def _model(spec: FleetSpec, model: ModelSpec) -> Model:
 
 
 class _Faults:
-    """What is wrong with entries of a file, all of it before anything is said."""
+    """What is wrong with the entries of a file, all of it before anything is said."""
 
     def __init__(self) -> None:
-        self._found: list[tuple[Sequence[int | str], str]] = []
+        self._found: list[Fault] = []
 
-    @contextmanager
-    def at(self, section: str, number: int, name: str) -> Iterator[None]:
-        """Take note of an error with where in the file it is, in place of its own prefix."""
-        try:
-            yield
-        except InputError as error:
-            what = str(error)
-            kind = section.removesuffix("s")
-            for prefix in (f"{kind} {name!r}: ", f"{kind}: "):
-                what = what.removeprefix(prefix)
-            shown_name = f" {shown(name)}" if name else ""
-            self._found.append(((section, number), f"{section}[{number}]{shown_name}: {what}"))
+    def made(self, entries: Iterable[Entry], make: Callable[[Entry], Made]) -> list[Made]:
+        """Return what is made of every entry, and take note of those that nothing can be made of.
+
+        Parameters
+        ----------
+        entries
+            All GPUs of a file, or all models.
+        make
+            What makes one of them, or raises an error.
+        """
+        made = []
+        for number, entry in enumerate(entries):
+            try:
+                made.append(make(entry))
+            except InputError as error:
+                path, owner = _place_of(entry, number)
+                self._found += [fault.within(path, owner) for fault in error.faults]
+        return made
 
     def tell(self) -> None:
         """Raise what was found, if anything was."""
         if self._found:
-            raise FieldError(first_of(self._found))
+            raise InputError(*self._found)
+
+
+def _place_of(entry: GpuSpec | ModelSpec, number: int) -> tuple[FieldPath, Owner]:
+    if isinstance(entry, GpuSpec):
+        return ("gpus", number), Owner("gpu", entry.stated_name or None)
+    return ("models", number), Owner("model", entry.name)

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from colocate.errors import InputError
+from colocate.fault import Fault
 from colocate.inputs.fleet import Fleet, fleet_of, looks_like_a_fleet
 from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
 
 FLEET = "fleet"
 """The field of a plan file that holds the fleet."""
+A_PLAN = "what `colocate plan --json` prints"
 
 
 class PlanFile(NamedTuple):
@@ -28,18 +30,24 @@ def read_plan(path: str | Path) -> PlanFile:
         text = read_text(path)
         data = _parsed(text)
         if looks_like_a_fleet(data):
-            raise InputError("is a fleet file, must be a plan; `colocate plan` makes one of it")
+            advice = "`colocate plan` makes one of it"
+            raise InputError(Fault("is a fleet file", "a plan", advice))
         if not isinstance(data, dict):
-            raise InputError("found no plan, must be what `colocate plan --json` prints")
+            raise InputError(Fault("found no plan", A_PLAN))
         fleet = data.pop(FLEET, None)
         if fleet is None:
             return PlanFile(None, data)
-        with naming(FLEET):
+        try:
             return PlanFile(fleet_of(fleet), data)
+        except InputError as error:
+            causes = (Fault(path=(FLEET,), cause=fault) for fault in error.faults)
+            raise InputError(*causes) from None
 
 
 def _parsed(text: str) -> Any:
     """Return the data of a plan, or of the fleet file that was taken for one."""
+    if not text.strip():
+        raise InputError(Fault("is empty", A_PLAN))
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -49,4 +57,4 @@ def _parsed(text: str) -> Any:
             data = None
         if looks_like_a_fleet(data):
             return data
-        raise InputError(f"not valid JSON, {error}") from None
+        raise InputError(Fault(f"not valid JSON, {error}", A_PLAN)) from None

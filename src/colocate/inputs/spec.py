@@ -12,11 +12,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from colocate.errors import InputError
+from colocate.fault import Fault
+from colocate.inputs.expectation import Noun
 from colocate.inputs.gpu_catalogue import find_accelerator
 from colocate.inputs.huggingface import is_quantised_on_disk, read_model_size
 from colocate.inputs.huggingface.formats import bits_of
 
 MOST_GPUS = 20_000
+"""In a fleet: more are a slip, and would fill the memory before the solver sees them."""
 OVERHEAD_GB = 4.0
 """What an engine holds beyond the weights that a config tells: measured, 2 to 8 GB."""
 COMPUTE_LIMIT = 0.8
@@ -25,10 +28,18 @@ long as it runs, at 0.9 nine times."""
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Name = Annotated[str, Field(min_length=1)]
+A_NAME = "text that is not empty (in quotes if it looks like a number)"
+Name = Annotated[str, Field(min_length=1), Noun(A_NAME, "texts")]
+ModelName = Annotated[Name, Noun("name of a model", "names of models")]
+Place = Annotated[Name, Noun("name of a place", "names of GPUs, nodes or kinds")]
+Resource = Annotated[Name, Noun("name of a resource", "names of resources")]
+Kind = Annotated[Name, Noun("text, such as a name of the GPU catalogue", "kinds of GPU")]
+Config = Annotated[Name, Noun("path of a Hugging Face config.json, or of its folder", "paths")]
+Format = Annotated[Name, Noun("text, such as bf16, fp8 or awq", "formats")]
+CacheFormat = Annotated[Name, Noun("text, such as bf16 or fp8", "formats")]
 Count = Annotated[int, Field(ge=1)]
 GpuCount = Annotated[int, Field(ge=1, le=MOST_GPUS)]
-Amounts = NotNegative | dict[Name, NotNegative]
+Amounts = NotNegative | dict[Kind, NotNegative]
 EngineName = Literal["vllm", "sglang"]
 
 
@@ -40,7 +51,7 @@ class GpuSpec(_Section):
     """One GPU, or `count` alike ones named `name-0`, `name-1` and so on."""
 
     name: Name | None = Field(None, description="By default its node, or else its kind.")
-    kind: Name | None = Field(None, description="Such as H100-80GB, from the catalogue.")
+    kind: Kind | None = Field(None, description="Such as H100-80GB, from the catalogue.")
     node: Name | None = Field(None, description="The machine it is in.")
     count: GpuCount | None = Field(None, description="How many alike ones there are.")
     memory_gb: Positive | None = Field(None, description="By default that of its kind.")
@@ -48,7 +59,7 @@ class GpuSpec(_Section):
     devices: list[Annotated[int, Field(ge=0)]] | None = Field(
         None, description="Their numbers on the node; by default counted from 0 on each node."
     )
-    limits: dict[Name, NotNegative] = Field(
+    limits: dict[Resource, NotNegative] = Field(
         {}, description="Most use of further resources, by their names."
     )
 
@@ -65,17 +76,20 @@ class GpuSpec(_Section):
     def resolved(self) -> "GpuSpec":
         """Return it with its name and memory."""
         if not self.stated_name:
-            raise InputError("name is missing, give it, or a node or kind to be named after")
+            advice = "give it, or a node or kind to be named after"
+            raise InputError.missing("name", advice=advice)
         if self.devices is not None and len(self.devices) != (self.count or 1):
-            raise InputError(f"devices has {len(self.devices)}, must have {self.count or 1}, count")
+            expected = f"{self.count or 1} numbers, as many as count"
+            raise InputError.of("devices", self.devices, expected)
         memory = self.memory_gb or self._memory_of_kind()
         if self.reserve_gb >= memory:
-            raise InputError(f"reserve_gb={self.reserve_gb:g}, must be less than {memory:g} GB")
+            raise InputError.of("reserve_gb", self.reserve_gb, f"less than {memory:g} GB")
         return self.model_copy(update={"name": self.stated_name, "memory_gb": memory})
 
     def _memory_of_kind(self) -> float:
         if self.kind is None:
-            raise InputError("memory_gb is missing, must be a finite number > 0, or give a kind")
+            advice = "give it, or a kind of the GPU catalogue"
+            raise InputError.missing("memory_gb", advice=advice)
         return find_accelerator(self.kind).memory_gb
 
 
@@ -90,16 +104,18 @@ class ModelSpec(_Section):
         [], description="Further arguments, for any engine or by engine: vllm, sglang."
     )
     size_gb: NotNegative | None = Field(None, description="Memory that it always holds.")
-    config: Name | None = Field(
+    config: Config | None = Field(
         None, description="Its Hugging Face config.json or the folder of one, to size it by."
     )
-    dtype: Name | None = Field(None, description="Format of the weights: bf16, fp8, awq, ...")
+    dtype: Format | None = Field(None, description="Format of the weights: bf16, fp8, awq, ...")
     quantised_on_disk: bool | None = Field(
         None,
         description="Whether what engines load has its weights in dtype already; by default as "
         "its config says, or else the name of its source.",
     )
-    kv_dtype: Name | None = Field(None, description="Format of keys and values: bf16, fp8, ...")
+    kv_dtype: CacheFormat | None = Field(
+        None, description="Format of keys and values: bf16, fp8, ..."
+    )
     overhead_gb: NotNegative | None = Field(
         None,
         description="What an engine holds on each GPU beyond the weights; by default 4 with a "
@@ -122,7 +138,7 @@ class ModelSpec(_Section):
     active_parameters: Positive | None = Field(
         None, description="Parameters that a token meets; by default from config or size."
     )
-    uses: dict[Name, Amounts] = Field(
+    uses: dict[Resource, Amounts] = Field(
         {}, description="Use of further resources on each GPU it is on, for all kinds or by kind."
     )
     replicas: Count | Literal["auto"] = Field(
@@ -131,8 +147,8 @@ class ModelSpec(_Section):
     shards: Count = Field(
         1, description="Parts of a replica, on GPUs of one node (tensor parallel)."
     )
-    only: list[Name] = Field([], description="GPUs, nodes or kinds that it must be on.")
-    never: list[Name] = Field([], description="GPUs, nodes or kinds that it must not be on.")
+    only: list[Place] = Field([], description="GPUs, nodes or kinds that it must be on.")
+    never: list[Place] = Field([], description="GPUs, nodes or kinds that it must not be on.")
     may_sleep: bool = Field(False, description="Whether it may be left out if it has to be.")
     importance: NotNegative = Field(
         1.0, description="How much its demand counts when models have to sleep."
@@ -145,9 +161,10 @@ class ModelSpec(_Section):
     def resolved(self, folder: Path) -> "ModelSpec":
         """Return it with what its config says; a config is looked for from `folder` on."""
         if self.size_gb is None and self.config is None:
-            raise InputError("size_gb is missing, give it, or config to size it by")
+            advice = "give it, or config to size it by"
+            raise InputError.missing("size_gb", advice=advice)
         if self.size_gb is not None and self.config is not None:
-            raise InputError("has size_gb and config, must have one of them")
+            raise InputError(Fault("has size_gb and config", advice="give one of them"))
         if self.config is None:
             return self.model_copy(update={"overhead_gb": self.overhead_gb or 0.0})
         size = read_model_size(folder / self.config, self.dtype, self.kv_dtype)
@@ -187,10 +204,12 @@ class FleetSpec(_Section):
         description="What load is: rate / slo, or "
         "tokens_per_second x kv_bytes_per_token / tpot_slo.",
     )
-    gpus: Annotated[list[GpuSpec], Field(min_length=1)]
-    models: Annotated[list[ModelSpec], Field(min_length=1)]
-    apart: list[list[Name]] = Field([], description="Groups of models of which no two share a GPU.")
-    together: list[list[Name]] = Field([], description="Groups of models that share one GPU.")
+    gpus: Annotated[list[Annotated[GpuSpec, Noun("GPU", "GPUs")]], Field(min_length=1)]
+    models: Annotated[list[Annotated[ModelSpec, Noun("model", "models")]], Field(min_length=1)]
+    apart: list[list[ModelName]] = Field(
+        [], description="Groups of models of which no two share a GPU."
+    )
+    together: list[list[ModelName]] = Field([], description="Groups of models that share one GPU.")
     most_models: Count | None = Field(None, description="How many models a GPU may hold.")
     most_pressure: Positive | None = Field(
         None, description="The highest pressure allowed; models that may sleep do so for it."

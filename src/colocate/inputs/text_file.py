@@ -1,27 +1,22 @@
 """Text files as they arrive from outside, and errors that name them."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
-from colocate.errors import InputError
+from colocate.errors import InputError, within
+from colocate.fault import Fault
 
 LARGEST_FILE = 16 * 1024 * 1024
+"""Bytes: two fleets of 100,000 models; a larger file was named by mistake."""
 STANDARD_INPUT = "-"
 """Stands for what is piped in, where a file could be named."""
 
 
-@contextmanager
-def naming(path: str | Path) -> Iterator[None]:
-    """Let every line of an error name the file."""
-    name = "standard input" if str(path) == STANDARD_INPUT else path
-    try:
-        yield
-    except InputError as error:
-        lines = str(error).splitlines()
-        raise InputError("\n".join(f"{name}: {line}" for line in lines)) from None
+def naming(path: str | Path) -> AbstractContextManager[None]:
+    """Let faults that are found meanwhile name the file."""
+    return within(file="standard input" if str(path) == STANDARD_INPUT else str(path))
 
 
 def read_text(path: str | Path) -> str:
@@ -30,12 +25,12 @@ def read_text(path: str | Path) -> str:
         with _opened(path) as file:
             content = file.read(LARGEST_FILE + 1)
         if len(content) > LARGEST_FILE:
-            raise InputError(f"larger than {LARGEST_FILE} bytes, must be a smaller file")
+            raise InputError(Fault("is too large", f"a file of at most {LARGEST_FILE} bytes"))
         return content.decode("utf-8")
     except OSError as error:
-        raise InputError(f"cannot be read, {error.strerror or error}") from None
+        raise InputError(Fault(f"cannot be read, {error.strerror or error}")) from None
     except UnicodeDecodeError as error:
-        raise InputError(f"byte {error.start} is not UTF-8, must be a text file") from None
+        raise InputError(Fault(f"byte {error.start} is not UTF-8", "a text file")) from None
 
 
 def _opened(path: str | Path) -> AbstractContextManager[BinaryIO]:

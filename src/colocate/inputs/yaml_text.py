@@ -1,48 +1,16 @@
-"""YAML and JSON as people write them: safe, and without silently repeated keys."""
+"""YAML and JSON as people write them, and the lines of their fields."""
 
 import json
-import re
-from collections.abc import Callable, Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import yaml
 
 from colocate.errors import InputError
-
-OWN_RULES = ("int", "float", "timestamp")
-"""Left to themselves, 1:30 would be ninety, 010 eight, and a date no text."""
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """The safe loader, strict about repeated keys, with numbers as everyone else writes them.
-
-    It is the one of libyaml where that is there, which is seven times as fast.
-    """
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                continue
-            if key.value in seen:
-                line = key.start_mark.line + 1
-                raise InputError(f"line {line}: key {key.value!r} stands twice, must be unique")
-            seen.add(key.value)
-        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
-        return mapping
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [rule for rule in rules if rule[0].rpartition(":")[2] not in OWN_RULES]
-    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-for _tag, _pattern in (
-    ("int", r"[-+]?(0|[1-9][0-9]*)$"),
-    ("float", r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$|[-+]?\.inf$|\.nan$"),
-):
-    _Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list("-+.0123456789")
-    )
+from colocate.fault import Fault
+from colocate.inputs.plain_yaml import UnusualYaml, plain_data
+from colocate.inputs.yaml_loader import Loader
 
 
 def parse_yaml(text: str) -> Any:
@@ -53,31 +21,55 @@ def parse_yaml(text: str) -> Any:
         except (ValueError, RecursionError):
             pass  # YAML has mappings and lists in braces too
     try:
-        return yaml.load(text, Loader=_Loader)
+        return plain_data(text)
+    except UnusualYaml:
+        return _loaded(text)
+
+
+def _loaded(text: str) -> Any:
+    """Return the data in a text of any form, or say what is wrong with it."""
+    try:
+        return yaml.load(text, Loader=Loader)
+    except yaml.composer.ComposerError as error:
+        raise InputError(_undefined_alias(text, error)) from None
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark else ""
         what = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise InputError(f"{where}not valid YAML or JSON, {what}") from None
+        found = f"not valid YAML or JSON, {what}"
+        raise InputError(Fault(found, line=_line(error))) from None
     except InputError:
         raise
     except (RecursionError, TypeError, ValueError) as error:
         raise InputError(f"not valid YAML or JSON, {error}") from None
 
 
+def _undefined_alias(text: str, error: yaml.composer.ComposerError) -> Fault:
+    """Return the fault of an alias without its anchor, or another of the kind."""
+    line, mark = _line(error), error.problem_mark
+    here = text.splitlines()[mark.line][mark.column :] if mark else ""
+    if not here.startswith("*"):
+        return Fault(f"not valid YAML or JSON, {error.problem}", line=line)
+    alias = here.rstrip().replace(",", " ").split()[0].rstrip("]}")
+    expected = f"one whose anchor &{alias[1:]} stands before it"
+    return Fault(f"alias {alias} is not defined", expected, line=line)
+
+
+def _line(error: yaml.YAMLError) -> int | None:
+    mark = getattr(error, "problem_mark", None)
+    return mark.line + 1 if mark else None
+
+
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in mapping:
-            raise InputError(f"key {key!r} stands twice, must be unique")
-        mapping[key] = value
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise InputError(Fault(f"key {twice!r} stands twice", "unique"))
     return mapping
 
 
 def line_finder(text: str) -> Callable[[Sequence[int | str]], int | None]:
     """Return what finds the line of a field by its path, as near as the text tells."""
     try:
-        root = yaml.compose(text, Loader=_Loader)
+        root = yaml.compose(text, Loader=Loader)
     except (yaml.YAMLError, RecursionError):
         return lambda path: None
 

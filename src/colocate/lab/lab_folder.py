@@ -8,6 +8,7 @@ from pathlib import Path
 from colocate.arena.referee import Referee, open_contest
 from colocate.arena.sandbox import Limits
 from colocate.errors import InputError
+from colocate.fault import Fault
 from colocate.lab.archive import Archive
 from colocate.lab.judging.evaluation import Evaluation, LocalEvaluation
 from colocate.lab.loop import Lab
@@ -101,7 +102,7 @@ def _check_start(start: str) -> None:
 def export_programs(programs: Sequence[Program], folder: Path) -> Path:
     """Write every program as `gen_N/main.py`, as public runs keep them, and the best beside."""
     if folder.exists() and (folder.is_file() or any(folder.iterdir())):
-        raise InputError(f"{folder}: is not empty, must be a new folder")
+        raise InputError(Fault("is not empty", "a new folder", file=str(folder)))
     for program in programs:
         home = folder / f"gen_{program.number}"
         home.mkdir(parents=True)

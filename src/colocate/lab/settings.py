@@ -50,12 +50,11 @@ class Settings:
         checked_seed(self.seed)
         for name in ("islands", "proposals", "migration", "attempts", "review"):
             if getattr(self, name) < 1:
-                raise InputError(f"{name}={getattr(self, name)}, must be at least 1")
+                raise InputError.of(name, getattr(self, name), "at least 1")
         if self.islands > self.proposals:
-            raise InputError(
-                f"islands={self.islands}, must be at most proposals={self.proposals}: "
-                "every island needs a proposal in each generation"
-            )
+            most = f"at most proposals={self.proposals}"
+            why = "every island needs a proposal in each generation"
+            raise InputError.of("islands", self.islands, f"{most}: {why}")
 
 
 @dataclass(frozen=True)

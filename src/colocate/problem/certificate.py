@@ -11,6 +11,7 @@ from zlib import compress, decompressobj
 from zlib import error as ZlibError  # noqa: N812
 
 from colocate.errors import InputError
+from colocate.fault import Owner
 
 INFINITY = "Infinity"
 """How a certificate writes infinity, since JSON has no infinite numbers."""
@@ -46,6 +47,8 @@ class Proof(StrEnum):
 
 SEARCHES = (Proof.TREE, Proof.SEARCH, Proof.SOLVERS)
 """Proofs that may show that no placement has a finite pressure, though placements exist."""
+OWNER = Owner("certificate", None)
+"""Whose fields a refusal names."""
 
 
 @dataclass(frozen=True)
@@ -148,9 +151,9 @@ class Certificate:
                 "certificate: has fields or values that a proof of its kind does not have"
             )
         if isnan(self.bound) or self.bound < 0:
-            raise InputError(f"certificate: bound={self.bound}, must be a number >= 0")
+            raise InputError.of("bound", self.bound, "a number >= 0", OWNER)
         if isinf(self.bound) and self.proof is Proof.MULTIPLIERS:
-            raise InputError(f"certificate: bound={self.bound}, must be a finite number >= 0")
+            raise InputError.of("bound", self.bound, "a finite number >= 0", OWNER)
         if self.finite and not (isinf(self.bound) and self.proof in SEARCHES):
             raise InputError(
                 "certificate: finite=True, allowed only with an infinite bound by a search"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from colocate.errors import InputError
+from colocate.fault import Owner
 from colocate.problem.quantity import checked_name, checked_number
 
 Limits = tuple[tuple[str, float], ...]
@@ -42,18 +43,18 @@ class Gpu:
         limits: Mapping[str, float] | Limits = (),
         node: str = "",
     ) -> None:
-        owner = f"gpu {checked_name('gpu', name)!r}"
+        owner = Owner("gpu", checked_name(name, owner=Owner("gpu", None)))
         amounts = (
             (
-                checked_name(f"{owner}: resource", resource),
-                checked_number(owner, f"limits[{resource!r}]", amount),
+                checked_name(resource, ("resource",), owner),
+                checked_number(amount, ("limits", resource), owner),
             )
             for resource, amount in dict(limits).items()
         )
         for field, text in (("kind", kind), ("node", node)):
             if not isinstance(text, str):
-                raise InputError(f"{owner}: {field}={text!r}, must be a text")
-        memory = checked_number(owner, "memory_gb", memory_gb, positive=True)
+                raise InputError.of(field, text, "a text", owner)
+        memory = checked_number(memory_gb, ("memory_gb",), owner, positive=True)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "memory_gb", memory)
         object.__setattr__(self, "kind", kind)

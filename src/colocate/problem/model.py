@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from colocate.errors import InputError
+from colocate.fault import Fault, Owner, Path
 from colocate.problem.gpu import Gpu
 from colocate.problem.quantity import checked_name, checked_number
 
 ANY_KIND = ""
+NAMELESS = Owner("model", None)
 
 Uses = tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
 
@@ -78,23 +80,21 @@ class Model:
         sleep_cost: float | None = None,
         shared_uses: Mapping[str, float | Mapping[str, float]] | Uses = (),
     ) -> None:
-        owner = f"model {checked_name('model', name)!r}"
-        size = checked_number(owner, "size_gb", size_gb)
-        rate = None if rate is None else checked_number(owner, "rate", rate)
-        slo = None if slo is None else checked_number(owner, "slo", slo, positive=True)
+        owner = Owner("model", checked_name(name, owner=NAMELESS))
+        size = checked_number(size_gb, ("size_gb",), owner)
+        rate = None if rate is None else checked_number(rate, ("rate",), owner)
+        slo = None if slo is None else checked_number(slo, ("slo",), owner, positive=True)
         loads = (_quotient(owner, rate, slo),) if load is None else _checked_load(owner, load)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "size_gb", size)
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "slo", slo)
         object.__setattr__(self, "load", loads)
-        cost = None if sleep_cost is None else checked_number(owner, "sleep_cost", sleep_cost)
+        cost = None if sleep_cost is None else checked_number(sleep_cost, ("sleep_cost",), owner)
         replicas = _checked_count(owner, "replicas", replicas)
         most = _checked_count(owner, "most_replicas", most_replicas or replicas)
         if most < replicas:
-            raise InputError(
-                f"{owner}: most_replicas={most}, must be at least {replicas}, replicas"
-            )
+            raise InputError.of("most_replicas", most, f"at least {replicas}, replicas", owner)
         object.__setattr__(self, "uses", _checked_uses(owner, "uses", uses))
         object.__setattr__(self, "shared_uses", _checked_uses(owner, "shared_uses", shared_uses))
         object.__setattr__(self, "replicas", replicas)
@@ -154,43 +154,44 @@ class Model:
         return uses
 
 
-def _checked_count(owner: str, field: str, value: int) -> int:
+def _checked_count(owner: Owner, field: str, value: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{owner}: {field}={value!r}, must be a whole number >= 1")
+        raise InputError.of(field, value, "a whole number >= 1", owner)
     return value
 
 
-def _checked_names(owner: str, field: str, names: Iterable[str]) -> tuple[str, ...]:
+def _checked_names(owner: Owner, field: str, names: Iterable[str]) -> tuple[str, ...]:
     if isinstance(names, str):
-        raise InputError(f"{owner}: {field}={names!r}, must be a list of names")
-    return tuple(checked_name(f"{owner}: {field}", name) for name in names)
+        raise InputError.of(field, names, "a list of names", owner)
+    return tuple(checked_name(name, (field, n), owner) for n, name in enumerate(names))
 
 
-def _quotient(owner: str, rate: float | None, slo: float | None) -> float:
+def _quotient(owner: Owner, rate: float | None, slo: float | None) -> float:
     if rate is None or slo is None:
         missing = "rate" if rate is None else "slo"
-        raise InputError(f"{owner}: {missing} is missing, give rate and slo, or load")
+        raise InputError.missing(missing, advice="give rate and slo, or load", owner=owner)
     if not math.isfinite(rate / slo):
-        raise InputError(f"{owner}: rate={rate:g} / slo={slo:g}, must be a finite number")
+        found = f"over slo={slo:g} is {rate / slo:g}"
+        raise InputError(Fault(found, "a finite number", value=rate, path=("rate",), owner=owner))
     return rate / slo
 
 
-def _checked_load(owner: str, load: float | Iterable[float]) -> tuple[float, ...]:
+def _checked_load(owner: Owner, load: float | Iterable[float]) -> tuple[float, ...]:
     if isinstance(load, str) or not isinstance(load, Iterable):
-        return (checked_number(owner, "load", load),)
-    numbers = tuple(checked_number(owner, f"load[{t}]", value) for t, value in enumerate(load))
+        return (checked_number(load, ("load",), owner),)
+    numbers = tuple(checked_number(value, ("load", t), owner) for t, value in enumerate(load))
     if not numbers:
-        raise InputError(f"{owner}: load=[], must hold at least one window")
+        raise InputError.of("load", [], "a list with at least one window", owner)
     return numbers
 
 
 def _checked_uses(
-    owner: str, field: str, uses: Mapping[str, float | Mapping[str, float]] | Uses
+    owner: Owner, field: str, uses: Mapping[str, float | Mapping[str, float]] | Uses
 ) -> Uses:
     checked: list[tuple[str, tuple[tuple[str, float], ...]]] = []
     for resource, amount in dict(uses).items():
         by_kind = dict(amount) if isinstance(amount, Mapping | tuple) else {ANY_KIND: amount}
-        where = f"{field}[{resource!r}]"
-        pairs = ((kind, checked_number(owner, where, value)) for kind, value in by_kind.items())
-        checked.append((checked_name(f"{owner}: resource", resource), tuple(sorted(pairs))))
+        path: Path = (field, resource)
+        pairs = ((kind, checked_number(value, path, owner)) for kind, value in by_kind.items())
+        checked.append((checked_name(resource, ("resource",), owner), tuple(sorted(pairs))))
     return tuple(sorted(checked))

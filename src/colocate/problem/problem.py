@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from colocate.errors import InputError
+from colocate.fault import Fault, Owner, Path, Spot
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Instance, instance_of
 from colocate.problem.model import ANY_KIND, Model
@@ -162,13 +163,14 @@ class Problem:
 
     def _check_sums(self) -> None:
         memory = sum(gpu.memory_gb for gpu in self.gpus)
-        for what, total in (
-            ("gpus: memory_gb", memory),
-            ("models: size_gb", sum(model.size_gb for model in self.models)),
-            ("models: load", sum(max(model.load) for model in self.models)),
+        for section, field, total in (
+            ("gpus", "memory_gb", memory),
+            ("models", "size_gb", sum(model.size_gb for model in self.models)),
+            ("models", "load", sum(max(model.load) for model in self.models)),
         ):
             if not math.isfinite(total):
-                raise InputError(f"{what} adds up to {total}, must be a finite number")
+                found = f"adds up to {total}"
+                raise InputError(Fault(found, "a finite number", path=(section, field)))
 
     def __reduce__(self) -> tuple[type["Problem"], tuple[Any, ...]]:
         """Copy only what was stated, not what was derived from it."""
@@ -179,35 +181,42 @@ class Problem:
     ) -> tuple[tuple[str, ...], ...]:
         names = {model.name for model in self.models}
         checked = tuple(tuple(group) for group in groups)
-        for group in checked:
+        for number, group in enumerate(checked):
             if len(set(group)) < 2 or len(set(group)) < len(group):
-                raise InputError(f"{field}: {list(group)}, must be two or more different models")
+                expected = "two or more different models"
+                raise InputError.of((field, number), list(group), expected)
             for name in group:
                 if name not in names:
-                    raise InputError(f"{field}: {name!r} is not the name of a model")
+                    found = f"holds {name!r}, which is not the name of a model"
+                    raise InputError(Fault(found, path=(field, number)))
         return checked
 
     def _check_constraints(self) -> None:
         most = self.most_models
         if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
-            raise InputError(f"most_models={most!r}, must be a whole number >= 1")
+            raise InputError.of("most_models", most, "a whole number >= 1")
         if self.most_pressure is not None:
-            pressure = checked_number("fleet", "most_pressure", self.most_pressure)
+            pressure = checked_number(self.most_pressure, ("most_pressure",))
             object.__setattr__(self, "most_pressure", pressure)
         known = {name for gpu in self.gpus for name in (gpu.name, gpu.node, gpu.kind) if name}
         bundled = {name for group in self.together for name in group}
         self._check_company()
-        for model in self.models:
-            for name in (*model.only, *model.never):
-                if name not in known:
-                    raise InputError(
-                        f"model {model.name!r}: {name!r} is no GPU, node or kind of the fleet"
-                    )
+        for number, model in enumerate(self.models):
+            for field, names in (("only", model.only), ("never", model.never)):
+                for name in names:
+                    if name not in known:
+                        found = f"has {name!r}, which is no GPU, node or kind of the fleet"
+                        raise self._of_model(number, (field,), found)
             if model.name in bundled and model.most_replicas * model.shards > 1:
-                raise InputError(
-                    f"together: {model.name!r} is on {model.most_replicas * model.shards} GPUs, "
-                    "must be on one"
-                )
+                gpus = model.most_replicas * model.shards
+                found = f"holds {model.name!r}, which is on {gpus} GPUs"
+                raise InputError(Fault(found, "models on one GPU", path=("together",)))
+
+    def _of_model(self, number: int, field: Path, found: str, advice: str = "") -> InputError:
+        """Return the error of a model by its number."""
+        owner = Owner("model", self.models[number].name)
+        path = ("models", number, *field)
+        return InputError(Fault(found, advice=advice, path=path, owner=owner))
 
     def _check_company(self) -> None:
         """Refuse models that must be both apart and together."""
@@ -219,27 +228,25 @@ class Problem:
             shared = Counter(number for name in group for number in bundles.get(name, ()))
             for number in sorted(number for number, count in shared.items() if count > 1):
                 both = set(group) & set(self.together[number])
-                raise InputError(f"apart and together: both hold {' and '.join(sorted(both))}")
+                found = f"and together both hold {' and '.join(sorted(both))}"
+                raise InputError(Fault(found, advice="take them out of one", path=("apart",)))
 
     def _check_uses(self) -> None:
         kinds = {gpu.kind for gpu in self.gpus}
-        for model in self.models:
+        for number, model in enumerate(self.models):
             for resource, by_kind in (*model.uses, *model.shared_uses):
                 known = dict(by_kind)
                 for kind in sorted(kinds - known.keys() if ANY_KIND not in known else ()):
-                    raise InputError(
-                        f"model {model.name!r}: uses[{resource!r}] has no amount for GPU kind "
-                        f"{kind!r}, only for {', '.join(known)}"
-                    )
+                    found = f"has no amount for GPU kind {kind!r}, only for {', '.join(known)}"
+                    raise self._of_model(number, ("uses", resource), found)
 
     def _check_windows(self) -> None:
         windows = self.windows
         for number, model in enumerate(self.models):
             if len(model.load) not in (1, windows):
-                raise InputError(
-                    f"models[{number}] {model.name!r}: load has {len(model.load)} windows, "
-                    f"must have {windows} like the longest load, or one"
-                )
+                found = f"has {len(model.load)} windows"
+                advice = f"give {windows} like the longest load, or one"
+                raise self._of_model(number, ("load",), found, advice)
 
 
 def _awake(group: Iterable[str], asleep: Container[str]) -> tuple[str, ...]:
@@ -249,11 +256,21 @@ def _awake(group: Iterable[str], asleep: Container[str]) -> tuple[str, ...]:
 def _checked_items(field: str, kind: type[Item], items: Iterable[Item]) -> tuple[Item, ...]:
     given = tuple(items)
     if not given:
-        raise InputError(f"{field}=[], must hold at least one {kind.__name__}")
-    for item in given:
+        raise InputError.of(field, [], f"a list with at least one {kind.__name__}")
+    for number, item in enumerate(given):
         if not isinstance(item, kind):
-            raise InputError(f"{field}: found {item!r}, must be a {kind.__name__}")
-    name, count = Counter(item.name for item in given).most_common(1)[0]
-    if count > 1:
-        raise InputError(f"{field}: name={name!r} is used {count} times, must be unique")
+            raise InputError.of((field, number), item, f"a {kind.__name__}")
+    if len({item.name for item in given}) < len(given):
+        raise InputError(*_repeats(field, given))
     return given
+
+
+def _repeats(field: str, items: Iterable[Item]) -> Iterator[Fault]:
+    """Yield a fault for every name that an earlier one has."""
+    first: dict[str, int] = {}
+    for number, item in enumerate(items):
+        earlier = first.setdefault(item.name, number)
+        if earlier != number:
+            owner = Owner(field.removesuffix("s"), item.name)
+            path, twin = (field, number, "name"), Spot((field, earlier))
+            yield Fault("", "unique", value=item.name, path=path, owner=owner, twin=twin)

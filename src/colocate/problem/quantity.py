@@ -5,45 +5,63 @@ import unicodedata
 from numbers import Real
 
 from colocate.errors import InputError
+from colocate.fault import Fault, Owner, Path
+
+NUMBER, POSITIVE = "a finite number >= 0", "a finite number > 0"
 
 
-def checked_number(owner: str, field: str, value: object, *, positive: bool = False) -> float:
+def checked_number(
+    value: object, field: Path, owner: Owner | None = None, *, positive: bool = False
+) -> float:
     """Return `value` as a float, or raise InputError with the reason.
 
     Parameters
     ----------
-    owner
-        Whose field it is, as the message names it: ``model 'qwen-32b'``.
-    field
-        The field's name.
     value
         Any real number. Booleans are refused: they are slips in a spec file.
+    field
+        The steps to it: ``("load", 1)``.
+    owner
+        The GPU or model that the field belongs to.
     positive
         Whether zero is refused too.
     """
-    expected = f"must be a finite number {'>' if positive else '>='} 0"
+    expected = POSITIVE if positive else NUMBER
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"{owner}: {field}={value!r}, {expected}")
+        raise InputError.of(field, value, expected, owner)
     try:
         number = float(value)
     except OverflowError:
-        raise InputError(f"{owner}: {field} is too large for a float, {expected}") from None
+        found = "is too large for a float"
+        raise InputError(Fault(found, expected, path=field, owner=owner)) from None
     if not math.isfinite(number) or number < 0 or (positive and number == 0):
-        raise InputError(f"{owner}: {field}={number:.15g}, {expected}")
+        raise InputError.of(field, value if isinstance(value, int) else number, expected, owner)
     return number
 
 
 def checked_seed(value: object) -> int:
     """Return `value` if it can be a seed."""
     if not isinstance(value, int) or value < 0:
-        raise InputError(f"seed={value!r}, must be a whole number >= 0")
+        raise InputError.of("seed", value, "a whole number >= 0")
     return value
 
 
-def checked_name(kind: str, value: object) -> str:
-    """Return `value` if it can name a GPU or a model."""
+def checked_name(value: object, field: Path = ("name",), owner: Owner | None = None) -> str:
+    """Return `value` if it can name a GPU, a model or a place.
+
+    Parameters
+    ----------
+    value
+        The name.
+    field
+        The steps to it.
+    owner
+        The GPU or model that the field belongs to.
+    """
     if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{kind}: name={value!r}, must be a text that is not empty")
-    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in value):
-        raise InputError(f"{kind}: name={value!r}, must be a text without control characters")
+        raise InputError.of(field, value, "a text that is not empty", owner)
+    if not value.isprintable() and any(
+        unicodedata.category(letter) in ("Cc", "Cs") for letter in value
+    ):
+        raise InputError.of(field, value, "a text without control characters", owner)
     return value

@@ -58,7 +58,7 @@ def place(
     """
     checked_seed(seed)
     if time_limit != inf:
-        checked_number("place", "time_limit", time_limit, positive=True)
+        checked_number(time_limit, ("time_limit",), positive=True)
     chosen = strategy if isinstance(strategy, Strategy) else find_strategy(strategy)
     if problem.open_replicas or problem.sleepers or problem.most_pressure is not None:
         raise InputError(f"strategies do not decide on {_open_end(problem)}; use the solver")

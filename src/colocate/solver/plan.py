@@ -202,9 +202,9 @@ class Plan:
     def from_dict(cls, problem: Problem, data: Mapping[str, Any]) -> "Plan":
         """Read plain data again. Nothing in it is believed: see `colocate check`."""
         if not isinstance(data, Mapping):
-            raise InputError(f"found {data!r:.60}, must be a plan")
+            raise InputError.of((), data, "a plan")
         if data.get("schema") != SCHEMA:
-            raise InputError(f"schema={data.get('schema')!r}, must be {SCHEMA}")
+            raise InputError.of("schema", data.get("schema"), str(SCHEMA))
         try:
             certificate = data["certificate"]
             return cls(

@@ -77,11 +77,11 @@ def _check(
     time_limit: float, seed: int, workers: int | None, gap: Gap, target: float | None
 ) -> None:
     if not isinstance(time_limit, Real) or not time_limit > 0:
-        raise InputError(f"time_limit={time_limit!r}, must be a number of seconds > 0")
+        raise InputError.of("time_limit", time_limit, "a number of seconds > 0")
     checked_seed(seed)
     if workers is not None and (not isinstance(workers, int) or workers < 1):
-        raise InputError(f"workers={workers!r}, must be a whole number >= 1")
+        raise InputError.of("workers", workers, "a whole number >= 1")
     if not callable(gap) and (not isinstance(gap, Real) or not gap >= 0):
-        raise InputError(f"gap={gap!r}, must be a number >= 0")
+        raise InputError.of("gap", gap, "a number >= 0")
     if target is not None and not (isinstance(target, Real) and 0 <= target < inf):
-        raise InputError(f"target={target!r}, must be a finite number >= 0")
+        raise InputError.of("target", target, "a finite number >= 0")

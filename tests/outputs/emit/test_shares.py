@@ -90,7 +90,9 @@ def test_a_floor_is_kept_for_everyone_while_there_is_enough_for_it():
 
 
 def test_without_any_room_for_cache_nothing_is_started():
-    with pytest.raises(InputError, match=r"gpu 'g' has 0 GB left .* must have more"):
+    with pytest.raises(
+        InputError, match=r"gpu 'g': has 0 GB left .* too little for an engine to start"
+    ):
         launches([{"name": "g", "memory_gb": 20}], [model("m", 20, 1)], {"m": ["g"]})
 
 

@@ -11,9 +11,9 @@ from itertools import count, islice
 from typing import Any
 
 from colocate.errors import InputError
+from colocate.fault import Fault, Owner, shown
 from colocate.inputs.fleet import Fleet, fleet_of
 from colocate.inputs.spec import GpuSpec
-from colocate.inputs.spec_errors import shown
 from colocate.problem.gpu import Gpu
 from colocate.problem.problem import Problem
 
@@ -182,11 +182,14 @@ class FleetSizes:
             for field in ("only", "never"):
                 for name in getattr(model, field):
                     if single.get(name, 1) > 1:
-                        raise InputError(
-                            f"models[{number}] {shown(model.name)}: {field} names the GPU "
-                            f"{shown(name)}, one of {single[name]} alike, and their number is "
-                            "what is asked for; name their kind or node, or list it by itself"
+                        alike = f"one of {single[name]} alike"
+                        fault = Fault(
+                            f"names the GPU {shown(name)}, {alike}, whose number is asked for",
+                            advice="name their kind or node, or list it by itself",
+                            path=("models", number, field),
+                            owner=Owner("model", model.name),
                         )
+                        raise InputError(fault)
 
 
 def problem_of_all(fleet: Fleet) -> Problem:

@@ -22,10 +22,8 @@ def parse_prices(texts: Sequence[str]) -> dict[str, Fraction]:
         except ValueError:
             amount = -1.0
         if not name or not 0.0 <= amount <= HIGHEST:
-            raise InputError(
-                f"price={text!r:.80}, must be KIND=PRICE with a price per hour >= 0, "
-                "such as H100=2.5"
-            )
+            expected = "KIND=PRICE with a price per hour >= 0, such as H100=2.5"
+            raise InputError.of("price", text, expected)
         prices[name] = Fraction(str(amount))
     return prices
 

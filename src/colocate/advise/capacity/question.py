@@ -10,6 +10,7 @@ from colocate.advise.capacity.mixes import Market, Mix, costs_by_gpus, costs_by_
 from colocate.advise.capacity.objective import By
 from colocate.advise.capacity.prices import needed_prices, parse_prices, prices_of
 from colocate.errors import InfeasibleError, InputError, NothingFoundError
+from colocate.fault import Fault
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.spec import MOST_GPUS
 from colocate.solver.place import place
@@ -109,9 +110,7 @@ def wanted_pressure(
         assert most is not None
         found = most, ", most_pressure of the fleet"
     if most is not None and found[0] > most:
-        raise InputError(
-            f"pressure={found[0]:.6g}, must be at most {most:.6g}, most_pressure of the fleet"
-        )
+        raise InputError.of("pressure", found[0], f"at most {most:.6g}, most_pressure of the fleet")
     return found
 
 
@@ -125,7 +124,9 @@ def _pressure_of(fleet: Fleet, strategy: Strategy, seed: int) -> tuple[float, st
     try:
         plan = place(problem_of_all(fleet), strategy, seed)
     except InputError as error:
-        raise InputError(f"--score-of: {error}, and give its pressure with --pressure") from None
+        advice = "and give its pressure with --pressure"
+        faults = (Fault(advice=advice, path=("score_of",), cause=f) for f in error.faults)
+        raise InputError(*faults) from None
     if not plan.placement:
         kind = InfeasibleError if plan.status is Status.INFEASIBLE else NothingFoundError
         raise kind(f"{strategy.name} has no plan for the fleet as it is: {plan.reason}")
@@ -141,7 +142,7 @@ def _most(fleet: Fleet, sizes: FleetSizes, pressure: float, most: int | None) ->
     highest = MOST_GPUS // len(sizes.kinds)
     if most is not None:
         if most > highest:
-            raise InputError(f"most={most}, must be at most {highest} for {len(sizes.kinds)} kinds")
+            raise InputError.of("most", most, f"at most {highest} for {len(sizes.kinds)} kinds")
         return most
     machine = max(kind.at_once for kind in sizes.kinds)
     listed = sum(kind.listed for kind in sizes.kinds)

@@ -1,6 +1,7 @@
 """`colocate lab init`: a new lab with its first program."""
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -36,7 +37,9 @@ def init(
 ) -> None:
     """Make a lab: a folder with an archive that holds the first program and its verdict."""
     from colocate.arena.programs import read_program
+    from colocate.arena.referee import open_contest
     from colocate.cli.compile_notice import say_when_compiling
+    from colocate.inputs.text_file import naming
     from colocate.lab.lab_folder import local_evaluation, make_lab
     from colocate.lab.settings import Settings
     from colocate.lab.start import start_program
@@ -55,6 +58,10 @@ def init(
     )
     source = read_program(start) if start else start_program()
     say_when_compiling()
-    with make_lab(lab, settings, source, local_evaluation(settings, os.cpu_count() or 1)) as made:
+    open_contest(suite)  # a suite that programs cannot be judged on is no fault of the program
+    evaluation = local_evaluation(settings, os.cpu_count() or 1)
+    with naming(start) if start else nullcontext():
+        archive = make_lab(lab, settings, source, evaluation)
+    with archive as made:
         verdict = made.programs()[0].verdict
     typer.echo(f"{lab}: the first program has score {verdict.score:.4f} on {suite}")

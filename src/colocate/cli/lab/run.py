@@ -10,6 +10,7 @@ import typer
 from colocate.cli.exit_codes import INTERRUPTED
 from colocate.cli.lab.options import FOLDER, Folder, Workers
 from colocate.errors import InputError
+from colocate.fault import Fault
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -141,9 +142,9 @@ def _opened(lab: Path, seed: int | None) -> "Archive":
         made_with = archive.setting("seed")
         if seed not in (None, made_with):
             archive.close()
-            raise InputError(
-                f"seed={seed}, but {lab} was made with {made_with}; take another folder with --lab"
-            )
+            expected = f"{made_with}, which {lab} was made with"
+            advice = "or take another folder with --lab"
+            raise InputError(Fault("", expected, advice, value=seed, path=("seed",)))
         return archive
     settings = Settings(seed=seed or 0)
     return make_lab(lab, settings, start_program(), local_evaluation(settings, 1))
@@ -162,7 +163,7 @@ def _proposer(
 
         return Composer()
     if name != OPENAI:
-        raise InputError(f"proposer={name!r}, must be {COMPOSER} or {OPENAI}")
+        raise InputError.of("proposer", name, f"{COMPOSER} or {OPENAI}")
     from colocate.lab.proposers.openai.priced_model import PricedModel
     from colocate.lab.proposers.openai.server import OpenAiProposer
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from reprlib import Repr
 from typing import Any, Self
 
 from colocate.errors import InputError
+from colocate.fault import Fault, shown
 
 LARGEST = 1_000_000_000
 """No dimension of a model comes near; beyond it a config is mistaken."""
@@ -59,7 +59,7 @@ class Fields:
         """Return a whole number that must be there."""
         found = self.optional_count(name, least)
         if found is None:
-            raise InputError(f"{self.section}{name} is missing, must be {_whole(least)}")
+            raise InputError.missing(f"{self.section}{name}", _whole(least))
         return found
 
     def optional_count(self, name: str, least: int = 1) -> int | None:
@@ -120,8 +120,8 @@ class Fields:
         if not isinstance(value, Sequence) or isinstance(value, str) or not all(map(fits, value)):
             raise self._wrong(spelling, value, expected)
         if len(value) > MOST_ENTRIES:
-            where = f"{self.section}{spelling}"
-            raise InputError(f"{where} has {len(value)} entries, must be at most {MOST_ENTRIES}")
+            found, path = f"has {len(value)} entries", (f"{self.section}{spelling}",)
+            raise InputError(Fault(found, f"at most {MOST_ENTRIES}", path=path))
         return tuple(value)
 
     def _found(self, name: str) -> tuple[str, Any]:
@@ -133,18 +133,7 @@ class Fields:
         return name, None if spellings else self.defaults.get(name)
 
     def _wrong(self, spelling: str, value: object, expected: str) -> InputError:
-        return InputError(f"{self.section}{spelling}={shown(value)}, must be {expected}")
-
-
-def shown(value: object) -> str:
-    """Show a value from a file briefly, however large or nested it is."""
-    if isinstance(value, int) and abs(value) > LARGEST**3:
-        return "a number with very many digits"
-    short = Repr()
-    short.maxlevel = 2
-    short.maxlist = short.maxdict = 3
-    short.maxstring = short.maxother = 60
-    return short.repr(value)
+        return InputError.of(f"{self.section}{spelling}", value, expected)
 
 
 def _whole(least: int) -> str:

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from colocate.errors import InputError
-from colocate.inputs.huggingface.fields import Fields, shown
+from colocate.fault import Fault
+from colocate.inputs.huggingface.fields import Fields
 from colocate.inputs.huggingface.sizing import ModelSize, check_formats, model_size
 from colocate.inputs.text_file import naming, read_text
 
 CONFIG_NAME = "config.json"
 INDEX_NAME = "model.safetensors.index.json"
+TOTAL = "metadata.total_size"
+"""The field of the index that states the bytes of all weights."""
 LARGEST_FILES = 10**15
+"""Bytes: a thousand times the largest model there is."""
 FAR_APART = 0.05
 """From such a share on, the index and the config are said to differ."""
 
@@ -67,7 +71,8 @@ def _config_file(path: Path) -> Path:
         return path
     file = path / CONFIG_NAME
     if not os.path.exists(file):
-        raise InputError(f"{path}: has no {CONFIG_NAME}, must be a model's directory or its config")
+        found, expected = f"has no {CONFIG_NAME}", "a model's directory or its config"
+        raise InputError(Fault(found, expected, file=str(path)))
     return file
 
 
@@ -83,14 +88,14 @@ def _as_indexed(size: ModelSize, total: int) -> ModelSize:
 def _total_size(index: Mapping[str, Any]) -> int:
     metadata = Fields(index).part("metadata")
     found = metadata.values.get("total_size") if metadata is not None else None
-    expected = f"must be a whole number of bytes from 1 to {LARGEST_FILES}"
+    expected = f"a whole number of bytes from 1 to {LARGEST_FILES}"
     if found is None:
-        raise InputError(f"metadata.total_size is missing, {expected}")
+        raise InputError.missing(TOTAL, expected)
     # Some writers state it as 16060522496.0
     if isinstance(found, float) and found.is_integer():
         found = int(found)
     if type(found) is not int or not 1 <= found <= LARGEST_FILES:
-        raise InputError(f"metadata.total_size={shown(found)}, {expected}")
+        raise InputError.of(TOTAL, found, expected)
     return found
 
 
@@ -102,5 +107,5 @@ def _json_mapping(path: Path) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"not valid JSON, {error}") from None
     if not isinstance(data, dict):
-        raise InputError(f"found {shown(data)}, must be a mapping")
+        raise InputError.of((), data, "a mapping")
     return data

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from colocate.errors import InputError
+from colocate.fault import shown
 from colocate.inputs.huggingface.families import (
     FAMILIES,
     LLAMA,
@@ -13,7 +14,7 @@ from colocate.inputs.huggingface.families import (
     Family,
     Switch,
 )
-from colocate.inputs.huggingface.fields import Fields, shown
+from colocate.inputs.huggingface.fields import Fields
 from colocate.inputs.huggingface.shape import (
     Attention,
     Cache,
@@ -46,7 +47,7 @@ def read_shape(whole: Fields) -> Reading:
     text = _text_section(whole)
     model_type = text.text("model_type") or whole.text("model_type")
     if model_type is None:
-        raise InputError(f"{text.section}model_type is missing, must be a text such as 'llama'")
+        raise InputError.missing(f"{text.section}model_type", "a text such as 'llama'")
     notes = []
     if model_type not in FAMILIES:
         notes.append(f"model_type={shown(model_type)} is not known, counted like llama")

@@ -86,11 +86,11 @@ class EmitSettings:
 
     def __post_init__(self) -> None:
         if not 1 <= self.base_port <= LAST_PORT:
-            raise InputError(f"base_port={self.base_port}, must be from 1 to {LAST_PORT}")
+            raise InputError.of("base_port", self.base_port, f"from 1 to {LAST_PORT}")
         for field in ("host", "venv", "image"):
             text = getattr(self, field)
-            if text is not None and checked_name(field, text).startswith("-"):
-                raise InputError(f"{field}={text!r}, must not begin with a dash")
+            if text is not None and checked_name(text, (field,)).startswith("-"):
+                raise InputError.of(field, text, "a text that does not begin with a dash")
 
     @property
     def elastic(self) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from colocate.errors import OutputError, UnknownNameError
+from colocate.fault import Fault
 from colocate.outputs.emit.emission import EmittedFile
 from colocate.outputs.emit.settings import Target
 from colocate.outputs.text.whole_files import write_text
@@ -20,7 +21,8 @@ def chosen(files: Sequence[EmittedFile], node: str | None) -> list[EmittedFile]:
     if not found:
         known = [file.node for file in files if file.node]
         if not known:
-            raise UnknownNameError(f"node={node!r}: there is one file for all, leave --node out")
+            one, advice = "names no file: there is one for all", "leave --node out"
+            raise UnknownNameError(Fault(one, advice=advice, value=node, path=("node",)))
         raise UnknownNameError.among("node", str(node), known)
     return found
 

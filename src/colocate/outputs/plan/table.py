@@ -14,6 +14,8 @@ WIDE, NARROW = 100, 80
 """Columns of a screen: from `WIDE` on bars are long, under `NARROW` models go below their GPU."""
 MOST_EMPTY = 16
 """More empty GPUs than that are only counted."""
+MOST_BARS = 2_000
+"""More GPUs than that are listed without bars: drawing a table of them takes seconds."""
 SHADES = ("cyan", "blue")
 MARK = "◀"
 
@@ -26,7 +28,8 @@ def plan_table(plan: Plan, width: int = WIDE) -> RenderableType:
     empty = [gpu for gpu in plan.problem.gpus if not members[gpu.name]]
     hidden = set(empty) if len(empty) > MOST_EMPTY else set()
     rows = [(gpu, members[gpu.name]) for gpu in plan.problem.gpus if gpu not in hidden]
-    parts = [_stack(plan, rows) if width < NARROW else _table(plan, rows, width)]
+    listed = width < NARROW or len(rows) > MOST_BARS
+    parts = [_stack(plan, rows) if listed else _table(plan, rows, width)]
     if hidden:
         parts.append(Text(f"and {len(hidden)} GPUs without a model"))
     return Group(*parts, _summary(plan))
@@ -46,8 +49,9 @@ def _table(plan: Plan, rows: list[tuple[Gpu, list[Model]]], width: int) -> Table
     table.add_column("pressure", no_wrap=True, justify="right")
     table.add_column("", no_wrap=True)
     table.add_column("models", overflow="fold", min_width=16)
+    bottleneck = plan.bottleneck
     for gpu, models in rows:
-        worst = gpu.name == plan.bottleneck
+        worst = gpu.name == bottleneck
         table.add_row(
             Text(gpu.name),
             _bar(gpu, models, 20 if width >= WIDE else 10),
@@ -60,10 +64,11 @@ def _table(plan: Plan, rows: list[tuple[Gpu, list[Model]]], width: int) -> Table
 
 
 def _stack(plan: Plan, rows: list[tuple[Gpu, list[Model]]]) -> Text:
-    """Draw a GPU over its models, for screens too narrow for a table."""
+    """Draw a GPU over its models, for screens too narrow or fleets too large for a table."""
     text = Text()
+    bottleneck = plan.bottleneck
     for gpu, models in rows:
-        worst = gpu.name == plan.bottleneck
+        worst = gpu.name == bottleneck
         pressure = shown_pressure(plan.pressures[gpu.name])
         text.append(f"{gpu.name}  {_memory(gpu, models)} GB  ", style="bold")
         text.append(f"{pressure} {MARK}\n" if worst else f"{pressure}\n", "red" if worst else "")

@@ -102,9 +102,9 @@ class Bandit:
         if name not in self._records:
             raise UnknownNameError.among("model", name, self._records)
         if not isfinite(improvement):
-            raise InputError(f"improvement={improvement} of {name!r}, must be finite")
+            raise InputError.of(f"improvement of {name!r}", improvement, "a finite number")
         if not 0 <= cost < inf:
-            raise InputError(f"cost={cost} of {name!r}, must be finite and at least 0")
+            raise InputError.of(f"cost of {name!r}", cost, "a finite number >= 0")
         gain = max(0.0, improvement)
         old = self._records[name]
         self._records[name] = TrackRecord(old.calls + 1, old.improvement + gain, old.cost + cost)

@@ -28,10 +28,10 @@ class PricedModel:
 
     def __post_init__(self) -> None:
         if not self.name.strip():
-            raise InputError(f"name={self.name!r} of a model, must not be blank")
+            raise InputError.of("model", self.name, "a name that is not blank")
         for price in (self.price_in, self.price_out):
             if not 0 <= price < inf:
-                raise InputError(f"a price of {self.name!r} is {price}, must be finite and >= 0")
+                raise InputError.of(f"price of {self.name!r}", price, "a finite number >= 0")
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -40,7 +40,8 @@ class PricedModel:
         try:
             return cls(name, *(float(price) for price in prices.split(",") if price))
         except (TypeError, ValueError) as error:
-            raise InputError(f"model={text!r}, must be NAME or NAME=PRICE_IN,PRICE_OUT") from error
+            expected = "NAME or NAME=PRICE_IN,PRICE_OUT"
+            raise InputError.of("model", text, expected) from error
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
         """Return what a question and its answer cost."""

@@ -139,19 +139,18 @@ class OpenAiProposer:
 
     def _check(self) -> None:
         if not _is_address(self.base_url):
-            raise InputError(
-                f"base_url={self.base_url!r}, must be an address like http://127.0.0.1:8000/v1"
-            )
+            expected = "an address like http://127.0.0.1:8000/v1"
+            raise InputError.of("base_url", self.base_url, expected)
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise InputError("the API key has letters that no key has, such as an end of line")
         if self.temperature is not None and not 0 <= self.temperature < inf:
-            raise InputError(f"temperature={self.temperature}, must be finite and at least 0")
+            raise InputError.of("temperature", self.temperature, "a finite number >= 0")
         if self.max_tokens is not None and self.max_tokens < 1:
-            raise InputError(f"max_tokens={self.max_tokens}, must be at least 1")
+            raise InputError.of("max_tokens", self.max_tokens, "at least 1")
         if not 0 < self.timeout < inf:
-            raise InputError(f"timeout={self.timeout}, must be finite and more than 0 seconds")
+            raise InputError.of("timeout", self.timeout, "a finite number of seconds > 0")
         if self.retries < 0:
-            raise InputError(f"retries={self.retries}, must be at least 0")
+            raise InputError.of("retries", self.retries, "at least 0")
         self._bandit()  # it refuses to choose among none, or among the same
 
     def _connected(self) -> "OpenAI":

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from colocate.errors import InputError
+from colocate.fault import Fault, Owner
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.spec import ModelSpec
 from colocate.outputs.emit.engines.names import replica_names, safe_names
@@ -169,38 +170,41 @@ def _replicas(plan: Plan) -> list[_Replica]:
 
 def _port(port: int) -> int:
     if port > LAST_PORT:
-        raise InputError(f"port {port} does not exist, give a lower --base-port")
+        raise InputError(Fault(f"port {port} does not exist", advice="give a lower --base-port"))
     return port
 
 
 def _checked(spec: ModelSpec) -> ModelSpec:
     """Return a model whose texts can be arguments, or refuse it."""
-    owner = f"model {spec.name!r}"
+    owner = Owner("model", spec.name)
     _refuse_control(owner, "source", [spec.source or ""])
     args = [argument for engine in Engine for argument in spec.arguments_for(engine.value)]
     _refuse_control(owner, "args", args)
     source = spec.source or spec.name
     if source.startswith("-"):
-        raise InputError(
-            f"{owner}: source={source!r} begins with a dash and would be taken for an option, must "
-            "be what engines load (a path can begin with ./)"
-        )
+        found = "begins with a dash and would be taken for an option"
+        expected = "what engines load (a path can begin with ./)"
+        raise InputError(Fault(found, expected, value=source, path=("source",), owner=owner))
     if spec.quantised_on_disk is False and must_be_on_disk(spec, args):
-        raise InputError(
-            f"{owner}: dtype={spec.dtype!r} with quantised_on_disk=false, but engines cannot make "
-            "it while loading, must be a dtype that they can make (fp8, nf4), or name a source "
-            "that is so already"
+        fault = Fault(
+            "with quantised_on_disk=false, but engines cannot make it while loading",
+            "a dtype that they can make (fp8, nf4)",
+            "or name a source that is so already",
+            value=spec.dtype,
+            path=("dtype",),
+            owner=owner,
         )
+        raise InputError(fault)
     for argument in args:
         flag = argument.split("=", 1)[0].split(" ", 1)[0].replace("_", "-")
         if flag in DECIDED:
-            raise InputError(
-                f"{owner}: args has {flag}, which is decided by {DECIDED[flag]}, leave it out"
-            )
+            found = f"has {flag}, which is decided by {DECIDED[flag]}"
+            raise InputError(Fault(found, advice="leave it out", path=("args",), owner=owner))
     return spec
 
 
-def _refuse_control(owner: str, field: str, texts: Iterable[str]) -> None:
+def _refuse_control(owner: Owner, field: str, texts: Iterable[str]) -> None:
     for text in texts:
         if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in text):
-            raise InputError(f"{owner}: {field} has {text!r}, must be without control characters")
+            found, expected = f"has {text!r}", "without control characters"
+            raise InputError(Fault(found, expected, path=(field,), owner=owner))

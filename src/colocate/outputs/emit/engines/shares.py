@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import floor
 
 from colocate.errors import InputError
+from colocate.fault import Fault, Owner
 from colocate.inputs.fleet import Device, Fleet
 from colocate.inputs.spec import OVERHEAD_GB
 from colocate.problem.gpu import Gpu
@@ -161,11 +162,13 @@ def _room(gpu: Gpu, device: Device, parts: Sequence[Model]) -> EngineRoom:
     kept = max(KEPT_FREE * device.memory_gb - reserved, 0.0)
     room = max(left - kept, min(left / 2, FLOOR_GB * len(parts)))
     if room / len(parts) < max(LEAST_GB, LEAST_SHARE * gpu.memory_gb):
-        raise InputError(
-            f"gpu {gpu.name!r} has {max(left, 0.0):.3g} GB left for the keys and values of "
-            f"{len(parts)} models, must have more for an engine to start: plan with fewer models "
-            "or a larger GPU"
+        fault = Fault(
+            f"has {max(left, 0.0):.3g} GB left for the keys and values of {len(parts)} models, "
+            "too little for an engine to start",
+            advice="plan with fewer models or a larger GPU",
+            owner=Owner("gpu", gpu.name),
         )
+        raise InputError(fault)
     return EngineRoom(len(parts), left, room, left - room + reserved, device.memory_gb)
 
 

@@ -3,6 +3,7 @@
 import posixpath
 
 from colocate.errors import InputError
+from colocate.fault import Fault, Owner
 from colocate.outputs.emit.engines.launch import Launch
 from colocate.outputs.emit.settings import EmitSettings, Engine
 
@@ -29,10 +30,14 @@ def image_of(settings: EmitSettings) -> str:
 def folder_of(launch: Launch) -> str | None:
     """Return the folder on the machine that a model is in, None if it comes from the hub."""
     if launch.source.startswith(("./", "../", "~")):
-        raise InputError(
-            f"model {launch.model!r}: source={launch.source!r} is relative, must be an absolute "
-            "path for a container, or a name of the Hugging Face hub"
+        fault = Fault(
+            "is relative",
+            "an absolute path for a container, or a name of the Hugging Face hub",
+            value=launch.source,
+            path=("source",),
+            owner=Owner("model", launch.model),
         )
+        raise InputError(fault)
     return posixpath.normpath(launch.source) if launch.source.startswith("/") else None
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from colocate.errors import InputError
+from colocate.fault import Fault, Owner
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.emit.emission import Emission, EmittedFile
 from colocate.outputs.emit.engines.cautions import cautions
@@ -200,7 +201,6 @@ def _service(
 
 def _check_node(node: str) -> None:
     if node and not LABEL_VALUE.fullmatch(node):
-        raise InputError(
-            f"node {node!r} cannot be the name of a machine in Kubernetes, must have at most 63 "
-            "letters, digits, hyphens and dots"
-        )
+        found = "cannot be the name of a machine in Kubernetes"
+        expected = "at most 63 letters, digits, hyphens and dots"
+        raise InputError(Fault(found, expected, owner=Owner("node", node)))

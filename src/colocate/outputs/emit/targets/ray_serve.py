@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from colocate.errors import InputError
+from colocate.fault import Fault, Owner
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.emit.emission import Emission, EmittedFile
 from colocate.outputs.emit.engines.cautions import cautions
@@ -155,10 +156,10 @@ def _keywords(launch: Launch) -> dict[str, Any]:
         elif name and found[name] is True:
             found[name] = _value(argument)
         else:
-            raise InputError(
-                f"model {launch.model!r}: args has {argument!r}, which Ray cannot take, must be "
-                "--option value or --option=value"
-            )
+            refused = f"has {argument!r}, which Ray cannot take"
+            expected = "--option value or --option=value"
+            owner = Owner("model", launch.model)
+            raise InputError(Fault(refused, expected, path=("args",), owner=owner))
     return found
 
 
