@@ -18,10 +18,10 @@ PROGRAMMING = """
     bar cache cause chart clock code colour column combination comparison decision definition
     direction draw effect entry error evaluation explanation facts failed failure field figure
     file finding fit format history home idle infeasible input insight limit line link local
-    look markup memory mention message missing move name number option order outcome output
+    loader look markup memory mention message missing move name noun number option order outcome output
     pair plot pool priced progress reading refusal refused report result role rounding run
     scale search section settings shape stage state step storage sum summary table task time trail
-    unknown usage variable version whole worst
+    unknown unusual usage variable version whole worst
 """
 OPTIMISATION = """
     accept annealing constructor cut exhaustive greedy improver iterated linear neighbourhood
@@ -36,7 +36,7 @@ FORMS = """
     written
 """
 """Forms and parts of words in the glossary."""
-NAMES = "ai colocate cp ray sat scip"
+NAMES = "ai colocate cp ray sat scip yaml"
 PLAIN = " ".join((GRAMMAR, PROGRAMMING, OPTIMISATION, SERVING, FORMS, NAMES)).split()
 """Words that mean in the code what they mean everywhere; all others are in the glossary."""
 

@@ -455,13 +455,13 @@ def test_a_sandbox_that_cannot_start_says_why(enclosure, monkeypatch):
 def test_no_program_runs_if_its_walls_cannot_be_raised(enclosure, monkeypatch):
     broken = asdict(LIMITS) | {"open_files": "?"}
     monkeypatch.setattr("colocate.arena.sandbox.asdict", lambda _: broken)
-    with pytest.raises(SandboxError, match="a case could not be walled in: it ended with 0"):
+    with pytest.raises(SandboxError, match="a case could not be enclosed: it ended with 0"):
         ask(program(), enclosure)
 
 
 def test_no_program_runs_where_it_could_read_any_file(monkeypatch):
     monkeypatch.setattr("colocate.arena.sandbox._hear", lambda *_: ["seccomp"])
-    with pytest.raises(SandboxError, match="nothing here keeps a program from other files"):
+    with pytest.raises(SandboxError, match="nothing here can hide other files"):
         ask(program(), Enclosure.LANDLOCK)
 
 

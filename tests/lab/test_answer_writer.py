@@ -98,18 +98,18 @@ def test_a_last_line_end_comes_and_goes():
         (PARENT.replace("= 80", "= 40"), {}, "the rewrite changes the parent outside"),
         (CHILD.replace("enumerate(", "enumerate(("), {}, "the child does not compile"),
         (CHILD.replace("def compute", "def not_compute"), {}, "does not define compute_model"),
-        (CHILD, {"description": "No </DESCRIPTION> here"}, "the description would become another"),
+        (CHILD, {"description": "No </DESCRIPTION> here"}, "the description would differ"),
         (
             CHILD,
             {"description": "A <NAME>x</NAME> here"},
-            "the name would become another; leave out",
+            "the name would differ; leave out",
         ),
-        (CHILD, {"name": ""}, "the name would become another"),
+        (CHILD, {"name": ""}, "the name would differ"),
         (CHILD, {"description": "Like\n<DIFF>\n</DIFF>"}, "holds no '<<<<<<< SEARCH' line"),
         (
             CHILD.replace("\n", "\r\n"),
             {},
-            "the child would become another; leave out tags, and keep",
+            "the child would differ; leave out tags, and keep",
         ),
     ],
 )

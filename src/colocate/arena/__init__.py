@@ -1,1 +1,1 @@
-"""Judges: suites of problems, and how well they are solved."""
+"""Judging: suites of problems, and how well strategies and programs solve them."""

@@ -29,16 +29,16 @@ class Record:
     who: str
     """What found the value."""
     lost: float = 0.0
-    """What that placement loses by leaving models asleep: the least that is known."""
+    """The loss of that placement by leaving models asleep: the least known."""
     lost_bound: float = 0.0
-    """The highest proven lower bound on what is lost."""
+    """The highest proven lower bound on the loss."""
 
     def improved(self, new: "Record") -> "Record":
         """Return the better of this record and new findings, each figure by itself.
 
-        A value that beats the old one by less than rounding changes nothing. Who loses less is
-        better at any pressure. Where something is lost, a bound on the pressure holds for the
-        models that are awake: it stays with the value that it was found with.
+        A value that beats the old one by less than rounding changes nothing. A smaller loss is
+        better at any pressure. With a loss, a bound on the pressure holds only for the models that
+        are awake, so it stays with the value that it was found with.
         """
         better = replace(self, lost_bound=max(self.lost_bound, new.lost_bound))
         if _less(new.lost, self.lost):
@@ -56,12 +56,12 @@ def _less(new: float, old: float) -> bool:
 
 
 def best_known_path(suite: str) -> Path:
-    """Return where the record of a suite is kept."""
+    """Return the path of a suite's record."""
     return Path(str(resources.files("colocate.arena"))) / "best_known" / f"{suite}.csv"
 
 
 def read_best_known(suite: Suite, path: Path | None = None) -> dict[str, Record]:
-    """Return the records of a suite by case name; none for cases that were never solved."""
+    """Return the records of a suite by case name, without the cases that were never solved."""
     path = path or best_known_path(suite.name)
     if not path.exists():
         return {}
@@ -92,16 +92,16 @@ def read_best_known(suite: Suite, path: Path | None = None) -> dict[str, Record]
 
 
 def write_best_known(suite: Suite, records: dict[str, Record], path: Path | None = None) -> None:
-    """Merge records into the file of a suite; a figure there is replaced by a better one only.
+    """Merge records into the file of a suite; only better figures replace the old ones.
 
     Parameters
     ----------
     suite
-        Whose file it is.
+        The suite that the file belongs to.
     records
         New findings, by case.
     path
-        The file; by default the one of the package.
+        The file; by default the one in the package.
     """
     path = path or best_known_path(suite.name)
     kept = read_best_known(suite, path)

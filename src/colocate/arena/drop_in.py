@@ -1,4 +1,4 @@
-"""Our own program in the form of the public benchmark, to import in place of another."""
+"""The solver as a program for the public benchmark, to import in place of another program."""
 
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
@@ -12,11 +12,11 @@ from colocate.solver.solve import solve
 
 
 class BenchmarkModel(Protocol):
-    """What the public benchmark passes."""
+    """A model as the public benchmark passes it."""
 
     @property
     def model_size(self) -> float:
-        """GB it always holds."""
+        """GB that it always holds."""
 
     @property
     def req_rate(self) -> float:
@@ -52,7 +52,7 @@ def compute_model_placement(
     Raises
     ------
     InfeasibleError, NothingFoundError
-        If there is no placement, or none was found: a model is never left out.
+        If no placement exists, or the search found none: no model is ever left out.
     """
     if not isinstance(gpu_num, int) or gpu_num < 1:
         raise InputError.of("gpu_num", gpu_num, "a whole number, at least 1")

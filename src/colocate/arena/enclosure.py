@@ -1,4 +1,4 @@
-"""What a program may see of the machine, and the walls that show it nothing else."""
+"""The files that a program may see, and the walls that hide everything else."""
 
 import os
 import shutil
@@ -20,13 +20,13 @@ SYSTEM_FILES = ("/etc/ld.so.cache",)
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 NOBODY = "65534"
 OURS = Path(__file__).parents[1]
-"""The folder of colocate: it is never seen."""
+"""The folder of colocate, which no program may see."""
 INSIDE = "/colocate"
-"""Under bubblewrap: `code` that is ours, `packages`, and `work`, the folder to work in."""
+"""The folder under bubblewrap with our `code`, the `packages`, and `work`, to work in."""
 
 
 class Enclosure(StrEnum):
-    """What keeps a program from the files and processes of the machine."""
+    """The wall between a program and the files and processes of the machine."""
 
     BUBBLEWRAP = "bubblewrap"
     LANDLOCK = "landlock"
@@ -34,7 +34,7 @@ class Enclosure(StrEnum):
 
 @cache
 def best_enclosure() -> Enclosure:
-    """Return bubblewrap where it is installed and Python starts in it, and Landlock where not."""
+    """Return bubblewrap if it is installed and Python starts in it, else Landlock."""
     start = f"import sys; sys.path.append('{INSIDE}/code'); import inside.serve"
     with suppress(OSError, subprocess.TimeoutExpired):
         command = [*bubblewrap({}, 1), *python(), "-c", start]
@@ -45,17 +45,17 @@ def best_enclosure() -> Enclosure:
 
 
 def python() -> list[str]:
-    """Return the command that starts Python without what is installed beside it."""
+    """Return the command that starts Python without its installed packages."""
     return [os.path.realpath(sys.executable), "-s", "-S", "-P"]
 
 
 def find_packages(names: Sequence[str]) -> dict[str, Path]:
-    """Return where the packages are that a program may import, by the names they are seen under."""
+    """Return the paths of the packages that a program may import, by their names inside."""
     return {name: place for package in names for name, place in _package(package)}
 
 
 def readable(packages: Mapping[str, Path]) -> list[str]:
-    """Return all that is seen of the machine, as files and folders without anything foreign."""
+    """Return the files and folders of the machine that a program may see, and nothing else."""
     folders = [*_system_libraries(), *_standard_library()]
     entries = [
         entry.path
@@ -68,7 +68,7 @@ def readable(packages: Mapping[str, Path]) -> list[str]:
 
 
 def bubblewrap(packages: Mapping[str, Path], folder_mb: int) -> list[str]:
-    """Return the command that shows the same, in namespaces of its own, to what follows it."""
+    """Return the command that runs another one in its own namespaces, with the same files."""
     program = shutil.which("bwrap")
     if program is None:
         raise FileNotFoundError("bwrap is not installed")
@@ -97,7 +97,7 @@ def bubblewrap(packages: Mapping[str, Path], folder_mb: int) -> list[str]:
 
 
 def _package(name: str) -> list[tuple[str, Path]]:
-    """Return what must be seen to import a package: its folder, and that of its libraries."""
+    """Return the paths that importing a package needs: its folder, and that of its libraries."""
     if name in sys.stdlib_module_names:
         return []
     spec = None
@@ -123,14 +123,14 @@ def _interpreter() -> list[str]:
 
 
 def _system_libraries() -> Iterator[tuple[str, list[str]]]:
-    """Return each folder, and what in it belongs to some Python."""
+    """Yield each folder, and what in it belongs to some Python."""
     for folder in filter(_is_folder, SYSTEM_LIBRARIES):
         names = [name for name in os.listdir(folder) if name.startswith("python")]
         yield folder, [os.path.join(folder, name) for name in names]
 
 
 def _standard_library() -> Iterator[tuple[str, list[str]]]:
-    """Return each folder, and where in it further packages are installed."""
+    """Yield each folder, and where in it further packages are installed."""
     own = {"platbase": sysconfig.get_config_var("installed_platbase")}  # not the environment's
     for folder in {sysconfig.get_path(name, vars=own) for name in ("stdlib", "platstdlib")}:
         yield folder, [os.path.join(folder, name) for name in ("site-packages", "dist-packages")]

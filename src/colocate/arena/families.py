@@ -1,8 +1,8 @@
-"""Large fleets, each with one thing that makes placing hard.
+"""Large fleets, each with one feature that makes placing hard.
 
-Every fleet is planted: models are put on GPUs first, and what is asked follows from where they are,
-so that a placement exists. Sizes are log-normal or those of published models, loads are gamma. All
-are rounded, so that they are the same on every machine.
+Every fleet is planted: the models are put on GPUs first, and the problem follows from their places,
+so a placement always exists. Sizes are log-normal or those of published models; loads follow a
+gamma distribution. All numbers are rounded, so they are the same on every machine.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,60 +20,60 @@ from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 
 MEMORY_GB = 80.0
-"""Of an A100 or H100, as in the public benchmark."""
+"""The memory of an A100 or H100, as in the public benchmark."""
 GPUS_OF_NODE = 8
-"""As in the usual server."""
+"""As in a typical server."""
 HALF_FULL, NEARLY_FULL, FULL = (0.5, 0.7), (0.92, 0.97), (0.95, 1.0)
-"""How much of the memory of a GPU is taken, from and to."""
+"""Lowest and highest share of a GPU's memory that models take."""
 FEW, SOME = (2, 6), (3, 6)
-"""Models of a GPU, from and below."""
+"""Models per GPU: at least the first number, below the second."""
 EVEN, SPIKY = 4.0, 0.3
 """Shapes of the gamma distribution of loads; spiky ones have few hot models."""
 NOWHERE = -1
-"""In place of the index of a GPU."""
+"""Stands for the index of a GPU."""
 
 SHARDED, SHARDS = 0.3, (2, 4, 8)
-"""The part of the models that have shards, and how many."""
+"""The share of the models that have shards, and how many they may have."""
 SHARDED_FULL = 0.59
-"""How much of all memory is taken where models have shards."""
+"""The share of all memory that models take where some have shards."""
 PART_GB = 9.0
-"""The median size of what a model has on each of its GPUs."""
+"""The median size of a model's part on each of its GPUs."""
 
 AUTO, MOST_REPLICAS = 0.2, 8
-"""The part of the models, the hottest, whose replicas are open, and how many there may be."""
+"""The share of the models, the hottest, with open replicas, and the most replicas of each."""
 
 KINDS_GB = {"rtx-4090": 24.0, "a100-40": 40.0, "l40s": 48.0, "h100": 80.0, "h200": 141.0}
-"""Memory by the data sheets."""
+"""Memory according to the data sheets."""
 KINDS_FULL, SMALLEST_GB, LARGEST_GB = 0.6, 0.5, 100.0
-"""How much of all memory is taken where GPUs are of five kinds, and what sizes there are."""
+"""With GPUs of five kinds: the share of all memory that models take, and the range of sizes."""
 
 HOURS, PEAK_HOUR, NIGHT = 24, 14, 0.15
-"""The load of a night is this part of that of a day."""
+"""Hours of a day, the hour of the highest load, and the load at night as a share of it."""
 TIME_ZONES, POPULATION = (0, 1, 6, 15), (0.5, 0.2, 0.2, 0.1)
-"""Hours apart, and the part of the models that each has."""
+"""The time zones, in hours apart, and the share of the models in each."""
 
 DEMAND = 2.0
-"""The sizes of all models as a part of all memory, where models may sleep."""
+"""The total size of all models, as a multiple of all memory, where models may sleep."""
 MOST_PRESSURE = 0.5
-"""The limit on pressure in the family `sleepers-limited`: it, too, sends models to sleep."""
+"""The limit on pressure in the family `sleepers-limited`, which also sends models to sleep."""
 
 SPEEDS = {"a100": 1.0, "h100": 2.0}
-"""How fast kinds of GPUs compute, as round figures: they must differ, no more."""
+"""The speeds of kinds of GPUs, as round figures: they only have to differ."""
 COMPUTE, MOST_BUSY, BUSY = "compute", 0.8, (0.6, 0.95)
-"""A resource, its limit, and how much of the limit is taken, from and to."""
+"""A resource, its limit, and the lowest and highest share of the limit that models take."""
 PINNED, GPUS_OF_GROUP, GROUP = 0.1, 4, (2, 7)
-"""The part of the models that are pinned, GPUs for each group kept apart, and its size."""
+"""The share of the models that are pinned, GPUs per group kept apart, and the group's size."""
 
 
 class Planted(NamedTuple):
-    """A problem, and a placement as proof that it has one."""
+    """A problem, and a placement that proves it has a solution."""
 
     problem: Problem
     placement: Placement
 
 
 class Cut(NamedTuple):
-    """Models in random order that fill GPUs."""
+    """Models in random order that together fill the GPUs."""
 
     size: Floats
     gpu_of: Ints
@@ -86,13 +86,13 @@ def families(seed: int) -> Iterator[Problem]:
 
 
 def planted(case: str, seed: int) -> Planted:
-    """Make the fleet of one case; it does not depend on the others."""
+    """Make the fleet of one case, independent of the others."""
     plant, gpus = CASES[case]
     return plant(RandomState(seed + 10 * list(CASES).index(case)), gpus)
 
 
 def _sharded(draw: RandomState, count: int) -> Planted:
-    """Models on one GPU, and on several of one node; what fits nowhere is left out."""
+    """Models on one GPU, or on several of one node; models that fit nowhere are left out."""
     models: list[Model] = []
     places: list[list[int]] = []
     free = np.full((count // GPUS_OF_NODE, GPUS_OF_NODE), MEMORY_GB)
@@ -124,7 +124,7 @@ def _replicas(draw: RandomState, count: int) -> Planted:
 
 
 def _kinds(draw: RandomState, count: int) -> Planted:
-    """GPUs of five kinds, as many of each; the large models fit on few of them."""
+    """Equal numbers of GPUs of five kinds; the large models fit on few of them."""
     kinds = draw.permutation(np.resize(list(KINDS_GB), count)).tolist()
     gpus = tuple(Gpu(f"gpu-{n}", KINDS_GB[kind], kind) for n, kind in enumerate(kinds))
     memory = np.array([gpu.memory_gb for gpu in gpus])
@@ -139,7 +139,7 @@ def _kinds(draw: RandomState, count: int) -> Planted:
 
 
 def _windows(draw: RandomState, count: int) -> Planted:
-    """Day and night in some time zones."""
+    """Day and night in several time zones."""
     cut = _cut(draw, count, HALF_FULL, SOME)
     models = len(cut.size)
     peak = PEAK_HOUR + draw.choice(TIME_ZONES, models, p=POPULATION)
@@ -159,7 +159,7 @@ def _full(draw: RandomState, count: int) -> Planted:
 def _sleepers(
     draw: RandomState, count: int, published: bool = False, most_pressure: float | None = None
 ) -> Planted:
-    """Not all models can be awake; what is lost is the load that is not served."""
+    """Not all models can be awake; the loss is the load that is not served."""
     if published:
         size = draw_sizes(draw, int(MEMORY_GB * count))
         size = size[: np.searchsorted(np.cumsum(size), DEMAND * MEMORY_GB * count)]
@@ -227,13 +227,13 @@ def _cut(draw: RandomState, count: int, full: tuple[float, float], models: tuple
 
 
 def _shares(weight: Floats, gpu_of: Ints) -> Floats:
-    """Return what part every model has of all weight on its GPU."""
+    """Return every model's share of all weight on its GPU."""
     shares: Floats = weight / np.bincount(gpu_of, weight)[gpu_of]
     return shares
 
 
 def _spread(need: Floats, room: Floats) -> Ints:
-    """Put each model in turn on the roomiest GPU, or nowhere if it does not fit."""
+    """Put each model in turn on the GPU with the most room, or nowhere if it does not fit."""
     free = room.copy()
     gpu_of = np.full(len(need), NOWHERE)
     for model, amount in enumerate(need):
@@ -286,4 +286,4 @@ CASES: dict[str, tuple[Callable[[RandomState, int], Planted], int]] = {
     "constrained-1024": (_constrained, 1024),
     "constrained-4096": (_constrained, 4096),
 }
-"""How each is planted, and on how many GPUs."""
+"""The function that plants each family, and the numbers of GPUs."""

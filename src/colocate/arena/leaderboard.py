@@ -1,4 +1,4 @@
-"""What the referee says about programs, side by side or one by one."""
+"""Draws the verdicts of the referee, of one program or of many side by side."""
 
 from collections.abc import Sequence
 
@@ -48,16 +48,16 @@ CASES_OF_A_PROGRAM = (
 def verdict_page(
     verdict: ProgramVerdict, width: int, every_case: bool = False
 ) -> list[RenderableType]:
-    """Draw what the referee says about one program, for a screen of that width.
+    """Draw the verdict on one program for a screen of the given width.
 
     Parameters
     ----------
     verdict
-        What to draw.
+        The verdict to draw.
     width
         Columns of the screen.
     every_case
-        Whether to draw a row for each case, too.
+        Whether to add a row for each case.
     """
     tallies = ((verdict.suite, verdict.public), ("hidden", verdict.hidden))
     rows = [tally_row(name, tally) for name, tally in tallies]
@@ -74,7 +74,7 @@ def verdict_page(
 
 
 def program_table(entries: Sequence[Entry], width: int) -> RenderableType:
-    """Draw one line a program, best first, for a screen of that width, and what fails below."""
+    """Draw one line per program, best first, for the given width, with failures below."""
     rows, notes = [], []
     for place, entry in enumerate(entries, start=1):
         verdict = entry.verdict
@@ -98,7 +98,7 @@ def program_table(entries: Sequence[Entry], width: int) -> RenderableType:
 
 
 def tally_row(name: str, tally: Tally) -> tuple[str, ...]:
-    """Return the figures of a tally as text, one for each column of `TALLIES`."""
+    """Return the figures of a tally as text, one per column of `TALLIES`."""
     return (
         name,
         fixed(tally.score, 4),

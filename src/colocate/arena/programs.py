@@ -1,4 +1,4 @@
-"""Many programs judged side by side, and which of them is best."""
+"""Judges many programs side by side, and finds the best."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,23 +11,23 @@ from colocate.errors import InputError
 from colocate.fault import Fault
 
 LAYOUT = "gen_*/main.py"
-"""How the public runs keep their programs."""
+"""Where the public runs keep their programs."""
 MOST_CHARACTERS = 1_000_000
 """A program of a megabyte is a mistake, such as a file of data."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A program that takes part.
+    """A program that takes part in a contest.
 
     Parameters
     ----------
     name
-        Of its folder.
+        The name of its folder.
     source
         Its text.
     verdict
-        Of the referee.
+        The verdict of the referee.
     """
 
     name: str
@@ -68,20 +68,20 @@ def judge_all(
 ) -> list[Entry]:
     """Judge named sources, `workers` at a time, and return them best first.
 
-    Whoever leads is run again until it has had enough runs to be called best.
+    The leading program runs again until it has had enough runs to be called best.
 
     Parameters
     ----------
     programs
         Names and sources.
     contest, referee
-        What they are asked, and who judges.
+        The questions, and the referee that judges the answers.
     workers
-        Programs at a time.
+        Programs judged at a time.
     on_program
         Called after every program, from any thread.
     runs
-        How often each is run; the worst run counts.
+        How often each program runs; the worst run counts.
     """
 
     def judged(program: tuple[str, str]) -> Entry:
@@ -99,7 +99,7 @@ def judge_all(
 
 
 def _rank(entry: Entry) -> tuple[float, float, str]:
-    """Fitness first; of equals, whoever does less better on cases that can be learned by heart."""
+    """Order by fitness, then by the smaller lead on cases that a program can learn by heart."""
     lead = entry.verdict.public.ratio - entry.verdict.hidden.ratio
     return -entry.verdict.fitness, max(lead, 0.0), entry.name
 

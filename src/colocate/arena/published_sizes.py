@@ -1,4 +1,4 @@
-"""How large published models are."""
+"""The sizes of published models."""
 
 import numpy as np
 from numpy.random import RandomState

@@ -1,4 +1,4 @@
-"""A case as it is put to a program, and how an answer to it is judged: from scratch, by names."""
+"""A case as put to a program, and the verdict on its answer: from scratch, by names alone."""
 
 import json
 from collections import Counter
@@ -17,32 +17,32 @@ from colocate.problem.tolerance import RECORDED_AS_PROVEN, TIE
 from colocate.problem.verify import verify
 
 MOST_NAMES = 3
-"""Names that a sentence lists before it only counts."""
+"""Names that a sentence lists before it counts the rest."""
 LONGEST_TRACEBACK = 4000
-"""In letters, from its end: some fifty lines, of which nobody reads more."""
+"""Letters kept from its end: about fifty lines."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a program is told, and what only the referee knows."""
+    """The data that a program receives, and the data that only the referee knows."""
 
     case: str
     problem: Problem
-    """What the program must solve."""
+    """The problem that the program must solve."""
     optimum: float
     """The lowest pressure known."""
     bound: float
-    """What is proven to be out of reach below."""
+    """The proven lower bound."""
     seed: int
-    """Of the random choices of a program that sets none itself."""
+    """Seeds the random choices of a program that sets no seed itself."""
 
     @property
     def proven(self) -> bool:
-        """Whether nothing can be lower than the optimum."""
+        """Whether the optimum is proven to be the lowest pressure possible."""
         return self.optimum <= self.bound * (1 + RECORDED_AS_PROVEN)
 
     def as_data(self) -> dict[str, Any]:
-        """Return what the program is told."""
+        """Return the data that the program receives."""
         models = [
             (model.name, _plain(model.size_gb), _plain(model.rate), _plain(model.slo))
             for model in self.problem.models
@@ -59,9 +59,9 @@ class Question:
         failure
             The rule that was broken.
         reason
-            What happened, in words that may come from the program.
+            What happened; the words may come from the program.
         traceback
-            Of the program, if it raised something.
+            The program's traceback, if it raised something.
         error
             The type of the exception or the signal that ended it.
         """
@@ -76,7 +76,7 @@ class Question:
         )
 
     def judged(self, reply: Reply, limit: float) -> CaseVerdict:
-        """Return the verdict on what came back within a limit of seconds."""
+        """Return the verdict on a reply, given the limit in seconds."""
         if fault := _beyond_limits(reply, limit):
             return self.failed(*fault)
         if reply.code != 0 or not reply.text:
@@ -160,7 +160,7 @@ def _beyond_limits(reply: Reply, limit: float) -> tuple[Failure, str] | None:
 
 
 def _plain(figure: float | None) -> float | int | None:
-    """Return a whole number as such: the public benchmark passes whole numbers."""
+    """Return a whole number as an integer, as the public benchmark passes it."""
     return int(figure) if figure is not None and figure == int(figure) else figure
 
 
@@ -177,7 +177,7 @@ def _is_placement(answer: object) -> bool:
 
 
 def _listed(things: Sequence[Any], shown: Callable[[Any], str] = quoted) -> str:
-    """List the first of many things; only those are made fit to be shown."""
+    """List the first of many things; only these are sanitised for display."""
     first = [shown(thing) for thing in things[:MOST_NAMES]]
     return listed([*first, *things[MOST_NAMES:]], MOST_NAMES)
 

@@ -1,6 +1,6 @@
-"""Two fleets that others have published: what was to be served, and on what.
+"""Two published fleets: the models to serve, and the GPUs to serve them on.
 
-Both are the pure problem, without a limit on compute, so that their optimum is the objective's.
+Both are the pure problem, without a limit on compute, so their optimum depends on pressure alone.
 """
 
 import csv
@@ -24,33 +24,33 @@ LLAMA = {
     "llama-30b": (32_528_943_616, 2),
     "llama-65b": (65_285_660_672, 4),
 }
-"""Parameters, as `colocate size` counts them from the published shapes, and shards."""
+"""Parameters, as `colocate size` counts them from the published shapes, and the shards."""
 BYTES_OF_PARAMETER = 2
 """In half precision."""
 ENGINE_GB = 4.0
-"""What an engine holds on each GPU beyond the weights: the default of fleet files."""
+"""Memory that an engine holds on each GPU beyond the weights: the default of fleet files."""
 ANSWER_SLO = 10.0
-"""Seconds for an answer, of any model: of 261 tokens, the mean, one alone takes 2 to 5 on A100."""
+"""Seconds for an answer of any model. Alone on A100s, the mean of 261 tokens takes 2 to 5."""
 LEVELS = (500, 800, 1200, 1600, 2000)
-"""How many times the trace is condensed."""
+"""The factors by which the trace is condensed."""
 
 PRISM_GPUS = (4, 8)
 EXPONENTS = (0.6, 1.0, 1.4)
 PERMUTATIONS = 3
-"""Fleet sizes, exponents of Zipf's law from flat to steep, and who is popular in how many ways."""
+"""Fleet sizes, exponents of Zipf's law from flat to steep, and random rankings of the models."""
 USABLE_GB = 80 - 1.0
-"""Of a GPU of 80 GB: Prism keeps a margin of 1 GB."""
+"""Usable memory of an 80 GB GPU: Prism keeps a margin of 1 GB."""
 RUNTIME_GB = 0.25
-"""What Prism reckons for a model beyond its weights. With 4 GB each they do not fit on 4 GPUs."""
+"""Memory that Prism adds to a model's weights. With 4 GB each, the models do not fit on 4 GPUs."""
 TOKENS_PER_SECOND = 1000.0
-"""Of all models together: the public LMSYS trace has 2.5 requests a second of 392 tokens. Those of
-a model are rounded to hundredths, so that they are the same on every machine."""
+"""The total of all models: the public LMSYS trace has 2.5 requests a second of 392 tokens. Each
+model's share is rounded to hundredths, so it is the same on every machine."""
 TOKEN_SLO = 0.1
 """Seconds for an output token."""
 
 
 def chatlmsys(seed: int) -> Iterator[Problem]:
-    """Yield MuxServe's fleet at its five load levels; nothing in it is drawn."""
+    """Yield MuxServe's fleet at its five load levels; nothing in it is random."""
     gpus = tuple(
         Gpu(f"node-{node}-gpu-{number}", A100_GB, node=f"node-{node}")
         for node in range(NODES)
@@ -62,7 +62,7 @@ def chatlmsys(seed: int) -> Iterator[Problem]:
 
 
 def prism24(seed: int) -> Iterator[Problem]:
-    """Yield Prism's 24 models with rates by Zipf's law, the ranks drawn anew for each case."""
+    """Yield Prism's 24 models with rates by Zipf's law and random ranks in each case."""
     draw = RandomState(seed)
     rows = _rows("prism_models.csv")
     for count in PRISM_GPUS:

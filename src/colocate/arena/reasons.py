@@ -1,4 +1,4 @@
-"""Why cases failed: those with the same cause together, with the first of them."""
+"""Why cases failed: groups with the same cause, each with its first case."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
@@ -7,9 +7,9 @@ from colocate.outputs.text.sanitise import visible
 from colocate.outputs.text.wording import amount, listed
 
 MOST_NAMED = 3
-"""Cases of a group that are named; a group may be the whole suite."""
+"""Cases to name in each group; a group may be the whole suite."""
 MOST_LINES = 12
-"""Of a traceback: its end, where the fault is."""
+"""Lines from the end of a traceback, where the fault is."""
 
 
 class FailedCase(NamedTuple):
@@ -17,9 +17,9 @@ class FailedCase(NamedTuple):
 
     case: str
     cause: Hashable
-    """What cases of a group share; only compared, never shown."""
+    """The cause that the cases of a group share; compared, never shown."""
     reason: str
-    """A sentence with its particulars."""
+    """A sentence with the details of this case."""
     traceback: str = ""
 
 

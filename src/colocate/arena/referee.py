@@ -1,7 +1,7 @@
 """The referee: puts the cases of a suite to a program and keeps everything else to itself.
 
-A program is told the number of GPUs and the models, as in the public benchmark, and its answer is
-nothing but names. The cases, the checker, the optimum and the clock are the referee's own.
+A program receives the number of GPUs and the models, as in the public benchmark, and answers with
+names only. The referee keeps the cases, the checker, the optimum and the clock.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,21 +25,21 @@ from colocate.fault import Fault
 from colocate.problem.problem import Problem
 
 RULES = 1
-"""The number of these rules: verdicts by other ones cannot be compared."""
+"""The version of these rules: verdicts by other versions cannot be compared."""
 HIDDEN = "-hidden"
-"""What is added to the name of a suite for its hidden cases."""
+"""Suffix of a suite's name for its hidden cases."""
 HIDDEN_SEED = 20_260
-"""Any seed that no suite has."""
+"""A seed that no suite uses."""
 HIDDEN_CASES = 25
-"""Half as many as a suite has: enough to see what was learned by heart."""
+"""Half as many as in a suite: enough to see what a program learned by heart."""
 MOST_HIDDEN_MODELS = 100
-"""Hidden cases end before the first that is larger: programs take long on them."""
+"""Hidden cases end before the first one with more models: programs take long on those."""
 MOST_TIMEOUTS = 3
-"""After so many, the rest is not run: a program that hangs would hold up all others."""
+"""After this many, the rest does not run: a program that hangs would hold up all others."""
 RUNS_OF_THE_BEST = 3
 """Runs before a program may be called best."""
 GPU_MEMORY_GB = 80
-"""What the public benchmark lets programs assume."""
+"""The memory that programs may assume in the public benchmark."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class Contest:
     Parameters
     ----------
     suite
-        Whose cases they are.
+        The suite that the cases come from.
     public
         The cases of the suite, as published.
     hidden
-        Cases like them that no program can have seen.
+        Similar cases that no program can have seen.
     """
 
     suite: str
@@ -62,32 +62,32 @@ class Contest:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """All of them, in the order in which they are put."""
+        """All questions, in the order in which the referee asks them."""
         return self.public + self.hidden
 
     @property
     def goal(self) -> str:
-        """What it is to reach the optimum on every public case."""
+        """The name of the optimum: proven on every public case, or only the best known."""
         proven = all(question.proven for question in self.public)
         return "proven optimum" if proven else "best value known"
 
     @property
     def digest(self) -> str:
-        """A short hash over rules, questions and optimum: verdicts with the same one compare."""
+        """A short hash of rules, questions and optima; verdicts compare if it is the same."""
         parts = [f"{question.problem.digest}{question.optimum!r}" for question in self.questions]
         return sha256("".join([str(RULES), *parts]).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class Referee:
-    """How programs are run.
+    """Runs programs and judges their answers.
 
     Parameters
     ----------
     limits, allow, enclosure
         See `Sandbox`.
     workers
-        How many cases run at a time; the verdict is the same for any number.
+        Cases at a time; the verdict is the same for any number.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -107,7 +107,7 @@ class Referee:
         runs: int = 1,
         on_case: Callable[[CaseVerdict], None] | None = None,
     ) -> ProgramVerdict:
-        """Put all questions of a contest to a program; of several runs, the worst one counts.
+        """Put all questions of a contest to a program; the worst of several runs counts.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class Referee:
         contest
             The questions.
         runs
-            How often all of them are put.
+            How often to put all of them.
         on_case
             Called after every case, from any thread.
         """
@@ -148,7 +148,7 @@ class Referee:
 
 
 class _Asking:
-    """One run of a program: which questions were put, and what came back."""
+    """One run of a program: the questions put, and the replies."""
 
     def __init__(
         self,
@@ -166,14 +166,14 @@ class _Asking:
             self._free.put(sandbox)
 
     def ask(self, number: int) -> None:
-        """Put one question, unless too many before it have timed out."""
+        """Put one question, unless too many earlier ones have timed out."""
         if not self._hopeless(number):
             self._results[number] = self._verdict(self._questions[number])
         if self._on_case:
             self._on_case(self._result(number))
 
     def results_in_order(self) -> tuple[CaseVerdict, ...]:
-        """Return a verdict for every question, whichever were in flight when it was over."""
+        """Return a verdict for every question, whichever were running when the run ended."""
         return tuple(self._result(number) for number in range(len(self._questions)))
 
     def _verdict(self, question: Question) -> CaseVerdict:
@@ -201,12 +201,12 @@ class _Asking:
 def open_contest(suite: str) -> Contest:
     """Return the contest on a suite.
 
-    Public cases are as published: order matters to programs that break ties by it. Hidden ones
-    come from another seed, in random order and with shuffled names.
+    Public cases keep the published order, since programs may break ties by it. Hidden cases come
+    from another seed, in random order and with shuffled names.
     """
     loaded = load_suite(suite)
     if any(gpu.memory_gb != GPU_MEMORY_GB for case in loaded.cases for gpu in case.problem.gpus):
-        found = f"has GPUs that do not have {GPU_MEMORY_GB} GB, which programs are not told"
+        found = f"has GPUs that do not have {GPU_MEMORY_GB} GB, but programs cannot know that"
         raise InputError(Fault(found, advice="take another one", value=suite, path=("suite",)))
     return Contest(suite, tuple(_public_questions(loaded)), tuple(_hidden_questions(suite)))
 
@@ -221,7 +221,7 @@ def _public_questions(suite: Suite) -> Iterator[Question]:
 
 
 def hidden_suite(suite: str) -> Suite:
-    """Return problems like those of a suite, from another seed, in random order, names shuffled."""
+    """Return problems like a suite's, from another seed, with shuffled order and names."""
     rng = default_rng(HIDDEN_SEED)
     problems = takewhile(
         lambda problem: len(problem.models) <= MOST_HIDDEN_MODELS,

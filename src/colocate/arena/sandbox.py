@@ -1,9 +1,9 @@
-"""A place where a program from outside can run and reach nothing: it is asked, and it answers.
+"""A sandbox in which a program from outside runs, answers questions, and reaches nothing else.
 
-The parent keeps instances, optimum and checker to itself. A sandbox is started for every program;
-in it, one process of ours forks for each case (`inside.serve`). Questions go in as a file, answers
-come out of a pipe of their own, as plain data that the parent does not trust. A case that leaves
-anything in the folder it works in is the last one of its sandbox: the next one gets a new one.
+The parent keeps the instances, the optimum and the checker to itself. It starts one sandbox per
+program; in it, a process of ours (`inside.serve`) forks for each case. A question goes in as a
+file. The answer comes out of its own pipe, as plain data that the parent does not trust. If a case
+leaves anything in its folder, the sandbox ends and the next case gets a new one.
 """
 
 import json
@@ -34,13 +34,13 @@ from colocate.arena.enclosure import (
 from colocate.errors import InputError, SandboxError
 
 GRACE = 2.0
-"""Seconds that the sandbox gets beyond a program's own limit before it is ended from outside."""
+"""Seconds beyond a program's own limit after which the parent ends the sandbox."""
 START = 30.0
 """Seconds within which a sandbox must have started."""
 LONGEST_ANSWER = 8 * 1024 * 1024
-"""In bytes: many times the largest case with its names."""
+"""Bytes: many times the largest case with its names."""
 PRELOADED = ("numpy", "numpy.random")
-"""What is imported once, before the program: by itself, every case would wait for it."""
+"""Modules imported once, before the program, so that the cases do not each wait for them."""
 BOOT = (
     "import json, sys; sys.path.append(sys.argv[1]); from inside.serve import serve; "
     "sys.path.pop(); serve(int(sys.argv[2]), json.load(open(int(sys.argv[3]))))"
@@ -57,20 +57,20 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may use for one case.
+    """The resources that a program may use for one case.
 
     The defaults are far more than an honest program needs.
 
     Parameters
     ----------
     seconds
-        Of wall time, and of processor time.
+        Limit on wall time, and on processor time.
     memory_mb
-        Of address space.
+        Limit on address space.
     file_mb, folder_mb
-        Of one file, and of all that it puts into its folder.
+        Limits on one file, and on everything that it puts into its folder.
     open_files, threads
-        At a time.
+        Limits on how many are open or run at a time.
     """
 
     seconds: float = 10.0
@@ -88,34 +88,34 @@ class Limits:
 
 @dataclass(frozen=True)
 class Reply:
-    """How a case ended, and what the program said."""
+    """How a case ended, and the program's answer."""
 
     text: bytes
-    """What it wrote; not to be trusted."""
+    """The bytes that it wrote; not to be trusted."""
     code: int | None
-    """Exit code, negative for a signal; None if the sandbox itself was ended."""
+    """Exit code, negative for a signal; None if the sandbox itself ended."""
     late: bool
-    """Whether it took longer than it may."""
+    """Whether it took longer than allowed."""
     seconds: float
     cpu_seconds: float
     """Wall time, and processor time of the case alone."""
     overfull: bool = False
-    """Whether it put more into its folder than it may."""
+    """Whether it put more into its folder than allowed."""
 
 
 class Sandbox:
-    """Where one program runs. Use it as a context, so that it ends with it.
+    """The sandbox of one program. Use it as a context manager, which ends it.
 
     Parameters
     ----------
     program
         The source text.
     limits
-        What it may use for a case.
+        The resources that it may use for a case.
     allow
         Packages that it may import beyond the standard library and numpy.
     enclosure
-        The walls; by default the best that there are.
+        The walls; by default the best ones available.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class Sandbox:
         if status["touched"]:
             self.close()
         if not (status["entered"] or status["late"]):
-            raise SandboxError(f"a case could not be walled in: it ended with {status['code']}")
+            raise SandboxError(f"a case could not be enclosed: it ended with {status['code']}")
         late, overfull = status["late"], status["overfull"]
         return Reply(text, status["code"], late, seconds, status["cpu"], overfull)
 
@@ -176,7 +176,7 @@ class Sandbox:
             self._folder = None
 
     def _ready(self) -> socket.socket:
-        """Return the line to a sandbox that lives: between two cases, it has nothing to say."""
+        """Return the socket to a live sandbox; replace one that speaks between cases."""
         ended = self._process is None or self._process.poll() is not None
         if self._control and not ended and not _speaks(self._control.fileno(), 0):
             return self._control
@@ -210,21 +210,21 @@ class Sandbox:
             if not isinstance(walls, list):
                 complaints.seek(0)
                 words = complaints.read().decode(errors="replace").strip()
-                raise OSError(words[-500:] or "it did not say why")
+                raise OSError(words[-500:] or "it gave no reason")
         if not behind_bubblewrap and "landlock" not in walls:
-            raise OSError("nothing here keeps a program from other files; install bubblewrap")
+            raise OSError("nothing here can hide other files from a program; install bubblewrap")
         outer = ["bubblewrap", "namespaces"] if behind_bubblewrap else []
         self.walls = (*outer, *walls, "rlimits", "process group")
         return self._control
 
     def _bubblewrap(self) -> tuple[list[str], dict[str, Any]]:
-        """Return the command to start, and where inside everything is."""
+        """Return the command to start, and the paths inside."""
         outside = bubblewrap(self._packages, self._limits.folder_mb)
         places = {"folder": f"{INSIDE}/work", "packages": f"{INSIDE}/packages", "readable": None}
         return [*outside, *python(), "-c", BOOT, f"{INSIDE}/code"], places
 
     def _landlock(self) -> tuple[list[str], dict[str, Any]]:
-        """Make a folder to work in; return the command to start, and where everything is."""
+        """Make a folder to work in; return the command to start, and the paths."""
         self._folder = Path(tempfile.mkdtemp(prefix="colocate-"))
         work, packages = self._folder / "work", self._folder / "packages"
         work.mkdir()
@@ -237,7 +237,7 @@ class Sandbox:
 
 
 def _put(control: socket.socket, question: bytes) -> int:
-    """Send a question, and return the pipe that its answer will come out of."""
+    """Send a question, and return the pipe for its answer."""
     receive, send = os.pipe()
     try:
         with tempfile.TemporaryFile() as file:
@@ -253,7 +253,7 @@ def _put(control: socket.socket, question: bytes) -> int:
 
 
 def _read(pipe: int, until: float) -> tuple[bytes, bool]:
-    """Read all there is, and say whether it came to an end, in time and before it was too long."""
+    """Read a pipe, and return whether it ended in time and within the longest answer."""
     parts: list[bytes] = []
     with os.fdopen(pipe, "rb", buffering=0) as file:
         while sum(map(len, parts)) <= LONGEST_ANSWER:
@@ -267,14 +267,14 @@ def _read(pipe: int, until: float) -> tuple[bytes, bool]:
 
 
 def _speaks(file: int, seconds: float) -> bool:
-    """Wait until there is something to read, or the end of it, but not for longer than that."""
+    """Wait at most so many seconds until a file has data to read or ends."""
     line = select.poll()
     line.register(file, select.POLLIN)
     return bool(line.poll(1000 * max(seconds, 0)))
 
 
 def _hear(control: socket.socket, until: float) -> Any:
-    """Return what the sandbox says next; None if it does not in time, or has ended."""
+    """Return the next message of the sandbox; None if it is late or the sandbox has ended."""
     control.settimeout(max(until - monotonic(), 0.01))
     with suppress(OSError, ValueError):
         return json.loads(control.recv(4096))
@@ -282,7 +282,7 @@ def _hear(control: socket.socket, until: float) -> Any:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder and all in it, however deep or closed, and follow no link out of it."""
+    """Remove a folder and everything in it, however deep or closed, without following links."""
     waiting = [str(folder)]
     moved = 0
     while waiting:

@@ -1,4 +1,4 @@
-"""How well a strategy does on a suite."""
+"""Scores a strategy on a suite."""
 
 import multiprocessing
 import pickle
@@ -21,12 +21,12 @@ from colocate.solver.solve import solve
 from colocate.solver.strategy import Strategy
 
 SOLVER = "solve"
-"""The name under which the solver is scored beside the strategies."""
+"""The solver's name among the scored strategies."""
 
 
 @dataclass(frozen=True)
 class CaseResult:
-    """How one case went."""
+    """The result of one case."""
 
     case: str
     status: Status
@@ -38,7 +38,7 @@ class CaseResult:
     reason: str
     """Why there is no placement, or why the search ended early."""
     served: float | None = None
-    """What is not lost, as a part of the most that is known; None where no model may sleep."""
+    """The demand served, as a share of the most known; None where no model may sleep."""
 
     @property
     def valid(self) -> bool:
@@ -47,9 +47,10 @@ class CaseResult:
 
     @property
     def ratio(self) -> float | None:
-        """Best known over this pressure: 1 is as good as known, 0 is failed.
+        """Best known over this pressure: 1 is as good as the best known, 0 is failed.
 
-        Where models may sleep, what is lost comes first: it is what is served over the most known.
+        Where models may sleep, the loss matters more than the pressure: the ratio is the share
+        served.
         """
         if self.best_known is None:
             return None
@@ -62,16 +63,16 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class Score:
-    """How a strategy did over a suite. A failed case counts, with an infinite pressure.
+    """The result of a strategy on a suite. A failed case counts with an infinite pressure.
 
     Parameters
     ----------
     suite, strategy
         Their names.
     seed
-        Of the strategy's random choices.
+        The seed of the strategy's random choices.
     results
-        One for each case.
+        One per case.
     """
 
     suite: str
@@ -86,7 +87,7 @@ class Score:
 
     @property
     def proven_cases(self) -> int:
-        """How many cases have a placement that is proven to be optimal."""
+        """How many cases have a placement that is proven optimal."""
         return sum(result.status is Status.OPTIMAL for result in self.results)
 
     @property
@@ -97,24 +98,24 @@ class Score:
 
     @property
     def ratio(self) -> float | None:
-        """Mean over the cases of best known / pressure, if all of them have been solved before."""
+        """Mean of best known / pressure over the cases, if all of them have a best known value."""
         ratios = [result.ratio for result in self.results if result.ratio is not None]
         return fmean(ratios) if len(ratios) == len(self.results) else None
 
     @property
     def refusal(self) -> str:
-        """Why it has no placement at all, if it is the same reason for every case."""
+        """Why it has no placement at all, if the reason is the same for every case."""
         reasons = {result.reason for result in self.results}
         return reasons.pop() if self.valid_cases == 0 and len(reasons) == 1 else ""
 
     @property
     def worst(self) -> CaseResult:
-        """The case that is furthest from the best known value."""
+        """The case furthest from its best known value."""
         return min(self.results, key=lambda r: (r.valid, 1.0 if r.ratio is None else r.ratio))
 
     @property
     def seconds(self) -> float:
-        """Time of all cases together."""
+        """Total time of all cases."""
         return sum(result.seconds for result in self.results)
 
     def as_dict(self) -> dict[str, Any]:
@@ -160,9 +161,9 @@ def score_strategy(
     suite
         The cases.
     strategy
-        By its name in the catalogue, or itself.
+        A name from the catalogue, or a strategy of your own.
     seed
-        Of its random choices.
+        The seed of its random choices.
     on_case
         Called after every case.
     """
@@ -187,23 +188,23 @@ def score_strategies(
     workers: int = 1,
     on_cases: Callable[[int], None] | None = None,
 ) -> list[Score]:
-    """Score several strategies, in this process and `workers - 1` further ones.
+    """Score several strategies, in this process and `workers - 1` others.
 
-    The others begin with the first strategy, this process with the last one that nobody has
-    begun. The scores do not depend on the number of workers; only the times may.
+    The other processes start from the first strategy, this process from the last. The scores do not
+    depend on the number of workers; only the times may.
 
     Parameters
     ----------
     suite
         The cases.
     strategies
-        By their names in the catalogue, or themselves.
+        Names from the catalogue, or strategies of your own.
     seed
-        Of their random choices.
+        The seed of their random choices.
     workers
         Processes at a time.
     on_cases
-        Called with the number of cases that are newly done.
+        Called with the number of newly finished cases.
     """
     report = on_cases or (lambda _: None)
     everyone = range(len(strategies))
@@ -253,7 +254,7 @@ def _judged(case: str, plan: Plan, record: Record | None) -> CaseResult:
 
 
 def _served(plan: Plan, record: Record | None) -> float | None:
-    """Return what the models are worth that are awake, as a part of the most known."""
+    """Return the worth of the awake models, as a share of the most known."""
     if record is None or not plan.problem.sleepers:
         return None
     total = fsum(model.sleep_cost or 0.0 for model in plan.problem.sleepers)

@@ -1,4 +1,4 @@
-"""Scores of strategies side by side, and those that the catalogue's are known to have."""
+"""Tables of strategies' scores, and the recorded scores of the catalogue."""
 
 import csv
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ CASES = (
 
 
 def score_table(scores: Sequence[Score], width: int) -> RenderableType:
-    """Draw one line a strategy for a screen of that width, and why some have no score."""
+    """Draw one line per strategy for a screen of the given width, and why some have no score."""
     rows = [
         (
             score.strategy,
@@ -51,7 +51,7 @@ def score_table(scores: Sequence[Score], width: int) -> RenderableType:
 
 
 def case_table(score: Score, width: int) -> RenderableType:
-    """Draw one line a case for a screen of that width, and what there is to note of them."""
+    """Draw one line per case for a screen of the given width, and the notes on them."""
     rows = [
         (
             result.case,

@@ -23,7 +23,7 @@ Demand = tuple[float, float, float]
 
 MEMORY_GB = 80
 CASES = 50
-"""As the public benchmark has them; so do the suites that are like it."""
+"""Cases of the public benchmark, and of the suites like it."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Suite:
     Parameters
     ----------
     name
-        As commands call it.
+        Its name in commands.
     summary
         What is special about it, in a few words.
     cases
@@ -59,7 +59,7 @@ class Suite:
 
 
 def load_suite(name: str) -> Suite:
-    """Make the suite of that name."""
+    """Make the suite with this name."""
     recipe = _recipe(name)
     problems = enumerate(recipe.make(recipe.seed or 0))
     cases = tuple(
@@ -70,7 +70,7 @@ def load_suite(name: str) -> Suite:
 
 
 def unseen_problems(name: str, seed: int) -> Iterator[Problem]:
-    """Make problems like those of a suite, one after the other, that are not among its cases."""
+    """Yield problems that are like those of a suite but not among its cases."""
     recipe = _recipe(name)
     if recipe.seed is None:
         found = "is recorded, not drawn: there are no others like it"
@@ -126,7 +126,7 @@ def _filled(draw: RandomState, memory: int, low: float, high: float, parts: int)
 
 
 def _planted(draw: RandomState, memories: list[int], low: float, high: float) -> Problem:
-    """Make a problem by filling every GPU, so that a placement exists, and forgetting where."""
+    """Make a problem by filling every GPU, so that a placement exists, and forgetting it."""
     models: list[Demand] = []
     for memory in memories:
         sizes = _filled(draw, memory, low, high, parts=int(draw.randint(2, 5)))
@@ -160,7 +160,7 @@ def _longtail(seed: int) -> Iterator[Problem]:
 
 
 def _scale(seed: int) -> Iterator[Problem]:
-    """Sizes in tenths of a GB, half of the memory in all, and rates in hundredths."""
+    """Sizes in tenths of a GB that take half of all memory, and rates in hundredths."""
     for gpus in (8, 64, 512, 4096):
         for models_per_gpu in (2, 3, 4, 8):
             draw = RandomState(seed + 10 * gpus + models_per_gpu)
@@ -174,16 +174,16 @@ def _scale(seed: int) -> Iterator[Problem]:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a suite is made."""
+    """How to make a suite."""
 
     summary: str
     """What is special about the suite."""
     seed: int | None
-    """None where nothing is drawn."""
+    """None if nothing is random."""
     make: Callable[[int], Iterator[Problem]]
-    """Returns one problem after the other, always the same ones for a seed."""
+    """Yields the problems, always the same ones for a seed."""
     names: tuple[str, ...] = ()
-    """What the cases are called; by default they are numbered."""
+    """The names of the cases; by default they are numbered."""
 
 
 SUITES = {
@@ -195,7 +195,5 @@ SUITES = {
     "scale": Recipe("2, 3, 4 and 8 models a GPU on 8 to 4,096 GPUs", 1005, _scale),
     "chatlmsys": Recipe("MuxServe: 16 LLaMA models, some in shards, on 32 GPUs", None, chatlmsys),
     "prism24": Recipe("Prism: 24 measured models on 4 and 8 GPUs, by Zipf's law", 1006, prism24),
-    "families": Recipe(
-        "what makes large fleets hard, one thing each", 2006, families, tuple(FAMILIES)
-    ),
+    "families": Recipe("large fleets, each hard in one way", 2006, families, tuple(FAMILIES)),
 }

@@ -1,4 +1,4 @@
-"""What the referee says about a program."""
+"""The verdict of the referee on a program."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -29,13 +29,13 @@ class Failure(StrEnum):
 
 @dataclass(frozen=True)
 class CaseVerdict:
-    """How a program did on one case."""
+    """The verdict on one case."""
 
     case: str
     pressure: float
     """Peak pressure by the independent checker; infinite for a failed case."""
     optimum: float
-    """The lowest pressure known, which on most suites is proven to be the lowest there is."""
+    """The lowest pressure known, which on most suites is proven to be the lowest possible."""
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     """Wall time, and processor time."""
@@ -44,18 +44,18 @@ class CaseVerdict:
     reason: str = ""
     """A sentence about the failure."""
     traceback: str = ""
-    """Its end, if the program raised something."""
+    """The end of the traceback, if the program raised something."""
     error: str = ""
     """The type of the exception or the signal that ended the program, if one did."""
 
     @property
     def cause(self) -> tuple[Failure | None, str]:
-        """What failed cases share that failed for one cause."""
+        """The cause of a failure; cases with the same one form a group."""
         return self.failure, self.error
 
     @property
     def valid(self) -> bool:
-        """Whether it counts."""
+        """Whether the case counts as solved."""
         return self.failure is None
 
     @property
@@ -74,7 +74,7 @@ class CaseVerdict:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the verdict that `as_dict` wrote down."""
+        """Read a verdict that `as_dict` wrote."""
         fields = {name: value for name, value in data.items() if name != "ratio"}
         pressure = inf if data["pressure"] is None else data["pressure"]
         failure = Failure(data["failure"]) if data["failure"] else None
@@ -83,7 +83,7 @@ class CaseVerdict:
 
 @dataclass(frozen=True)
 class Tally:
-    """How a program did on a set of cases. A failed case stays in, with an infinite pressure."""
+    """The result on a set of cases. A failed case counts with an infinite pressure."""
 
     results: tuple[CaseVerdict, ...]
 
@@ -110,7 +110,7 @@ class Tally:
 
     @property
     def optimal(self) -> bool:
-        """Whether the optimum is reached on every case."""
+        """Whether the program reaches the optimum on every case."""
         return all(result.ratio == 1.0 for result in self.results)
 
     @property
@@ -120,7 +120,7 @@ class Tally:
 
     @property
     def worst(self) -> CaseVerdict:
-        """The case that is furthest from its optimum."""
+        """The case furthest from its optimum."""
         return min(self.results, key=lambda result: result.ratio)
 
     @property
@@ -150,13 +150,13 @@ class Tally:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the tally that `as_dict` wrote down."""
+        """Read a tally that `as_dict` wrote."""
         return cls(tuple(CaseVerdict.from_dict(result) for result in data["results"]))
 
 
 @dataclass(frozen=True)
 class ProgramVerdict:
-    """All that the referee says about a program."""
+    """The whole verdict on a program."""
 
     suite: str
     public: Tally
@@ -164,25 +164,25 @@ class ProgramVerdict:
     hidden: Tally
     """Cases that the program cannot have seen: made from another seed, names and order shuffled."""
     walls: tuple[str, ...]
-    """What stood between the program and the machine."""
+    """The walls between the program and the machine."""
     runs: int = 1
-    """How often it was run; the figures are those of the worst run."""
+    """How often it ran; the figures are those of the worst run."""
     steady: bool = True
     """Whether all runs gave the same pressures."""
 
     @property
     def score(self) -> float:
-        """The public number."""
+        """The score by the public formula on the public cases."""
         return self.public.score
 
     @property
     def ratio(self) -> float:
-        """The smooth figure over the public cases."""
+        """The mean ratio of optimum to pressure over the public cases."""
         return self.public.ratio
 
     @property
     def fitness(self) -> float:
-        """What decides which program is better: it must hold on cases never seen as well."""
+        """The figure that ranks programs; it also counts cases that no program has seen."""
         return min(self.public.ratio, self.hidden.ratio)
 
     @property
@@ -191,7 +191,7 @@ class ProgramVerdict:
         return self.public.seconds
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON: the figures of the public cases, and all others below."""
+        """Return plain data for JSON: the public figures first, then all others."""
         return {
             "suite": self.suite,
             **self.public.as_dict(),
@@ -203,7 +203,7 @@ class ProgramVerdict:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the verdict that `as_dict` wrote down."""
+        """Read a verdict that `as_dict` wrote."""
         public, hidden = Tally.from_dict(data), Tally.from_dict(data["hidden"])
         walls = tuple(data["walls"])
         return cls(data["suite"], public, hidden, walls, data["runs"], data["steady"])

@@ -100,13 +100,31 @@ def read_fleet(path: str | Path, compute: bool = True) -> Fleet:
 
 
 def parse_fleet(text: str, folder: Path = Path(), compute: bool = True) -> Fleet:
-    """Return the fleet that the text of a file in a folder states."""
+    """Return the fleet that the text of a file states.
+
+    Parameters
+    ----------
+    text
+        YAML or JSON.
+    folder
+        Where paths to configs begin.
+    compute
+        Whether the busy share of GPUs is limited.
+    """
     with without_collection(), located(text):
         return fleet_of(parse_yaml(text), folder, compute)
 
 
 def fleet_of(data: Any, folder: Path = Path(), compute: bool = True) -> Fleet:
-    """Return the fleet that plain data states."""
+    """Return the fleet that plain data states.
+
+    Parameters
+    ----------
+    data
+        What a parser made of a file.
+    folder, compute
+        As `parse_fleet` takes them.
+    """
     if data is None:
         raise InputError(Fault("is empty", A_FLEET))
     if not isinstance(data, dict):

@@ -1,1 +1,1 @@
-"""Where programs are evolved: changes in, judged programs out."""
+"""The lab evolves programs: it takes proposed changes and keeps the judged programs."""

@@ -1,8 +1,8 @@
-"""The record of a lab: every request's answers, every program, every verdict, every review.
+"""The record of a lab: every answer to a request, every program, every verdict, every review.
 
-One SQLite file in WAL mode with one writer. All that a run decides is a function of its seed and
-of what is here, and everything is written down as soon as it is known: a process that is killed
-loses what was in flight and nothing else.
+It is one SQLite file in WAL mode with one writer. Every decision of a run follows from its seed and
+this record. The lab writes each result as soon as it is known, so a process that is killed loses
+only the work in progress.
 """
 
 import json
@@ -28,22 +28,22 @@ from colocate.lab.messages import Attempt
 from colocate.lab.program import Program
 
 VERSION = 2
-"""What this module writes. It reads version 1 too, and upgrades it before it writes."""
+"""The version that this module writes. It also reads version 1, and upgrades it before writing."""
 SECONDS_TO_WAIT = 10
-"""For a lock of SQLite: a writer holds it for milliseconds."""
+"""Longest wait for a lock of SQLite, which a writer holds for milliseconds."""
 
 
 class Archive:
-    """The file of a lab. Use it as a context; reading needs no lock, writing takes the only one.
+    """The file of a lab, a context manager. Reading needs no lock; writing takes the only one.
 
     Parameters
     ----------
     path
-        Where the file is.
+        The path of the file.
     connection
-        To the file.
+        The connection to the file.
     lock
-        Of the only writer; None for a reader.
+        The lock of the only writer; None for a reader.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: Any = None) -> None:
@@ -58,13 +58,13 @@ class Archive:
         Parameters
         ----------
         path
-            Where the file shall be.
+            The path of the new file.
         settings
-            What the lab is told.
+            The settings of the lab.
         start
             The first program, judged.
         digest
-            Of the contest that judged it.
+            The digest of the contest that judged it.
         """
         with _told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,13 +122,13 @@ class Archive:
             self._lock.close()
 
     def hold(self) -> None:
-        """See from now on what is there now, whatever a run may add meanwhile."""
+        """Keep the present state in view, whatever a run adds meanwhile."""
         with _told(self.path):
             self._connection.execute("BEGIN")
         self.setting("version")
 
     def setting(self, name: str) -> Any:
-        """Return what the lab was told when it was made; None if nothing."""
+        """Return a setting of the lab from when it was made; None if it is not set."""
         rows = self._rows("SELECT value FROM settings WHERE name = ?", name)
         return json.loads(rows[0][0]) if rows else None
 
@@ -180,7 +180,7 @@ class Archive:
 
 
 def _address(path: Path, writing: bool) -> str:
-    """Return how SQLite finds a file: also in a folder where it cannot put its own beside it."""
+    """Return the address of a file for SQLite, which also works in a read-only folder."""
     address = f"{path.absolute().as_uri()}?mode={'rw' if writing else 'ro'}"
     unfinished = path.with_name(f"{path.name}-wal").exists()
     kept = not writing and not unfinished and not os.access(path.parent, os.W_OK)
@@ -188,7 +188,7 @@ def _address(path: Path, writing: bool) -> str:
 
 
 def _locked(path: Path) -> Any:
-    """Take the lock of the only writer, which ends with its process."""
+    """Take the lock of the only writer; it ends with the process."""
     with _told(path):
         file = path.with_suffix(".lock").open("w")
     try:
@@ -201,7 +201,7 @@ def _locked(path: Path) -> Any:
 
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """Say which file it was that could not be read or written."""
+    """Name the file in errors about reading or writing it."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:

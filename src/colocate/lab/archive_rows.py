@@ -1,4 +1,4 @@
-"""The tables of an archive, and how programs and attempts stand in them."""
+"""The tables of an archive, and their rows for programs and attempts."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from colocate.lab.patches.refusal import Refusal, RefusalCode
 from colocate.lab.program import Program
 
 MOST_KEPT = 4096
-"""Verdicts that are remembered once read: the pages of a lab look at all programs repeatedly."""
+"""Verdicts to cache: the pages of a lab look at all programs repeatedly."""
 SCHEMA = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE programs (
@@ -50,7 +50,7 @@ CREATE TABLE reviews (number INTEGER PRIMARY KEY, facts TEXT NOT NULL) STRICT;
 ATTEMPT_COLUMNS = 15
 """How many columns the table of attempts has."""
 COLUMNS_OF_ANSWER = 6
-"""Of them: text, who, tokens in and out, cost, seconds."""
+"""Six of them hold the answer: text, who, tokens in and out, cost, seconds."""
 
 
 def attempt_row(attempt: Attempt) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Archives of version 1, which kept a refusal as one sentence: how they are read and upgraded."""
+"""Reads and upgrades archives of version 1, which kept a refusal as one sentence."""
 
 import sqlite3
 from collections.abc import Callable
@@ -29,7 +29,7 @@ PHRASES = {
     "is the same, but for its comments": RefusalCode.KNOWN_PROGRAM,
     "of the same generation is the same": RefusalCode.TWIN,
 }
-"""What each sentence of version 1 contains. That version is frozen, and so are its sentences."""
+"""The text that each sentence of version 1 contains. That version and its sentences are frozen."""
 
 UPGRADE = (
     "ALTER TABLE attempts ADD COLUMN advice TEXT NOT NULL DEFAULT ''",
@@ -39,12 +39,12 @@ UPGRADE = (
 
 
 def read_refusal(sentence: str, came: bool) -> Refusal | None:
-    """Return what a sentence of version 1 says; nothing if it is empty.
+    """Return the refusal that a sentence of version 1 states; None if it is empty.
 
     Parameters
     ----------
     sentence
-        As the archive has it.
+        The sentence in the archive.
     came
         Whether the proposer answered at all; if not, the sentence says why not.
     """
@@ -59,14 +59,14 @@ def read_refusal(sentence: str, came: bool) -> Refusal | None:
 
 
 def upgrade(connection: sqlite3.Connection, rewrite_attempts: Callable[[], None]) -> None:
-    """Make version 2 of an archive, all of it or nothing.
+    """Upgrade an archive to version 2, completely or not at all.
 
     Parameters
     ----------
     connection
-        To the archive, open for writing.
+        The connection to the archive, open for writing.
     rewrite_attempts
-        Writes all attempts once more, now with the new columns.
+        Writes all attempts again, now with the new columns.
     """
     with connection:
         connection.execute("BEGIN IMMEDIATE")

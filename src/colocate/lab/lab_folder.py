@@ -23,12 +23,12 @@ ARCHIVE = "lab.db"
 
 
 def archive_path(folder: Path) -> Path:
-    """Return where the archive of a lab is."""
+    """Return the path of a lab's archive."""
     return folder / ARCHIVE
 
 
 def settings_of(archive: Archive) -> Settings:
-    """Return how a lab searches, as it was made."""
+    """Return the settings that a lab was made with."""
     known = {field.name: archive.setting(field.name) for field in fields(Settings)}
     return Settings(**(known | {"allow": tuple(known["allow"])}))
 
@@ -45,12 +45,12 @@ def referee_of(settings: Settings) -> Referee:
 
 @contextmanager
 def evaluation_of(settings: Settings, workers: int, ray: str | None) -> Iterator[Evaluation]:
-    """Open the place where programs are judged: this machine, or a Ray cluster.
+    """Open the evaluation of programs, on this machine or on a Ray cluster.
 
     Parameters
     ----------
     settings
-        Of the lab: limits and packages.
+        The lab's limits and packages.
     workers
         Programs at a time on this machine.
     ray
@@ -71,13 +71,13 @@ def make_lab(folder: Path, settings: Settings, start: str, evaluation: Evaluatio
     Parameters
     ----------
     folder
-        Where the lab shall be.
+        The folder of the new lab.
     settings
         How it searches.
     start
         The source of the first program.
     evaluation
-        Where that is judged.
+        Where that program is judged.
     """
     _check_start(start)
     contest = open_contest(settings.suite)
@@ -100,7 +100,7 @@ def _check_start(start: str) -> None:
 
 
 def export_programs(programs: Sequence[Program], folder: Path) -> Path:
-    """Write every program as `gen_N/main.py`, as public runs keep them, and the best beside."""
+    """Write every program as `gen_N/main.py`, like public runs, and the best one beside them."""
     if folder.exists() and (folder.is_file() or any(folder.iterdir())):
         raise InputError(Fault("is not empty", "a new folder", file=str(folder)))
     for program in programs:
@@ -120,7 +120,7 @@ def replayed(old: Archive, folder: Path, workers: int) -> Archive:
     old
         The lab to repeat.
     folder
-        Where the new one shall be.
+        The folder of the new lab.
     workers
         Programs judged at a time.
     """
@@ -138,9 +138,9 @@ def replayed(old: Archive, folder: Path, workers: int) -> Archive:
 
 
 def differences(old: Sequence[Program], new: Sequence[Program]) -> list[str]:
-    """Return how two records differ, a sentence each; times may differ.
+    """Return the differences between two records as sentences; times may differ.
 
-    A program of the last generation that was not recorded may have been in flight.
+    A program of the last generation that was not recorded may have been unfinished.
     """
     last = max(program.generation for program in old)
     mine = {program.number: program for program in old}

@@ -1,6 +1,6 @@
-"""What an archive holds, in memory: read once a run, and kept up to date with every write.
+"""The content of an archive in memory, read once per run and updated with every write.
 
-An archive has one writer, so what this process wrote and what it read at the start is all there is.
+An archive has one writer, so nothing else can change it during the run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,9 @@ class LabRecord:
     Parameters
     ----------
     archive
-        Open for writing. Whatever is added here is written there first.
+        Open for writing. Every addition goes there first.
     digest
-        Of the contest that new verdicts come from.
+        The digest of the contest that new verdicts come from.
     """
 
     def __init__(self, archive: Archive, digest: str) -> None:
@@ -58,7 +58,7 @@ class LabRecord:
         return {self._keys[program.number]: program.number for program in programs}
 
     def last_review(self, most_programs: int) -> tuple[int, Review | None]:
-        """Return the last review of at most so many programs, and of how many it is."""
+        """Return the last review of at most so many programs, with its number of programs."""
         past = [number for number in self._reviews if number <= most_programs]
         return (max(past), Review.from_dict(self._reviews[max(past)])) if past else (0, None)
 
@@ -70,7 +70,7 @@ class LabRecord:
         program
             A new one, or one that was judged again.
         key
-            The key of its syntax tree, if it is known already.
+            The key of its syntax tree, if already known.
         """
         self._archive.add_program(program, self._digest)
         self._programs[program.number] = program
@@ -83,7 +83,7 @@ class LabRecord:
         self._attempts |= {(each.number, each.attempt): each for each in attempts}
 
     def add_review(self, number: int, review: Review) -> None:
-        """Keep a review, made when there were so many programs."""
+        """Keep a review of the first so many programs."""
         facts = review.as_dict()
         self._archive.add_review(number, facts)
         self._reviews[number] = facts

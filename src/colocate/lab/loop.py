@@ -1,7 +1,7 @@
-"""The loop: ask for changes, take what can be taken, judge it, learn, and ask again.
+"""The loop: asks for changes, takes those that fit, judges the programs, learns, and asks again.
 
-A generation sees only the generations before it, and its requests follow from the seed alone. So
-a run that was killed goes on where it stood, and the same answers make the same archive.
+A generation sees only the generations before it, and its requests follow from the seed alone. So a
+run that was killed continues where it stopped, and the same answers make the same archive.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,18 +25,18 @@ from colocate.lab.settings import Budget, Settings
 
 
 class Lab:
-    """A search for better programs, from what its archive holds on.
+    """A search for better programs that starts from its archive.
 
     Parameters
     ----------
     archive
         Open for writing, with the start program in it.
     settings, contest
-        How to search, and what programs are judged on.
+        How to search, and the questions that programs answer.
     evaluation
         Where programs are judged.
     proposer, askers
-        Who proposes changes, and how many requests it gets at a time.
+        The source of changes, and how many requests it gets at a time.
     """
 
     _record: LabRecord
@@ -58,10 +58,10 @@ class Lab:
         self._askers = askers
 
     def run(self, budget: Budget, on_generation: Callable[[int, Program], None]) -> str:
-        """Go on until the optimum is reached or the budget is spent; return why it ended.
+        """Run until the optimum is reached or the budget is spent; return why it ended.
 
-        The last generation of the archive may be unfinished, so that is where it goes on; those
-        before it are never touched again.
+        The last generation of the archive may be unfinished, so the run continues there. It never
+        touches earlier generations again.
         """
         started = monotonic()
         self._record = LabRecord(self._archive, self._contest.digest)
@@ -79,7 +79,7 @@ class Lab:
         raise AssertionError("no budget is as large as that")
 
     def _make(self, generation: int) -> None:
-        """Make a generation; what the archive holds of it already is not done again."""
+        """Make a generation; reuse everything that the archive already holds of it."""
         programs = [p for p in self._record.programs if p.generation < generation]
         population = Population(programs, self._settings)
         advice = self._advice(programs, generation)
@@ -92,7 +92,7 @@ class Lab:
     def _propose(
         self, generation: int, requests: Sequence[Request], programs: Sequence[Program]
     ) -> list[Child]:
-        """Ask for what the archive has no answer to, and return the children, in order."""
+        """Send the requests without a recorded answer, and return the children in order."""
         by_number = {program.number: program for program in programs}
         known = self._record.numbers_by_key(programs)
         answered: dict[int, list[Attempt]] = {}
@@ -102,7 +102,7 @@ class Lab:
             for request in requests:
                 before = self._record.attempts_at(request.number)
                 blank = before[0] if before else unanswered(request, generation)
-                # Where the contest has changed since, another parent would be chosen now.
+                # If the contest has changed since, the choice of parent would differ now.
                 told = replace(request, parent=by_number[blank.parents[0]])
                 arguments = (told, blank, before, self._settings.attempts, known)
                 asked.append(pool.submit(ask, self._proposer, *arguments))
@@ -117,7 +117,7 @@ class Lab:
         return self._without_twins([children[number] for number in sorted(children)], answered)
 
     def _keep_silent(self, answered: Mapping[int, list[Attempt]]) -> None:
-        """Keep requests that nobody answered: the next generation goes on without them."""
+        """Record requests without an answer: the next generation continues without them."""
         silent = [a for a in answered.values() if not any(attempt.answer.came for attempt in a)]
         if len(silent) == len(answered):
             raise ProposerError(str(answered[min(answered)][-1].refusal))
@@ -127,7 +127,7 @@ class Lab:
     def _without_twins(
         self, children: Sequence[Child], answered: Mapping[int, list[Attempt]]
     ) -> list[Child]:
-        """Of children of one generation that are the same program, take the first."""
+        """Of identical children in one generation, keep the first."""
         first: dict[str, Child] = {}
         for child in children:
             twin = first.setdefault(child.made.key, child)
@@ -158,7 +158,7 @@ class Lab:
             self._record.add_program(program, child.made.key)
 
     def _confirmed_best(self) -> Program:
-        """Return the best program so far; whoever leads is run until it may be called best."""
+        """Return the best program so far, after enough runs of it to call it best."""
         while True:
             best = best_first(self._record.programs)[0]
             if best.verdict.runs >= RUNS_OF_THE_BEST:
@@ -175,7 +175,7 @@ class Lab:
             self._record.add_program(replace(programs[place], verdict=verdict))
 
     def _teach(self, programs: Sequence[Program], generation: int) -> None:
-        """Let a proposer that learns know what became of all its answers so far."""
+        """Give a learning proposer the results of all its answers so far."""
         if not isinstance(self._proposer, LearningProposer):
             return
         fitness = {program.number: program.verdict.fitness for program in programs}
@@ -188,7 +188,7 @@ class Lab:
         self._proposer.learn(rewards)
 
     def _advice(self, programs: Sequence[Program], generation: int) -> tuple[str, ...]:
-        """Return the recommendations of the last review; write one if it is time for it."""
+        """Return the recommendations of the last review; write a review if one is due."""
         due = len(programs) // self._settings.review * self._settings.review
         number, last = self._record.last_review(due)
         if due > number:

@@ -1,4 +1,4 @@
-"""What passes between the loop and its proposers: a request for a change, and an answer."""
+"""The messages between the loop and its proposers: a request for a change, and an answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from colocate.lab.patches.refusal import Refusal
 from colocate.lab.program import Program
 
 NOBODY = "nobody"
-"""Who is recorded for an answer that never came."""
+"""The recorded author of an answer that never came."""
 
 
 class Kind(StrEnum):
-    """What kind of change is asked for."""
+    """The kind of change that a request asks for."""
 
     DIFF = "diff"
     REWRITE = "rewrite"
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Request:
-    """What a proposer is shown."""
+    """The content of a request, which a proposer sees."""
 
     kind: Kind
     parent: Program
@@ -32,34 +32,34 @@ class Request:
     inspirations: tuple[Program, ...] = ()
     """Other good programs; the first is the other parent of a crossing."""
     recommendations: tuple[str, ...] = ()
-    """What the last review advises."""
+    """The advice of the last review."""
     refusal: Refusal | None = None
     """Why the previous answer to this request was refused; None at the first attempt."""
     seed: int = 0
     """Decides every random choice that the proposer makes."""
     number: int = 0
-    """Of the program that the answer is to become."""
+    """The number of the program that the answer is to become."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a proposer said, as it was said."""
+    """An answer of a proposer, unchanged."""
 
     text: str
-    """As it came."""
+    """The raw text."""
     who: str
     """The proposer, with the name of its model if it has one."""
     tokens_in: int = 0
     tokens_out: int = 0
-    """As the server counts; 0 where there is none."""
+    """As the server counts them; 0 if there is no server."""
     cost: float = 0.0
     """Money, in the currency of the prices given."""
     seconds: float = 0.0
-    """Until the answer was there."""
+    """Time until the answer arrived."""
     cut_off: bool = False
-    """Whether the server said that the answer is not complete."""
+    """Whether the server reported the answer as incomplete."""
     made: PatchedProgram | None = field(default=None, compare=False, repr=False)
-    """What the proposer itself made of the parent by this text, so that nobody does it again."""
+    """The program that the proposer already made with this text, to save doing it again."""
 
     @property
     def came(self) -> bool:
@@ -69,37 +69,37 @@ class Answer:
 
 @dataclass(frozen=True)
 class Attempt:
-    """An answer to a request, and what became of it."""
+    """An answer to a request, and whether it was taken."""
 
     number: int
     """The program that it was to be: every request has the number of its program."""
     attempt: int
     """0 for the first answer to a request."""
     generation: int
-    """Of the request."""
+    """The generation of the request."""
     kind: Kind
-    """The kind of change that was made, or if none was made, that was asked for."""
+    """The kind of change made, or the kind requested if none was made."""
     parents: tuple[int, ...]
     """Numbers of the programs that the request named."""
     answer: Answer
-    """What was said; an answer of nobody if nothing was."""
+    """The answer; its author is `NOBODY` if none came."""
     refusal: Refusal | None = None
     """Why it was refused; None if it was taken."""
 
 
 class Proposer(Protocol):
-    """Something that proposes changes."""
+    """A source of proposed changes."""
 
     def propose(self, request: Request) -> Answer:
-        """Answer a request; raises ProposerError if there is no answer to be had."""
+        """Answer a request; raise ProposerError if there is no answer."""
 
 
 @runtime_checkable
 class LearningProposer(Protocol):
-    """A proposer that learns from what became of its answers."""
+    """A proposer that learns from the results of its answers."""
 
     def propose(self, request: Request) -> Answer:
         """Answer a request."""
 
     def learn(self, rewards: Sequence[tuple[str, float, float]]) -> None:
-        """Forget what was learned, and learn from (who, improvement, cost) of all answers."""
+        """Learn again from scratch, from (who, improvement, cost) of all answers."""

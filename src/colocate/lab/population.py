@@ -1,4 +1,4 @@
-"""Who lives where, and what to ask for next: a function of seed, generation and the programs."""
+"""Islands of programs, and the next requests: a function of seed, generation and programs."""
 
 from collections.abc import Sequence
 
@@ -9,23 +9,23 @@ from colocate.lab.program import Program, best_first
 from colocate.lab.settings import Settings
 
 KINDS = {Kind.DIFF: 0.6, Kind.REWRITE: 0.2, Kind.CROSSING: 0.2}
-"""How often each kind of change is asked for. Small changes tell most about single blocks."""
+"""How often a request asks for each kind of change. Small changes reveal most about one block."""
 PRESSURE = 0.7
-"""How likely a program is chosen as a parent, compared with the next better one of its island.
+"""The chance of a program to become a parent, relative to the next better one of its island.
 
 At 0.7 the best of an island gets three requests in ten, and the tenth one in a hundred.
 """
 TIRED = 0.1
-"""How much every child makes a program less likely to be chosen: ten children halve its chance."""
+"""How much every child lowers a program's chance to be chosen: ten children halve it."""
 ELITES = 5
-"""Best programs of all islands, from which inspirations come: more than are shown at a time."""
+"""Best programs of all islands that inspirations come from: more than a request shows."""
 
 MOST_SEEDS = 2**31
-"""Seeds of requests are below this: what any server and any generator takes."""
+"""Seeds of requests are below this, so that any server and any generator takes them."""
 
 
 class Population:
-    """The programs of all generations before the one that is being made."""
+    """The programs of all generations before the one in progress."""
 
     def __init__(self, programs: Sequence[Program], settings: Settings) -> None:
         self._programs = programs
@@ -37,16 +37,16 @@ class Population:
                 self._children[parent] += 1
 
     def request(self, generation: int, slot: int, recommendations: Sequence[str]) -> Request:
-        """Return what to ask for in one slot of a generation.
+        """Return the request for one slot of a generation.
 
         Parameters
         ----------
         generation
-            The one that is being made.
+            The generation in progress.
         slot
-            Which of its requests, from 0.
+            The index of the request, from 0.
         recommendations
-            What the last review advises.
+            The advice of the last review.
         """
         seed = (self._settings.seed, generation, slot)
         rng = np.random.default_rng(seed)
@@ -62,9 +62,9 @@ class Population:
         )
 
     def members(self, island: int, generation: int) -> list[Program]:
-        """Return who lives on an island: the start, who was born there, and who came over.
+        """Return the programs of an island: the start, those made there, and those that moved in.
 
-        At every migration the best of the island before moves in as well.
+        At every migration, the best of the previous island moves in as well.
         """
         migration, islands = self._settings.migration, self._settings.islands
         here = {p.number: p for p in self._programs if p.generation == 0 or p.island == island}

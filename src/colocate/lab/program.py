@@ -1,4 +1,4 @@
-"""What a candidate is: a program of the archive, with the referee's verdict on it."""
+"""A program of the archive, with the referee's verdict on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ class Program:
     number
         Its place in the archive; 0 is the start.
     name, description
-        What its proposer calls it, and says about it.
+        Its name and description by its proposer.
     source
         Its text.
     verdict
-        What the referee says about it.
+        The referee's verdict on it.
     parents
         Numbers of the programs that it was made of; the start has none.
     generation, island
@@ -37,5 +37,5 @@ class Program:
 
 
 def best_first(programs: Sequence[Program]) -> list[Program]:
-    """Return programs by fitness; of equals the older one first."""
+    """Return programs by fitness; among equals, the older one first."""
     return sorted(programs, key=lambda p: (-p.verdict.fitness, p.number))

@@ -1,4 +1,4 @@
-"""What a lab is told when it is made; a run follows from this, its seed and the answers."""
+"""The settings of a new lab; they, the seed and the answers determine a run."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +15,7 @@ class Settings:
     Parameters
     ----------
     suite
-        What programs are judged on.
+        The suite that programs are judged on.
     seed
         Decides every random choice.
     islands
@@ -25,13 +25,13 @@ class Settings:
     migration
         Generations after which the best of an island also lives on the next one.
     attempts
-        Answers to one request, the later ones with the refusal shown.
+        Answers to one request; later attempts show the refusal.
     inspirations
         Programs shown beside the parent.
     review
-        Programs after which a review is written.
+        Programs after which the lab writes a review.
     seconds, memory_mb, allow
-        What a program may use for a case; see `Sandbox`.
+        The resources of a program for a case; see `Sandbox`.
     """
 
     suite: str = "adrs"
@@ -59,14 +59,14 @@ class Settings:
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop, even if more could be had; None is without end.
+    """When to stop, even if more could be gained; None means no limit.
 
     Parameters
     ----------
     generations, proposals, tokens, cost
-        In the whole life of the lab; only answers that came count.
+        Limits for the whole life of the lab; only answers that came count.
     seconds
-        In this run.
+        Limit for this run.
     """
 
     generations: int | None = None
@@ -76,16 +76,16 @@ class Budget:
     seconds: float | None = None
 
     def spent(self, generations: int, attempts: Sequence[Attempt], seconds: float) -> str:
-        """Return which part is spent, if one is.
+        """Return which limit is reached, if any.
 
         Parameters
         ----------
         generations
-            How many are over.
+            Generations that are complete.
         attempts
-            All of the archive.
+            All attempts of the archive.
         seconds
-            Since the run began.
+            Seconds since the run began.
         """
         answers = [attempt.answer for attempt in attempts if attempt.answer.came]
         tokens = sum(answer.tokens_in + answer.tokens_out for answer in answers)

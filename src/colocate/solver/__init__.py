@@ -1,1 +1,1 @@
-"""How it is decided: blocks, the strategies composed of them, and the plan they return."""
+"""How placements are found: blocks, the strategies built from them, and the plan they return."""

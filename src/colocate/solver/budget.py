@@ -9,21 +9,21 @@ from colocate.solver.deadline import Deadline
 from colocate.solver.plan import Improvement, gap_between
 
 Gap = float | Callable[[float], float]
-"""A gap that is good enough, at any time or after so many seconds."""
+"""The gap that is good enough: one number, or a function of the seconds since the start."""
 
 
 @dataclass(frozen=True)
 class SolveBudget:
-    """What all stages of a call share.
+    """The limits that all stages of one call share.
 
     Parameters
     ----------
     deadline
-        When all of it ends.
+        When the whole call ends.
     gap
         The share of the optimum within which the answer is good enough.
     target
-        A pressure that is good enough. A proof that it is out of reach is an answer, too.
+        A pressure that is good enough. A proof that no placement reaches it also ends the search.
     seed, workers, on_improvement
         As `solve` takes them.
     ceiling
@@ -39,7 +39,7 @@ class SolveBudget:
     ceiling: float = inf
 
     def enough(self, value: float, bound: float) -> bool:
-        """Say whether a value and a bound are what was asked for; the only rule that says so."""
+        """Whether a value and a bound meet the request; no other code decides this."""
         gap = gap_between(value, bound)
         if gap <= PROVEN or bound > self.ceiling:
             return True
@@ -50,9 +50,9 @@ class SolveBudget:
         return gap <= (self.gap(self.deadline.seconds) if callable(self.gap) else self.gap)
 
     def keeping(self, seconds: float) -> "SolveBudget":
-        """Return what is left now but for some seconds, which are kept for what comes after."""
+        """Return the remaining budget, less some seconds kept for later stages."""
         return replace(self, deadline=self.deadline.part(self.deadline.left - seconds))
 
     def attempt(self, seconds: float) -> "SolveBudget":
-        """Return some seconds for the optimum of a part of the question, reported to nobody."""
+        """Return a budget of some seconds to optimise a part of the problem, without reports."""
         return SolveBudget(self.deadline.part(seconds), seed=self.seed, workers=self.workers)

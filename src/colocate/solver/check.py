@@ -1,7 +1,7 @@
-"""Checking a plan that someone else may have written: nothing in it is believed.
+"""Checks a plan that someone else may have written, and takes nothing in it on trust.
 
-What checks here shares no code with what was checked. Only when a proof is to be repeated are
-solvers called, two of others that have to agree.
+The check shares no code with the solver that wrote the plan. It calls solvers only to repeat a
+proof: CP-SAT and SCIP, which have to agree.
 """
 
 import json
@@ -28,23 +28,23 @@ WORKERS = 2
 
 
 class Findings(NamedTuple):
-    """What a check found, in sentences."""
+    """The findings of a check, as sentences."""
 
     confirmed: list[str]
     by_solvers: list[str]
-    """What rests on two solvers that agree, which nobody can check."""
+    """Claims that rest on the agreement of two solvers, which cannot be checked."""
     unchecked: list[str]
-    """What it claims and the check did not look into."""
+    """Claims that the check did not examine."""
     faults: list[str]
 
     @property
     def all_confirmed(self) -> bool:
-        """Whether everything that the plan claims was confirmed."""
+        """Whether the check confirmed every claim of the plan."""
         return not (self.faults or self.unchecked or self.by_solvers)
 
 
 def check_plan(problem: Problem, data: Mapping[str, Any], reprove: float | None = None) -> Findings:
-    """Check placement, pressures, bound and status of a plan from its JSON form.
+    """Check the placement, pressures, bound and status of a plan in its JSON form.
 
     Parameters
     ----------
@@ -53,8 +53,7 @@ def check_plan(problem: Problem, data: Mapping[str, Any], reprove: float | None 
     data
         The plan, as `Plan.as_dict` writes it.
     reprove
-        Seconds to spend on repeating, with two solvers, a proof that cannot be checked; None does
-        not repeat it.
+        Seconds in which two solvers may repeat a proof that cannot be checked; None skips this.
     """
     plan = Plan.from_dict(problem, data)
     findings = Findings([], [], [], [])
@@ -70,19 +69,19 @@ def check_plan(problem: Problem, data: Mapping[str, Any], reprove: float | None 
 
 
 def _check_text(plan: Plan, data: Mapping[str, Any], findings: Findings) -> None:
-    """Check that the plan was not altered, and states nothing but what follows from it."""
+    """Check that nobody altered the plan, and that its figures follow from its content."""
     if data.get("digest") != plan.digest:
         findings.faults.append("digest: the plan was altered, or belongs to another fleet")
     stated, written = _comparable(data), _comparable(plan.as_dict())
     if _text(stated) != _text(written):
         names = [key for key in {*stated, *written} if _text(stated, key) != _text(written, key)]
         findings.faults.append(
-            f"{', '.join(sorted(names))}: not as a plan with this content has it"
+            f"{', '.join(sorted(names))}: not what a plan with this content would state"
         )
 
 
 def _comparable(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out the digest, and the text of a tree: one tree can be packed in many ways."""
+    """Leave out the digest and the text of a tree, since one tree can be packed in many ways."""
     kept = {key: value for key, value in data.items() if key != "digest"}
     if isinstance(proof := kept.get("certificate"), Mapping):
         stated = in_todays_words(proof)
@@ -95,7 +94,7 @@ def _text(data: Mapping[str, Any], key: str | None = None) -> str:
 
 
 def _check_that_nothing_fits(plan: Plan, findings: Findings, reprove: float | None) -> None:
-    """Check a plan without a placement: whether there really is none."""
+    """Check the claim of a plan without a placement that none exists."""
     stated = f"status: {plan.status}, no placement ({plan.reason})"
     if plan.status in (Status.OPTIMAL, Status.FEASIBLE):
         findings.faults.append(f"placement: there is none, though the status is {plan.status}")
@@ -121,14 +120,14 @@ def _check_that_nothing_fits(plan: Plan, findings: Findings, reprove: float | No
 
 
 def _excludes_all(problem: Problem, proof: Certificate) -> bool:
-    """Say whether no placement is left where a bound holds: none at all, or none low enough."""
+    """Whether a bound rules out every placement, or every placement within the limit."""
     if isinf(proof.bound) and not proof.finite:
         return True
     return proof.bound > highest_pressure(problem)
 
 
 def _named(proof: Certificate) -> str:
-    """Say what kind of proof it is."""
+    """Name the kind of proof."""
     if proof.proof is Proof.TREE:
         return f"tree: all {len(proof.tree):,} bytes of it were walked"
     if proof.proof is Proof.SOLVERS:
@@ -140,7 +139,7 @@ def _named(proof: Certificate) -> str:
 
 
 def _check_placement(plan: Plan, findings: Findings) -> float:
-    """Check where the models are and what that means; return the true peak."""
+    """Check the placement and its pressures; return the true peak."""
     verdict = verify(plan.problem, plan.placement)
     findings.faults.extend(f"placement: {fault}" for fault in verdict.faults)
     if verdict.faults:
@@ -162,7 +161,7 @@ def _check_placement(plan: Plan, findings: Findings) -> float:
 
 
 def _check_bound(plan: Plan, pressure: float, findings: Findings, reprove: float | None) -> None:
-    """Check that no placement, with the same models asleep, can be below the bound."""
+    """Check that no placement with the same models asleep can be below the bound."""
     proof = plan.certificate
     if proof is None:
         findings.confirmed.append("bound: none is stated")
@@ -193,7 +192,7 @@ def _stated_bound(proof: Certificate) -> str:
 def _check_by_search(
     awake: Problem, proof: Certificate, findings: Findings, reprove: float | None
 ) -> None:
-    """Tell a proof that cannot be checked from one that can be, or repeat it."""
+    """Repeat a proof that cannot be checked, or list it as not checked."""
     stated = f"{_stated_bound(proof)}, by {_named(proof)}"
     if reprove is not None:
         target = min(proof.bound, LARGEST) * STRICTLY_BELOW
@@ -207,7 +206,7 @@ def _check_by_search(
 def _repeat(
     stated: str, problem: Problem, target: float, findings: Findings, seconds: float
 ) -> None:
-    """Search for what must not be there: a placement with no pressure above a target."""
+    """Search for a placement that must not exist: one with no pressure above a target."""
     answer = _searched(problem, target, seconds)
     if answer.outcome.name == "NONE":
         findings.confirmed.append(f"{stated}, repeated by two solvers")
@@ -230,7 +229,7 @@ def _searched(problem: Problem, target: float, seconds: float) -> "Agreement":
 
 
 def _check_status(plan: Plan, findings: Findings) -> None:
-    """Check that the status follows from the gap; it is as sure as what it rests on."""
+    """Check that the status follows from the gap; it is only as certain as its bound."""
     optimal = plan.proven
     expected = Status.OPTIMAL if optimal else Status.FEASIBLE
     if plan.status is not expected:
@@ -243,7 +242,7 @@ def _check_status(plan: Plan, findings: Findings) -> None:
 
 
 def _check_lost(plan: Plan, findings: Findings, reprove: float | None) -> None:
-    """Check that what sleeps is what the plan says, and that nothing less could be lost."""
+    """Check what the plan loses to sleepers, and its claim that no choice loses less."""
     if not 0.0 <= plan.lost_bound <= plan.lost * (1 + SAME):
         findings.faults.append(
             f"lost_bound: {plan.lost_bound:.15g} is not between 0 and "

@@ -1,7 +1,7 @@
-"""The one clock: a deadline that reaches every loop, those of kernels included.
+"""The one clock: a deadline that reaches every loop, including those in kernels.
 
-Kernels cannot look at a clock. They look at `go[0]` instead, which someone else sets to 0: whoever
-stops a deadline, or a timer while the deadline is watched.
+Kernels cannot read a clock. They read `go[0]` instead. A call of `stop` sets it to 0, and so does a
+timer while the deadline is watched.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,20 +16,20 @@ from colocate.problem.instance import Ints
 
 
 class TimeOverError(Exception):
-    """The time was over, or a stop was asked for, before something was complete."""
+    """Time ran out, or someone asked to stop, before a step was complete."""
 
 
 class Deadline:
-    """Some seconds from now on, all of them or a part of those of another deadline.
+    """A number of seconds from now on, alone or as a part of another deadline.
 
     Parameters
     ----------
     seconds
-        How long it is.
+        Its length.
     whole
-        The deadline that this one is a part of, and which stops this one too.
+        The deadline that this one is a part of; when that one stops, this one stops too.
     stop_when
-        Asked now and then whether to end earlier.
+        Called now and then; True ends the deadline early.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Deadline:
         self.started: float = now if whole is None else whole.started
         self.go: Ints = np.ones(1, np.int64)
         self.stopped = False
-        """Whether someone has stopped it; that its time is over does not count."""
+        """Whether someone has stopped it; running out of time does not count."""
         self._end = now + seconds
         self._whole = whole
         self._stop_when = stop_when
@@ -62,7 +62,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds until it is over; none if someone has stopped it."""
+        """Seconds until it is over; 0 if someone has stopped it."""
         return max(self._end - perf_counter(), 0.0) if self.go[0] else 0.0
 
     @property
@@ -77,34 +77,34 @@ class Deadline:
         return self._whole is not None and self._whole._asked_to_stop
 
     def check(self) -> None:
-        """Raise if it is time to stop; loops that build programs call this."""
+        """Raise `TimeOverError` if it is time to stop; loops that build programs call this."""
         if self.over:
             raise TimeOverError
 
     def part(self, seconds: float, stop_when: Callable[[], bool] | None = None) -> "Deadline":
-        """Return a deadline of at most so many seconds, which ends when this one does."""
+        """Return a deadline of at most so many seconds, which ends no later than this one."""
         return Deadline(seconds, self, stop_when)
 
     def extend(self, seconds: float) -> None:
-        """Let it be over later by some seconds; parts, and timers that watch, do not know."""
+        """Move the end back by some seconds; parts and running timers keep their old end."""
         self._end += seconds
 
     def stop(self) -> None:
-        """Let everything end that keeps to this deadline or to a part of it."""
+        """Stop everything that keeps to this deadline or to a part of it."""
         self.stopped = True
         self.go[0] = 0
         for part in self._parts:
             part.stop()
 
     def _halt_kernels(self) -> None:
-        """Let kernels end, since the time is over."""
+        """Stop the kernels because time is up."""
         self.go[0] = 0
         for part in self._parts:
             part._halt_kernels()
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Tell kernels when the time is over."""
+        """Stop the kernels when time is up."""
         if self._end == inf:
             yield
             return

@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish to stop, not as an exception somewhere in a kernel."""
+"""Treats Ctrl-C as a request to stop, not as an exception somewhere in a kernel."""
 
 import signal
 import threading
@@ -11,7 +11,7 @@ from types import FrameType
 def stopping_on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
     """Call `stop` at the first interrupt; a second one interrupts as usual.
 
-    Only in the main thread, where signals arrive, and only if nobody else handles interrupts.
+    This works only in the main thread, where signals arrive, and only if no other handler is set.
     """
     usual = signal.default_int_handler
     ours = threading.current_thread() is threading.main_thread()

@@ -1,4 +1,4 @@
-"""One call for a strategy."""
+"""One call that places models with a named strategy."""
 
 from dataclasses import replace
 from math import inf
@@ -28,7 +28,7 @@ from colocate.solver.strategies import find_strategy
 from colocate.solver.strategy import Strategy
 
 NODES = 200_000
-"""Nodes of the last search for any placement."""
+"""Nodes of the final search for any placement."""
 
 
 def place(
@@ -42,19 +42,19 @@ def place(
     Parameters
     ----------
     problem
-        What to place where.
+        The models and the GPUs to place them on.
     strategy
         A name from the catalogue, or a strategy of your own.
     seed
         Decides every random choice: the same seed gives the same placement.
     time_limit
-        Seconds after which the best so far is returned, if there is any; compiling is extra.
+        Seconds after which the call returns the best placement so far, if any; compiling is extra.
 
     Returns
     -------
     Plan
-        Feasible with a placement that the independent checker has confirmed, or infeasible or
-        unknown with the reason.
+        Either feasible, with a placement that the independent checker has confirmed, or infeasible
+        or unknown, with the reason.
     """
     checked_seed(seed)
     if time_limit != inf:
@@ -73,7 +73,7 @@ def place(
 
 
 def _open_end(problem: Problem) -> str:
-    """Say what a strategy would have to decide on."""
+    """Name the decision that a strategy cannot make."""
     if undecided := [model.name for model in problem.models if model.open_replicas]:
         return f"the number of replicas of {undecided[0]!r}"
     if problem.sleepers:
@@ -95,7 +95,7 @@ def _plan(reduction: Reduction, strategy: Strategy, seed: int, deadline: Deadlin
 
 
 def _refused(problem: Problem, obstacle: Obstacle | None) -> Plan | None:
-    """Return the plan that says what is in the way, if the checker confirms that something is."""
+    """Return the infeasible plan for an obstacle, if the checker confirms the obstacle."""
     if obstacle is None or refuted(problem, obstacle.proof) is not None:
         return None
     reason, proof = obstacle.reason, obstacle.proof
@@ -107,7 +107,7 @@ def _run(reduction: Reduction, strategy: Strategy, seed: int, deadline: Deadline
 
 
 def _last_resort(reduction: Reduction, reason: str, deadline: Deadline) -> Plan:
-    """Search the numbers as given, by memory alone: a placement, a proof, or neither."""
+    """Search with the original numbers, by memory alone, for a placement or a proof of none."""
     layout = empty_layout(reduction.instance, deadline.go)
     searched, proof = search_with_proof(reduction.instance, layout, inf, NODES)
     if proof and refuted(reduction.whole, proof) is None:

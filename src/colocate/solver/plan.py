@@ -23,20 +23,20 @@ SCHEMA = 1
 
 
 class Improvement(NamedTuple):
-    """A better placement or bound, as it was found."""
+    """A better placement or bound, recorded when it was found."""
 
     seconds: float
     value: float
     """The peak pressure then; infinite if there was no placement yet."""
     bound: float
     block: str
-    """What found it."""
+    """The block that found it."""
 
 
 class Alarm(NamedTuple):
-    """A bound that does not hold, and was not used.
+    """A false bound, which was not used.
 
-    A placement is below it, or the checker has refused its proof.
+    Either a placement is below it, or the checker has refused its proof.
     """
 
     proof: str
@@ -47,7 +47,7 @@ class Alarm(NamedTuple):
 
 
 def gap_between(value: float, bound: float) -> float:
-    """Return `value / bound - 1`, and 0 where there is nothing between the two."""
+    """Return `value / bound - 1`, or 0 if the value is not above the bound."""
     if value <= bound:
         return 0.0
     return value / bound - 1.0 if bound > 0.0 and value < inf else inf
@@ -57,23 +57,23 @@ class Status(StrEnum):
     """What is known about an answer."""
 
     OPTIMAL = "OPTIMAL"
-    """There is a placement, and it is proven that none is better."""
+    """There is a placement, and a proof that none is better."""
     FEASIBLE = "FEASIBLE"
     """There is a placement."""
     INFEASIBLE = "INFEASIBLE"
-    """It is proven that there is no placement."""
+    """There is a proof that no placement exists."""
     UNKNOWN = "UNKNOWN"
-    """No placement was found, and none was proven impossible."""
+    """The search found neither a placement nor a proof that none exists."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the solver or a strategy answered.
+    """The answer of the solver or of a strategy.
 
     Parameters
     ----------
     problem
-        The question.
+        The problem that it answers.
     status
         What is known about the answer.
     placement
@@ -81,15 +81,15 @@ class Plan:
     pressures
         Pressure by GPU name; empty if there is no placement.
     reason
-        A sentence on why there is no placement, or on how it was found if not as asked.
+        Why there is no placement, or how the placement was found if not as requested.
     certificate
-        What proves the bound; None if nothing was proven.
+        The proof of the bound; None if nothing was proven.
     history
-        Every better placement or bound as it was found.
+        Every better placement or bound, in the order found.
     lost_bound
-        No choice of models that sleep loses less.
+        A lower bound on what any choice of sleepers loses.
     alarms
-        Claims of other solvers that turned out to be false, and were not used.
+        False claims of other solvers, which were not used.
     interrupted
         Whether someone interrupted the search.
     strategy, seed, seconds, version
@@ -123,7 +123,7 @@ class Plan:
 
     @property
     def gap(self) -> float:
-        """How far the pressure is from the bound at most, as a share of it."""
+        """The distance from the bound to the pressure, as a share of the bound."""
         return gap_between(self.pressure, self.bound) if self.placement else inf
 
     @property
@@ -133,18 +133,18 @@ class Plan:
 
     @property
     def lost(self) -> float:
-        """What is lost by leaving models asleep."""
+        """The sum of the sleep costs of the models left asleep."""
         asleep = set(self.asleep)
         return fsum(m.sleep_cost or 0.0 for m in self.problem.sleepers if m.name in asleep)
 
     @property
     def loses_least(self) -> bool:
-        """Whether it is proven that no choice of sleepers loses less, but for rounding."""
+        """Whether a proof shows that no choice of sleepers loses less, up to rounding."""
         return self.lost - self.lost_bound <= COST_ROUNDING * self.lost
 
     @property
     def proven(self) -> bool:
-        """Whether none loses less, and none with the same models awake has a lower pressure."""
+        """Whether no plan loses less, and none with the same sleepers has a lower pressure."""
         return bool(self.placement) and self.gap <= PROVEN and self.loses_least
 
     @property
@@ -153,25 +153,25 @@ class Plan:
         return max(self.pressures, key=self.pressures.__getitem__, default=None)
 
     def models_by_gpu(self) -> dict[str, list[Model]]:
-        """Return what of the models is on every GPU, by GPU name, in the order of the problem."""
+        """Return the models on every GPU, by GPU name, in the order of the problem."""
         by_gpu = parts_by_gpu(self.problem, self.placement)
         return {gpu: [part.model for part in parts] for gpu, parts in by_gpu.items()}
 
     @property
     def digest(self) -> str:
-        """A hash of the plan and its problem, which tells whether either was altered."""
+        """A hash of the plan and its problem, which shows whether either was altered."""
         proof = self.certificate.fingerprint if self.certificate else None
         stated = {**self._stated(), "certificate": proof}
         text = json.dumps([self.problem.digest, stated], sort_keys=True)
         return sha256(text.encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the plan as plain data for JSON; what is infinite is the text Infinity."""
+        """Return the plan as plain data for JSON; infinite numbers become the text Infinity."""
         proof = self.certificate.as_dict() if self.certificate else None
         return {**self._stated(), "certificate": proof, "digest": self.digest}
 
     def _stated(self) -> dict[str, Any]:
-        """Return all fields, with a gap for the certificate, which is put down in two ways."""
+        """Return all fields, with None for the certificate, which the callers fill in."""
         alarms = [{**alarm._asdict(), "bound": _number(alarm.bound)} for alarm in self.alarms]
         return {
             "schema": SCHEMA,
@@ -200,7 +200,7 @@ class Plan:
 
     @classmethod
     def from_dict(cls, problem: Problem, data: Mapping[str, Any]) -> "Plan":
-        """Read plain data again. Nothing in it is believed: see `colocate check`."""
+        """Read a plan from plain data, without checking its claims: see `colocate check`."""
         if not isinstance(data, Mapping):
             raise InputError.of((), data, "a plan")
         if data.get("schema") != SCHEMA:
@@ -242,14 +242,14 @@ class Plan:
 
 
 def confirmed_plan(problem: Problem, placement: Placement, reason: str = "") -> Plan:
-    """Return the plan of a placement, which the independent checker must confirm.
+    """Return the plan of a placement after the independent checker has confirmed it.
 
     Parameters
     ----------
     problem, placement
-        What was placed, and where.
+        The problem, and where its models are.
     reason
-        Why the plan is as it is, if there is something to say.
+        A remark on how the placement was found, if there is one.
     """
     verdict = verify(problem, placement)
     if not verdict.valid:

@@ -1,4 +1,4 @@
-"""What a running search knows: the value of the best placement, the best bound, when to stop."""
+"""The state of a running search: its best placement, its best bound, and when to stop."""
 
 from abc import ABC, abstractmethod
 from math import inf
@@ -18,21 +18,21 @@ from colocate.solver.deadline import Deadline
 from colocate.solver.plan import Alarm, Improvement, gap_between
 
 CHECK_CELL, CHECK_SYMBOL = 2e-9, 0.3e-6
-"""Seconds that the checker takes for a cell of its table of multipliers, and for a symbol of a
+"""Seconds that the checker takes per cell of its table of multipliers, and per symbol of a
 tree."""
 
 
 class Progress(ABC):
-    """The state of a search, for several threads. Better placements and proofs are kept.
+    """The state of a search that several threads share. It keeps the best placement and proof.
 
     Parameters
     ----------
     problem
-        What is placed, as it was asked for.
+        The problem as given.
     budget
-        When it ends, and what ends it earlier.
+        When the search ends, and which answer ends it early.
     certificate
-        What is proven at the start.
+        A proof known at the start.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Progress(ABC):
 
     @property
     def deadline(self) -> Deadline:
-        """When it ends."""
+        """When the search ends."""
         return self._budget.deadline
 
     @property
@@ -70,7 +70,7 @@ class Progress(ABC):
 
     @property
     def gap(self) -> float:
-        """How far the value is from the bound."""
+        """The gap between the value and the bound."""
         return gap_between(self._value, self.bound)
 
     @property
@@ -80,22 +80,22 @@ class Progress(ABC):
 
     @property
     def seconds_left(self) -> float:
-        """Time until the limit, less what the checker will take for the proof."""
+        """Time until the limit, less the time that the checker needs for the proof."""
         return self.deadline.left - self._checking
 
     @property
     def finished(self) -> bool:
-        """Whether what was asked for is reached, or time is up."""
+        """Whether the answer is good enough, or time is up."""
         return self.finished_but(0.0)
 
     def finished_but(self, seconds: float) -> bool:
-        """Say whether what was asked for is reached, or no more than some seconds are left."""
+        """Whether the answer is good enough, or no more than these seconds are left."""
         reached = self._found and self._budget.enough(self._value, self.bound)
         return reached or self.seconds_left <= seconds
 
     @property
     def sought(self) -> float:
-        """The pressure to search at next: just below the best so far, or the target if lower."""
+        """The next pressure to search at: just below the best so far, or the target if lower."""
         below = self._value * JUST_BELOW
         if self._budget.ceiling < self._value:
             return max(below, (self._budget.ceiling + self._value) / 2.0)
@@ -103,7 +103,7 @@ class Progress(ABC):
         return min(below, target * JUST_ABOVE) if target else below
 
     def prove(self, certificate: Certificate | None) -> None:
-        """Take note of a proof if its bound is the best so far; a false one raises an alarm."""
+        """Keep a proof if its bound is the best so far; a false one raises an alarm."""
         if certificate is None or certificate.bound <= self.bound:
             return
         with self._lock:
@@ -115,23 +115,23 @@ class Progress(ABC):
                 self._note(certificate.proof.value)
 
     def alarm(self, alarm: Alarm) -> None:
-        """Take note of a claim that turned out to be false."""
+        """Record a claim that turned out to be false."""
         with self._lock:
             self.alarms.append(alarm)
 
     @abstractmethod
     def _is_false(self, certificate: Certificate) -> bool:
-        """Say whether a bound is known not to hold."""
+        """Whether a bound is known to be false."""
 
     @abstractmethod
     def _checking_time(self, certificate: Certificate | None) -> float:
-        """Return the seconds to keep for the checker."""
+        """Return the seconds to reserve for the checker."""
 
     def _is_better(self, value: float) -> bool:
         return not self._found or lower(value, self._value)
 
     def _take(self, value: float, block: str) -> None:
-        """Take note of the value of a better placement."""
+        """Record the value of a better placement."""
         self._found, self._value = True, value
         self._note(block)
 
@@ -143,17 +143,17 @@ class Progress(ABC):
 
 
 class ItemProgress(Progress):
-    """The state of a search with fixed numbers of replicas: it also keeps where the items are.
+    """The state of a search with fixed numbers of replicas, including where the items are.
 
-    The checker judges its best proof at the end. Until then, a bound above the value of a known
-    placement is false.
+    The checker judges the best proof at the end. Until then, a bound counts as false only if it is
+    above the value of a known placement.
 
     Parameters
     ----------
     reduction
-        What is placed, as items.
+        The problem as items.
     budget
-        When it ends, and what ends it earlier.
+        When the search ends, and which answer ends it early.
     """
 
     def __init__(self, reduction: Reduction, budget: SolveBudget) -> None:
@@ -170,7 +170,7 @@ class ItemProgress(Progress):
             return self._gpu_of, self._value
 
     def offer(self, gpu_of: Ints, block: str) -> float:
-        """Take note of a placement if it is the best so far; return its peak pressure."""
+        """Keep a placement if it is the best so far; return its peak pressure."""
         with self._lock:
             value, squares = self._rated(gpu_of)
             if self._is_better(value):
@@ -179,7 +179,7 @@ class ItemProgress(Progress):
             return value
 
     def offer_smoother(self, gpu_of: Ints) -> None:
-        """Take a placement instead of the best if it is smoother and its peak no higher."""
+        """Replace the best placement with a smoother one whose peak is no higher."""
         with self._lock:
             value, squares = self._rated(gpu_of)
             if value <= self._value and lower(squares, self._squares):

@@ -1,7 +1,8 @@
-"""Placing models that are all awake, with fixed numbers of replicas, and proving how well.
+"""Places models that are all awake, with fixed numbers of replicas, and proves a bound.
 
-A first placement, the bounds that sums give, then the portfolio until the gap is closed or time is
-up; at the end a smoother placement, and the checker's word on placement and proof.
+The search finds a first placement and the bounds that follow from sums. The portfolio then runs
+until the gap is closed or time is up. At the end the search smooths the placement, and the checker
+judges placement and proof.
 """
 
 from math import inf, isfinite
@@ -29,9 +30,9 @@ from colocate.solver.prove.two_solvers import search_all, small_enough
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
 
 CHECK_MODEL = 12e-6
-"""Seconds that the checker takes for a model."""
+"""Seconds that the checker takes per model."""
 SHORTEST = 0.5
-"""Seconds at least to decide what is at the edge of rounding."""
+"""The fewest seconds for a problem that rounding decides."""
 NOT_FOUND = "no placement was found in time; it is not proven that there is none"
 
 
@@ -41,9 +42,9 @@ def search(problem: Problem, budget: SolveBudget, start: Placement | None = None
     Parameters
     ----------
     problem
-        What to place where; all models are awake, all numbers of replicas fixed.
+        The models, all awake and with fixed numbers of replicas, and the GPUs.
     budget
-        The time, what is good enough, and who is told of improvements.
+        The time, which answer is good enough, and the function that reports improvements.
     start
         A placement to improve; None to look for one.
     """
@@ -53,16 +54,16 @@ def search(problem: Problem, budget: SolveBudget, start: Placement | None = None
 def attempt(
     problem: Problem, budget: SolveBudget, seconds: float, start: Placement | None = None
 ) -> Plan:
-    """Place models as well as some seconds of a budget allow, and report no improvement.
+    """Place models as well as some seconds of a budget allow, without reporting improvements.
 
     Parameters
     ----------
     problem
-        What to place where; all models are awake, all numbers of replicas fixed.
+        The models, all awake and with fixed numbers of replicas, and the GPUs.
     budget
-        What the seconds are a part of.
+        The budget that the seconds come from.
     seconds
-        How long it may take.
+        How long the attempt may take.
     start
         A placement to improve; None to look for one.
     """
@@ -103,7 +104,7 @@ def _solved(progress: ItemProgress, budget: SolveBudget, start: Placement | None
 
 
 def _smooth(progress: ItemProgress, deadline: Deadline) -> None:
-    """Of placements with the same peak, prefer one with a lower sum of squared pressures."""
+    """Lower the sum of squared pressures without raising the peak."""
     reduction = progress.reduction
     if len(reduction.items) > FEW or not isfinite(progress.value) or deadline.over:
         return
@@ -118,7 +119,7 @@ def _smooth(progress: ItemProgress, deadline: Deadline) -> None:
 
 
 def _without_placement(problem: Problem, proof: Certificate | None, reason: str) -> Plan:
-    """Return the plan that says that there is no placement; the checker has to confirm a proof."""
+    """Return a plan without a placement: infeasible if the checker confirms the proof."""
     if proof and refuted(problem, proof) is None:
         return Plan(problem, Status.INFEASIBLE, reason=reason, certificate=proof)
     alarms = (Alarm(proof.proof.value, proof.bound, inf),) if proof else ()
@@ -126,7 +127,7 @@ def _without_placement(problem: Problem, proof: Certificate | None, reason: str)
 
 
 def _at_the_edge(reduction: Reduction, deadline: Deadline) -> Plan:
-    """Decide a problem in which what fits in floating point is over a limit by its rounding."""
+    """Decide a problem whose placement exceeds a limit only by floating-point rounding."""
     if not small_enough(reduction.whole):
         return _without_placement(reduction.whole, None, NOT_FOUND)
     answer = search_all(reduction.whole, inf, Deadline(max(deadline.left, SHORTEST)))
@@ -137,7 +138,7 @@ def _at_the_edge(reduction: Reduction, deadline: Deadline) -> Plan:
 
 
 def _concluded(progress: ItemProgress) -> Plan:
-    """Return the plan; the independent checker has the last word on placement and bound."""
+    """Return the plan with the placement and the bound that the independent checker confirms."""
     reduction, proof, alarms = progress.reduction, progress.certificate, progress.alarms
     placement = reduction.placement(progress.best[0])
     if not (verdict := verify(reduction.whole, placement)).valid:

@@ -1,4 +1,4 @@
-"""The best placement there is, fast, and the proof of how close it is."""
+"""Finds the best placement it can in a given time, and proves how good it is."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,32 +27,33 @@ def solve(
     on_improvement: Callable[[Improvement], None] | None = None,
     target: float | None = None,
 ) -> Plan:
-    """Place the models of a problem as well as possible, and prove how well that is.
+    """Place the models of a problem as well as possible, and prove how good the placement is.
 
     Parameters
     ----------
     problem
-        What to place where.
+        The models and the GPUs to place them on.
     time_limit
-        Seconds after which the best so far is returned; compiling, at the first start, is extra.
+        Seconds after which the call returns the best placement so far. Compiling, at the first
+        start, is extra.
     seed
         Decides every random choice.
     workers
-        How many threads search and prove side by side; two by default.
+        Threads that search and prove in parallel; two by default.
     gap
-        Stop as soon as the pressure is proven to be within this share of the optimum. A function
-        of the seconds since the start lets more be good enough later.
+        Stop as soon as the pressure is proven to be within this share of the optimum. Pass a
+        function of the seconds since the start to accept a wider gap later.
     on_improvement
         Called with every better placement or bound as it is found, from any thread.
     target
-        Stop as soon as a placement has this pressure, or it is proven that none has.
+        Stop as soon as a placement reaches this pressure, or a proof shows that none does.
 
     Returns
     -------
     Plan
-        Optimal or feasible with a placement that the independent checker has confirmed and a
-        bound with its certificate, or infeasible or unknown with the reason. An interrupt ends
-        the search, not the call: the best so far is returned.
+        Optimal or feasible, with a placement that the independent checker has confirmed and a
+        bound with its certificate; or infeasible or unknown, with the reason. An interrupt ends
+        the search, not the call: the call returns the best placement so far.
     """
     _check(time_limit, seed, workers, gap, target)
     warm_up(problem)
@@ -67,7 +68,7 @@ def solve(
 
 
 def _answered(problem: Problem, budget: SolveBudget) -> Plan:
-    """Decide in turn which models sleep, how many replicas there are, and where they are."""
+    """Decide in turn which models sleep, how many replicas they have, and where these go."""
     if problem.sleepers:
         return solve_with_sleepers(problem, budget)
     return place_within_limit(problem, budget)

@@ -1,7 +1,7 @@
 """The catalogue: every named strategy, one row each, composed of blocks.
 
-Names and reported scores are those of the records the strategies come from: runs of automatic
-search for better placement programs on the public benchmark.
+The names and the reported scores come from the strategies' records: runs of an automatic search
+for better placement programs on the public benchmark.
 """
 
 from colocate.errors import UnknownNameError
@@ -299,7 +299,7 @@ STRATEGIES = {row.name: row for row in ROWS}
 
 
 def find_strategy(name: str) -> Strategy:
-    """Return the strategy of that name."""
+    """Return the strategy with this name."""
     if name not in STRATEGIES:
         raise UnknownNameError.among("strategy", name, STRATEGIES)
     return STRATEGIES[name]

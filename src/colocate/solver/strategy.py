@@ -1,4 +1,4 @@
-"""What a strategy is: blocks in a row, and the run that goes through them."""
+"""A strategy: a sequence of blocks, and the run that applies them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from colocate.problem.pressure import lower
 
 
 class Constructor(Protocol):
-    """A block that makes a placement from nothing."""
+    """A block that builds a placement from nothing."""
 
     def construct(self, instance: Instance, layout: Layout) -> bool:
-        """Fill the layout; False if it found no room for some model."""
+        """Fill the layout; return False if some model found no room."""
 
 
 class Improver(Protocol):
-    """A block that makes a placement better."""
+    """A block that improves a placement."""
 
     def improve(self, instance: Instance, layout: Layout, rng: Generator) -> None:
         """Change the layout in place; its peak never ends higher than it began.
@@ -39,8 +39,8 @@ class Improver(Protocol):
 class Strategy:
     """A named way to a placement.
 
-    Every start is improved by itself; the best of them is chosen by its highest, then second
-    highest, then average pressure, and gets the finish.
+    A run improves every start by itself. It chooses the best result by the highest, then the second
+    highest, then the average pressure, and applies the finish to it.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Strategy:
         rng
             The source of all random draws.
         go
-            Kernels end when its first number is 0.
+            Kernels stop when its first number is 0.
         """
         layout = empty_layout(instance, go)
         best: Ints | None = None
@@ -87,7 +87,7 @@ def _improve(
 
 
 def _is_better(rating: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    """Compare figure by figure; what differs by rounding alone is equal."""
+    """Compare figure by figure; figures that differ only by rounding count as equal."""
     for mine, theirs in zip(rating, other, strict=True):
         if lower(mine, theirs) or lower(theirs, mine):
             return mine < theirs

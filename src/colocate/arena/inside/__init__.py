@@ -1,5 +1,5 @@
-"""What runs inside the walls, beside the program: standard library only, and nothing of colocate.
+"""Code that runs inside the walls, beside the program: standard library only, none of colocate.
 
-The parent starts `serve` in a sandbox of its own. It forks once for every case and never runs a
-line of the program itself, so that no case can leave anything behind for the next one.
+The parent starts `serve` in its own sandbox. It forks once for every case and never runs a line of
+the program itself, so no case can leave anything behind for the next one.
 """

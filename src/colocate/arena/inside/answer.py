@@ -1,4 +1,4 @@
-"""One case: load the program, call it, and write its answer down as plain data."""
+"""One case: loads the program, calls it, and writes its answer as plain data."""
 
 import json
 import os
@@ -12,16 +12,16 @@ from typing import Any
 
 FUNCTION = "compute_model_placement"
 LONGEST_TRACEBACK = 4000
-"""In letters: some fifty lines. The referee keeps as many."""
+"""Letters: about fifty lines. The referee keeps as many."""
 MOST_FRAMES = 30
-"""The last ones that a traceback tells; there may be a million."""
+"""The last frames of a traceback that are shown; there may be a million."""
 LONGEST_KEY = 100
-"""Letters of what a program gives in place of a GPU's number."""
+"""Letters kept of a key that is not the number of a GPU."""
 
 
 @dataclass
 class Model:
-    """What the public benchmark passes to a program."""
+    """A model as the public benchmark passes it to a program."""
 
     model_name: str
     model_size: float
@@ -83,7 +83,7 @@ def _placement(function: Callable[..., Any], question: dict[str, Any]) -> dict[s
 
 
 def _seed(seed: int) -> None:
-    """Let a program that draws at random without a seed of its own draw the same every time."""
+    """Make the random draws of a program without its own seed the same every time."""
     random.seed(seed)
     draw = random.Random(seed)
     usual = random.Random.seed
@@ -98,12 +98,12 @@ def _seed(seed: int) -> None:
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random:
         numpy_random.seed(seed)
-        # What a numpy generator made without a seed would ask the machine for.
+        # The entropy that a numpy generator without a seed would ask the machine for.
         numpy_random.bit_generator.randbits = random.Random(seed).getrandbits
 
 
 def _index(key: Any, numbers: dict[int, int]) -> int | str:
-    """Return the number of the GPU that a key equals, of whatever type it is, or else its text."""
+    """Return the number of the GPU that a key of any type equals, or else the key's text."""
     number = numbers.get(key)
     return _words(lambda: repr(key)[:LONGEST_KEY]) if number is None else number
 
@@ -119,7 +119,7 @@ def _sentence(error: BaseException) -> str:
 
 
 def _trace(error: BaseException) -> str:
-    """Return the traceback from the program on: what is above is not the program's."""
+    """Return the traceback from the program's first frame on; frames above it are ours."""
     inner = error.__traceback__
     while inner and inner.tb_frame.f_code.co_filename != "main.py":
         inner = inner.tb_next
@@ -131,7 +131,7 @@ def _trace(error: BaseException) -> str:
 
 
 def _words(tell: Callable[[], str]) -> str:
-    """Return what an object of the program says of itself; nothing if that fails as well."""
+    """Return an object's text as the program defines it; empty if that fails as well."""
     try:
         return tell()
     except BaseException:  # a border: its `__repr__` and `__str__` may raise anything

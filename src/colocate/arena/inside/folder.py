@@ -1,10 +1,10 @@
-"""The folder that a program works in: whether it was touched, and whether it holds too much."""
+"""The folder that a program works in: whether it changed, and whether it holds too much."""
 
 import os
 from contextlib import suppress
 
 MOST_ENTRIES = 10_000
-"""Files and folders; a folder with more is overfull, and is not looked at further."""
+"""Files and folders; a folder with more is overfull, and the count stops there."""
 
 
 def last_change() -> int:
@@ -13,7 +13,7 @@ def last_change() -> int:
 
 
 def is_overfull(most_bytes: int) -> bool:
-    """Say whether this folder holds too much, or something that cannot be looked into."""
+    """Whether this folder holds too much, or something that cannot be read."""
     used = entries = 0
     folders = ["."]
     while folders:
@@ -28,7 +28,7 @@ def is_overfull(most_bytes: int) -> bool:
                     if used > most_bytes or entries > MOST_ENTRIES:
                         return True
         except FileNotFoundError:
-            continue  # it went while we looked
+            continue  # it disappeared meanwhile
         except OSError:
             return True
     return False

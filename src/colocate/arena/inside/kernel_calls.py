@@ -29,23 +29,23 @@ def call(number: int, *arguments: object) -> int:
 
 
 def drop_capabilities() -> None:
-    """Give up what only the superuser may do: devices, limits, other people's files."""
+    """Give up the superuser's rights: on devices, limits and other people's files."""
     if _LIBC.capset(CAPABILITIES, bytes(24)) != 0:
         raise _error()
 
 
 def forbid_new_privileges() -> None:
-    """Let no program that is started get more rights than this one: filters demand it."""
+    """Deny programs that this one starts any further rights; filters require this."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
 
 
 def hide_memory() -> None:
-    """Let no other process of this user look into this one, or change it."""
+    """Keep other processes of this user from reading or changing this one."""
     prctl(PR_SET_DUMPABLE, 0)
 
 
 def die_with_parent() -> None:
-    """Let the kernel end this process when the one that forked it ends."""
+    """Have the kernel end this process when its parent ends."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""The wall around files where there is no bubblewrap: a Landlock ruleset of the kernel."""
+"""The wall around files without bubblewrap: a Landlock ruleset of the kernel."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ TRUNCATE = 1 << 14
 """Rights, as in <linux/landlock.h>; so are the others here."""
 READING = EXECUTE | READ_FILE | READ_DIR
 DEVICES_AND_SOCKETS = 1 << 6 | 1 << 9 | 1 << 11 | 1 << 15
-"""Rights that nothing gets: to make devices and sockets, and to steer devices."""
+"""Rights that are never given: to make devices and sockets, and to control devices."""
 FILES_ONLY = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE
 RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 """All rights that a version of the interface knows; a version without an entry added none."""
@@ -25,12 +25,12 @@ SIGNALS_AND_SOCKETS = 3
 
 
 def version() -> int:
-    """Return the version of the kernel's interface; raises OSError where there is none."""
+    """Return the version of the kernel's interface; raise OSError if there is none."""
     return call(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
 
 
 def enclose(readable: Iterable[str], writable: Iterable[str]) -> None:
-    """Let this process and its children see no other files; raises OSError if that cannot be."""
+    """Hide all other files from this process and its children; raise OSError if that fails."""
     known = version()
     rights = RIGHTS[max(number for number in RIGHTS if number <= known)]
     attributes = [rights, TCP, SIGNALS_AND_SOCKETS][: 1 if known < 4 else 2 if known < 6 else 3]

@@ -1,7 +1,7 @@
 """The wall around system calls: no process, no signal, no network, nothing that outlives a case.
 
-A filter of the kernel (seccomp) that a process puts on itself and can never take off. Threads are
-allowed. Other calls are refused as not permitted; they do not end the program.
+It is a filter of the kernel (seccomp) that a process puts on itself and can never take off. Threads
+are allowed. The kernel refuses other calls as not permitted, which does not end the program.
 """
 
 import ctypes
@@ -39,7 +39,7 @@ REFUSED = {
     "sched_setscheduler": (144, 119),
     "sched_setparam": (142, 118),
     "sched_setattr": (314, 274),
-    # what other processes could be told by, now or later
+    # ways to reach other processes, now or later
     "socket": (41, 198),
     "shmget": (29, 194),
     "shmat": (30, 196),
@@ -60,7 +60,7 @@ REFUSED = {
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),
-    # files, where Landlock does not look: times, owners, modes, lengths, devices
+    # files, where Landlock does not apply: times, owners, modes, lengths, devices
     "chmod": (90, None),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -97,26 +97,26 @@ REFUSED = {
 }
 """Calls that are never allowed, by their numbers on x86_64 and aarch64."""
 FIRST_NEW = 424
-"""Calls from here on (Linux 5.1 and later, the same on both) are as if the kernel had none of them.
+"""Calls from this number on (Linux 5.1 and later, the same on both) fail as if they did not exist.
 
-The C library falls back on older ones. What comes next year is not there either, and on x86_64
-neither are the calls of a second numbering, which start far above.
+The C library falls back on older ones. The same holds for calls that future kernels add, and on
+x86_64 for the calls of a second numbering, which start far above.
 """
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""Which number of a call, and the name that the kernel gives to the architecture."""
+"""The index of a call's number, and the kernel's identifier of the architecture."""
 
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 """Instructions of a filter, as in <linux/bpf_common.h>."""
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
-"""Where these stand in what the filter sees."""
+"""Their offsets in the data that the filter sees."""
 ALLOW, REFUSE, END = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
 ABSENT = 0x00050000 | errno.ENOSYS
-"""What becomes of a call, as in <linux/seccomp.h>: done, refused, the process ended, unknown."""
+"""Results of a call, as in <linux/seccomp.h>: allowed, refused, process ended, unknown call."""
 
 CLONE_THREAD = 0x10000
-"""As in <linux/sched.h>: a thread of this process, and no other process."""
+"""As in <linux/sched.h>: a thread of this process, not another process."""
 STREAM = (1, 0x801, 0x80001, 0x80801)
-"""A pair of connected sockets, with any flags. Other kinds could be turned to strangers."""
+"""A pair of connected sockets, with any flags. Other kinds could be connected to strangers."""
 OPEN_FLAGS_THAT_WRITE, O_TRUNC = 3, 0x200
 """As in <asm-generic/fcntl.h>."""
 FCNTL = (0, 1, 2, 3, 4, 1030, 1032)
@@ -133,7 +133,7 @@ BY_ARGUMENT: tuple[tuple[tuple[int, int | None], int, tuple[Test, ...]], ...] = 
     ((53, 199), 1, tuple((EQUAL, kind, True) for kind in STREAM)),  # socketpair
     ((72, 25), 1, tuple((EQUAL, command, True) for command in FCNTL)),  # fcntl
     ((16, 29), 1, tuple((EQUAL, command, True) for command in IOCTL)),  # ioctl
-    # open and openat: Landlock before its third version lets a file that is read be cut
+    # open and openat: Landlock before its third version lets a program truncate files it may read
     ((2, None), 1, ((ANY_BIT, O_TRUNC, False), (ANY_BIT, OPEN_FLAGS_THAT_WRITE, True))),
     ((257, 56), 2, ((ANY_BIT, O_TRUNC, False), (ANY_BIT, OPEN_FLAGS_THAT_WRITE, True))),
 )
@@ -141,7 +141,7 @@ BY_ARGUMENT: tuple[tuple[tuple[int, int | None], int, tuple[Test, ...]], ...] = 
 
 
 def enclose() -> None:
-    """Put the filter on this process; raises OSError where the kernel has none."""
+    """Put the filter on this process; raise OSError if the kernel has none."""
     instructions = _filter()
     code = ctypes.create_string_buffer(b"".join(instructions))
     program = ctypes.create_string_buffer(

@@ -1,4 +1,4 @@
-"""The parent's hand inside the walls: forks for every case, waits, and tells how it ended."""
+"""The parent's agent inside the walls: forks for every case, waits, and reports how it ended."""
 
 import gc
 import json
@@ -21,7 +21,7 @@ from .kernel_calls import die_with_parent, drop_capabilities, hide_memory
 MEGABYTE = 1024 * 1024
 """In bytes."""
 LOOK = 0.1
-"""Seconds between two looks at the clock and at the folder of a case."""
+"""Seconds between two checks of the clock and of a case's folder."""
 NEIGHBOURS = 1000
 """Threads that others of the same user may start meanwhile: the kernel counts them together."""
 
@@ -33,12 +33,12 @@ def serve(control: int, options: dict[str, Any]) -> None:
     ----------
     control
         The socket to the parent. A request is an empty object with two files: the question, and
-        the pipe for the answer. The reply tells how the case ended.
+        the pipe for the answer. The reply reports how the case ended.
     options
-        `folder` to work in; `packages`, a folder to import from, and `preload`, what to import;
-        `memory_mb`, `file_mb`, `folder_mb`, `open_files`, `threads` and `seconds`, what a case may
-        use; `readable`, the only files to be seen, or None if other walls see to that; `alone`,
-        whether no other process can be signalled.
+        `folder` is the folder to work in, `packages` a folder to import from, and `preload` lists
+        the modules to import. `memory_mb`, `file_mb`, `folder_mb`, `open_files`, `threads` and
+        `seconds` limit a case. `readable` lists the only files to be seen, or is None if another
+        wall hides files. `alone` says whether no other process can be signalled.
     """
     os.chdir(options["folder"])
     sys.argv = ["main.py"]
@@ -46,7 +46,7 @@ def serve(control: int, options: dict[str, Any]) -> None:
     for name in options["preload"]:
         with suppress(ImportError):
             import_module(name)
-    gc.freeze()  # or every child would copy what a collection touches
+    gc.freeze()  # or every child would copy the pages that a collection touches
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     if not options["alone"]:
@@ -59,7 +59,7 @@ def serve(control: int, options: dict[str, Any]) -> None:
 
 
 def _raise_walls(options: dict[str, Any]) -> list[str]:
-    """Enclose this process and all that come after it; return the walls that stand."""
+    """Enclose this process and all its children; return the walls that stand."""
     drop_capabilities()
     hide_memory()
     walls = []
@@ -73,7 +73,7 @@ def _raise_walls(options: dict[str, Any]) -> list[str]:
 
 
 def _works(attempt: Callable[[], None]) -> bool:
-    """Try something in a process of its own."""
+    """Whether something works, tried in a separate process."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -86,7 +86,7 @@ def _works(attempt: Callable[[], None]) -> bool:
 
 
 def _handle(channel: socket.socket, options: dict[str, Any], walls: list[str]) -> bool:
-    """Run one case; False if it was the last one, as its folder is no longer as it was."""
+    """Run one case; return False if it changed its folder and must be the last one."""
     message, files, _, _ = socket.recv_fds(channel, 64, 2)
     if not message:
         return False
@@ -115,7 +115,7 @@ def _handle(channel: socket.socket, options: dict[str, Any], walls: list[str]) -
 
 
 def _enter(options: dict[str, Any], walls: list[str]) -> None:
-    """Take away from this process what a program must not have; raises if that cannot be."""
+    """Take away the rights that a program must not have; raise OSError if that fails."""
     die_with_parent()
     os.setpgid(0, 0)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
@@ -132,14 +132,14 @@ def _enter(options: dict[str, Any], walls: list[str]) -> None:
         (resource.RLIMIT_NPROC, options["threads"], 0),
         (resource.RLIMIT_CORE, 0, 0),
     ):
-        with suppress(ValueError):  # a limit that is tighter already
+        with suppress(ValueError):  # the limit is tighter already
             resource.setrlimit(limit, (soft, max(soft, hard)))
     if "seccomp" in walls:
         seccomp.enclose()
 
 
 def _wait(child: int, options: dict[str, Any]) -> dict[str, Any]:
-    """Wait for a child, but not for longer than it may take; say how it ended."""
+    """Wait for a child, no longer than its limit; return how it ended."""
     until = monotonic() + options["seconds"]
     late = overfull = False
     while not (late or overfull or _has_ended(child)):
@@ -161,7 +161,7 @@ def _has_ended(child: int) -> bool:
 
 
 def _kill_all(child: int, options: dict[str, Any]) -> None:
-    """End a child and whatever it started. It is not yet waited for, so its number is its own."""
+    """End a child and its children. Its number is still its own, since nobody has waited for it."""
     os.kill(child, signal.SIGKILL)
     with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)

@@ -13,8 +13,8 @@ from typing import Any
 Switch = bool | str
 """Fixed by the family, or the name of the field that decides."""
 
-NO_WINDOW = 0
-EVERY_LAYER = 1
+NO_WINDOW, EVERY_LAYER = 0, 1
+"""Patterns of windows: no layer has one, or each has; with n, all but every n-th layer have."""
 
 
 @dataclass(frozen=True)

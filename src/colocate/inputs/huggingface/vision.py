@@ -7,7 +7,9 @@ from colocate.inputs.huggingface.tensors import Tensor, TensorRole
 
 SIGLIP = "siglip_vision_model"
 COLOURS = 3
+"""Channels of an image."""
 MOST_LAYERS = 1_000
+"""A config that states more layers is refused: no tower has as many."""
 
 
 def vision_tensors(whole: Fields, hidden_size: int) -> tuple[list[Tensor], list[str]]:

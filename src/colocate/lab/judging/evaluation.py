@@ -15,7 +15,7 @@ class Evaluation(Protocol):
     def judge(
         self, sources: Sequence[str], contest: Contest, runs: int
     ) -> Iterator[tuple[int, ProgramVerdict]]:
-        """Yield the place of every source and the verdict on it, as they come.
+        """Yield the index of every source and its verdict, as they arrive.
 
         Parameters
         ----------
@@ -24,13 +24,13 @@ class Evaluation(Protocol):
         contest
             The questions that each gets.
         runs
-            How often each is run; the worst run counts.
+            How often each program runs; the worst run counts.
         """
 
 
 @dataclass(frozen=True)
 class LocalEvaluation:
-    """Sandboxes on this machine, so many at a time."""
+    """Sandboxes on this machine, a fixed number at a time."""
 
     referee: Referee
     workers: int = 1

@@ -1,7 +1,7 @@
-"""Where programs are judged when one machine is not enough: a Ray cluster.
+"""Judges programs on a Ray cluster when one machine is not enough.
 
-Every node needs colocate installed; a program is judged by the same referee in the same walls, so
-the verdicts are those of one machine.
+Every node needs colocate installed. The same referee judges programs in the same walls, so the
+verdicts are those of one machine.
 """
 
 import socket
@@ -17,12 +17,12 @@ from colocate.errors import ColocateError, InputError
 
 WANTED = "must be the address of a running cluster"
 SECONDS_TO_KNOCK = 5.0
-"""Within which a cluster on any network opens a connection."""
+"""Seconds within which a cluster on any network opens a connection."""
 
 
 @dataclass(frozen=True)
 class RayEvaluation:
-    """Sandboxes on the nodes of a cluster, one a free core."""
+    """Sandboxes on the nodes of a cluster, one per free core."""
 
     referee: Referee
     ray: Any
@@ -67,7 +67,7 @@ def connected(address: str, referee: Referee) -> Iterator[RayEvaluation]:
 
 
 def _knock(address: str) -> None:
-    """See whether anyone is at home: Ray itself would wait for minutes."""
+    """Check that the cluster answers: Ray itself would wait for minutes."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
         return
@@ -78,7 +78,7 @@ def _knock(address: str) -> None:
 
 
 def _judged(referee: Referee, source: str, suite: str, digest: str, runs: int) -> dict[str, Any]:
-    """Judge a program on whichever node this runs."""
+    """Judge a program on the node where this runs."""
     contest = open_contest(suite)
     if contest.digest != digest:
         raise ColocateError(f"another version of colocate is installed here: {contest.digest}")

@@ -1,4 +1,4 @@
-"""What a language model answers when it is asked to change a program, read as a patch."""
+"""Reads a language model's answer to a request for a change as a patch."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,9 +12,9 @@ from colocate.lab.patches.syntax import quoted_code
 
 UNNAMED = "unnamed"
 LONGEST_NAME = 80
-"""Letters: a name fits in a line of a terminal."""
+"""Letters, so that a name fits in a line of a terminal."""
 WORDS_IN_NAME = 6
-"""Of a description that stands in for a name: about half a sentence."""
+"""Words of a description that replace a missing name: about half a sentence."""
 SEND_AGAIN = "the answer seems cut off, send it again as a whole"
 
 
@@ -22,15 +22,15 @@ def read_patch(answer: str) -> Patch:
     """Read the answer of a proposer.
 
     A change is one or more blocks of SEARCH and REPLACE, in `<DIFF>` elements or outside of any;
-    or a rewrite in one `<CODE>` element; or one fenced Python block. Tags and markers count where
-    they are alone on a line: all else around them is loose text, and may mention them.
+    or a rewrite in one `<CODE>` element; or one fenced Python block. Tags and markers count only if
+    they are alone on a line. Everything else is loose text, and may mention them.
 
     The name is the last one before the change, since loose text may try out names; else the last
     one after it; else the first words of the description; else `unnamed`. It is put in snake_case.
     The description is found in the same order and may be missing.
 
-    Whether more should have followed a closed element cannot be seen here: the caller knows why
-    the model stopped.
+    This function cannot see whether more should have followed a closed element: only the caller
+    knows why the model stopped.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def read_patch(answer: str) -> Patch:
     Raises
     ------
     PatchRefused
-        If the answer is cut off, has no change, or one that can be read in two ways.
+        If the answer is cut off, has no change, or has one that can be read in two ways.
     """
     if len(answer) > MOST_CHARACTERS:
         raise PatchRefused(
@@ -62,12 +62,12 @@ def read_patch(answer: str) -> Patch:
 
 
 def snake_case(text: str) -> str:
-    """Return the words of a text as one name; nothing if there are none."""
+    """Return the words of a text as one name; empty if there are none."""
     return "_".join(re.findall(r"\w+", text.lower()))[:LONGEST_NAME].strip("_")
 
 
 def printable(text: str) -> str:
-    """Return a text without letters that cannot be seen; escapes would end up in names."""
+    """Return a text without invisible letters, so that no escape sequences end up in names."""
     return "".join(letter for letter in text if letter.isprintable() or letter in "\t\n").strip()
 
 
@@ -76,7 +76,7 @@ def _first_words(text: str) -> str:
 
 
 def _element(tag: str, text: str) -> str:
-    """Return the content of the last element that has some; a tag on its own is a mention."""
+    """Return the content of the last element that is not empty; a lone tag is a mention."""
     tags = re.finditer(f"</?{tag}>", text, re.IGNORECASE)
     contents = [
         text[one.end() : other.start()].strip()
@@ -142,7 +142,7 @@ def _read_block(lines: Sequence[Line], begin: int, number: int) -> tuple[Block, 
 
 
 def _separator(lines: Sequence[Line], begin: int, separators: Sequence[int], where: str) -> int:
-    """Return the line between SEARCH and REPLACE; of several the one as long as the first marker.
+    """Return the separator line; of several, the one as long as the first marker.
 
     A row of `=` may also be text of the program, such as the underline of a title.
     """
@@ -194,7 +194,7 @@ def _last_told(lines: Sequence[Line], end: int) -> int:
 
 
 def _with_fenced(items: Sequence[_Item]) -> list[_Item]:
-    """Return the items with the one fenced Python block as a change."""
+    """Return the items with the only fenced Python block as a change."""
     begins = [at for at, item in enumerate(items) if item.line.begins_python]
     if len(begins) != 1:
         found = f"{len(begins)} fenced Python blocks" if begins else "no block, <CODE> or ```python"
@@ -214,7 +214,7 @@ def _with_fenced(items: Sequence[_Item]) -> list[_Item]:
 
 
 def _change(items: Sequence[_Item]) -> tuple[tuple[Block, ...], str | None]:
-    """Return the blocks or the code, of which there must be one kind, and one code at most."""
+    """Return the blocks or the code; refuse an answer with both, or with several codes."""
     blocks = tuple(item.change for item in items if isinstance(item.change, Block))
     codes = [item for item in items if isinstance(item.change, str)]
     if len(codes) + bool(blocks) > 1:
@@ -229,7 +229,7 @@ def _change(items: Sequence[_Item]) -> tuple[tuple[Block, ...], str | None]:
 
 
 def _refuse_open_diffs(items: Sequence[_Item]) -> None:
-    """Refuse a `<DIFF>` without an end, or without a block: something of it may be lost.
+    """Refuse a `<DIFF>` without an end or without a block, since a part of it may be lost.
 
     Only a `<DIFF>` with no block before the next one is a mention in loose text.
     """

@@ -1,11 +1,11 @@
-"""What each line of an answer is for: a tag, a marker, a fence or text."""
+"""The role of each line of an answer: a tag, a marker, a fence or text."""
 
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
 SHORTEST_MARKER = 7
-"""As many letters as the markers of a merge conflict have, which models know."""
+"""The length of the markers of a merge conflict, which models know."""
 SHORTEST_ALMOST = 5
 """A shorter row is Python: three begin a doctest, two shift bits."""
 
@@ -13,14 +13,14 @@ PYTHON = ("python", "python3", "py")
 
 
 class LineRole(Enum):
-    """What a line of an answer is for."""
+    """The role of a line in an answer."""
 
     TEXT = auto()
     SEARCH = auto()
     SEPARATOR = auto()
     REPLACE = auto()
     ALMOST = auto()
-    """Meant as a marker, it seems, but not one: too short, indented or with another word."""
+    """Probably meant as a marker, but too short, indented or with another word."""
     DIFF = auto()
     END_DIFF = auto()
     CODE = auto()
@@ -46,9 +46,9 @@ class Line:
     number
         Its number in the answer, from 1.
     text
-        Its text; a tag that is glued to a marker or a fence is a line of its own.
+        Its text; a tag that is glued to a marker or a fence becomes its own line.
     role
-        What it is for.
+        Its role in the answer.
     """
 
     number: int
@@ -57,7 +57,7 @@ class Line:
 
     @property
     def fence(self) -> str:
-        """The backticks of a line that begins or ends fenced text, or nothing."""
+        """The backticks of a line that begins or ends fenced text, else empty."""
         marks, label = self._marks_and_label
         return marks if len(label.split()) <= 1 and "`" not in label else ""
 
@@ -89,7 +89,7 @@ def answer_lines(answer: str) -> list[Line]:
 
 
 def _unglued(text: str) -> tuple[str, ...]:
-    """Part `<DIFF><<<<<<< SEARCH` and the like; a tag within a sentence is a mention."""
+    """Split lines such as `<DIFF><<<<<<< SEARCH`; a tag within a sentence is a mention."""
     told = text.strip()
     for tag in ("<DIFF>", "<CODE>"):
         rest = told.removeprefix(tag).strip()

@@ -1,4 +1,4 @@
-"""A change between two programs, told as a proposer would tell it."""
+"""Writes the change between two programs as a proposer would."""
 
 import re
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ FIRST_CONTEXT = 3
 
 @dataclass(frozen=True)
 class WrittenAnswer:
-    """An answer, and what it was seen to make of its parent."""
+    """An answer, and the program that it makes of its parent."""
 
     text: str
     made: PatchedProgram
@@ -28,9 +28,10 @@ class WrittenAnswer:
 def write_patch(parent: str, child: str, *, name: str, description: str) -> WrittenAnswer:
     """Return an answer that makes `child` of `parent`: blocks, or else a rewrite.
 
-    Every block is widened until its SEARCH is unique, in the parent and in what the blocks before
-    it leave. A rewrite is the answer where a block cannot be told, such as for a program that
-    itself holds lines like the markers; without an evolve block it always ends with a line end.
+    The writer widens every block until its SEARCH is unique, both in the parent and in the result
+    of the blocks before it. Where blocks cannot express the change, the answer is a rewrite, for
+    example if the program itself has lines like the markers. Without an evolve block, a rewrite
+    always ends with a line end.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ def write_patch(parent: str, child: str, *, name: str, description: str) -> Writ
     Raises
     ------
     PatchRefused
-        If no answer makes this child of this parent, and leaves the name and description alone.
+        If no answer makes this child of this parent and keeps the name and description.
     """
     head = f"<NAME>\n{name}\n</NAME>\n\n<DESCRIPTION>\n{description}\n</DESCRIPTION>\n\n"
     told = (snake_case(name), printable(description), child)
@@ -55,7 +56,7 @@ def write_patch(parent: str, child: str, *, name: str, description: str) -> Writ
 
 
 def _checked(answer: str, parent: str, told: tuple[str, str, str]) -> WrittenAnswer:
-    """Return an answer with what it makes; refuse one that does not tell what it should."""
+    """Return an answer with the program it makes; refuse it if it does not say what it should."""
     made = apply_patch(read_patch(answer), parent)
     found = (made.patch.name, made.patch.description, made.source)
     pairs = zip(("name", "description", "child"), found, told, strict=True)
@@ -63,7 +64,7 @@ def _checked(answer: str, parent: str, told: tuple[str, str, str]) -> WrittenAns
     if wrong:
         raise PatchRefused(
             RefusalCode.NOT_WRITABLE,
-            f"no answer can tell this change: the {' and '.join(wrong)} would become another",
+            f"no answer can express this change: the {' and '.join(wrong)} would differ",
             "leave out tags, and keep the line ends of the parent",
         )
     return WrittenAnswer(answer, made)
@@ -83,7 +84,7 @@ def _longest(letter: str, text: str) -> int:
 
 
 def _hunks(old: list[str], new: list[str]) -> list[Hunk]:
-    """Return what to replace, with as many lines around as make every search unique."""
+    """Return the hunks, with enough lines around each to make every search unique."""
     context = FIRST_CONTEXT
     while True:
         # A matcher cuts its own opcodes when it groups them, so each width needs a new one.

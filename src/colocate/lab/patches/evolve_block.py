@@ -1,4 +1,4 @@
-"""Which part of a program may change: the lines between two comments."""
+"""The part of a program that may change: the lines between two comments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class Sections:
     Parameters
     ----------
     before
-        Up to the start marker, with it; empty in a program without markers.
+        Up to and including the start marker; empty in a program without markers.
     inside
-        What may change.
+        The lines that may change.
     after
-        From the end marker on, with it; empty in a program without markers.
+        From the end marker on, including it; empty in a program without markers.
     """
 
     before: tuple[str, ...]
@@ -75,16 +75,16 @@ def sections(lines: Sequence[str], whose: str) -> Sections:
 def kept_outside(parent: Sections, child: Sequence[str], whose: str) -> Sections:
     """Return the child with the parent's own lines around the block.
 
-    What stands outside may differ in whitespace at the ends of its lines; the parent's stays.
+    Lines outside may differ in whitespace at their ends; the parent's version stays.
 
     Parameters
     ----------
     parent
-        In its three parts.
+        The parent in its three parts.
     child
         All lines of the child.
     whose
-        What the message calls it.
+        The name of the child in messages.
 
     Raises
     ------

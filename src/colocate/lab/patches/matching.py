@@ -1,4 +1,4 @@
-"""Where some lines stand in a program, or what there is most like them."""
+"""Finds given lines in a program, or the lines most like them."""
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher, get_close_matches
@@ -8,22 +8,22 @@ from colocate.lab.patches.refusal import PatchRefused, RefusalCode
 from colocate.lab.patches.syntax import quoted_code
 
 MOST_MATCHES = 10
-"""So many places are named; a text of equal lines has a match at each."""
+"""Places to name; a text of equal lines has a match at each."""
 
 MOST_COMPARED = 100
-"""So many lines of a search, and letters of a line, are enough to find what is like it."""
+"""Lines of a search, and letters of a line, that are enough to find similar lines."""
 
 MOST_SEARCHED = 5000
-"""So many lines of a program are looked at for what is like a search."""
+"""Lines of a program to examine for similar lines."""
 
 
 def find_lines(lines: Sequence[str], wanted: Sequence[str], most: int) -> list[int]:
-    """Return where `wanted` stands as whole lines in a row: at most `most` indices.
+    """Return at most `most` indices where `wanted` stands as consecutive whole lines.
 
     Parameters
     ----------
     lines
-        Of a program.
+        The lines of a program.
     wanted
         Lines to find.
     most
@@ -45,8 +45,8 @@ def place_of(
 ) -> int:
     """Return the one place of `wanted` that touches the lines of `frame`.
 
-    Lines that are equal in every letter come first. If there are none, whitespace at the ends of
-    lines does not count. What stands wholly outside of `frame` cannot change, so it is no match.
+    Exact matches come first. If there are none, whitespace at the ends of lines does not count.
+    Lines wholly outside of `frame` cannot change, so they are no match.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def place_of(
     frame
         The first and the last line that a change may touch.
     where
-        How the message names the change.
+        The name of the change in messages.
 
     Raises
     ------
@@ -97,9 +97,9 @@ def _all_places(numbers: Sequence[int]) -> str:
 
 
 def _nearest(wanted: Sequence[str], lines: Sequence[str]) -> str:
-    """Say where the program departs from `wanted`, along the longest run of equal lines.
+    """Describe where the program departs from `wanted`, along the longest run of equal lines.
 
-    Blank lines are left out of the run, there are too many of them to tell one place from another.
+    Blank lines do not count in the run: too many places have them.
     """
     own, theirs = bare(lines), bare(wanted)
     own_at = [at for at, line in enumerate(own[:MOST_SEARCHED]) if line]

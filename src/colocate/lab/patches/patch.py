@@ -1,4 +1,4 @@
-"""A change to a program, and how a child is made of it: whole, or not at all."""
+"""A change to a program, and how to make a child with it: completely or not at all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ MOST_CHARACTERS = 1_000_000
 
 
 class PatchKind(StrEnum):
-    """How a change is told."""
+    """The form of a change."""
 
     DIFF = "diff"
-    """As blocks of lines to find and what to put in their place."""
+    """Blocks of lines to find, with the lines that replace them."""
     REWRITE = "rewrite"
-    """As the whole text that shall stand there."""
+    """The whole new text."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Lines to find, and the lines to put in their place.
+    """Lines to find, and the lines that replace them.
 
     Parameters
     ----------
     search
         Lines of the parent, at least one of them not blank.
     replacement
-        What they become; nothing deletes them.
+        The lines that replace them; none deletes them.
     line
         Where the block begins in the answer, for messages.
     """
@@ -59,9 +59,9 @@ class Patch:
     name
         In snake_case.
     description
-        What the proposer says about it; may be empty.
+        The proposer's description; may be empty.
     blocks
-        Applied one after the other, each to what those before it leave.
+        Applied one after another, each to the result of those before it.
     code
         The text of a rewrite.
     """
@@ -81,7 +81,7 @@ class Patch:
 
     @property
     def kind(self) -> PatchKind:
-        """How the change is told."""
+        """The form of the change."""
         return PatchKind.REWRITE if self.code is not None else PatchKind.DIFF
 
 
@@ -107,9 +107,9 @@ class PatchedProgram:
 def apply_patch(patch: Patch, parent: str) -> PatchedProgram:
     """Return the child that a patch makes of its parent.
 
-    What is outside of the parent's evolve block stays as it is, letter for letter. The child has
-    the line ends of its parent. A rewrite without evolve markers takes the place of the inside of
-    the block; where it repeats what stands before or after the block, that is left out.
+    Everything outside of the parent's evolve block stays the same, letter for letter. The child has
+    the line ends of its parent. A rewrite without evolve markers replaces the inside of the block;
+    lines that it repeats from before or after the block are left out.
 
     Parameters
     ----------
@@ -121,13 +121,13 @@ def apply_patch(patch: Patch, parent: str) -> PatchedProgram:
     Returns
     -------
     PatchedProgram
-        A program that compiles and whose syntax tree is another than the parent's.
+        A program that compiles and whose syntax tree differs from the parent's.
 
     Raises
     ------
     PatchRefused
-        If the patch does not fit, changes what is outside of the evolve block, or makes a child
-        that does not compile, lacks `compute_model_placement` or does the same as its parent.
+        If the patch does not fit, changes lines outside of the evolve block, or makes a child that
+        does not compile, lacks `compute_model_placement` or does the same as its parent.
     """
     crlf = 0 < parent.count("\n") == parent.count("\r\n")
     text = parent.replace("\r\n", "\n") if crlf else parent
@@ -167,14 +167,14 @@ def _rewritten(parent: Sections, code: str) -> Sections:
 
 
 def _completed(given: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the parent's lines where the rewrite leaves them out or only spaces them anew."""
+    """Return the parent's lines if the rewrite omits them or changes only their spacing."""
     told = [line for line in bare(given) if line]
     left_out = all(is_marker(line) for line in told)
     return own if left_out or told == [line for line in bare(own) if line] else given
 
 
 def _without_head(lines: Sequence[str], head: Sequence[str]) -> Sequence[str]:
-    """Leave out the first lines where they are those of `head`, blank lines aside."""
+    """Leave out the first lines if they equal `head`, ignoring blank lines."""
     wanted = [line for line in bare(head) if line]
     at = 0
     for want in wanted:
@@ -187,7 +187,7 @@ def _without_head(lines: Sequence[str], head: Sequence[str]) -> Sequence[str]:
 
 
 def _key_of_fit(child: str, parent: str, parent_key: str) -> str:
-    """Return the key of a child, and refuse one that cannot take part."""
+    """Return the key of a child; refuse a child that cannot take part."""
     if len(child) > MOST_CHARACTERS:
         raise PatchRefused(
             RefusalCode.CHILD_TOO_LONG,

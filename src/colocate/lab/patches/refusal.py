@@ -1,4 +1,4 @@
-"""Why an answer could not be taken: a code for programs, and sentences for people and proposers."""
+"""Why an answer was refused: a code for programs, and sentences for people and proposers."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -33,7 +33,7 @@ class RefusalCode(StrEnum):
     STRAY_MARKER = "stray-marker"
     TWIN = "twin"
     UNKNOWN = "unknown"
-    """An archive of another version gives a reason that this version does not know."""
+    """The archive of another version has a reason that this version does not know."""
 
     @classmethod
     def _missing_(cls, value: object) -> "RefusalCode":
@@ -47,11 +47,11 @@ class Refusal:
     Parameters
     ----------
     code
-        The cause: what code decides and counts by.
+        The cause, which code uses to decide and to count.
     fault
-        What was found, with its particulars, for people and proposers.
+        What was found, in detail, for people and proposers.
     advice
-        What the proposer should do; empty where nothing can be done.
+        What the proposer should do; empty if nothing can be done.
     """
 
     code: RefusalCode
@@ -63,7 +63,7 @@ class Refusal:
 
 
 class PatchRefused(ColocateError):  # noqa: N818, a refusal is an answer, not a fault
-    """A change to a program that cannot be taken whole.
+    """A change that does not fit a program completely.
 
     Parameters
     ----------

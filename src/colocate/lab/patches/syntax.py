@@ -1,4 +1,4 @@
-"""What a program says to Python: its syntax tree, without the words that are for readers."""
+"""The syntax tree of a program, without the words that only readers need."""
 
 import ast
 from collections.abc import Iterator
@@ -11,22 +11,22 @@ from warnings import catch_warnings
 from colocate.lab.patches.refusal import PatchRefused, RefusalCode
 
 ENTRY = "compute_model_placement"
-"""What every program defines at top level."""
+"""The function that every program defines at top level."""
 
 MOST_KEPT = 10_000
-"""Keys that are remembered: more programs than a long run makes, at 64 letters each."""
+"""Keys to cache: more programs than a long run makes, at 64 letters each."""
 
 LONGEST_QUOTE = 100
-"""Letters of a quoted line: one line of code as most projects limit it."""
+"""Letters of a quoted line: a common limit for a line of code."""
 
 SILENT_FIELDS = frozenset({"kind", "type_comment", "type_ignores"})
-"""Parts of a tree that change nothing: the u in u'text', and comments on types."""
+"""Parts of a tree that have no effect: the u in u'text', and comments on types."""
 
 
 def quoted_code(text: str) -> str:
-    """Return a line of code in quotes, letter for letter, its middle left out where it is long.
+    """Return a line of code in quotes, letter for letter, without its middle if it is long.
 
-    Unlike the quotes that people read, it keeps every blank: indentation may be what differs.
+    Unlike quotes of prose, it keeps every blank, since the indentation may be the difference.
     """
     short = Repr()
     short.maxstring = LONGEST_QUOTE
@@ -41,7 +41,7 @@ def syntax_tree(source: str, whose: str = "the program") -> ast.Module:
     source
         The text of a program.
     whose
-        What the message calls it.
+        The name of the program in messages.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _line(source: str, error: SyntaxError) -> str:
 def defines_entry(source: str, tree: ast.Module | None = None) -> bool:
     """Whether a program that compiles defines `compute_model_placement` at top level.
 
-    A tree that is there already answers it for all but odd programs, such as one that assigns the
+    A tree that already exists settles this for all but odd programs, such as one that assigns the
     function in a loop.
     """
     if tree and any(isinstance(p, ast.FunctionDef) and p.name == ENTRY for p in tree.body):
@@ -88,10 +88,10 @@ def defines_entry(source: str, tree: ast.Module | None = None) -> bool:
 
 @lru_cache(MOST_KEPT)
 def syntax_key(source: str, whose: str = "the program") -> str:
-    """Return a digest that programs share if only comments, docstrings or layout tell them apart.
+    """Return a digest that ignores comments, docstrings and layout.
 
-    Every bare string that is a statement counts as a docstring, wherever it stands. A refusal calls
-    the program by `whose`.
+    Every bare string that is a statement counts as a docstring, wherever it stands. Refusals call
+    the program `whose`.
 
     Raises
     ------
@@ -112,9 +112,9 @@ def tree_key(tree: ast.Module) -> str:
 
 
 def _tokens(tree: ast.Module) -> Iterator[str]:
-    """Yield what tells one tree from another, each part before its own parts.
+    """Yield the tokens that distinguish one tree from another, each node before its children.
 
-    `ast.dump` would do but for two programs that compile: it recurses too deeply on a sum of a
+    `ast.dump` fails on two kinds of programs that compile: it recurses too deeply on a sum of a
     thousand terms, and cannot write a number of five thousand digits.
     """
     stack: list[object] = [tree]

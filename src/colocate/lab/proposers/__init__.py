@@ -1,1 +1,1 @@
-"""Who proposes changes to programs."""
+"""The proposers of changes to programs."""

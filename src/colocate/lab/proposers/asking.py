@@ -1,4 +1,4 @@
-"""One request: ask, see whether a program can be made of the answer, and ask again if not."""
+"""One request: asks, tries to make a program from the answer, and asks again if that fails."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,16 +17,16 @@ SHORTER = "give a shorter one, and all of it"
 
 @dataclass(frozen=True)
 class Child:
-    """What an answer makes of its parent, before it is judged.
+    """The program that an answer makes of its parent, before it is judged.
 
     Parameters
     ----------
     number
-        Of the program that it becomes.
+        The number of the program that it becomes.
     made
         The program, with the patch that made it.
     parents
-        Numbers of the programs that it is made of.
+        Numbers of its parents.
     """
 
     number: int
@@ -49,22 +49,22 @@ def ask(
     attempts: int,
     known: Mapping[str, int],
 ) -> tuple[list[Attempt], Child | None]:
-    """Return the answers to a request, and the child if one of them could be taken.
+    """Return the answers to a request, and the child if one of them was taken.
 
     Parameters
     ----------
     proposer
-        Who is asked.
+        The proposer to ask.
     request
-        What it is asked for; later attempts show it why the answer before was refused.
+        The request; later attempts show why the previous answer was refused.
     blank
         An attempt to fill in, with number, generation, kind and parents.
     recorded
-        Answers that were given before; they are not asked for again.
+        Earlier answers, which are not asked for again.
     attempts
-        How many answers to ask for at most.
+        The most answers to ask for.
     known
-        Numbers of the programs there are, by the key of their syntax tree.
+        Numbers of the known programs, by the key of their syntax tree.
     """
     answers: list[Attempt] = []
     for number in range(attempts):
@@ -87,7 +87,7 @@ def ask(
 
 
 def _kind_of(patch: Patch, asked: Kind) -> Kind:
-    """Return what kind of change was made, which need not be the one that was asked for."""
+    """Return the kind of change made, which need not be the kind requested."""
     return asked if asked is Kind.CROSSING else Kind(patch.kind.value)
 
 
@@ -117,7 +117,7 @@ def _made(answer: Answer, request: Request, known: Mapping[str, int]) -> Patched
 
 @contextmanager
 def askers(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Ask side by side; all answers are waited for, but none after an interrupt or a fault."""
+    """Ask in parallel; wait for all answers, but for none after an interrupt or a fault."""
     pool = ThreadPoolExecutor(count)
     all_asked = False
     try:

@@ -1,4 +1,4 @@
-"""Recorded answers, given once more."""
+"""A proposer that repeats recorded answers."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -8,12 +8,12 @@ from colocate.lab.messages import Answer, Attempt, Request
 
 
 class Replay:
-    """A proposer that answers every request as it was answered before, or not, as then.
+    """A proposer that repeats the recorded answer to every request, or its absence.
 
     Parameters
     ----------
     attempts
-        The record: what was said to each request, in order.
+        The record: the answers to each request, in order.
     """
 
     def __init__(self, attempts: Iterable[Attempt]) -> None:

@@ -1,1 +1,1 @@
-"""What the archive teaches: evidence, insights, recommendations, and who checks the wording."""
+"""Reviews of the archive: evidence, insights, recommendations, and the check of a wording."""

@@ -1,4 +1,4 @@
-"""Which blocks a program is made of, by its syntax tree."""
+"""The blocks that a program is made of, from its syntax tree."""
 
 import ast
 import builtins
@@ -17,7 +17,7 @@ LONGEST_SETTING = 60
 """Letters of a setting in the name of a block: sentences hold several of them."""
 BUILT_IN = frozenset(dir(builtins))
 MOST_KEPT = 4096
-"""Programs whose anatomy is remembered: every review looks at all of them again."""
+"""Programs whose anatomy is cached: every review looks at all of them again."""
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Assignment = ast.Assign | ast.AnnAssign
@@ -25,10 +25,10 @@ Assignment = ast.Assign | ast.AnnAssign
 
 @dataclass(frozen=True)
 class Anatomy:
-    """What a program is made of."""
+    """The blocks of a program."""
 
     key: str
-    """Programs that are the same to Python share it."""
+    """Equal for programs that are the same to Python."""
     blocks: frozenset[str]
 
 
@@ -37,7 +37,7 @@ class _Part:
     """A function, class or constant at the top level of a program."""
 
     key: str
-    """What it says to Python, see `syntax_key`."""
+    """Its syntax key, see `syntax_key`."""
     names: frozenset[str]
     """All names in it."""
 
@@ -46,10 +46,9 @@ class _Part:
 def anatomy(source: str) -> Anatomy:
     """Take a program apart.
 
-    The blocks of a composed program are the calls in its composition, with those settings that are
-    no calls themselves: `Packing(Fit.BEST, Order.VIRTUAL)`. Those of another program are the
-    functions that its evolve block uses and the entry can reach: one that is only defined does
-    nothing.
+    The blocks of a composed program are the calls in its composition, with their settings that are
+    not calls themselves: `Packing(Fit.BEST, Order.VIRTUAL)`. The blocks of any other program are
+    the functions that its evolve block uses and the entry can reach.
 
     Parameters
     ----------
@@ -73,9 +72,9 @@ def bare_name(block: str) -> str:
 
 
 def differ_in_one_block(one: str, other: str) -> bool:
-    """Whether all that tells two programs apart is one block, or the settings of one.
+    """Whether two programs differ only in one block, or in the settings of one.
 
-    Parts at the top level that do not name the block must be the same where both have them.
+    Top-level parts that do not name the block must be the same if both programs have them.
     """
     here, there = anatomy(one).blocks, anatomy(other).blocks
     names = {bare_name(block) for block in here ^ there}
@@ -98,7 +97,7 @@ def _part(statement: ast.stmt) -> _Part:
 
 
 def _bindings(tree: ast.Module) -> Iterator[tuple[str, Definition | Assignment]]:
-    """Yield what is named at the top level."""
+    """Yield the names at the top level, with their definitions."""
     for node in tree.body:
         if isinstance(node, Definition):
             yield node.name, node
@@ -137,7 +136,7 @@ def _spelt(call: ast.Call, constants: Mapping[str, ast.expr]) -> str:
 
 
 def _setting(value: ast.expr, constants: Mapping[str, ast.expr]) -> str:
-    """Return a setting as text; nothing if it holds blocks, which count for themselves."""
+    """Return a setting as text; empty if it holds blocks, which count separately."""
     if isinstance(value, ast.Name):
         value = constants.get(value.id, value)
     for node in ast.walk(value):
@@ -170,7 +169,7 @@ def _used_functions(tree: ast.Module, lines: range) -> Iterator[str]:
 
 
 def _reached(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield what runs when the program is loaded and its entry is called."""
+    """Yield the nodes that run when the program is loaded and its entry is called."""
     definitions = _definitions(tree)
     seen = {ENTRY}
     waiting: list[ast.AST] = [tree]
@@ -181,21 +180,21 @@ def _reached(tree: ast.Module) -> Iterator[ast.AST]:
             seen.add(node.id)
             waiting.append(definitions[node.id])
         for child in ast.iter_child_nodes(node):
-            # What a name leads to waits until it is named; methods are part of their class.
+            # Definitions wait until something names them; methods are part of their class.
             waits = isinstance(child, Definition) and not isinstance(node, ast.ClassDef)
             if not waits or child is definitions.get(ENTRY):
                 waiting.append(child)
 
 
 def _definitions(tree: ast.Module) -> dict[str, Definition]:
-    """Return functions and classes at any depth, without methods: those go by no name alone."""
+    """Return functions and classes at any depth, without methods, which have no name alone."""
     found = [node for node in ast.walk(tree) if isinstance(node, Definition)]
     methods = {part for node in found if isinstance(node, ast.ClassDef) for part in node.body}
     return {node.name: node for node in found if node not in methods}
 
 
 def _dotted(node: ast.expr) -> str:
-    """Return a name with its dots; nothing for any other expression."""
+    """Return a dotted name; empty for any other expression."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.insert(0, node.attr)

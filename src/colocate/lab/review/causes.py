@@ -17,9 +17,9 @@ class FailureCause:
     """A `Failure`, as text."""
     programs: int
     cases: int
-    """How many programs and cases failed so."""
+    """How many programs and cases failed for this cause."""
     number: int
-    """Of the program in the example."""
+    """The number of the program in the example."""
     case: str
     reason: str
     """The case and the reason of the example."""
@@ -31,7 +31,7 @@ class RefusalCause:
 
     answers: int
     number: int
-    """Of the program that the first of them was to become."""
+    """The number of the program that the first of them was to become."""
     refusal: Refusal
     """The first of them."""
 

@@ -1,8 +1,8 @@
-"""What the archive shows about blocks: which of them go with which gain.
+"""Evidence in the archive about blocks: which of them go with which gain.
 
-Blocks are measured by ablation: a program is compared with its parent. Only programs without a
-failed case are compared. A program that fails says nothing about its blocks, as a crash may come
-from a change that arrived in part.
+Ablation measures blocks: it compares a program with its parent. It compares only programs without a
+failed case. A program that fails says nothing about its blocks, since an incomplete change may be
+the cause of a crash.
 """
 
 from collections import defaultdict
@@ -19,11 +19,11 @@ from colocate.lab.review.anatomy import anatomy, bare_name, differ_in_one_block
 from colocate.problem.tolerance import SAME_FITNESS
 
 STANDARD_ERRORS = 2.0
-"""A mean must be so many of them away from 0."""
+"""A mean must be this many standard errors away from 0."""
 
 
 class Direction(StrEnum):
-    """What a block does to the fitness of a program."""
+    """The effect of a block on the fitness of a program."""
 
     HELPS = "helps"
     HURTS = "hurts"
@@ -31,17 +31,17 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """That a block helps or hurts."""
+    """A claim that a block helps or hurts."""
 
     block: str
     """Its name with its settings."""
     direction: Direction
     gain: float
-    """Mean over the pairs of the fitness with the block less that without it."""
+    """Fitness with the block minus fitness without it, as a mean over the pairs."""
     pairs: int
-    """How many pairs tell it."""
+    """How many pairs support it."""
     clean: int
-    """How many of the pairs differ in nothing but this block."""
+    """How many of the pairs differ only in this block."""
     swaps: int
     """In how many pairs it takes the place of the same block with other settings."""
     clean_gain: float | None
@@ -50,20 +50,20 @@ class Claim:
 
 @dataclass(frozen=True)
 class Effect:
-    """What is measured about a block, whether it can be claimed or not.
+    """The measurements of a block, whether they support a claim or not.
 
     Parameters
     ----------
     block
         Its name with its settings.
     gains
-        Of each pair, the fitness with the block less that without it.
+        For each pair, the fitness with the block minus the fitness without it.
     clean_gains
-        Those of them where nothing else differs.
+        The gains of pairs that differ in nothing else.
     swaps
         In how many pairs it takes the place of the same block with other settings.
     unsteadiness
-        By how much the fitness of one and the same program was seen to differ.
+        The largest difference in fitness seen for the same program.
     """
 
     block: str
@@ -79,7 +79,7 @@ class Effect:
 
     @property
     def pairs(self) -> int:
-        """How many pairs tell it."""
+        """How many pairs there are."""
         return len(self.gains)
 
     @property
@@ -94,12 +94,12 @@ class Effect:
 
     @property
     def noise(self) -> float:
-        """What the gain must exceed to mean something."""
+        """The level that the gain must exceed to mean something."""
         return max(self.unsteadiness, _error(self.gains))
 
     @property
     def claim(self) -> Claim | None:
-        """What may be said about the block: nothing on one pair that is not clean, or on noise."""
+        """The claim about the block; None for a single pair that is not clean, or for noise."""
         gain, clean_gain = self.gain, self.clean_gain
         contradicted = clean_gain is not None and clean_gain * gain <= 0
         told = self.clean or self.pairs > 1
@@ -110,7 +110,7 @@ class Effect:
 
     @property
     def _clean_pairs_agree(self) -> bool:
-        """Whether several clean pairs tell, however much the others scatter."""
+        """Whether several clean pairs agree, however much the others scatter."""
         noise = max(self.unsteadiness, _error(self.clean_gains))
         return self.clean > 1 and abs(fmean(self.clean_gains)) > noise
 
@@ -134,28 +134,28 @@ class Pair:
 
     @property
     def gain(self) -> float:
-        """How much fitter the child is."""
+        """The child's fitness minus the parent's."""
         return self.child.verdict.fitness - self.parent.verdict.fitness
 
     @property
     def clean(self) -> bool:
-        """Whether one block makes the difference, and no luck."""
+        """Whether one block alone makes the difference, and not luck."""
         steady = self.parent.verdict.steady and self.child.verdict.steady
         return steady and differ_in_one_block(self.parent.source, self.child.source)
 
     def gain_with(self, block: str) -> float:
-        """Return the fitness with a block less that without it."""
+        """Return the fitness with a block minus the fitness without it."""
         return self.gain if block in self.added else -self.gain
 
     def swaps(self, block: str) -> bool:
-        """Whether a block is on one side, and on the other the same with other settings."""
+        """Whether the other program has the same block with other settings."""
         others = self.removed if block in self.added else self.added
         return bare_name(block) in map(bare_name, others)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that a review stands on.
+    """The basis of a review.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class Evidence:
 
     @cached_property
     def effects(self) -> Mapping[str, Effect]:
-        """What was measured about each block that tells a pair apart."""
+        """The measurements of each block that distinguishes a pair."""
         telling: defaultdict[str, list[Pair]] = defaultdict(list)
         for pair in self.pairs:
             for block in pair.added | pair.removed:
@@ -223,7 +223,7 @@ class Evidence:
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
-        """What may be said about blocks, the largest gain or loss first."""
+        """The claims about blocks, the largest gain or loss first."""
         found = [effect.claim for effect in self.effects.values() if effect.claim]
         return tuple(sorted(found, key=lambda claim: (-abs(claim.gain), claim.block)))
 
@@ -234,17 +234,17 @@ class Evidence:
         return Effect(block, gains, clean_gains, swaps, self.unsteadiness)
 
     def parent_of(self, program: Program) -> Program | None:
-        """Return the program that a program was made of."""
+        """Return the parent of a program."""
         return self.by_number.get(program.parents[0]) if program.parents else None
 
     def repeats_parent(self, program: Program) -> bool:
-        """Whether only words for readers tell a program from its parent."""
+        """Whether a program differs from its parent only in words for readers."""
         parent = self.parent_of(program)
         return parent is not None and anatomy(parent.source).key == anatomy(program.source).key
 
 
 def is_sound(program: Program) -> bool:
-    """Whether no case failed, neither public nor hidden."""
+    """Whether no case failed, public or hidden."""
     return not program.verdict.public.failures and not program.verdict.hidden.failures
 
 

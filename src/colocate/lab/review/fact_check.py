@@ -1,4 +1,4 @@
-"""Whether every figure in a text is one of the facts."""
+"""Checks that every figure in a text is one of the facts."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ FIGURE = re.compile(
 )
 
 ENUMERATION = re.compile(r"^[ \t]*(?:[#*>-]+[ \t]*)*\d[.)](?=[ \t])", re.MULTILINE)
-"""The number of an item in a list, which says nothing."""
+"""The number of an item in a list, which states nothing."""
 
 WORDS = {
     "two": 2,
@@ -41,7 +41,7 @@ WORDS = {
 
 WORD = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
 SMALLEST_IN_WHOLE_NUMBERS = 10.0
-"""Figures below this that are no counts are written with digits after the point."""
+"""Figures below this that are not counts have digits after the point."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Figure:
     Parameters
     ----------
     text
-        As it is written.
+        Its text.
     value
-        What it says; a percentage is a share, and milliseconds are seconds.
+        Its value, with percentages as shares and milliseconds as seconds.
     step
-        One more in its last digit.
+        One unit in its last digit.
     signed
-        Whether it has a sign; one without may tell a loss as well as a gain.
+        Whether it has a sign; without one it may state a loss as well as a gain.
     """
 
     text: str
@@ -66,9 +66,9 @@ class Figure:
     signed: bool = False
 
     def tells(self, fact: float) -> bool:
-        """Whether this is the fact, rounded to as many digits as are written.
+        """Whether this is the fact, rounded to the digits of this figure.
 
-        A small whole number is a count. A ratio or a time that happens to be near is none.
+        A small whole number is a count, and does not match a ratio or a time nearby.
         """
         if self.step == 1.0 and abs(fact) < SMALLEST_IN_WHOLE_NUMBERS and fact != int(fact):
             return False
@@ -85,16 +85,16 @@ def figures(text: str) -> Iterator[Figure]:
 
 
 def unfounded(text: str, facts: Iterable[float], names: Iterable[str]) -> list[str]:
-    """Return the figures in a text that are no facts, each once and as it is written.
+    """Return the figures in a text that are not facts, each once and as written.
 
     Parameters
     ----------
     text
-        What somebody says.
+        The text to check.
     facts
-        All that may be said, in full precision.
+        All figures that the text may state, in full precision.
     names
-        What may be quoted word by word, whatever figures are in it.
+        Phrases that may be quoted literally, whatever figures they hold.
     """
     known = list(facts)
     told = figures(_without(names, _plain(text)))
@@ -117,7 +117,7 @@ def _plain(text: str) -> str:
 
 
 def _without(names: Iterable[str], text: str) -> str:
-    """Return a text without names; one of digits alone might hide a figure, so it stays."""
+    """Return a text without names, but keep names of digits alone, which might hide a figure."""
     spelt = {_plain(name) for name in names}
     telling = sorted((name for name in spelt if re.search(r"[^\W\d]", name)), key=len, reverse=True)
     if not telling:

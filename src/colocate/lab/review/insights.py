@@ -1,4 +1,4 @@
-"""What the evidence teaches, in four sections of sentences."""
+"""The insights from the evidence, in four sections of sentences."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -17,19 +17,19 @@ from colocate.problem.tolerance import SAME_FITNESS
 MOST_CLAIMS = 8
 MOST_CAUSES = 5
 MOST_CASES = 3
-"""So many sentences or names of each: a review fits on a page, however long the run."""
+"""Limits on sentences and names, so that a review fits on a page, however long the run."""
 
 
 @dataclass(frozen=True)
 class Insights:
-    """Sentences in four sections; every figure in them is of the archive.
+    """Sentences in four sections; every figure in them comes from the archive.
 
     Parameters
     ----------
     what_works, what_does_not
         Blocks that help or hurt, failures and refusals.
     how_it_is_implemented
-        What the fittest program is made of.
+        The blocks of the fittest program.
     how_performance_behaves
         Fitness, kinds of changes and times.
     """
@@ -56,7 +56,7 @@ def write_insights(evidence: Evidence) -> Insights:
 
 
 def withdrawals(claims: Iterable[Claim], evidence: Evidence) -> Iterator[str]:
-    """Say which claims the evidence does not bear any more, with the figures of then and now."""
+    """Yield the claims that the evidence no longer supports, with old and new figures."""
     standing = {(claim.block, claim.direction) for claim in evidence.claims}
     for claim in claims:
         if (claim.block, claim.direction) not in standing:
@@ -66,7 +66,7 @@ def withdrawals(claims: Iterable[Claim], evidence: Evidence) -> Iterator[str]:
 
 
 def measured(found: Claim | Effect) -> str:
-    """Return the gain of a block, and what it was measured on."""
+    """Return the gain of a block, and the pairs that it was measured on."""
     swaps = f", {found.swaps} against other settings" if found.swaps else ""
     if found.clean == found.pairs:
         return f"{change(found.gain)} over {amount(found.pairs, 'clean pair')}{swaps}"
@@ -98,7 +98,7 @@ def _instead(effect: Effect | None) -> str:
 
 
 def _claimed(evidence: Evidence, direction: Direction) -> Iterator[str]:
-    """Yield what is claimed; blocks with the same figures share a sentence."""
+    """Yield the claims; blocks with the same figures share a sentence."""
     together: defaultdict[str, list[str]] = defaultdict(list)
     for claim in evidence.claims:
         if claim.direction is direction:

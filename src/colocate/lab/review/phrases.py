@@ -1,17 +1,17 @@
-"""How a review writes names and figures."""
+"""The spelling of names and figures in a review."""
 
 from collections.abc import Collection
 
 from colocate.outputs.text.wording import listed
 
 LONGEST_QUOTE = 240
-"""Letters of what others said: two or three lines."""
+"""Letters of a quotation: two or three lines."""
 MOST_LISTED = 6
-"""Names in a sentence, before it only counts them."""
+"""Names that a sentence lists before it counts the rest."""
 
 
 def code(text: str) -> str:
-    """Return a name, or the words of others, in backticks: on one line, its middle cut if long."""
+    """Return a name or a quotation in backticks, on one line, without its middle if it is long."""
     line = " ".join(text.split()).replace("`", "'")
     if len(line) > LONGEST_QUOTE:
         half = (LONGEST_QUOTE - 5) // 2
@@ -20,7 +20,7 @@ def code(text: str) -> str:
 
 
 def code_list(names: Collection[str]) -> str:
-    """Return the first names in backticks, and how many more there are; nothing for none."""
+    """Return the first names in backticks, and how many more there are; empty for none."""
     return listed([code(name) for name in names], MOST_LISTED) if names else ""
 
 

@@ -1,7 +1,7 @@
-"""What to try next, by the evidence.
+"""Recommendations on what to try next, based on the evidence.
 
-Proposers draw more readily what a recommendation names. So none names a block to avoid, and none
-holds words of a program that failed; the insights do.
+Proposers prefer the blocks that a recommendation names. So recommendations name no block to avoid,
+and quote no program that failed; the insights do both.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from colocate.lab.review.phrases import code, code_list, share
 from colocate.outputs.text.wording import amount
 
 HOW_MANY = 5
-"""So many that a model heeds each of them."""
+"""Few enough that a model heeds each of them."""
 
 ALWAYS_TRUE = (
     "Change one block at a time, so that its gain can be told from that of others.",
@@ -46,7 +46,7 @@ def recommendations(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _proven(evidence: Evidence, best: Program) -> Iterator[str]:
-    """Yield what helps, first what the best program does not have."""
+    """Yield blocks that help, first those that the best program does not have."""
     own = anatomy(best.source).blocks
     helpful = [claim for claim in evidence.claims if claim.direction is Direction.HELPS]
     for claim in sorted(helpful, key=lambda claim: claim.block in own):
@@ -64,7 +64,7 @@ def _failed(evidence: Evidence) -> Iterator[str]:
 
 
 def _promising(evidence: Evidence, best: Program) -> Iterator[str]:
-    """Yield what may help, but is not told apart from other changes or from noise."""
+    """Yield blocks that may help, but cannot be separated from other changes or from noise."""
     own = anatomy(best.source).blocks
     effects = [effect for effect in evidence.effects.values() if not effect.claim]
     for effect in sorted(effects, key=lambda effect: -effect.gain):
@@ -76,7 +76,7 @@ def _promising(evidence: Evidence, best: Program) -> Iterator[str]:
 
 
 def _step(found: Claim | Effect, own: frozenset[str]) -> str:
-    """Return how to bring in a block; one that was only seen to replace another replaces it."""
+    """Return how to bring in a block; one seen only as a replacement replaces another."""
     replaces = found.swaps == found.pairs and bare_name(found.block) in map(bare_name, own)
     return (
         f"Change the settings to {code(found.block)} in"

@@ -1,6 +1,6 @@
-"""A review of the archive: a summary a program, insights in four sections, five recommendations.
+"""A review of the archive: a summary per program, insights in four sections, five recommendations.
 
-It is written from facts alone. A model may put it into other words, but into no other figures.
+It states only facts. A model may reword it, but may not change its figures.
 """
 
 import re
@@ -25,29 +25,29 @@ from colocate.outputs.text.wording import amount
 
 QUOTED = re.compile("`([^`]*)`")
 MOST_STRANGE = 5
-"""Figures that a refusal names; one that is wrong throughout has many."""
+"""Figures that a refusal names; a wording that is wrong throughout has many."""
 
 
 class ReviewRefused(ColocateError):  # noqa: N818, a refusal is an answer, not a fault
-    """A wording that says what the archive does not: the message names the figure."""
+    """A wording with a figure that is not in the archive; the message names it."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What there is to say about one program."""
+    """A summary of one program."""
 
     number: int
     name: str
     generation: int
     kind: Kind | None
-    """How it was made; None for a program that nobody was asked for."""
+    """How it was made; None for a program without a request."""
     parent: int | None
     added: tuple[str, ...]
     """Blocks that its parent does not have."""
     removed: tuple[str, ...]
     """Blocks that only its parent has."""
     repeats_parent: bool
-    """Whether only words for readers tell it from its parent."""
+    """Whether it differs from its parent only in words for readers."""
     score: float
     ratio: float
     hidden_ratio: float
@@ -56,20 +56,20 @@ class Summary:
     cases: int
     hidden_valid_cases: int
     hidden_cases: int
-    """Cases that did not fail, and all, of the public and the hidden ones."""
+    """Cases that did not fail, and all cases, public and hidden."""
     steady: bool
     """Whether all runs gave the same pressures."""
     seconds: float
     worst_case: str
     worst_ratio: float
-    """The public case that is furthest from its optimum."""
+    """The public case furthest from its optimum."""
     failures: tuple[FailureCause, ...]
     """Why cases failed."""
     blocks: tuple[str, ...]
-    """All that it is made of."""
+    """All its blocks."""
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines that tell it."""
+        """Yield the lines of the summary."""
         yield f"### Number {self.number}: {code(self.name)}\n"
         yield f"- Implementation: {self._implementation()}."
         yield f"- Performance: {self._performance()}."
@@ -111,7 +111,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Review:
-    """What an archive showed at some time."""
+    """A review of the archive at one time."""
 
     programs: int
     """How many programs there were."""
@@ -120,9 +120,9 @@ class Review:
     insights: Insights
     recommendations: tuple[str, ...]
     claims: tuple[Claim, ...]
-    """What the insights say about blocks."""
+    """The claims of the insights about blocks."""
     withdrawn: tuple[str, ...]
-    """What the last review claimed and the archive does not show any more."""
+    """Claims of the last review that the archive no longer supports."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -130,12 +130,12 @@ class Review:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the review that `as_dict` wrote down.
+        """Read a review that `as_dict` wrote.
 
         Raises
         ------
         ArchiveError
-            If it is none.
+            If the data is not a review.
         """
         try:
             return TypeAdapter(cls).validate_python(data)
@@ -177,8 +177,8 @@ def write_review(
     attempts
         All answers to requests.
     previous
-        The last review: programs that it knew are not summed up again, and what it claimed is
-        withdrawn where the archive shows it no more.
+        The last review. The new one does not repeat its summaries, and withdraws claims that the
+        archive no longer supports.
     """
     evidence = Evidence(tuple(sorted(programs, key=lambda each: each.number)), tuple(attempts))
     known = previous.programs if previous else 0
@@ -195,13 +195,13 @@ def write_review(
 def worded(review: Review, text: str) -> str:
     """Return a model's wording of a review if every figure in it is a fact of the review.
 
-    Figures are compared to the digits that are written. A percentage tells a ratio, milliseconds
-    tell seconds, and what the review quotes may be quoted.
+    The comparison uses the digits of each figure. A percentage may state a ratio, milliseconds may
+    state seconds, and anything that the review quotes may be quoted.
 
     Raises
     ------
     ReviewRefused
-        If it holds another figure, or nothing.
+        If it has any other figure, or is empty.
     """
     if not text.strip():
         raise ReviewRefused("the wording of the review is empty, must say what the review says")
@@ -247,8 +247,8 @@ def _summary(program: Program, evidence: Evidence) -> Summary:
 def _facts(review: Review) -> Iterator[float]:
     """Yield every figure that a wording may use.
 
-    Figures in what the review quotes are none, as a program may put any figure in its name or in
-    its errors; those in blocks and cases are.
+    Figures in quotations do not count, since a program may put any figure in its name or its
+    errors. Figures in blocks and cases do.
     """
     yield from _numbers(review.as_dict())
     lists = (review.summaries, review.recommendations, review.claims, review.withdrawn)

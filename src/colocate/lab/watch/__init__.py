@@ -1,4 +1,4 @@
-"""How a lab is watched: in the terminal, and as one page of HTML."""
+"""Views of a lab: in the terminal, and as one page of HTML."""
 
 from colocate.lab.watch.ladder import Rung, ladder
 from colocate.lab.watch.last_review import last_review

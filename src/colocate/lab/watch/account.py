@@ -1,4 +1,4 @@
-"""What a lab has made and spent."""
+"""The work and the spending of a lab."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,18 +22,18 @@ class Account:
     """The last one."""
     answers: int
     refused: int
-    """Requests that were answered or not, and how many made no program."""
+    """Requests, answered or not, and those that made no program."""
     tokens_in: int
     tokens_out: int
     """As servers count them."""
     cost: float
     asking_seconds: float
     judging_seconds: float
-    """Spent by proposers and by the referee."""
+    """Time of proposers, and of the referee."""
 
     @classmethod
     def of(cls, programs: Sequence[Program], attempts: Sequence[Attempt]) -> Self:
-        """Add up what programs and answers have taken."""
+        """Add up the work of programs and answers."""
         answers = [attempt.answer for attempt in attempts]
         generations = {program.generation for program in programs}
         generations |= {attempt.generation for attempt in attempts}
@@ -50,7 +50,7 @@ class Account:
         )
 
     def facts(self) -> list[Fact]:
-        """Return what the sums are, one fact a line."""
+        """Return the sums, one fact per line."""
         return [
             ("programs", f"{self.programs:,} by generation {self.generation:,}"),
             ("proposals", f"{self.answers:,}, refused {self.refused:,}"),
@@ -62,14 +62,14 @@ class Account:
 
 
 def settings_line(archive: Archive) -> str:
-    """Say what a lab was told when it was made."""
+    """Return the main settings of a lab as one line."""
     told = (archive.setting(name) for name in ("suite", "seed", "islands"))
     suite, seed, islands = (one_line(str(value), LONGEST_NAME) for value in told)
     return f"Lab on {suite}, seed {seed}, {islands} island{'' if islands == '1' else 's'}"
 
 
 def best_facts(programs: Sequence[Program]) -> list[Fact]:
-    """Say which program is best, and how good it is."""
+    """Return facts on the best program."""
     best = best_first(programs)[0]
     verdict = best.verdict
     optimal = Tally(

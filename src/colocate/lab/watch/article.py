@@ -1,4 +1,4 @@
-"""A program of the ladder, told in full."""
+"""A full article on a program of the ladder."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,26 +17,26 @@ from colocate.outputs.text.sanitise import LONGEST_DESCRIPTION, one_line
 from colocate.outputs.text.wording import fixed
 
 MOST_LINES = 400
-"""Of one change."""
+"""Lines of one change."""
 LONGEST_LINE = 240
-"""Letters of a line of code; longer ones are data, not to be read."""
+"""Letters of a line of code; longer lines are data that nobody reads."""
 MOST_LETTERS = 1_500_000
-"""Of all changes together: a page must stay light enough to be sent around."""
+"""Letters of all changes together: a page must stay small enough to send around."""
 TAGS = {"+": "ins", "-": "del", "@": "i"}
 
 
 @dataclass(frozen=True)
 class Articles:
-    """What there is to tell about programs."""
+    """Draws articles on programs."""
 
     programs: Sequence[Program]
     """Best first."""
     attempts: Sequence[Attempt]
     links: Links
-    """Where programs are found on the page."""
+    """Links to programs on the page."""
 
     def draw(self, numbers: Iterable[int]) -> Iterator[Markup]:
-        """Yield an article a number, with its changes as long as there is room for them."""
+        """Yield an article per number, with its changes while there is room for them."""
         known = {program.number: program for program in self.programs}
         room = MOST_LETTERS
         for program in map(known.__getitem__, numbers):
@@ -81,7 +81,7 @@ class Articles:
 
 
 def _colored(found: Changes) -> Iterator[Markup]:
-    """Yield what is added, removed or left, neighbouring lines of a kind together."""
+    """Yield added, removed and kept lines, with adjacent lines of a kind together."""
     for sign, lines in groupby(found.lines[:MOST_LINES], key=lambda line: line[0]):
         yield tag(TAGS.get(sign, "span"), "".join(f"{_cut(line)}\n" for line in lines))
 

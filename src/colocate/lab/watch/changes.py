@@ -1,4 +1,4 @@
-"""What a program changes in its parent, line by line."""
+"""The changes of a program to its parent, line by line."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MOST_COMPARED = 6_000
 
 @dataclass(frozen=True)
 class Changes:
-    """The difference to the first parent."""
+    """The difference from the first parent."""
 
     parent: Program
     lines: tuple[str, ...]
@@ -22,7 +22,7 @@ class Changes:
 
     @property
     def title(self) -> str:
-        """What is compared, and how much differs."""
+        """A title that names the parent and counts the changed lines."""
         against = f"against #{self.parent.number}"
         if not self.lines:
             return f"No changes {against} that can be shown"

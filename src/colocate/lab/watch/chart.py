@@ -12,12 +12,12 @@ from colocate.lab.program import Program
 from colocate.lab.watch.ladder import LadderScale, Rung, fails, round_steps
 
 WIDEST, NARROWEST = 88, 16
-"""Columns: no wider into a pipe, which has no width; no narrower on any screen."""
+"""Most columns, also for a pipe, which has no width; and fewest columns on any screen."""
 ROWS = 12
-"""High enough to tell steps apart, low enough to leave room for the tables."""
+"""High enough to separate steps, low enough to leave room for the tables."""
 BEST, OPTIMUM, FAILED, OTHER = "bold cyan", "green", "red", "bright_black"
 PLAIN = str.maketrans("─│╭╯┤┈·", "-|++|.:")
-"""For screens that know only ASCII."""
+"""For screens that show only ASCII."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class _Canvas:
         self._cells = [[blank] * self._columns for _ in range(self._top + 1)]
 
     def draw_optimum(self) -> None:
-        """Draw where no program can be above."""
+        """Draw the optimum, which no program can exceed."""
         self._cells[0] = [("┈", OPTIMUM)] * self._columns
 
     def draw_programs(self, programs: Sequence[Program]) -> None:
-        """Draw a dot for each, those with failed cases first."""
+        """Draw a dot for each program, those with failed cases first."""
         for program in sorted(programs, key=fails, reverse=True):
             mark = ("x", FAILED) if fails(program) else ("·", OTHER)
             self._put(self._row(program.verdict.fitness), self._column(program.generation), *mark)
@@ -84,7 +84,7 @@ class _Canvas:
         return high
 
     def lines(self) -> Iterator[Text]:
-        """Yield what is drawn, with the axes."""
+        """Yield the lines of the chart, with the axes."""
         labels = {self._height_to_row(height): label for height, label in self._scale.ticks()}
         for number, cells in enumerate(self._cells):
             axis = "┤" if number in labels else "│"

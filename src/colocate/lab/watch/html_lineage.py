@@ -1,4 +1,4 @@
-"""Lines of descent as lists within lists."""
+"""Lines of descent as nested lists."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from colocate.outputs.text.wording import fixed
 
 
 def html_lineage(lines: Sequence[Line], links: Links) -> Markup:
-    """Draw every line as a list, with the lines that branch off inside of it."""
+    """Draw every line as a list, with its branches nested inside."""
     lists = (tag("ol", *(_item(step, links) for step in line)) for line in lines)
     return tag("div", *lists, class_="lineage")
 

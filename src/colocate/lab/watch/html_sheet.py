@@ -12,12 +12,12 @@ from colocate.outputs.text.sanitise import one_line
 
 @dataclass(frozen=True)
 class Links:
-    """Where on the page a program is told about."""
+    """Links to programs on the page."""
 
     articles: frozenset[int]
-    """Those that are told in full."""
+    """Programs with an article."""
     rows: frozenset[int]
-    """Those that have a row in the table of programs."""
+    """Programs with a row in the table of programs."""
 
     def to(self, program: Mention) -> Markup:
         """Name a program, as a link if it is on the page."""
@@ -29,7 +29,7 @@ class Links:
         return text
 
     def cell(self, cell: Cell) -> Markup:
-        """Return what stands in a table or a list."""
+        """Return a cell of a table or a list."""
         if isinstance(cell, str):
             return join([one_line(cell)])
         named = [self.to(program) for program in cell]
@@ -37,7 +37,7 @@ class Links:
 
 
 def html_sheet(sheet: Sheet, links: Links, of_all: bool = False) -> Markup:
-    """Draw a table; the one of all programs is where those without an article are found.
+    """Draw a table; links to programs without an article lead to the table of all programs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The best so far over the generations, and the scale it is drawn on."""
+"""The best programs over the generations, and the scale of their plot."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Self
 from colocate.lab.program import Program, best_first
 
 FEWEST_NINES, MOST_NINES = 2, 6
-"""Steps of the scale: 0.99 at least; beyond 0.999999 differences are rounding."""
+"""Steps of the scale: up to 0.99 at least; beyond 0.999999 differences are rounding."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Rung:
     number: int
     name: str
     score: float
-    """The public number."""
+    """The score by the public formula."""
     ratio: float
     """Mean of optimum / pressure over the public cases."""
     hidden: float
@@ -27,12 +27,12 @@ class Rung:
 
     @property
     def fitness(self) -> float:
-        """What decides which program is better."""
+        """The figure that ranks programs."""
         return min(self.ratio, self.hidden)
 
 
 def ladder(programs: Iterable[Program]) -> list[Rung]:
-    """Return every new best, in the order in which they came."""
+    """Return every new best program, in order."""
     rungs: list[Rung] = []
     best: Program | None = None
     for program in sorted(programs, key=lambda program: (program.generation, program.number)):
@@ -57,9 +57,9 @@ def fails(program: Program) -> bool:
 class LadderScale:
     """Heights from 0, where all cases fail, to 1, the optimum.
 
-    Each step up is ten times closer to the optimum: a run goes from 0.8 to 0.9 and then from
-    0.9991 to 0.9993, and on a plain scale the second half of it would be a flat line. Whatever
-    fails is at the bottom, and moves nothing else.
+    Each step up is ten times closer to the optimum. A run goes from 0.8 to 0.9 and then from 0.9991
+    to 0.9993; on a linear scale, its second half would be a flat line. Programs that fail are at
+    the bottom, and do not affect the scale.
     """
 
     nines: int
@@ -67,18 +67,18 @@ class LadderScale:
 
     @classmethod
     def over(cls, programs: Iterable[Program]) -> Self:
-        """Return the scale on which the best programs can be told apart."""
+        """Return the scale that separates the best programs."""
         gaps = [1 - program.verdict.fitness for program in programs]
         closest = min((gap for gap in gaps if gap > 0), default=1.0)
         return cls(min(max(ceil(-log10(closest)), FEWEST_NINES), MOST_NINES))
 
     @property
     def steps(self) -> int:
-        """How many steps there are between the ticks."""
+        """The number of steps between the ticks."""
         return self.nines + 1
 
     def height(self, fitness: float) -> float:
-        """Return how high a fitness is."""
+        """Return the height of a fitness."""
         gap = 1 - fitness
         return min(-log10(gap), self.nines) / self.steps if gap > 0 else 1.0
 

@@ -1,4 +1,4 @@
-"""What the last review says."""
+"""The text of the last review."""
 
 from colocate.lab.archive import Archive
 from colocate.lab.review.report import Review, worded
@@ -6,9 +6,9 @@ from colocate.outputs.text.sanitise import visible
 
 
 def last_review(archive: Archive, wording: str | None = None) -> str:
-    """Return the text of the last review, or that there is none.
+    """Return the text of the last review, or a note that there is none.
 
-    A wording by a model takes its place if every figure in it is a fact of the archive; see
+    A model's wording replaces it if every figure in the wording is a fact of the archive; see
     `worded`.
     """
     reviews = archive.reviews()

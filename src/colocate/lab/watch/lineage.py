@@ -1,4 +1,4 @@
-"""Who comes from whom: the lines that lead to improvements, and counts of all others."""
+"""Lines of descent that lead to improvements, and counts of all other programs."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -9,7 +9,7 @@ from colocate.lab.program import Program
 from colocate.lab.watch.ladder import ladder
 
 MOST_TARGETS = 40
-"""The last improvements, to which lines are drawn."""
+"""The number of last improvements that lines lead to."""
 MOST_STEPS = 40
 """On a longer line, programs that neither improve nor branch are only counted."""
 
@@ -19,24 +19,24 @@ class Step:
     """A program on a line of descent."""
 
     program: Program
-    """Whose step it is."""
+    """The program at this step."""
     improves: bool
     """Whether it was the best so far when it came."""
     branches: tuple["Line", ...]
     """Other lines that begin with a child of it."""
     others: int
-    """How many programs come from it over children that are not shown."""
+    """How many programs descend from it through children that are not shown."""
     skipped: int = 0
-    """How many programs are left out between it and the one before it, with all from them."""
+    """How many programs are left out between it and the previous step, with their descendants."""
 
     @property
     def rest(self) -> str:
-        """Say how many programs that come from it are not shown."""
+        """A note on how many of its descendants are not shown."""
         return f"+ {self.others} other{'s' if self.others > 1 else ''}"
 
     @property
     def gap(self) -> str:
-        """Say how many programs before it are not shown."""
+        """A note on how many programs before it are not shown."""
         return f"… {self.skipped} more on the way and beside it"
 
 
@@ -52,7 +52,7 @@ def lineage(programs: Collection[Program], number: int | None = None) -> list[Li
     programs
         All programs of an archive. A program counts as the child of its first parent.
     number
-        Of a program: the line that leads to it, and those to descendants that are better. By
+        A program's number, for the line that leads to it and the lines to better descendants. By
         default all lines that lead to a program of the ladder.
 
     Raises
@@ -97,7 +97,7 @@ class _Family:
             self.sizes[self.parent(number)] += self.sizes[number]
 
     def parent(self, number: int) -> int | None:
-        """Return the first parent; a child always has a higher number, so no line is a circle."""
+        """Return the first parent; its number is always lower, so no line is a circle."""
         first = next(iter(self.programs[number].parents), None)
         return first if first in self.programs and first < number else None
 
@@ -109,7 +109,7 @@ class _Family:
             at = self.parent(at)
 
     def descendants(self, program: Program) -> list[Program]:
-        """Return all that comes from a program."""
+        """Return all descendants of a program."""
         waiting = list(self.children[program.number])
         found = []
         while waiting:
@@ -120,7 +120,7 @@ class _Family:
 
 
 class _Tree:
-    """What of a family is shown."""
+    """The part of a family that is shown."""
 
     def __init__(self, family: _Family, shown: Collection[int], focus: int | None) -> None:
         self._family = family
@@ -142,7 +142,7 @@ class _Tree:
         return [child for child in self._family.children[number] if child in self._shown]
 
     def _line(self, first: int) -> Line:
-        """Follow the children that lead highest; all others branch off."""
+        """Follow the children that lead to the best programs; all others branch off."""
         steps = []
         at: int | None = first
         while at is not None:

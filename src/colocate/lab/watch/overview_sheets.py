@@ -10,11 +10,11 @@ from colocate.lab.watch.sheet import Cell, Sheet, mention, numbers, words
 from colocate.outputs.text.wording import fixed
 
 MOST_REASONS = 8
-"""Rows of the table of refusals; the rest is summed up in one."""
+"""Rows of the table of refusals; one more row sums up the rest."""
 
 
 def ladder_sheet(rungs: Sequence[Rung], most: int) -> Sheet:
-    """Draw one line a rung, at most so many, the last one last."""
+    """Draw one line per rung, at most so many, the last one last."""
     shown = rungs[-most:]
     title = "Every new best"
     if len(shown) < len(rungs):
@@ -34,7 +34,7 @@ def ladder_sheet(rungs: Sequence[Rung], most: int) -> Sheet:
 
 
 def island_sheet(programs: Sequence[Program]) -> Sheet:
-    """Draw one line an island, with the best program that was born there."""
+    """Draw one line per island, with the best program made there."""
     rows = []
     for island in sorted({program.island for program in programs}):
         born = [program for program in programs if program.island == island]
@@ -46,7 +46,7 @@ def island_sheet(programs: Sequence[Program]) -> Sheet:
 
 
 def refusal_sheet(attempts: Sequence[Attempt]) -> Sheet:
-    """Draw one line a kind of refusal, the most frequent first."""
+    """Draw one line per kind of refusal, the most frequent first."""
     found = refusal_counts(attempts)
     rows = [(str(count), reason) for reason, count in found[:MOST_REASONS]]
     if len(found) > MOST_REASONS:
@@ -56,7 +56,7 @@ def refusal_sheet(attempts: Sequence[Attempt]) -> Sheet:
 
 
 def program_sheet(programs: Sequence[Program], most: int) -> Sheet:
-    """Draw one line a program, best first, at most so many."""
+    """Draw one line per program, best first, at most so many."""
     shown = best_first(programs)[:most]
     which = "All" if len(shown) == len(programs) else f"The best {len(shown)} of"
     rows = tuple(_program_row(program) for program in shown)

@@ -24,9 +24,9 @@ from colocate.outputs.page.markup import Markup, tag
 
 MOST_RUNGS = 100
 MOST_PROGRAMS = 500
-"""So many are on the page, so that a browser opens it at once."""
+"""Programs on the page: few enough that a browser opens it at once."""
 WIDE, NARROW = (912, 380), (360, 300)
-"""Sizes of the plot, since letters that shrink with it could not be read."""
+"""Sizes of the plot for wide and narrow screens: scaling it down would make letters unreadable."""
 LEGEND = (
     ("best", "best so far"),
     ("dot", "a program"),
@@ -44,7 +44,7 @@ READING = (
 
 
 def html_page(archive: Archive) -> str:
-    """Return a lab as a page; all of its text is shown, none of it is obeyed."""
+    """Return a lab as a page, which shows all text literally and runs none of it."""
     title = settings_line(archive)
     sections = _sections(archive.programs(), archive.attempts())
     told = tag("pre", last_review(archive), class_="wrapped", tabindex=0)

@@ -1,4 +1,4 @@
-"""The best so far over the generations, drawn as SVG."""
+"""A plot of the best program over the generations, as SVG."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from colocate.outputs.text.wording import fixed
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 48, 46
 """Margins in pixels: room for the labels of the axes."""
 LABEL_ROOM = 70
-"""Between the generations that are marked, in pixels as the others are."""
+"""Pixels between marked generations."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Plot:
     rungs: Sequence[Rung]
 
     def draw(self, name: str, size: tuple[int, int]) -> Markup:
-        """Return the picture at a size; `name` tells its parts from those of other pictures."""
+        """Return the picture at a size; `name` makes its ids unique among other pictures."""
         last = max(program.generation for program in self.programs)
         width, height = size
         axes = _Axes(LadderScale.over(self.programs), last, width - RIGHT, height - BOTTOM)
@@ -53,7 +53,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class _Axes:
-    """Where generations and fitnesses are."""
+    """Positions of generations and fitness values."""
 
     scale: LadderScale
     last: int
@@ -84,7 +84,7 @@ def _frame(axes: _Axes) -> Iterator[Markup]:
 
 
 def _dots(axes: _Axes, programs: Iterable[Program], kind: str) -> Markup:
-    """Draw strokes without a length and with round ends: one short path for all dots."""
+    """Draw strokes of zero length with round ends: one short path for all dots."""
     points = {axes.point(program.generation, program.verdict.fitness) for program in programs}
     path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in sorted(points))
     return tag("path", d=path, class_=kind) if path else Markup()

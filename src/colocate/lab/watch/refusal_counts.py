@@ -31,7 +31,7 @@ TITLES = {
     RefusalCode.STRAY_MARKER: "a marker belongs to no block",
     RefusalCode.TWIN: "a program of the same generation is the same",
 }
-"""What people read for each cause; one that is not known is told by its fault."""
+"""The words for each cause; for an unknown cause, the fault itself appears."""
 
 
 def title_of(refusal: Refusal) -> str:

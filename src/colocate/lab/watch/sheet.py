@@ -1,4 +1,4 @@
-"""Figures in rows and columns, before it is decided where they are drawn."""
+"""Figures in rows and columns, independent of where they are drawn."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ class Mention:
 
     @property
     def text(self) -> str:
-        """What it is called."""
+        """Its number and name."""
         return f"#{self.number} {one_line(self.name, LONGEST_NAME)}".rstrip()
 
 
 Mentions = tuple[Mention, ...]
 Cell = str | Mentions
-"""Text as it came: whoever draws it makes it fit to be looked at."""
+"""Raw text: the code that draws it must sanitise it."""
 Fact = tuple[str, Cell]
-"""What it is about, and what is the case."""
+"""A label and its value."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Sheet:
     """A table."""
 
     title: str
-    """Above the table."""
+    """The title above the table."""
     headings: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     """A cell for each heading."""

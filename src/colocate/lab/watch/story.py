@@ -1,4 +1,4 @@
-"""How a program came about, as facts."""
+"""The origin of a program, as facts."""
 
 from collections.abc import Sequence
 
@@ -10,16 +10,16 @@ from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
 
 def story(program: Program, programs: Sequence[Program], attempts: Sequence[Attempt]) -> list[Fact]:
-    """Return where a program comes from, who proposed it and what it took.
+    """Return the origin of a program, its proposer and its costs.
 
     Parameters
     ----------
     program
-        Whose story it is.
+        The program in question.
     programs
-        All of the archive, best first.
+        All programs of the archive, best first.
     attempts
-        All of the archive.
+        All attempts of the archive.
     """
     place = 1 + [other.number for other in programs].index(program.number)
     born = f"in generation {program.generation}, on island {program.island}"

@@ -1,4 +1,4 @@
-"""A lab as a person wants to read it in a terminal."""
+"""Views of a lab in the terminal."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -23,12 +23,12 @@ from colocate.outputs.text.sanitise import LONGEST_DESCRIPTION, one_line, visibl
 from colocate.outputs.text.wording import fixed
 
 MOST_RUNGS = 20
-"""Rows of the ladder; the last ones are of interest."""
+"""Rows of the ladder, counted from its end."""
 DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def status_page(archive: Archive) -> list[RenderableType]:
-    """Draw how far a lab is: what it was told, what it spent, its ladder and its islands."""
+    """Draw the status of a lab: its settings, its costs, its ladder and its islands."""
     programs, attempts = archive.programs(), archive.attempts()
     rungs = ladder(programs)
     facts = [*best_facts(programs), *Account.of(programs, attempts).facts()]
@@ -44,7 +44,7 @@ def status_page(archive: Archive) -> list[RenderableType]:
 
 
 def program_page(archive: Archive, number: int) -> list[RenderableType]:
-    """Draw a program: where it comes from, the verdict on it, and what it changes.
+    """Draw a program: its origin, its verdict, and its changes.
 
     Raises
     ------
@@ -67,11 +67,11 @@ def program_page(archive: Archive, number: int) -> list[RenderableType]:
 
 
 def lineage_tree(programs: Collection[Program], number: int | None = None) -> Tree:
-    """Draw who comes from whom: what is drawn below a program, further in, comes from it.
+    """Draw lines of descent: programs below a program, further in, come from it.
 
-    By default these are all lines that lead to a program of the ladder. For the number of a
-    program they are the line that leads to it, and those to descendants that are better. All
-    other programs are counted.
+    By default the tree has all lines that lead to a program of the ladder. With a program's number,
+    it has the line that leads to it and the lines to better descendants. It counts all other
+    programs.
 
     Raises
     ------

@@ -9,7 +9,7 @@ FIGURES = ("cases", "score", "ratio", "valid", "worst case", "its ratio", "time"
 MOST_CASES = 5
 """Rows of each table of cases; `colocate score --cases` prints all."""
 LONGEST_TRACEBACK = 1_500
-"""In letters, counted from its end, where the fault is named."""
+"""Letters from its end, where the fault is named."""
 
 
 def verdict_sheets(verdict: ProgramVerdict) -> list[Sheet]:

@@ -1,1 +1,1 @@
-"""What one problem leaves open: which models sleep, and how many replicas the others have."""
+"""Decisions that a problem leaves open: which models sleep, and how many replicas others have."""

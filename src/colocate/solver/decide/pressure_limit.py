@@ -1,4 +1,4 @@
-"""The highest pressure allowed: models are placed as if there were none, and then held to it."""
+"""The highest pressure allowed: the solver places models without it, then applies it."""
 
 from dataclasses import replace
 
@@ -13,12 +13,12 @@ from colocate.solver.plan import Plan, Status
 def place_within_limit(
     problem: Problem, budget: SolveBudget, start: Placement | None = None
 ) -> Plan:
-    """Place models that are all awake, and say if their pressure is over the limit.
+    """Place models that are all awake, and drop the placement if it exceeds the limit.
 
     Parameters
     ----------
     problem
-        What is placed, with or without a limit.
+        The problem, with or without a limit.
     budget
         What the call may spend.
     start
@@ -36,7 +36,7 @@ def without_limit(problem: Problem) -> Problem:
 
 
 def held_to_limit(problem: Problem, plan: Plan) -> Plan:
-    """Return the plan of a problem without its limit as one of the problem with it."""
+    """Turn a plan for a problem without its limit into a plan for the problem with it."""
     most, highest = problem.most_pressure, highest_pressure(problem)
     plan = replace(plan, problem=problem)
     if most is None or not plan.placement or plan.pressure <= highest:

@@ -14,18 +14,18 @@ from colocate.solver.prove.choices import load_in
 from colocate.solver.prove.replica_bounds import largest_rooms
 
 STEPS = (1.0, 1.05, 1.15, 1.3, 1.6, 2.0, 3.0)
-"""Pressures that replicas are first made for, as multiples of the bound."""
+"""Pressures that the first replica counts aim at, as multiples of the bound."""
 SHARES = (1.0, 0.75, 0.5, 0.33, 0.2)
-"""Parts of a GPU that a replica may fill at such a pressure."""
+"""Shares of a GPU that one replica may fill at such a pressure."""
 DRAWS = 12
-"""Numbers of replicas that are drawn from what a linear program says."""
+"""Random draws of replica counts from the shares of a linear program."""
 
 Counts = tuple[int, ...]
 """How many replicas every model has, in the order of the problem."""
 
 
 def by_pressure(problem: Problem, bound: float) -> Iterator[Counts]:
-    """Yield as few replicas as allowed, then what pressures at and above a bound ask for."""
+    """Yield the fewest replicas allowed, then the counts for pressures around a bound."""
     yield tuple(model.replicas for model in problem.models)
     rooms = largest_rooms(problem)
     for step, share in product(STEPS, SHARES):
@@ -37,12 +37,12 @@ def by_pressure(problem: Problem, bound: float) -> Iterator[Counts]:
 
 
 def by_shares(problem: Problem, shares: Floats, rng: np.random.Generator) -> Iterator[Counts]:
-    """Yield numbers of replicas by the shares of all choices: the likeliest, then some drawn.
+    """Yield replica counts from the shares of all choices: the likeliest, then random draws.
 
     Parameters
     ----------
     problem
-        Whose replicas are counted.
+        The problem whose replicas are counted.
     shares
         How much of each choice a fractional packing takes.
     rng
@@ -61,7 +61,7 @@ def by_shares(problem: Problem, shares: Floats, rng: np.random.Generator) -> Ite
 
 
 def neighbours(problem: Problem, counts: Counts) -> Iterator[Counts]:
-    """Yield the numbers with one replica more or less of one model."""
+    """Yield the counts with one replica more or less of one model."""
     for number, model in enumerate(problem.models):
         for replicas in (counts[number] + 1, counts[number] - 1):
             if model.replicas <= replicas <= model.most_replicas:
@@ -69,7 +69,7 @@ def neighbours(problem: Problem, counts: Counts) -> Iterator[Counts]:
 
 
 def least_pressure(problem: Problem, counts: Counts) -> float:
-    """Return a pressure that no placement with such numbers of replicas is below."""
+    """Return a lower bound on the pressure of placements with these replica counts."""
     free = sum(gpu.memory_gb for gpu in problem.gpus)
     free -= sum(m.size_gb * replicas for m, replicas in zip(problem.models, counts, strict=True))
     load = max(sum(load_in(m, t) for m in problem.models) for t in range(problem.windows))
@@ -79,7 +79,7 @@ def least_pressure(problem: Problem, counts: Counts) -> float:
 
 
 def _replicas_for(model: Model, room: float, target: float) -> int:
-    """Return the fewest replicas of which one fits alone on a GPU at a pressure."""
+    """Return the fewest replicas such that one of them fits on a GPU alone at a pressure."""
     free = (room - model.size_gb / model.shards) * target
     load = max(model.load) / model.shards
     needed = ceil(load / free * (1.0 - LONG_SUM)) if free > 0.0 else model.most_replicas

@@ -15,13 +15,13 @@ from colocate.solver.progress import Progress
 from colocate.solver.prove.replica_bounds import prove_with_replicas
 
 CHECKING = 0.05
-"""Seconds for the last look of the checker."""
+"""Seconds reserved for the final check."""
 
 
 class ReplicaProgress(Progress):
-    """The best plan so far, and what is proven for any numbers of replicas.
+    """The best plan so far, and the best bound for any numbers of replicas.
 
-    The checker judges every proof as it comes, and every placement.
+    The checker judges every proof and every placement when it arrives.
     """
 
     def __init__(self, problem: Problem, budget: SolveBudget) -> None:
@@ -30,7 +30,7 @@ class ReplicaProgress(Progress):
         super().__init__(problem, budget, prove_with_replicas(problem))
 
     def offer(self, placement: Mapping[str, Sequence[str]], block: str) -> bool:
-        """Take a placement if there is one, it is valid, and better than the best."""
+        """Keep a placement if there is one, it is valid, and it is better than the best."""
         if not placement:
             return False
         verdict = verify(self.problem, placement)

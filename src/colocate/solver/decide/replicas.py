@@ -1,8 +1,8 @@
-"""How many replicas pay: a replica holds its whole size, and takes its part of the load.
+"""Decides how many replicas pay: each holds the model's whole size and takes part of its load.
 
-The problem with given numbers of replicas is one that the solver knows. Which numbers to give is
-searched here: those with which every replica leaves a share of a GPU's room free at some pressure,
-those by which a linear program fills GPUs part by part, and one replica more or less than the best.
+With fixed numbers of replicas, the ordinary solver takes over. This module searches for the
+numbers. It tries those with which a replica fills a share of a GPU at some pressure, those that a
+fractional packing by a linear program suggests, and one replica more or less than the best.
 """
 
 from collections.abc import Iterable
@@ -38,19 +38,19 @@ from colocate.solver.prove.two_solvers import places, search_all
 from colocate.solver.search import attempt, search
 
 PATIENCE, SHORTEST = 0.01, 0.01
-"""The part of the time that numbers of replicas get at first, and the seconds at least."""
+"""The share of the time for each try at first, and the fewest seconds for one."""
 FIRST = 6
-"""Numbers of replicas that are tried before a linear program is asked."""
+"""Replica counts that are tried before a linear program runs."""
 PROVING = 0.4
-"""The part of the time that is kept for proofs: half by multipliers, the rest by CP-SAT."""
+"""The share of the time reserved for proofs: half by multipliers, half by CP-SAT and SCIP."""
 POLISHING = 0.5
-"""The part of the time that a larger fleet gets for the best numbers of replicas alone."""
+"""In a larger fleet, the share of the time in which the best replica counts stay fixed."""
 MOST_PLACES = 4000
-"""Choices times GPUs up to which CP-SAT has a chance to search them all."""
+"""Choices times GPUs up to which CP-SAT and SCIP have a chance to search them all."""
 MISSES = 40
-"""Numbers of replicas tried in vain, after which the search ends."""
+"""Tries without an improvement after which the search ends."""
 TARGETS, GRID, FOLLOWING = 8, 1000, 0.1
-"""Pressures that GPUs are filled part by part at, how finely, and the part of the time for one."""
+"""For fractional packings: how many pressures, the grid, and the share of the time for each."""
 
 
 def place_awake(problem: Problem, budget: SolveBudget, start: Placement | None = None) -> Plan:
@@ -59,9 +59,9 @@ def place_awake(problem: Problem, budget: SolveBudget, start: Placement | None =
     Parameters
     ----------
     problem
-        What to place where.
+        The models and the GPUs to place them on.
     budget
-        What it may spend, and what is good enough.
+        What the call may spend, and which answer is good enough.
     start
         A placement to improve; None to look for one.
     """
@@ -71,7 +71,7 @@ def place_awake(problem: Problem, budget: SolveBudget, start: Placement | None =
 
 
 class ReplicaSearch:
-    """Which numbers of replicas to try next, and those that were tried."""
+    """A search over numbers of replicas, with the ones tried so far."""
 
     def __init__(self, problem: Problem, budget: SolveBudget) -> None:
         self.problem = problem
@@ -82,7 +82,7 @@ class ReplicaSearch:
         self._rng = np.random.default_rng(budget.seed)
 
     def solved(self, start: Placement | None = None) -> Plan:
-        """Return the best plan that was found, with the proof that holds for all numbers."""
+        """Return the best plan found, with the proof that holds for all numbers of replicas."""
         if start is not None:
             self._progress.offer(start, "start")
         exact = places(self.problem) <= MOST_PLACES
@@ -104,14 +104,14 @@ class ReplicaSearch:
         return rows_of_choices(self.problem)
 
     def _try_all(self, options: Iterable[Counts], until: float) -> None:
-        """Try numbers of replicas while there is time, the first ones in any case."""
+        """Try replica counts while there is time, and the very first in any case."""
         for counts in options:
             if self._tried and self._progress.finished_but(until):
                 return
             self._try(counts, PATIENCE)
 
     def _follow_program(self, until: float) -> None:
-        """Try what fills GPUs part by part, at pressures between the bound and the value."""
+        """Try the counts of fractional packings at pressures between the bound and the value."""
         low = self._progress.bound
         for _ in range(TARGETS):
             target = sqrt(low * self._progress.value)
@@ -131,7 +131,7 @@ class ReplicaSearch:
         return shares_of_choices(instance, target, window, GRID, deadline, choices)
 
     def _go_on(self, until: float) -> None:
-        """Try one replica more or less than the best, in any order."""
+        """Try one replica more or less than the best, in random order."""
         misses = 0
         while self._progress.found and misses < MISSES and not self._progress.finished_but(until):
             near = neighbours(self.problem, self._progress.counts)
@@ -143,7 +143,7 @@ class ReplicaSearch:
             misses = 0 if self._progress.value < before else misses + 1
 
     def _try(self, counts: Counts, share: float) -> None:
-        """Solve the problem with such numbers of replicas, unless sums show that it cannot pay."""
+        """Solve the problem with these replica counts, unless sums show that they cannot pay."""
         pays = not self._tried or least_pressure(self.problem, counts) < self._progress.value
         if counts in self._tried or not pays:
             return
@@ -158,7 +158,7 @@ class ReplicaSearch:
             self._failure = self._failure or self._failed(counts, plan)
 
     def _polish(self, until: float) -> None:
-        """Improve the best placement, with the numbers of replicas that it has."""
+        """Improve the best placement without changing its numbers of replicas."""
         best = self._progress.best
         if best is None or self._progress.finished_but(until):
             return
@@ -168,14 +168,15 @@ class ReplicaSearch:
         self._progress.offer(plan.placement, "replicas")
 
     def _with(self, counts: Counts) -> Problem:
-        """Return the problem with such numbers of replicas."""
+        """Return the problem with these numbers of replicas."""
         names = (model.name for model in self.problem.models)
         return self.problem.with_replicas(dict(zip(names, counts, strict=True)))
 
     def _failed(self, counts: Counts, plan: Plan) -> Plan:
-        """Return what it means for all numbers of replicas that there is no placement with some.
+        """Conclude from a failure with some numbers of replicas what holds for all numbers.
 
-        The fewest replicas take least of everything, but for what the replicas of a model share.
+        The fewest replicas need the least of every resource, except of those that the replicas of
+        a model share.
         """
         fewest = all(m.replicas == n for m, n in zip(self.problem.models, counts, strict=True))
         sharing = any(m.open_replicas and m.shared_uses for m in self.problem.models)
@@ -185,13 +186,13 @@ class ReplicaSearch:
         return replace(plan, problem=self.problem)
 
     def _raise_bound(self, until: float) -> None:
-        """Prove by multipliers, for all numbers of replicas at once."""
+        """Raise the bound by multipliers, for all numbers of replicas at once."""
         raising = BoundSearch(*self._rows)
         while not raising.exhausted and not self._progress.finished_but(until):
             raising.step(self._progress)
 
     def _search_all(self) -> None:
-        """Let CP-SAT look for anything better, with any numbers of replicas."""
+        """Let CP-SAT and SCIP look for anything better, with any numbers of replicas."""
         while not self._progress.finished:
             target = self._progress.value * JUST_BELOW
             deadline = self._budget.deadline.part(self._progress.seconds_left)

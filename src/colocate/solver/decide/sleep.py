@@ -1,9 +1,9 @@
-"""Which models stay asleep when not all can be served: those whose demand is missed least.
+"""Decides which models sleep when a fleet cannot serve all: those whose sleep costs least.
 
-What is lost comes first, the pressure of what is awake second. It is tried first whether all can be
-awake. If not, a set of sleepers is proven to lose the least by two solvers, or where the problem is
-too large for them by volume: at the highest pressure allowed, models of all that is awake have to
-fit in all GPUs together.
+The loss comes first, the pressure of the awake models second. The solver first tries to keep all
+models awake. If that fails, two solvers prove that a set of sleepers loses least. Where the problem
+is too large for them, the volume gives a bound: at the highest pressure allowed, the awake models
+have to fit in all GPUs together.
 """
 
 from dataclasses import replace
@@ -30,13 +30,13 @@ from colocate.solver.prove.two_solvers import search_all, small_enough
 from colocate.solver.search import attempt
 
 CHOOSING = 0.6
-"""The part of the time that choosing may take."""
+"""The share of the time for choosing the sleepers."""
 TRYING = 0.2
-"""The part of the time that it may take to find out whether all, or none, can be awake."""
+"""The share of the time for finding out whether all models, or only the required, can be awake."""
 
 
 def solve_with_sleepers(problem: Problem, budget: SolveBudget) -> Plan:
-    """Choose who sleeps, then place the others as well as possible."""
+    """Choose the sleepers, then place the other models as well as possible."""
     must = problem.awake({model.name for model in problem.sleepers})
     if must is not None:
         plan = _tried(must, budget)
@@ -54,14 +54,14 @@ def solve_with_sleepers(problem: Problem, budget: SolveBudget) -> Plan:
 
 
 def _tried(problem: Problem, budget: SolveBudget) -> Plan:
-    """Place models with as few replicas as allowed, below the highest pressure allowed."""
+    """Place models with the fewest replicas allowed, within the highest pressure allowed."""
     fewest = problem.with_replicas({model.name: model.replicas for model in problem.models})
     seconds = budget.deadline.left * TRYING
     return held_to_limit(fewest, attempt(without_limit(fewest), budget, seconds))
 
 
 def _holds_for_all_replicas(problem: Problem, plan: Plan) -> bool:
-    """Say whether that the fewest replicas do not fit, or press too hard, is so for any number."""
+    """Whether the failure of the fewest replicas holds for any number of replicas."""
     if not problem.open_replicas:
         return True
     proof = plan.certificate
@@ -69,7 +69,7 @@ def _holds_for_all_replicas(problem: Problem, plan: Plan) -> bool:
 
 
 def _placed_awake(problem: Problem, choice: "_Sleepers", budget: SolveBudget) -> Plan:
-    """Place the models that are awake; the plan names the others with no place."""
+    """Place the awake models; the plan lists the others without a GPU."""
     awake = problem.awake(choice.asleep)
     if awake is None:
         places: dict[str, tuple[str, ...]] = {model.name: () for model in problem.models}
@@ -84,18 +84,18 @@ def _placed_awake(problem: Problem, choice: "_Sleepers", budget: SolveBudget) ->
 
 
 class _Sleepers(NamedTuple):
-    """Who sleeps, and what is known about it."""
+    """A choice of sleepers, and what is known about it."""
 
     asleep: frozenset[str]
     bound: float
-    """No choice loses less."""
+    """A lower bound on the loss of any choice."""
     start: Placement | None
-    """A placement of all, the sleepers nowhere; None if there is none yet."""
+    """A placement of the awake models, with sleepers on no GPU; None if none is known yet."""
     alarms: tuple[Alarm, ...] = ()
 
 
 def _chosen(problem: Problem, budget: SolveBudget) -> _Sleepers:
-    """Return the choice that loses least, or little."""
+    """Return the choice that loses least, or one that loses little."""
     bound = least_lost(problem)
     if bound == 0.0:
         awake = problem.awake(())
@@ -119,9 +119,9 @@ def _chosen(problem: Problem, budget: SolveBudget) -> _Sleepers:
 
 
 def least_lost(problem: Problem) -> float:
-    """Bound what is lost: keep those awake that are worth most for their part of all memory.
+    """Return a lower bound on the loss: keep awake the models worth most for the memory they need.
 
-    The last one is kept in part, so that no choice of whole models is worth more.
+    The last of them stays awake in part, so no choice of whole models is worth more.
     """
     window = max(range(problem.windows), key=lambda t: sum(load_in(m, t) for m in problem.models))
     highest = highest_pressure(problem)
@@ -141,7 +141,7 @@ def least_lost(problem: Problem) -> float:
 
 
 def memory_for(load: float, pressure: float) -> float:
-    """Return the free memory at which a load has a pressure; no memory has none under load."""
+    """Return the free memory at which a load has a pressure; infinite for a pressure of 0."""
     if load == 0.0:
         return 0.0
     return load / pressure if pressure > 0.0 else inf

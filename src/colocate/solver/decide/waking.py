@@ -1,9 +1,8 @@
-"""Who can be awake in a large fleet: a packing of many knapsacks, by what a model is worth.
+"""Decides which models can be awake in a large fleet, by packing many knapsacks.
 
-The models that must be awake are placed first, then those that are worth most for the memory that
-they take, each where it leaves the least; or as many of these as the solver finds room for. Then
-models asleep take the places of models that are worth less, and others are squeezed in, as long as
-there is time.
+First come the models that must be awake, then those worth most for the memory they take. Each goes
+where it leaves the least memory, or the solver finds room for as many of them as it can. While time
+remains, sleepers take the places of models that are worth less, and others are squeezed in.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,26 +29,26 @@ from colocate.solver.prove.choices import cost_of
 from colocate.solver.search import attempt
 
 BISECTING = 0.6
-"""The part of the time in which it is found out how many of the most worthy can be awake."""
+"""The share of the time for finding how many of the models worth most can be awake."""
 TRIES, MOST_TRIES = 4, 4096
-"""How often a model that is asleep is squeezed in, at first and at most."""
+"""Tries to squeeze in a sleeper, at first and at most."""
 PASSES = 20
-"""How often all models that are asleep are offered the places of others."""
+"""How often every sleeper is offered the places of other models."""
 
 
 def woken(problem: Problem, budget: SolveBudget, seconds: float) -> Placement | None:
-    """Return a placement in which little is lost by the models that have no place.
+    """Return a placement whose sleepers cost little.
 
-    None if it finds no room for all models that must be awake.
+    Returns None if it finds no room for all models that must be awake.
 
     Parameters
     ----------
     problem
-        What is placed.
+        The problem to solve.
     budget
-        What it may spend.
+        What the call may spend.
     seconds
-        How long it may take.
+        How long the search may take.
     """
     deadline = budget.deadline.part(seconds)
     awake = problem.awake(())
@@ -85,7 +84,7 @@ def _awake_by_worth(
     budget: SolveBudget,
     deadline: Deadline,
 ) -> Iterator[Placement]:
-    """Place as many models as possible of those that are worth most; yields what fits."""
+    """Place as many of the models worth most as possible; yield every placement that fits."""
     fewest, most = 0, len(by_worth)
     seconds = deadline.left * BISECTING / (most.bit_length() + 1)
     highest = min(highest_pressure(problem), FINITE)
@@ -104,7 +103,7 @@ def _awake_by_worth(
 
 
 def _indices(reduction: Reduction, placement: Placement) -> Ints:
-    """Return where the items are, NOWHERE for those of models that are asleep."""
+    """Return the GPU of every item, or NOWHERE for items of sleepers."""
     number = {gpu.name: place for place, gpu in enumerate(reduction.whole.gpus)}
     left = {model: list(reversed(gpus)) for model, gpus in placement.items()}
     names = (item.models[0].name for item in reduction.items)
@@ -114,7 +113,7 @@ def _indices(reduction: Reduction, placement: Placement) -> Ints:
 def _squeeze_and_trade(
     instance: Instance, layout: Layout, wakeable: Wakeable, deadline: Deadline
 ) -> None:
-    """Let models that are asleep take places, with ever more tries, until time is up."""
+    """Find places for sleepers, with ever more tries, until time is up."""
     rng = np.random.default_rng(0)
     homes = nodes_of_shards(instance, layout.gpu_of)
     bound = confined(instance, homes)
@@ -144,7 +143,7 @@ def _wakeable(problem: Problem, reduction: Reduction) -> Wakeable:
 
 
 def _order(reduction: Reduction, instance: Instance, wakeable: Wakeable) -> Ints:
-    """Return the first item of every model: those that must be awake, then by worth."""
+    """Return the first item of every model: first those that must be awake, then by worth."""
     hardest = filling_order(instance, 1.0)
     rank = np.empty(len(reduction.items))
     rank[hardest] = np.arange(len(hardest))
@@ -163,9 +162,9 @@ def _order(reduction: Reduction, instance: Instance, wakeable: Wakeable) -> Ints
 
 
 def _limited(reduction: Reduction, most_pressure: float | None) -> Instance:
-    """Return the instance in which whatever fits has a finite pressure, or one within the limit.
+    """Return an instance in which every fit has a finite pressure, or one within the limit.
 
-    For a limit, each window is a resource: the memory for an item and for its load.
+    With a limit, each window becomes a resource: the memory for an item and for its load.
     """
     instance = reduction.canonical
     capacity = instance.capacity * (1.0 - FREE_WHILE_WAKING)
@@ -190,7 +189,7 @@ def _limited(reduction: Reduction, most_pressure: float | None) -> Instance:
 
 
 def _placement(reduction: Reduction, layout: Layout) -> Placement:
-    """Return where the models are; those that are not placed as a whole are asleep."""
+    """Return the placement of the models; models without a GPU are asleep."""
     names = [gpu.name for gpu in reduction.whole.gpus]
     places: dict[str, list[str]] = {model.name: [] for model in reduction.whole.models}
     for item, gpu in zip(reduction.items, layout.gpu_of.tolist(), strict=True):

@@ -1,1 +1,1 @@
-"""What a search does with its time: a first placement, then activities that take turns."""
+"""How a search spends its time: on a first placement, then on activities that take turns."""

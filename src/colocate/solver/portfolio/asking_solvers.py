@@ -1,4 +1,4 @@
-"""CP-SAT and SCIP, asked together as one activity among others."""
+"""An activity that runs CP-SAT and SCIP together."""
 
 from math import isfinite
 
@@ -11,7 +11,7 @@ from colocate.solver.prove.two_solvers import search_all
 
 
 class AskingSolvers:
-    """Ask CP-SAT and SCIP for anything better, for longer every time."""
+    """Ask CP-SAT and SCIP for a better placement, for longer every time."""
 
     share, handicap = 0.2, 0.1
 

@@ -1,4 +1,4 @@
-"""Exhaustion: the whole problem is searched, with ever more nodes, until nothing is left."""
+"""Exhaustion: searches the whole problem, with ever more nodes, until nothing is left."""
 
 from math import isfinite
 
@@ -14,14 +14,14 @@ from colocate.solver.prove.tree import search_with_proof
 FEWEST_NODES = 6000
 """Nodes of the first exhaustive search."""
 LADDER, TOP = 4.0, 1e12
-"""Where no finite pressure is known: the step between multiples of the bound, and the last one."""
+"""If no finite pressure is known: the factor between multiples of the bound, and the last one."""
 
 
 class Exhaustion:
     """Search the whole problem just below the best value, or at the target, with ever more nodes.
 
-    While no finite pressure is known, it is searched for one: at multiples of the bound, ever
-    larger ones, and in the end at any.
+    While no finite pressure is known, the search looks for one at ever larger multiples of the
+    bound, and finally at any pressure.
     """
 
     share, handicap = 0.2, 0.0
@@ -34,7 +34,7 @@ class Exhaustion:
         self.exhausted = False
 
     def step(self, progress: ItemProgress) -> None:
-        """Search until there is nothing better, or the nodes are used up."""
+        """Search until nothing better is left or the nodes are used up."""
         target = self._target(progress)
         before = progress.seconds
         found, proof = search_with_proof(self._instance, self._layout, target, self._nodes)

@@ -1,4 +1,4 @@
-"""Regrouping: the bottleneck and a few other GPUs are emptied and filled anew."""
+"""Regrouping: empties the bottleneck and a few other GPUs, and fills them again."""
 
 import numpy as np
 
@@ -16,16 +16,16 @@ from colocate.solver.improve.shard_moves import (
 from colocate.solver.progress import ItemProgress
 
 NODES, NODES_OF_ITEM = 4000, 4
-"""Nodes of a step of regrouping, and more for every item and window: what was found is then rated
-anew, which takes the longer the larger a fleet is."""
+"""Nodes of one regrouping step, and extra nodes per item and window: rating the result of a step
+takes longer in a larger fleet."""
 PATIENCE = 300
-"""Steps in vain after which a shard group is moved at random."""
+"""Steps without an improvement after which a shard group moves at random."""
 SHARD_GROUP_TRIES = 20
-"""Moves of shard groups that are tried after every regrouping."""
+"""Moves of shard groups to try after every regrouping."""
 
 
 def nodes_of_step(reduction: Reduction) -> int:
-    """Return how many nodes a step of regrouping searches."""
+    """Return how many nodes one regrouping step searches."""
     return NODES + len(reduction.items) * (NODES_OF_ITEM + reduction.whole.windows)
 
 
@@ -35,7 +35,7 @@ class Regrouping:
     Parameters
     ----------
     reduction
-        What is placed, as items.
+        The problem as items.
     deadline
         When to end.
     seed
@@ -59,7 +59,7 @@ class Regrouping:
         self.exhausted = len(reduction.whole.gpus) < 2
 
     def step(self, progress: ItemProgress) -> None:
-        """Search some thousand nodes."""
+        """Search a few thousand nodes."""
         best, value = progress.best
         if value < self._value or self._layout.gpu_of[0] < 0:
             arrange(self._open, self._layout, best)
@@ -79,7 +79,7 @@ class Regrouping:
             self._start_nearby(progress)
 
     def _start_nearby(self, progress: ItemProgress) -> None:
-        """Go on from the best placement known, with a shard group elsewhere."""
+        """Continue from the best known placement with one shard group moved."""
         arrange(self._open, self._layout, progress.best[0])
         scatter_shards(self._open, self._layout, self._shard_groups, self._rng)
         self._confine()

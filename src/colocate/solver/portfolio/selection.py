@@ -1,4 +1,4 @@
-"""Which activities a problem gets, and the time they share."""
+"""Selects the activities for a problem, and lets them share the time."""
 
 from functools import partial
 
@@ -22,16 +22,16 @@ def close_gap(progress: ItemProgress, budget: SolveBudget) -> None:
     Parameters
     ----------
     progress
-        What is known, a placement included.
+        The state of the search, which already has a placement.
     budget
-        The seed of random choices, and how many workers there are.
+        The seed of random choices, and the number of workers.
     """
     first = _first(progress, budget)
     share_time(first, partial(_others, progress, budget), progress, budget.workers)
 
 
 def _first(progress: ItemProgress, budget: SolveBudget) -> Activity:
-    """Return what small problems need alone, or what large ones gain most by."""
+    """Return the only activity that small problems need, or the best one for large problems."""
     reduction, deadline = progress.reduction, progress.deadline
     if _searchable(reduction):
         return Exhaustion(reduction, deadline)
@@ -39,7 +39,7 @@ def _first(progress: ItemProgress, budget: SolveBudget) -> Activity:
 
 
 def _others(progress: ItemProgress, budget: SolveBudget) -> list[Activity]:
-    """Return what else there is to do."""
+    """Return the other activities."""
     reduction, deadline = progress.reduction, progress.deadline
     searches = [
         Regrouping(reduction, deadline, budget.seed + 1 + number)
@@ -54,5 +54,5 @@ def _others(progress: ItemProgress, budget: SolveBudget) -> list[Activity]:
 
 
 def _searchable(reduction: Reduction) -> bool:
-    """Say whether the whole problem can be searched exhaustively."""
+    """Whether the whole problem is small enough for an exhaustive search."""
     return len(reduction.items) <= FEW or len(reduction.whole.gpus) == 1

@@ -1,4 +1,4 @@
-"""A first placement: quick ways first, then a thorough one, and the proof if there is none."""
+"""Finds a first placement: quickly if possible, else by a search that may prove there is none."""
 
 from collections.abc import Callable, Iterator
 from math import inf, isfinite
@@ -25,31 +25,31 @@ from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.prove.two_solvers import search_all, small_enough
 
 FEW = 100
-"""Up to so many items, packings are tried at many targets."""
+"""Up to this many items, packings are tried at many targets."""
 ROUGH = Bisection((Packing(Fit.BEST, Order.VIRTUAL),), halvings=10)
 THOROUGH = Bisection(
     tuple(Packing(fit, order) for order in (Order.VIRTUAL, Order.SIZE) for fit in Fit)
 )
 QUICKLY_PACKED, LONG = 10_000_000, 2.0
-"""Items times GPUs times windows up to which first fit takes hardly any time, and seconds in which
-it may, for one window, take some."""
+"""Items times GPUs times windows up to which first fit is almost free, and the seconds left from
+which a larger problem with one window may spend time on it."""
 TRIES = 60
-"""How often an item is squeezed in at each target."""
+"""Tries to squeeze in an item at each target."""
 NODES_TRIED = 8
-"""Nodes of GPUs that a shard group is squeezed into."""
+"""Nodes of the fleet on which to squeeze in a shard group."""
 NODES = 200_000
-"""Nodes of the search that is to prove that there is no placement."""
+"""Nodes of the search tree that may prove that no placement exists."""
 SEARCHING = 0.5
-"""The part of the time that CP-SAT and SCIP may take to find a placement or exclude one."""
+"""The share of the time in which CP-SAT and SCIP find a placement or rule it out."""
 
 Found = Callable[[Ints, str], object]
-"""Takes note of a placement, and of what found it."""
+"""Records a placement and the block that found it."""
 Alarmed = Callable[[Alarm], None]
-"""Takes note of a claim that turned out to be false."""
+"""Records a claim that turned out to be false."""
 
 
 class NoPlacement(Exception):  # noqa: N818, no fault
-    """There is none, by a proof, or none was found."""
+    """A proof shows that no placement exists, or the search found none."""
 
     def __init__(self, proof: Certificate | None = None) -> None:
         super().__init__()
@@ -59,12 +59,12 @@ class NoPlacement(Exception):  # noqa: N818, no fault
 def first_placement(
     reduction: Reduction, deadline: Deadline, found: Found, alarmed: Alarmed
 ) -> None:
-    """Find a first placement, finite if that is quick; raises NoPlacement if there is none.
+    """Find a first placement, of finite pressure if that is quick, or raise `NoPlacement`.
 
     Parameters
     ----------
     reduction, deadline
-        What is placed, as items, and when to end.
+        The problem as items, and when to end.
     found
         Called with every placement.
     alarmed
@@ -82,12 +82,12 @@ def first_placement(
 
 
 def _simple(reduction: Reduction) -> bool:
-    """Say whether nothing but memory and one window of load matters."""
+    """Whether only memory and one window of load matter."""
     return reduction.whole.plain and reduction.whole.windows + len(reduction.resources) == 1
 
 
 def _filled_late(reduction: Reduction, found: Found) -> bool:
-    """Fill the GPUs though time is up: less than a microsecond an item is worth a placement."""
+    """Fill the GPUs although time is up: it takes less than a microsecond per item."""
     layout = empty_layout(reduction.canonical)
     complete = filled(reduction.canonical, layout, 0) == 0
     if complete:
@@ -96,14 +96,14 @@ def _filled_late(reduction: Reduction, found: Found) -> bool:
 
 
 def quick_ways(reduction: Reduction, layout: Layout, deadline: Deadline) -> Iterator[str]:
-    """Fill the layout in one way after the other; yields the name of each that succeeds.
+    """Fill the layout in one way after another; yield the name of each way that succeeds.
 
-    It ends with a finite pressure, or when there is no other way.
+    The iterator ends at a finite pressure, or when no way is left.
 
     Parameters
     ----------
     reduction
-        What is placed, as items.
+        The problem as items.
     layout
         Filled in place.
     deadline
@@ -154,7 +154,7 @@ def _ways_for_many(
 
 
 def _squeezed(reduction: Reduction, instance: Instance, layout: Layout) -> bool:
-    """Squeeze in what found no room; True if all of it is placed then."""
+    """Squeeze in the items without a place; return whether all are placed then."""
     rng = np.random.default_rng(0)
     lowest = volume_bound(instance)
     targets = [4.0 * lowest] if 0.0 < lowest < inf else []
@@ -199,7 +199,7 @@ def _placed(
 
 
 def _search(reduction: Reduction, deadline: Deadline, found: Found, alarmed: Alarmed) -> None:
-    """Search all ways to fit the items, with no regard to pressure; raises NoPlacement if none."""
+    """Search all ways to fit the items, whatever the pressure; raise `NoPlacement` if none fits."""
     layout = empty_layout(reduction.instance, deadline.go)
     with deadline.watched():
         searched, proof = search_with_proof(reduction.instance, layout, inf, NODES)

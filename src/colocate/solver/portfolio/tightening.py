@@ -1,8 +1,8 @@
-"""Tightening: the whole fleet is filled to a target a little above the bound, then repaired.
+"""Tightening: fills the whole fleet to a target a little above the bound, then repairs it.
 
-Tight fit leaves a few items over. They go where most is left, above the target, and regrouping
-brings these GPUs below it. Targets close in on the bound: a third of the gap after a success, more
-after a failure.
+Tight fit leaves a few items over. They go where most room is left, which lifts these GPUs above the
+target. Regrouping then brings them below it. Targets approach the bound: a third of the gap after
+a success, more after a failure.
 """
 
 from math import isfinite, sqrt
@@ -26,17 +26,17 @@ from colocate.solver.progress import ItemProgress
 STEPS = 20
 """Steps of the first repair; later ones have more."""
 ROUNDS, MOST_ROUNDS = 1.0, 1000
-"""Ways to fill a GPU that a vector fit tries, times the gap that is aimed at; at most so many."""
+"""A vector fit tries ROUNDS divided by the target's gap ways to fill a GPU, at most MOST_ROUNDS."""
 MOST_EFFORT = 81
-"""By how much more is tried than at first, after many failures."""
+"""The highest effort after many failures, as a multiple of the first."""
 PATIENCE = 20
-"""Fleets in a row that could not be filled, after which it gives up."""
+"""Failures in a row to fill the fleet after which it gives up."""
 AIM = 1.0 / 3.0
-"""What is aimed at first, as a share of the gap."""
+"""The first target, as a share of the gap."""
 CLOSE = 1.2
-"""Gaps that are reached and that are not whose ratio is below this have met."""
+"""The gap that was reached and the gap that failed have met if their ratio is below this."""
 LEAST_SHARE = 0.05
-"""The share of the time that it gets after many failures."""
+"""Its lowest share of the time, after many failures."""
 
 
 class Tightening:
@@ -69,7 +69,7 @@ class Tightening:
         self.exhausted = False
 
     def step(self, progress: ItemProgress) -> None:
-        """Fill the fleet anew, or go on with the repair."""
+        """Fill the fleet again, or continue the repair."""
         if not isfinite(progress.value) or progress.bound == 0.0:
             self.exhausted = True
             return
@@ -82,7 +82,7 @@ class Tightening:
         self._conclude(progress)
 
     def _begin(self, progress: ItemProgress) -> bool:
-        """Choose a target and fill the fleet to it; False if that is not possible."""
+        """Choose a target and fill the fleet to it; return False if that fails."""
         reached = gap_between(progress.value, progress.bound)
         if reached < self._failed * CLOSE:
             self._failed = 0.0
@@ -107,7 +107,7 @@ class Tightening:
         return True
 
     def _conclude(self, progress: ItemProgress) -> None:
-        """See whether the target is reached, or the repair is to be given up."""
+        """Check whether the target is reached, or give up the repair."""
         value = float(self._layout.pressure.max())
         if value <= self._target * JUST_ABOVE:
             progress.offer(self._layout.gpu_of, "tight fit")
@@ -124,7 +124,7 @@ class Tightening:
         self.share = max(self.share / 2.0, LEAST_SHARE)
 
     def _filled(self, target: float, rounds: int) -> bool:
-        """Place what rules bind, then the others tightly, then what is left over."""
+        """Place the items bound by rules, then the others tightly, then the leftovers."""
         instance, layout = self._open, self._layout
         empty(layout)
         order = filling_order(instance, target)
@@ -137,13 +137,13 @@ class Tightening:
         return True
 
     def _fill(self, instance: Instance, layout: Layout, target: float, rounds: int) -> int:
-        """Fill one GPU after the other; return how many items are left over."""
+        """Fill one GPU after another; return how many items are left over."""
         if instance.load.shape[1] == 1:
             return fill_tightly(instance, layout, self._row, target)
         return fill_vectors(instance, layout, self._row, target, rounds, self._rng)
 
 
 def _bound_by_rules(instance: Instance) -> Bools:
-    """Say which items may not be anywhere with any other."""
+    """Return which items are not free to go on any GPU with any other item."""
     rules = instance.rules
     return (rules.pin > 0) | (rules.shard_group >= 0) | rules.coloured

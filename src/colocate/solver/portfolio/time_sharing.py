@@ -1,4 +1,4 @@
-"""Sharing time between activities: whoever is furthest behind its share goes next."""
+"""Shares time between activities: the one furthest behind its share goes next."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,11 +11,11 @@ from colocate.solver.progress import ItemProgress
 FIRST_STEPS = 4
 """Steps of the first activity before the others join in."""
 PAUSE = 0.001
-"""Seconds to wait where others are at all there is to do."""
+"""Seconds to wait while other threads do all the work there is."""
 
 
 class _Table:
-    """Who is at work, and how long everyone has been."""
+    """Which activities are running, and how long each has run."""
 
     def __init__(self, activities: Sequence[Activity]) -> None:
         self._spent = {activity: activity.handicap for activity in activities}
@@ -23,7 +23,7 @@ class _Table:
         self._lock = Lock()
 
     def take(self) -> Activity | None:
-        """Return the activity to go on with; None if all are busy or exhausted."""
+        """Return the next activity to run; None if all are busy or exhausted."""
         with self._lock:
             free = [a for a in self._spent if a not in self._busy and not a.exhausted]
             if not free:
@@ -33,7 +33,7 @@ class _Table:
             return chosen
 
     def give_back(self, activity: Activity, seconds: float) -> None:
-        """Let others have it again."""
+        """Make an activity available again."""
         with self._lock:
             self._spent[activity] += seconds
             self._busy.remove(activity)
@@ -48,18 +48,18 @@ class _Table:
 def share_time(
     first: Activity, others: Callable[[], Sequence[Activity]], progress: ItemProgress, workers: int
 ) -> None:
-    """Let activities go on until the search is finished.
+    """Run activities until the search is finished.
 
     Parameters
     ----------
     first
-        What begins alone.
+        The activity that begins alone.
     others
-        Makes those that join in, if they are needed.
+        Makes the activities that join in, if they are needed.
     progress
-        What they move, and when they end.
+        The state that they improve, and when they end.
     workers
-        How many of them go on side by side.
+        How many activities run in parallel.
     """
     _begin(first, progress)
     if not progress.finished:
@@ -67,7 +67,7 @@ def share_time(
 
 
 def _begin(activity: Activity, progress: ItemProgress) -> None:
-    """Let the first activity have some steps alone, and more while it finds something better."""
+    """Run the first activity alone for some steps, and for more while it finds improvements."""
     patience = FIRST_STEPS
     while patience > 0 and not (progress.finished or activity.exhausted):
         before = progress.value
@@ -85,7 +85,7 @@ def _go_on_together(activities: Sequence[Activity], progress: ItemProgress, work
 
 
 def _work(table: _Table, progress: ItemProgress) -> None:
-    """Go on until the search is finished, and let the others know when it is."""
+    """Run activities until the search is finished, and let the others know when it is."""
     try:
         _go_on_in_turn(table, progress)
     finally:

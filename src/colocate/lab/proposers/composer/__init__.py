@@ -1,4 +1,4 @@
-"""The proposer that needs no language model, and what turns kernels into plain Python for it.
+"""The proposer that needs no language model, and the code that turns kernels into plain Python.
 
-README.md in this folder states what they demand of the solver's blocks.
+README.md in this folder states the rules that the solver's blocks must follow for this.
 """

@@ -1,4 +1,4 @@
-"""Random choices that listen to advice, and blocks drawn so."""
+"""Random choices that follow advice, and blocks drawn with them."""
 
 import re
 from bisect import bisect_right
@@ -19,13 +19,13 @@ from colocate.solver.construct.packing import Packing
 Option = TypeVar("Option")
 
 FAVOUR = 4.0
-"""How much more readily something is drawn that was recommended."""
+"""How much more likely a recommended choice is."""
 
 PROGRAM_NAME = re.compile("[a-z0-9]+(?:_[a-z0-9]+)+")
-"""A sentence that names a program recommends not each block in that name."""
+"""A sentence that names a program does not recommend every block in that name."""
 
 USUAL = 4.0
-"""How much more readily a parameter is drawn as it is by default than in another way."""
+"""How much more likely the default value of a parameter is than any other."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Draw:
     Parameters
     ----------
     rng
-        Where the randomness comes from.
+        The source of randomness.
     advice
-        Sentences. What they name, such as `LargeNeighbourhood`, `best fit` or `Kick.BURST`, is
-        drawn more readily.
+        Sentences. Anything that they name, such as `LargeNeighbourhood`, `best fit` or
+        `Kick.BURST`, is more likely to be drawn.
     """
 
     rng: Generator
@@ -50,7 +50,7 @@ class Draw:
         return options[bisect_right(sums, self.rng.random() * sums[-1], hi=len(sums) - 1)]
 
     def favour(self, *things: object) -> float:
-        """Return how much more readily something is drawn, for what of it is recommended."""
+        """Return how much more likely something is, because parts of it are recommended."""
         names = {f" {name}" for thing in things for name in _names(thing)}
         return FAVOUR if any(name in self._said for name in names) else 1.0
 
@@ -60,7 +60,7 @@ class Draw:
 
 
 def drawn(kind: type[Option], draw: Draw) -> Option:
-    """Return a block of a kind with parameters drawn, most by default, and little effort."""
+    """Return a block of a kind with random parameters, most at their default, and low effort."""
     defaults = getattr(kind, "_field_defaults", {})
     chosen: dict[str, Any] = {}
     if kind is Bisection:
@@ -76,7 +76,7 @@ def drawn(kind: type[Option], draw: Draw) -> Option:
 
 
 def _names(thing: object) -> Iterator[str]:
-    """Yield how sentences name a kind of block, a block, and what is in it."""
+    """Yield the names in sentences for a kind of block, a block, and its parts."""
     if isinstance(thing, type):
         yield spoken(thing.__name__)
     elif isinstance(thing, IntEnum):

@@ -1,4 +1,4 @@
-"""The proposer that needs no language model: it composes blocks that the product has."""
+"""The proposer that needs no language model: it composes blocks of the product."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -22,17 +22,18 @@ from colocate.lab.proposers.composer.naming import name_of
 from colocate.lab.proposers.composer.source import read_composition, write_into
 
 WHO = "composer"
-"""Who is recorded for its answers."""
+"""The recorded author of its answers."""
 CHANGED_OFTEN = 0.5
-"""How often a rewrite changes the parent in several places, and does not begin anew."""
+"""How often a rewrite changes the parent in several places instead of starting afresh."""
 
 
 class Composer:
     """Mutates and crosses compositions, and writes them as programs.
 
-    It reads the composition of a program that it wrote itself. A parent by another hand has none;
-    it is answered with a rewrite: a crossing then goes on from the inspiration, if that has a
-    composition, and all else begins with a single start. The same request has the same answer.
+    It can read the composition of a program that it wrote itself. Other programs have none, so the
+    answer to such a parent is a rewrite. A crossing then continues from the inspiration, if that
+    has a composition; everything else begins with a single start. The same request always gets the
+    same answer.
     """
 
     def propose(self, request: Request) -> Answer:
@@ -41,7 +42,7 @@ class Composer:
         Raises
         ------
         ProposerError
-            If nothing can be changed in the parent: its evolve markers are no pair.
+            If the parent cannot be changed, because its evolve markers are no pair.
         """
         parent = read_composition(request.parent.source)
         change = _change(request, parent, _draw(request))
@@ -53,7 +54,7 @@ class Composer:
 
 
 def _draw(request: Request) -> Draw:
-    # A text has another hash at every start of Python, a digest has not.
+    # The hash of a text changes with every start of Python; a digest does not.
     refused = sha256(str(request.refusal).encode()).digest() if request.refusal else b""
     return Draw(np.random.default_rng([request.seed, *refused]), request.recommendations)
 

@@ -1,4 +1,4 @@
-"""How long a composition takes as plain Python, roughly: so that no program is absurdly slow.
+"""Estimates how long a composition takes as plain Python, so that no program is absurdly slow.
 
 The factors are milliseconds of processor time, measured on cases of the public suite.
 """
@@ -12,11 +12,11 @@ from colocate.solver.improve.kicks import Kick
 from colocate.solver.improve.neighbourhood import LargeNeighbourhood
 
 LONGEST = 60.0
-"""Milliseconds a case that a composition may take."""
+"""Milliseconds per case that a composition may take."""
 
 
 def milliseconds(composition: Composition) -> float:
-    """Return about how long a composition takes for a case of the public suite."""
+    """Return roughly how long a composition takes for a case of the public suite."""
     starts = sum(map(_of_start, composition.starts))
     each = sum(map(_of_improver, composition.each))
     return starts + len(composition.starts) * each + sum(map(_of_improver, composition.finish))

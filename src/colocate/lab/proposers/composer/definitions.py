@@ -1,4 +1,4 @@
-"""What a program needs of the product's own source, so that each block is written only once."""
+"""The parts of the product's source that a program needs, so each block is written only once."""
 
 import ast
 import inspect
@@ -17,7 +17,7 @@ CATALOGUE = "colocate.solver.strategies"
 
 @dataclass(frozen=True, order=True)
 class Home:
-    """Where something is defined at the top level."""
+    """The module and name of a top-level definition."""
 
     module: str
     name: str
@@ -30,11 +30,11 @@ class Definition:
     Parameters
     ----------
     place
-        Where it belongs in a program: after its module's imports, in the order of the module.
+        Its position in a program: after its module's imports, in the order of the module.
     text
         Its source.
     needs
-        What of the product its source names.
+        The other definitions of the product that its source names.
     """
 
     place: tuple[int, int]
@@ -51,10 +51,10 @@ class _Source:
 
 
 def definitions_for(classes: Iterable[type]) -> list[str]:
-    """Return the texts of classes and of all that they need, in an order that runs.
+    """Return the texts of classes and of everything they need, in an order that runs.
 
-    The order does not depend on the classes asked for, so that programs made of the same blocks
-    differ only where their blocks do.
+    The order does not depend on the classes, so programs made of the same blocks differ only where
+    their blocks do.
     """
     found: dict[Home, Definition] = {}
     waiting = [Home(each.__module__, each.__name__) for each in classes]
@@ -105,7 +105,7 @@ def _source(module: str) -> _Source:
 
 @cache
 def _ranks() -> dict[str, int]:
-    """Return the modules with their numbers, each after all that it imports."""
+    """Return the modules with their numbers, each after the modules that it imports."""
     return {module: rank for rank, module in enumerate(dict.fromkeys(_imported_first(CATALOGUE)))}
 
 

@@ -1,4 +1,4 @@
-"""What can be composed: blocks of the catalogue, what their parameters may be, and how much."""
+"""The possible compositions: blocks of the catalogue, their parameters, and their limits."""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -31,10 +31,10 @@ Improver = (
     | IdleRelief
 )
 Path = tuple[int, ...]
-"""Where something is in a composition: which part, which part of that, and so on."""
+"""A position in a composition: which part, which part of that, and so on."""
 
 STARTS: dict[type[Start], float] = {Greedy: 1.0, Bisection: 1.0}
-"""Blocks that begin, and how readily each is drawn."""
+"""Blocks that begin, and how likely each is."""
 
 IMPROVERS: dict[type[Improver], float] = {
     Descent: 3.0,
@@ -47,7 +47,7 @@ IMPROVERS: dict[type[Improver], float] = {
     WorstPairSwaps: 1.0,
     IdleRelief: 0.5,
 }
-"""Blocks that improve, and how readily each is drawn."""
+"""Blocks that improve, and how likely each is."""
 
 RANDOM = (Iterated, LargeNeighbourhood, Annealing, VariableNeighbourhood)
 """Blocks that make random choices."""
@@ -96,7 +96,7 @@ CHOICES: dict[type, dict[str, tuple[Any, ...]]] = {
     WorstPairSwaps: {"rounds": (4, 12, 40)},
     IdleRelief: {"rounds": (40, 400)},
 }
-"""What the parameters may be; those that are not here stay at their default."""
+"""The possible values of parameters; all others stay at their default."""
 
 EFFORTS = ("halvings", "passes", "rounds", "shuffles", "steps")
 """Parameters that cost time: a new block begins with the lowest."""
@@ -110,13 +110,13 @@ SEEDS = tuple(range(10))
 
 
 class Composition(NamedTuple):
-    """What a strategy is made of, and the seed of its random choices."""
+    """The blocks of a strategy, and the seed of its random choices."""
 
     starts: tuple[Start, ...]
     each: tuple[Improver, ...] = ()
-    """What improves every start."""
+    """Blocks that improve every start."""
     finish: tuple[Improver, ...] = ()
-    """What improves the best of them."""
+    """Blocks that improve the best of them."""
     seed: int = 0
 
 
@@ -157,7 +157,7 @@ def replaced(whole: Any, path: Path, new: Any) -> Any:
     path
         The place.
     new
-        What stands there from now on.
+        The part to put there.
     """
     if not path:
         return new
@@ -167,9 +167,9 @@ def replaced(whole: Any, path: Path, new: Any) -> Any:
 
 
 def distinct(items: Iterable[Any]) -> tuple[Any, ...]:
-    """Return every item once, the first of its like.
+    """Return every item once, in the order of first appearance.
 
-    Named tuples of two kinds are equal if their values are, but they do not look the same.
+    Named tuples of two kinds compare equal if their values do, so this compares their text.
     """
     return tuple({repr(item): item for item in items}.values())
 

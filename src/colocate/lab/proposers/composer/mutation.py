@@ -30,7 +30,7 @@ from colocate.solver.construct.packing import Packing
 Block = TypeVar("Block")
 
 MORE_EFFORT = 5.0
-"""How much more readily a block is given more time than another parameter is changed."""
+"""How much more likely a change is that gives a block more time."""
 
 GROUPS = ("starts", "each", "finish")
 
@@ -42,11 +42,11 @@ class Mutation:
     Parameters
     ----------
     child
-        Where it leads.
+        The new composition.
     clause
-        What it does, in words.
+        A description of the change.
     weight
-        How readily it is drawn.
+        How likely it is to be drawn.
     """
 
     child: Composition
@@ -55,7 +55,7 @@ class Mutation:
 
 
 def mutated(parent: Composition, draw: Draw) -> Mutation:
-    """Return one small change; where none is possible, something new."""
+    """Return one small change; if none is possible, a new composition."""
     kinds = dict(KINDS)
     while kinds:
         kind = draw.pick(list(kinds), list(kinds.values()))
@@ -75,7 +75,7 @@ def mutated_often(parent: Composition, draw: Draw) -> Mutation:
 
 
 def renewed(parent: Composition | None, draw: Draw) -> Mutation:
-    """Return a small composition drawn anew: a start, and if there is a parent, improvers."""
+    """Return a new small composition: a start and, if there is a parent, improvers."""
     while True:
         count = int(draw.rng.random() * 3) if parent else 0
         each = tuple(_drawn_among(IMPROVERS, draw) for _ in range(count))
@@ -86,14 +86,14 @@ def renewed(parent: Composition | None, draw: Draw) -> Mutation:
 
 
 def crossed(parent: Composition, other: Composition, draw: Draw) -> Mutation:
-    """Return a mix of two compositions; where there is none but the two, one small change.
+    """Return a mix of two compositions; if no other mix exists, one small change.
 
     Parameters
     ----------
     parent, other
         The two; the seed is that of the parent.
     draw
-        Where randomness and advice come from.
+        The source of randomness and advice.
     """
     mixes = (each for each in _mixes(parent, other) if not _is_same(each.child, other))
     return _picked(mixes, parent, draw) or mutated(parent, draw)
@@ -111,7 +111,7 @@ def _mixes(parent: Composition, other: Composition) -> Iterator[Mutation]:
 
 
 def _picked(changes: Iterable[Mutation], parent: Composition, draw: Draw) -> Mutation | None:
-    """Draw one of the changes that are allowed, if there is one."""
+    """Draw one of the allowed changes, if there is one."""
     options = list(changes)
     while options:
         change = draw.pick(options, [option.weight for option in options])
@@ -138,19 +138,19 @@ def _drawn_among(kinds: Mapping[type[Block], float], draw: Draw) -> Block:
 
 
 class _Row(NamedTuple):
-    """Blocks in a row somewhere in a composition."""
+    """A sequence of blocks in a composition."""
 
     name: str
     path: Path
     blocks: tuple[Any, ...]
     kinds: Mapping[type, float]
-    """What may stand in it, and how readily each is drawn."""
+    """The kinds of blocks that it may hold, and how likely each is."""
 
 
 def _rows(parent: Composition) -> Iterator[_Row]:
     yield _Row("STARTS", (0,), parent.starts, STARTS)
     yield _Row("EACH", (1,), parent.each, IMPROVERS)
-    # With one start, what it gets and what the best gets is the same.
+    # With one start, improving each start and improving the best are the same.
     if len(parent.starts) > 1 or parent.finish:
         yield _Row("FINISH", (2,), parent.finish, IMPROVERS)
     for path, part in parts(parent):
@@ -197,7 +197,7 @@ def _settings(parent: Composition, draw: Draw) -> Iterator[Mutation]:
 
 
 def _next_to(now: Any, options: Sequence[Any]) -> list[Any]:
-    """Return the next lower and higher of numbers, and all other ones of what has no order."""
+    """Return the next lower and higher numbers; for options without an order, all others."""
     if isinstance(now, IntEnum) or now not in options:
         return [option for option in options if option != now]
     place = options.index(now)
@@ -217,4 +217,4 @@ KINDS = {
     _removals: 1.0,
     _other_seeds: 0.5,
 }
-"""Kinds of small changes, and how readily each is drawn."""
+"""Kinds of small changes, and how likely each is."""

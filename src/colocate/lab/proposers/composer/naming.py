@@ -1,4 +1,4 @@
-"""What a composition is called."""
+"""The names of compositions."""
 
 import re
 

@@ -16,7 +16,7 @@ ENUMS = {kind.__name__: kind for kind in (Order, Look, Fit, Kick, Recreate)}
 
 
 def text_of(value: Any) -> str:
-    """Return the text that makes a block or a value in one; parameters by default are left out."""
+    """Return the text that makes a block or a value in one; default parameters are left out."""
     if isinstance(value, IntEnum):
         return f"{type(value).__name__}.{value.name}"
     if type(value) in CHOICES:
@@ -36,7 +36,7 @@ def _arguments(block: Any) -> list[str]:
 
 
 def value_of(node: ast.expr) -> Any:
-    """Return what a text makes, once parsed, without running it.
+    """Return the block or value that a parsed text makes, without running it.
 
     Raises
     ------

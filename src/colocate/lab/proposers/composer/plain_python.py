@@ -1,10 +1,10 @@
 """Kernels as plain Python on lists: the same steps, without arrays, windows and resources.
 
-Programs of the lab run without a compiler, and there an element of a list is had several times
-sooner than one of an array. In the public form there is one time window and no further resource,
-so a loop over windows shrinks to its body, and one over resources to nothing.
+Programs of the lab run without a compiler, where reading an element of a list is several times
+faster than reading one of an array. The public form has one time window and no further resource, so
+a loop over windows shrinks to its body, and a loop over resources disappears.
 
-Only the spelling changes. What no rule knows stays as it stands, and fails where it is run.
+Only the spelling changes. Code that no rule covers stays the same, and fails when it runs.
 """
 
 import ast
@@ -49,7 +49,7 @@ RULES = {
     "admits(A, B, C, D, E)": "True",
     "X and (not True)": "False",
 }
-"""How arrays are spelt, and how lists are; a single capital letter stands for anything."""
+"""The spelling with arrays, and the one with lists; a single capital letter matches anything."""
 
 
 def on_lists(definition: ast.stmt) -> str:
@@ -60,7 +60,7 @@ def on_lists(definition: ast.stmt) -> str:
 def plain_tree(definition: ast.stmt) -> ast.stmt:
     """Return a function, class or constant in plain Python, as a tree.
 
-    What no rule changed still has the line numbers of its source.
+    Parts that no rule changed keep the line numbers of their source.
     """
     plain: ast.stmt = _Respelling().visit(deepcopy(definition))
     if isinstance(plain, ast.FunctionDef):
@@ -69,14 +69,14 @@ def plain_tree(definition: ast.stmt) -> ast.stmt:
 
 
 class _Respelling(ast.NodeTransformer):
-    """Applies the rules, and drops what is there for the compiler and the type checker."""
+    """Applies the rules, and drops code that only the compiler and the type checker need."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
         return _respelt(node) if isinstance(node, ast.expr) else node
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
-        """Fill a list by an assignment: it has no method for that."""
+        """Fill a list by an assignment, since lists have no method for that."""
         self.generic_visit(node)
         found: dict[str, ast.expr] = {}
         if not _fits(_FILL, node.value, found):
@@ -85,7 +85,7 @@ class _Respelling(ast.NodeTransformer):
         return ast.parse(f"{whole}[:] = [{value}] * len({whole})").body[0]
 
     def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
-        """Leave out what is never done."""
+        """Leave out branches that never run."""
         self.generic_visit(node)
         return node.orelse if ast.unparse(node.test) == "False" else node
 
@@ -115,7 +115,7 @@ class _Respelling(ast.NodeTransformer):
 
 
 def _respelt(node: ast.expr) -> ast.expr:
-    """Return what the first rule that fits makes of an expression."""
+    """Apply the first rule that fits to an expression."""
     for pattern, spelling in _TREES:
         found: dict[str, ast.expr] = {}
         if _fits(pattern, node, found):
@@ -125,7 +125,7 @@ def _respelt(node: ast.expr) -> ast.expr:
 
 
 def _fits(pattern: object, node: object, found: dict[str, ast.expr]) -> bool:
-    """Whether a part of a tree has the form of a pattern; notes what the letters stand for."""
+    """Whether a part of a tree matches a pattern; also records what the letters stand for."""
     if isinstance(pattern, ast.expr_context):
         return True
     if isinstance(pattern, ast.Name) and _is_letter(pattern) and isinstance(node, ast.expr):
@@ -147,7 +147,7 @@ def _is_letter(name: ast.Name) -> bool:
 
 
 class _Filling(ast.NodeTransformer):
-    """Puts what was found in place of the letters."""
+    """Replaces the letters by the parts that they matched."""
 
     def __init__(self, found: dict[str, ast.expr]) -> None:
         self.found = found
@@ -178,7 +178,7 @@ def _is_bare_string(part: ast.stmt) -> bool:
 
 
 def _leave_out_unread(function: ast.FunctionDef) -> None:
-    """Drop what was noted only for a loop that is gone."""
+    """Drop variables that only a removed loop used."""
     names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
     read = {name.id for name in names if isinstance(name.ctx, ast.Load)}
     function.body = [part for part in function.body if not _is_unread(part, read)]

@@ -45,7 +45,7 @@ def compute_model_placement(gpu_num, models):
     return placement'''
 
 NAMES = ("STARTS", "EACH", "FINISH", "SEED")
-"""Under what names a program has its composition, in the order of its fields."""
+"""The names of a composition's fields in a program, in order."""
 
 
 def write_program(composition: Composition) -> str:
@@ -54,16 +54,16 @@ def write_program(composition: Composition) -> str:
 
 
 def write_into(program: str, composition: Composition) -> str:
-    """Return a program with a composition in place of what may change in it."""
+    """Return a program with a composition in place of its evolve block."""
     own = sections(program.replace("\r\n", "\n").split("\n"), "the parent")
     end = own.after or ("",)
     return "\n".join([*own.before, *_inside(composition).split("\n"), *end])
 
 
 def read_composition(program: str) -> Composition | None:
-    """Return the composition that a program was written from, or None if it was not.
+    """Return the composition that a program was written from, or None.
 
-    Blocks that were changed by hand are none of the product's any more, so there is none either.
+    Blocks that someone changed by hand are no longer the product's, so the result is None too.
     """
     try:
         inside = "\n".join(sections(program.split("\n"), "the program").inside)
@@ -94,7 +94,7 @@ def _assignment(name: str, value: object) -> str:
 
 
 def _told(tree: ast.Module) -> Composition:
-    """Read the composition; ValueError if there is none, or one that is not of the grammar."""
+    """Read the composition; raise ValueError if there is none or the grammar does not allow it."""
     assigned = {
         target.id: part.value
         for part in tree.body

@@ -1,1 +1,1 @@
-"""Proposals by language models: what they are told, which one is asked, what they reply."""
+"""Proposals by language models: the prompt, the choice of the model, and the reply."""

@@ -1,4 +1,4 @@
-"""Which of several models to ask: the one that improves most for its cost."""
+"""Chooses which of several models to ask: the one that improves most for its cost."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ Reward = tuple[str, float, float]
 
 @dataclass(frozen=True)
 class TrackRecord:
-    """What one model has done so far.
+    """The results of one model so far.
 
     Parameters
     ----------
     calls
         How often it was asked.
     improvement
-        What all calls gained together.
+        The total gain of all calls.
     cost
-        What all calls cost together.
+        The total cost of all calls.
     """
 
     calls: int = 0
@@ -33,22 +33,22 @@ class TrackRecord:
 
     @property
     def mean_improvement(self) -> float:
-        """Improvement of a call."""
+        """Improvement per call."""
         return self.improvement / self.calls
 
     @property
     def mean_cost(self) -> float:
-        """Cost of a call."""
+        """Cost per call."""
         return self.cost / self.calls
 
 
 class Bandit:
-    """A choice among models that learns from what each call gained and cost.
+    """A choice among models that learns from the gain and cost of each call.
 
-    UCB1 (Auer, Cesa-Bianchi and Fischer 2002), with the upper bound divided by the mean cost, as
-    in i-UCB (Xia et al. 2017). Improvements are measured by the largest seen, so that their scale
-    does not matter. A model that costs nothing counts as cheap as the cheapest that costs
-    something; if all are free, what counts is the improvement of a call.
+    This is UCB1 (Auer, Cesa-Bianchi and Fischer 2002), with the upper bound divided by the mean
+    cost, as in i-UCB (Xia et al. 2017). Improvements are relative to the largest seen, so their
+    scale does not matter. A free model counts as costing as much as the cheapest paid one; if all
+    are free, only the improvement per call counts.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Bandit:
     def replayed(cls, names: Sequence[str], rewards: Iterable[Reward]) -> Self:
         """Return the bandit that has seen these rewards, in order.
 
-        A model that is not among the names is passed over: the list may have changed since.
+        It skips models that are not among the names, since the list may have changed.
         """
         bandit = cls(names)
         for name, improvement, cost in rewards:
@@ -77,18 +77,18 @@ class Bandit:
 
     @property
     def records(self) -> dict[str, TrackRecord]:
-        """What each model has done so far."""
+        """The results of each model so far."""
         return dict(self._records)
 
     def choose(self, rng: np.random.Generator) -> str:
-        """Return the model to ask next; a model never asked comes first, ties are drawn."""
+        """Return the model to ask next: one never asked first; ties are broken at random."""
         indices = self._indices()
         highest = max(indices.values())
         best = [name for name, index in indices.items() if index == highest]
         return best[int(rng.integers(len(best)))]
 
     def reward(self, name: str, improvement: float, cost: float) -> None:
-        """Learn what a call gained and cost.
+        """Learn the gain and the cost of a call.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Bandit:
         self._largest = max(self._largest, gain)
 
     def _indices(self) -> dict[str, float]:
-        """Return for each model how much a unit of cost may be hoped to gain."""
+        """Return an optimistic gain per unit of cost for each model."""
         asked = [record for record in self._records.values() if record.calls]
         total = sum(record.calls for record in asked)
         cheapest = min((record.mean_cost for record in asked if record.cost > 0), default=1.0)

@@ -1,4 +1,4 @@
-"""A model that a server offers, and what asking it costs."""
+"""A model that a server offers, and its prices."""
 
 from dataclasses import dataclass
 from math import inf
@@ -17,9 +17,9 @@ class PricedModel:
     Parameters
     ----------
     name
-        As the server calls it.
+        Its name on the server.
     price_in, price_out
-        Money for a million tokens of a question and of an answer.
+        Price of a million tokens of a question and of an answer.
     """
 
     name: str
@@ -44,5 +44,5 @@ class PricedModel:
             raise InputError.of("model", text, expected) from error
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
-        """Return what a question and its answer cost."""
+        """Return the cost of a question and its answer."""
         return (tokens_in * self.price_in + tokens_out * self.price_out) / TOKENS_OF_A_PRICE

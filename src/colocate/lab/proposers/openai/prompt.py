@@ -1,4 +1,4 @@
-"""What a chat model is told: the task, the parent and its verdict, and how to answer."""
+"""The prompt for a chat model: the task, the parent and its verdict, and how to answer."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,11 @@ Message = dict[str, str]
 MOST_CASES = 5
 MOST_INSPIRATIONS = 3
 MOST_RECOMMENDATIONS = 10
-"""A prompt shows so many of each, so that it does not grow with the run."""
+"""Limits on what a prompt shows, so that it does not grow with the run."""
 LONGEST_SENTENCE = 500
 LONGEST_TRACEBACK = 1_500
 LONGEST_INSPIRATION = 6_000
-"""In characters: beside the parents, a prompt stays below 30,000."""
+"""Characters: without the parents, a prompt stays below 30,000."""
 
 TASK = """\
 You improve a Python program that places language models on GPUs.
@@ -96,13 +96,13 @@ FORMS = {
 def messages(request: Request) -> list[Message]:
     """Return the conversation that asks a chat model for a change.
 
-    The parent is always shown whole, and so is the other parent of a crossing. All else is cut to
-    a length that does not grow with the run.
+    The prompt always shows the whole parent, and the whole other parent of a crossing. Everything
+    else is cut to a length that does not grow with the run.
 
     Parameters
     ----------
     request
-        What to ask for.
+        The request to send.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def messages(request: Request) -> list[Message]:
 
 
 def answer_form(kind: Kind) -> str:
-    """Return how an answer must look."""
+    """Return the form that an answer must have."""
     _, change, _ = FORMS[kind]
     return f"{HEAD}\n{change}"
 

@@ -1,4 +1,4 @@
-"""What a server replied, read with distrust: it may be anything."""
+"""Reads a server's reply with distrust, since it may be anything."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from colocate.errors import ProposerError
 
 CUT_OFF = ("length", "abort", "error")
-"""Why a server ends an answer early; all but the first are additions to the protocol."""
+"""Reasons for which a server ends an answer early; only the first is part of the protocol."""
 
 MOST_TOKENS = 10**12
 """A server that counts more for one answer is broken; the archive could not hold the figure."""
@@ -25,14 +25,14 @@ class _ReplyChoice(BaseModel):
 
 
 class Usage(BaseModel):
-    """What a server counted."""
+    """The token counts of a server."""
 
     prompt_tokens: _Tokens | None = None
     completion_tokens: _Tokens | None = None
 
 
 class Completion(BaseModel):
-    """What is needed of a reply. The package does not check what it reads, so this does."""
+    """The fields that the lab needs of a reply, checked here because the package does not."""
 
     choices: list[_ReplyChoice] = Field(min_length=1)
     usage: Usage | None = None

@@ -1,4 +1,4 @@
-"""Proposals by a language model behind any server that speaks the chat protocol of OpenAI."""
+"""Proposals by a language model behind any server that speaks OpenAI's chat protocol."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from openai import OpenAI, OpenAIError
 
 NO_KEY = "no-key-needed"
-"""The package wants a key even where the server does not."""
+"""The package requires a key even if the server does not."""
 
 LONGEST_QUOTE = 200
-"""Letters of what a server said: its message, but no page."""
+"""Letters to quote from a server: a message, but not a whole page."""
 MOST_SECONDS_TO_CONNECT = 10.0
-"""A server that runs accepts within this; answers take longer and have their own limit."""
+"""A running server accepts a connection within this; answers have their own, longer limit."""
 SEEDS = 2**31
 """Some servers take no larger seed."""
 
@@ -39,36 +39,36 @@ ADVICE = {
     404: "check the model's name and the address, which often ends in /v1",
     429: "wait, ask less often or raise the limit of your account",
 }
-"""What to do about a status of HTTP."""
+"""Advice on each HTTP status."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OpenAiProposer:
-    """Asks a server, and among several models the one that improves most for its cost.
+    """Asks a server; of several models, the one that improves most for its cost.
 
     Parameters
     ----------
     base_url
-        Where the server is, such as `http://127.0.0.1:8000/v1`.
+        The address of the server, such as `http://127.0.0.1:8000/v1`.
     models
-        Which models of it to ask.
+        The models to ask.
     api_key
-        What the server wants to see; a local one needs none.
+        The key for the server; a local one needs none.
     temperature
         How freely the model chooses its words; None leaves it to the server.
     max_tokens
         The longest answer; None leaves it to the server.
     timeout
-        Seconds without a sign of life after which a try is given up.
+        Seconds without a sign of life after which the proposer gives up a try.
     retries
-        How often a question is sent again after silence, a broken connection, too many requests
-        (then as late as the server says, up to two minutes) or a fault of the server. A reply that
-        came but cannot be used is not asked for again: it may have been paid for.
+        How often to send a question again after silence, a broken connection, a fault of the
+        server, or too many requests (then after the server's delay, up to two minutes). An unusable
+        reply is not requested again, since it may have cost money.
 
     Raises
     ------
     InputError
-        If a setting cannot be meant.
+        If a setting makes no sense.
     ProposerError
         If the package `openai` is not installed.
     """
@@ -94,7 +94,7 @@ class OpenAiProposer:
         Raises
         ------
         ProposerError
-            If the server gives no answer, or one without a text.
+            If the server gives no answer, or an answer without text.
         """
         seed = request.seed % SEEDS
         who = self._bandit().choose(np.random.default_rng(seed))
@@ -103,7 +103,7 @@ class OpenAiProposer:
             completion = self._read(self._reply(self._models[who], request, seed))
             text, cut_off = text_of(completion)
         except ProposerError as error:
-            # Or else a model that never answers would stay the one never asked, and be asked again.
+            # Otherwise a model that never answers would count as never asked, and be asked again.
             self._failures.append((who, 0.0, 0.0))
             raise ProposerError(f"{who} at {self._address}: {error}") from None
         usage = completion.usage or Usage()
@@ -113,13 +113,13 @@ class OpenAiProposer:
         return Answer(text, who, tokens_in, tokens_out, cost, seconds, cut_off)
 
     def learn(self, rewards: Sequence[Reward]) -> None:
-        """Forget what was learned, and learn what became of all answers.
+        """Learn again from scratch, from the results of all answers.
 
         Parameters
         ----------
         rewards
-            Who answered, how much better the child is than its parent, and what the answer cost.
-            The answers of other proposers change nothing.
+            The author, the child's improvement on its parent, and the cost of every answer. The
+            answers of other proposers change nothing.
         """
         self._rewards[:] = rewards
 
@@ -151,7 +151,7 @@ class OpenAiProposer:
             raise InputError.of("timeout", self.timeout, "a finite number of seconds > 0")
         if self.retries < 0:
             raise InputError.of("retries", self.retries, "at least 0")
-        self._bandit()  # it refuses to choose among none, or among the same
+        self._bandit()  # it refuses an empty list and repeated names
 
     def _connected(self) -> "OpenAI":
         try:
@@ -184,7 +184,7 @@ class OpenAiProposer:
             raise ProposerError(self._fault(error)) from None
 
     def _fault(self, error: "OpenAIError") -> str:
-        """Say in one sentence what went wrong, and what to do."""
+        """Return one sentence on what went wrong and what to do."""
         from openai import APIConnectionError, APIStatusError, APITimeoutError  # noqa: PLC0415
 
         tries = f"tried {self.retries + 1} times" if self.retries else "tried once"
