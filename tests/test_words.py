@@ -18,7 +18,8 @@ PROGRAMMING = """
     bar cache cause chart clock code colour column combination comparison decision definition
     direction draw effect entry error evaluation explanation facts failed failure field figure
     file finding fit format history home idle infeasible input insight limit line link local
-    loader look markup memory mention message missing move name noun number option order outcome output
+    loader look markup memory mention message missing move name noun number option order outcome
+    output
     pair plot pool priced progress reading refusal refused report result role rounding run
     scale search section settings shape stage state step storage sum summary table task time trail
     unknown unusual usage variable version whole worst
