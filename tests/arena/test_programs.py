@@ -58,7 +58,7 @@ def test_what_is_no_text_is_no_program(tmp_path):
     path = tmp_path / "main.py"
     for content, sentence in [
         (b"\xff\xfe\x00\x01", "cannot be read as a program: 'utf-8' codec"),
-        (b"#" * (MOST_CHARACTERS + 1), "too long, must have at most 1000000 characters"),
+        (b"#" * (MOST_CHARACTERS + 1), "is too long, must be at most 1000000 characters"),
     ]:
         path.write_bytes(content)
         with pytest.raises(InputError, match=sentence):

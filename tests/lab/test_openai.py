@@ -258,7 +258,7 @@ def test_settings_that_cannot_be_meant(settings, words):
 def test_models_that_cannot_be_meant():
     with pytest.raises(InputError, match="must be a name that is not blank"):
         PricedModel(" ")
-    with pytest.raises(InputError, match="a price of 'a' is -1"):
+    with pytest.raises(InputError, match="price of 'a'=-1"):
         PricedModel("a", price_out=-1)
 
 

@@ -126,8 +126,11 @@ def _shrunk(
     block = max(len(names) // 2, 1)
     while True:
         for start in range(0, len(names), block):
-            chosen = [name for name in names[start : start + block] if name in left]
-            if not chosen or watch.over:
+            if watch.over:
+                break
+            remaining = set(left)
+            chosen = remaining.intersection(names[start : start + block])
+            if not chosen:
                 continue
             rest = [name for name in left if name not in chosen]
             found = outcome(rest)

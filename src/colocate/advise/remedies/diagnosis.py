@@ -141,11 +141,11 @@ def _constraints(
 
     A constraint on models outside the conflict cannot be to blame.
     """
-    trial, found = Trial(names, watch), list[Remedy]()
-    for change in relaxations(problem, names):
+    trial, found, in_conflict = Trial(names, watch), list[Remedy](), frozenset(names)
+    for change in relaxations(problem, in_conflict):
         if watch.over:
             return found, False
-        about_others = change.kind in OF_MODELS and set(names).isdisjoint(change.names)
+        about_others = change.kind in OF_MODELS and in_conflict.isdisjoint(change.names)
         if not (names and about_others):
             found += trial.of(change)
     return found, True
@@ -191,7 +191,9 @@ class Trial:
 
     def _of_ladder(self, ladder: Ladder) -> list[Remedy]:
         """Return the first change that helps, or all that are undecided if none does."""
-        undecided = []
+        undecided: list[Remedy] = []
+        if self.watch.over:  # making a change to a large fleet takes seconds itself
+            return undecided
         for change in ladder:
             for remedy in self.of(change):
                 if remedy.confirmed:
