@@ -31,13 +31,13 @@ def score(
         typer.Option(help="Let it import this package, beside numpy; repeat for several."),
     ] = None,
     runs: Annotated[
-        int, typer.Option(min=1, help="Run every program so often; the worst run counts.")
+        int, typer.Option(min=1, help="Runs of every program; the worst run counts.")
     ] = 1,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Cases or programs at a time (default: one per core).")
     ] = None,
     cases: Annotated[
-        bool, typer.Option("--cases", help="For one program: print every case, too.")
+        bool, typer.Option("--cases", help="For one program: also print every case.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every case.")] = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""`colocate lab run`: search on."""
+"""`colocate lab run`: starts or continues a search."""
 
 import os
 import sys
@@ -40,7 +40,7 @@ def run(
         float | None, typer.Option(min=0.0, help="Stop after spending this much money.")
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.0, help="Stop this run after so many seconds.")
+        float | None, typer.Option(min=0.0, help="Stop this run after this many seconds.")
     ] = None,
     proposer: Annotated[str, typer.Option(help="composer (no model needed) or openai.")] = COMPOSER,
     base_url: Annotated[
@@ -50,7 +50,7 @@ def run(
         list[str] | None,
         typer.Option(
             help="openai: NAME, or NAME=PRICE_IN,PRICE_OUT for a million tokens. Repeat it for "
-            "several models: the lab asks those most that improve most for their cost."
+            "several models: the lab prefers those that improve most for their cost."
         ),
     ] = None,
     temperature: Annotated[
@@ -60,7 +60,7 @@ def run(
         int, typer.Option(min=1, help="openai: the longest answer, in tokens.")
     ] = 8192,
     timeout: Annotated[
-        float, typer.Option(min=1.0, help="openai: give up after so many silent seconds.")
+        float, typer.Option(min=1.0, help="openai: give up after this many silent seconds.")
     ] = 300.0,
     askers: Annotated[int, typer.Option(min=1, help="openai: requests at a time.")] = 4,
     ray: Annotated[
@@ -69,7 +69,7 @@ def run(
     ] = None,
     workers: Workers = None,
 ) -> None:
-    """Search for better programs. A lab that exists goes on where it stopped."""
+    """Search for better programs. An existing lab continues where it stopped."""
     from colocate.arena.referee import open_contest
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.lab.lab_folder import evaluation_of, settings_of
@@ -101,7 +101,7 @@ def run(
 
 
 def _account(archive: "Archive") -> str:
-    """Return how many programs there are, and how many answers became none."""
+    """Return how many programs there are, and how many answers were refused."""
     attempts = archive.attempts()
     silent = sum(not attempt.answer.came for attempt in attempts)
     refused = sum(bool(attempt.refusal) for attempt in attempts) - silent
@@ -111,14 +111,14 @@ def _account(archive: "Archive") -> str:
 
 
 class _Ladder:
-    """Prints a line for every new best program, and shows which generation is over."""
+    """Prints a line for every new best program, and shows which generation is complete."""
 
     def __init__(self, status: "Status") -> None:
         self._status = status
         self._best = -1
 
     def report(self, generation: int, best: "Program") -> None:
-        """Say who leads, if it is someone new."""
+        """Print the leading program, if it is a new one."""
         self._status.update(f"generation {generation + 1}, {best.verdict.ratio:.6f} so far")
         if best.number != self._best:
             self._best = best.number

@@ -23,7 +23,7 @@ def show(
         typer.Option(help="With --review: print this wording of it, if all its figures are right."),
     ] = None,
 ) -> None:
-    """Print a program's verdict, its change against its parent, and where it comes from."""
+    """Print a program's verdict, its changes to its parent, and its lineage."""
     from colocate.inputs.text_file import read_text
     from colocate.lab.archive import Archive
     from colocate.lab.lab_folder import archive_path

@@ -1,10 +1,10 @@
-"""`colocate lab status`: how far a lab is."""
+"""`colocate lab status`: the progress of a lab."""
 
 from colocate.cli.lab.options import FOLDER, Folder
 
 
 def status(lab: Folder = FOLDER) -> None:
-    """Print how far a lab is: its ladder, its plot, its islands, what it has cost."""
+    """Print the progress of a lab: its ladder, its plot, its islands and its costs."""
     from colocate.lab.archive import Archive
     from colocate.lab.lab_folder import archive_path
     from colocate.lab.watch import status_page
