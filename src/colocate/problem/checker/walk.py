@@ -21,13 +21,13 @@ the GPU that is being filled close by, which a million frames a second need.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from colocate.problem.code_cache import keep_code
+from colocate.machine_code.entry import EntryKernel
+from colocate.machine_code.request import marked
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -106,16 +106,9 @@ class WalkState(NamedTuple):
     """By shard group: how many of it are placed, and on which node."""
 
 
-def _compiled(function: Function, **options: Any) -> Function:
-    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    compiled: Any = njit(**options)(function)
-    keep_code(compiled)
-    return cast(Function, compiled)
-
-
 def _part(function: Function) -> Function:
     """Write what the walk calls into the walk, which makes it twice as fast."""
-    return _compiled(function, inline="always")
+    return marked(function, inline="always")
 
 
 @_part
@@ -271,7 +264,8 @@ def _skipped(
     return at
 
 
-@_compiled
+@EntryKernel
+@marked
 def walk(  # noqa: PLR0911, PLR0915
     q: WalkTables, tree: Bytes, width: int, budget: int, most_pile: int
 ) -> tuple[int, int]:
