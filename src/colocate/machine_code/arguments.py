@@ -1,6 +1,5 @@
 """What the machine code of a kernel depends on: the kinds of its arguments."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,19 +9,27 @@ NUMBERS: dict[type, str] = {
     np.int64: "int64",
     float: "float64",
     np.float64: "float64",
-    bool: "bool",
-    np.bool_: "bool",
+    bool: "boolean",
+    np.bool_: "boolean",
 }
-CONTIGUOUS, ALIGNED, WRITEABLE = 0x3, 0x100, 0x400
-LAYOUT = CONTIGUOUS | ALIGNED | WRITEABLE
+C_CONTIGUOUS, F_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x2, 0x100, 0x400
+BOTH = C_CONTIGUOUS | F_CONTIGUOUS
+LAYOUT = BOTH | ALIGNED | WRITEABLE
 """The flags of an array that decide how code walks over it; who owns its memory does not."""
+LIKE_C = {flags: flags & ~F_CONTIGUOUS for flags in range(LAYOUT + 1) if flags & BOTH == BOTH}
+"""What is contiguous in both ways, as all rows and columns are, counts as contiguous in C's."""
 
 
 def kind_of(value: Any) -> Any:
-    """Return something hashable that is equal for values that the same code serves."""
+    """Return something hashable that is equal for values that the same code serves.
+
+    It is the name of a type of numbers; or the type, dimensions and flags of an array; or a class
+    of tuples and the kinds of what is in one; or another class.
+    """
     cls = type(value)
     if cls is np.ndarray:
-        return value.dtype, value.ndim, value.flags.num & LAYOUT
+        flags = value.flags.num & LAYOUT
+        return value.dtype, value.ndim, LIKE_C.get(flags, flags)
     number = NUMBERS.get(cls)
     if number is not None:
         return number
@@ -33,7 +40,7 @@ def kind_of(value: Any) -> Any:
 
 def written(kind: Any) -> str:
     """Write down a kind so that other processes recognise it."""
-    if isinstance(kind, Sequence) and not isinstance(kind, str):
+    if isinstance(kind, tuple):
         return f"({' '.join(map(written, kind))})"
     if isinstance(kind, type):
         return f"{kind.__module__}.{kind.__qualname__}"

@@ -1,47 +1,47 @@
 """Numba's compiler, put to work on many kernels at once.
 
 Numba would optimise each function by itself, then once more in each function that calls it. Here
-the functions wait until all are there and are optimised once, together.
+the functions wait until all are there and are optimised once, together. Afterwards numba would not
+compile other people's functions as usual, so this belongs into a process of its own.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from types import FunctionType
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 from llvmlite import binding
-from numba import njit, typeof
-from numba.core import codegen
+from numba import njit
+from numba import types as numba_types
+from numba.core import codegen, ir
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.cpu import CPUContext
 from numba.core.registry import cpu_target
+from numba.np.numpy_support import from_dtype
 
-from colocate.machine_code.entry import EntryKernel
-from colocate.machine_code.request import OPTIONS, Request
+from colocate.machine_code.arguments import ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE
+from colocate.machine_code.marks import source_of
+from colocate.machine_code.request import Request
 from colocate.machine_code.store import Batch, Entry
 
-Signature = tuple[Any, ...]
-"""Numba's types of the arguments."""
+types: Any = numba_types
 
 
-def signature_of(request: Request) -> Signature:
-    """Return what numba calls the kinds of the arguments."""
-    return tuple(map(typeof, request.arguments))
+def compiled(requests: Iterable[Request]) -> Batch:
+    """Compile kernels, all in one."""
+    with global_compiler_lock:
+        return _compiled_batch(requests)
 
 
-@global_compiler_lock
-def compiled(wishes: dict[str, tuple[Callable[..., object], Signature]]) -> Batch:
-    """Compile functions for the types of their arguments, by the names that they are kept under."""
+def _compiled_batch(requests: Iterable[Request]) -> Batch:
     context = cpu_target.target_context
     cpu_target.typing_context.refresh()
     context.refresh()
     with _collecting(context.codegen()):
-        results = {
-            name: _dispatcher(function).compile_result(signature)
-            for name, (function, signature) in wishes.items()
-        }
+        results = {each.name: _compiled(each) for each in requests}
     libraries = [_with_way_in(context, result) for result in results.values()]
     entries = {
         name: Entry(
@@ -55,33 +55,39 @@ def compiled(wishes: dict[str, tuple[Callable[..., object], Signature]]) -> Batc
     return Batch(entries, _object_code(context.codegen(), libraries, symbols))
 
 
-class _Dispatcher:
-    """What numba makes of one kernel; it is never called, only compiled and called by others."""
+def _compiled(request: Request) -> Any:
+    signature = tuple(map(_type, request.kinds))
+    dispatcher = _dispatcher(request.function)
+    dispatcher.compile(signature)
+    return dispatcher.overloads[signature]
 
-    def __init__(self, function: Callable[..., object]) -> None:
-        options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "nogil": True}
-        twin = FunctionType(
-            function.__code__,
-            _names(function),
-            function.__name__,
-            function.__defaults__,
-            function.__closure__,
-        )
-        twin.__module__, twin.__qualname__ = function.__module__, function.__qualname__
-        self.numba: Any = njit(**options, **getattr(function, OPTIONS))(twin)
-        self.numba.add_overload = self._add
 
-    def _add(self, result: Any) -> None:
-        self.numba.overloads[tuple(result.signature.args)] = result
-
-    def compile_result(self, signature: Signature) -> Any:
-        self.numba.compile(signature)
-        return self.numba.overloads[signature]
+def _type(kind: Any) -> Any:
+    """Return numba's name for a kind of argument."""
+    if isinstance(kind, str):
+        return getattr(types, kind)
+    if kind is np.random.Generator:
+        return types.npy_rng
+    head, *rest = kind
+    if isinstance(head, type):
+        return types.BaseTuple.from_types(tuple(map(_type, rest)), head)
+    dimensions, flags = rest
+    layout = "C" if flags & C_CONTIGUOUS else "F" if flags & F_CONTIGUOUS else "A"
+    read_only, aligned = not flags & WRITEABLE, bool(flags & ALIGNED)
+    return types.Array(from_dtype(head), dimensions, layout, read_only, aligned=aligned)
 
 
 @cache
-def _dispatcher(function: Callable[..., object]) -> _Dispatcher:
-    return _Dispatcher(function)
+def _dispatcher(function: Any) -> Any:
+    """Return numba's version of a kernel, which other kernels may call, but Python may not."""
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **function.kernel_options}
+    twin = FunctionType(function.__code__, _names(function), function.__name__)
+    twin.__module__, twin.__qualname__ = function.__module__, function.__qualname__
+    dispatcher = njit(**options)(twin)
+    dispatcher.add_overload = lambda result: dispatcher.overloads.update(
+        {tuple(result.signature.args): result}
+    )
+    return dispatcher
 
 
 _names_of: dict[str, dict[str, Any]] = {}
@@ -93,13 +99,12 @@ def _names(function: Any) -> dict[str, Any]:
     if module not in _names_of:
         names = _names_of[module] = dict(function.__globals__)
         for name, value in function.__globals__.items():
-            source = value.py_func if isinstance(value, EntryKernel) else value
-            if isinstance(source, FunctionType) and hasattr(source, OPTIONS):
-                names[name] = _dispatcher(source).numba
+            if source := source_of(value):
+                names[name] = _dispatcher(source)
     return _names_of[module]
 
 
-class _Collected(codegen.JITCodeLibrary):  # type: ignore[misc]
+class _Collected(codegen.JITCodeLibrary):
     """Code that waits to be optimised."""
 
     def add_llvm_module(self, module: Any) -> None:
@@ -109,21 +114,33 @@ class _Collected(codegen.JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
 
+_new_library: Any = _Collected
+
+
 @contextmanager
 def _collecting(generator: Any) -> Iterator[None]:
-    """Let numba neither optimise nor load what it compiles, nor make ways in from elsewhere."""
-    nothing = {
+    """Let numba neither optimise nor load what it compiles, and waste no time on copies."""
+    instead: dict[str, Any] = {
         "create_cpython_wrapper": lambda *_, **__: None,
         "create_cfunc_wrapper": lambda *_, **__: None,
-        "get_executable": lambda *_: [].append,  # numba wants another one each time
+        "get_executable": lambda *_: [].append,  # numba wants another function each time
     }
-    with patch.object(generator, "_library_class", _Collected), patch.multiple(CPUContext, **nothing):
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(generator, "_library_class", _Collected))
+        stack.enter_context(patch.multiple(CPUContext, **instead))
+        # Sections are copied block by block, each with the names of all blocks: half of the time.
+        stack.enter_context(patch.object(ir.Scope, "__deepcopy__", _same, create=True))
+        stack.enter_context(patch.object(ir.Loc, "__deepcopy__", _same, create=True))
         yield
+
+
+def _same(value: Any, _: Any) -> Any:
+    return value
 
 
 def _with_way_in(context: Any, result: Any) -> Any:
     """Return a library with the function that Python calls."""
-    library = _Collected(context.codegen(), f"way into {result.fndesc.qualname}")
+    library = _new_library(context.codegen(), f"way into {result.fndesc.qualname}")
     library.add_linking_library(result.library)
     inner = result.target_context.subtarget(environment=result.environment, fndesc=result.fndesc)
     inner.create_cpython_wrapper(

@@ -8,9 +8,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
-import colocate
-
-PACKAGE = Path(colocate.__file__).parent
+PACKAGE = Path(__file__).parents[1]
 ROOMS_WITH_KERNELS = ("machine_code", "problem", "solver")
 FOLDER = "NUMBA_CACHE_DIR"
 
@@ -23,7 +21,7 @@ def compiler_is_off() -> bool:
 @cache
 def stamp_of_machine() -> str:
     """Return a digest of the interpreter, the compiler with its settings, and the processor."""
-    from llvmlite import binding  # noqa: PLC0415, takes long
+    from llvmlite import binding
 
     facts = [sys.version, version("numba"), version("llvmlite"), version("numpy")]
     facts += [binding.get_process_triple(), binding.get_host_cpu_name()]

@@ -1,46 +1,34 @@
 """The machine code that this process knows of."""
 
-from collections.abc import Callable
-from threading import RLock
+from collections.abc import Callable, Iterable
+from functools import cache
 
 from colocate.machine_code.loading import Loaded
 from colocate.machine_code.request import Request
-from colocate.machine_code.store import Batch, keep, kept
-
-
-class _Library:
-    """Batches by the names of the kernels in them."""
-
-    def __init__(self) -> None:
-        self._lock = RLock()
-        self._batches: dict[str, Loaded] = {}
-        self._read = False
-
-    def code_of(self, request: Request) -> Callable[..., object] | None:
-        with self._lock:
-            if not self._read:
-                self._read = True
-                for batch in kept():
-                    self.add(batch)
-            batch = self._batches.get(request.name)
-            return batch.function(request.name, request.function) if batch else None
-
-    def add(self, batch: Batch) -> None:
-        with self._lock:
-            loaded = Loaded(batch)
-            for name in batch.entries:
-                self._batches.setdefault(name, loaded)
-
-
-_library = _Library()
+from colocate.machine_code.store import Batch, kept
 
 
 def code_of(request: Request) -> Callable[..., object] | None:
-    """Return the machine code of a kernel, loaded; None if it is not compiled."""
-    return _library.code_of(request)
+    """Return the machine code of a kernel, loaded; None if there is none."""
+    loaded = _batches().get(request.name)
+    return loaded.function(request) if loaded else None
 
 
-def add(batch: Batch) -> None:
-    """Take up new machine code, and keep it for other processes."""
-    _library.add(batch)
-    keep(batch)
+def add(batches: Iterable[Batch]) -> None:
+    """Take up more machine code; of what is there already, the first stays."""
+    known = _batches()
+    for batch in batches:
+        loaded = Loaded(batch)
+        for name in batch.entries:
+            known.setdefault(name, loaded)
+
+
+def look_again() -> None:
+    """Take up what other processes have kept in the meantime."""
+    add(kept())
+
+
+@cache
+def _batches() -> dict[str, Loaded]:
+    """Return batches by the names of the kernels in them."""
+    return {name: loaded for loaded in map(Loaded, kept()) for name in loaded.batch.entries}

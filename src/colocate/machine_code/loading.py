@@ -8,6 +8,7 @@ from typing import Any
 
 from llvmlite import binding
 
+from colocate.machine_code.request import Request
 from colocate.machine_code.runtime import provide_runtime
 from colocate.machine_code.store import Batch
 
@@ -16,23 +17,20 @@ class Loaded:
     """A batch that is brought into memory when it is first needed."""
 
     def __init__(self, batch: Batch) -> None:
-        self._batch = batch
+        self.batch = batch
 
-    def function(self, name: str, source: Callable[..., object]) -> Callable[..., object]:
-        """Return the kernel of a name as something that Python calls."""
-        entry = self._batch.entries[name]
-        dynamic = provide_runtime()
-        environment = dynamic.Environment(source.__globals__)
+    def function(self, request: Request) -> Callable[..., object]:
+        """Return a kernel as something that Python calls."""
+        entry = self.batch.entries[request.name]
+        runtime = provide_runtime()
+        home = modules[request.module]
+        environment = runtime.Environment(vars(home))
         environment.consts[:] = entry.constants
         if pointer := self._engine.get_global_value_address(entry.environment):
             c_void_p.from_address(pointer).value = id(environment)
-        function: Callable[..., object] = dynamic.make_function(
-            modules[source.__module__],
-            source.__name__,
-            source.__doc__ or "",
-            self._engine.get_function_address(entry.function),
-            environment,
-            (self._engine,),
+        address = self._engine.get_function_address(entry.function)
+        function: Callable[..., object] = runtime.make_function(
+            home, request.kernel, "", address, environment, (self._engine,)
         )
         return function
 
@@ -41,6 +39,6 @@ class Loaded:
         provide_runtime()
         machine = binding.Target.from_default_triple().create_target_machine(jit=True)
         engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
-        engine.add_object_file(binding.ObjectFileRef.from_data(self._batch.code))
+        engine.add_object_file(binding.ObjectFileRef.from_data(self.batch.code))
         engine.finalize_object()
         return engine

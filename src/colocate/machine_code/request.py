@@ -1,33 +1,28 @@
-"""A wish for machine code."""
+"""A request for machine code."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import Any
 
-OPTIONS = "kernel_options"
-"""The attribute of a function that says how it is to be compiled."""
+from colocate.machine_code.arguments import written
 
 
 @dataclass(frozen=True)
 class Request:
-    """A function, the kinds of its arguments as they are written down, and examples of them."""
+    """A kernel that Python calls, and the kinds of the arguments."""
 
-    function: Callable[..., object]
-    kinds: str
-    arguments: tuple[Any, ...]
+    module: str
+    kernel: str
+    kinds: tuple[Any, ...]
 
     @property
     def name(self) -> str:
         """What the code is kept under."""
-        return f"{self.function.__module__}.{self.function.__qualname__}{self.kinds}"
+        return f"{self.module}.{self.kernel}{written(self.kinds)}"
 
-
-Function = TypeVar("Function", bound=Callable[..., object])
-
-
-def marked(function: Function, **options: Any) -> Function:
-    """Let the compiler know that kernels may call a function, and how to compile it."""
-    marks: Any = function
-    marks.py_func = function
-    marks.kernel_options = {"error_model": "numpy", **options}
-    return function
+    @property
+    def function(self) -> Callable[..., object]:
+        """The source, as Python runs it."""
+        function: Callable[..., object] = getattr(import_module(self.module), self.kernel).py_func
+        return function

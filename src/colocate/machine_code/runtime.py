@@ -33,7 +33,7 @@ def provide_runtime() -> Any:
         name if name.startswith("_") else f"NRT_{name}": at for name, at in memory.c_helpers.items()
     }
     symbols |= {f"PyExc_{each.__name__}": id(each) for each in _exceptions()}
-    symbols |= {"_Py_NoneStruct": id(None), "numba_unpickle": _address_of_unpickle()}
+    symbols |= {"_Py_NoneStruct": id(None), "numba_unpickle": _address(_maker)}
     for name, address in symbols.items():
         binding.add_symbol(name, address)
     return functions
@@ -72,11 +72,9 @@ def _exceptions() -> list[type[BaseException]]:
     ]
 
 
-_MAKER = PYFUNCTYPE(py_object, c_void_p, c_int, c_void_p)
 _made: dict[bytes, Any] = {}
 
 
-@_MAKER
 def _unpickle(data: int, length: int, _: int) -> Any:
     """Return an object that machine code names, such as a class of arrays."""
     content = string_at(data, length)
@@ -85,8 +83,11 @@ def _unpickle(data: int, length: int, _: int) -> Any:
     return _made[content]
 
 
-def _address_of_unpickle() -> int:
-    """Return where machine code finds it; numba's own would import the compiler."""
-    address = cast(_unpickle, c_void_p).value
+_maker = PYFUNCTYPE(py_object, c_void_p, c_int, c_void_p)(_unpickle)
+"""As machine code calls it; numba's own would import the compiler."""
+
+
+def _address(function: Any) -> int:
+    address = cast(function, c_void_p).value
     assert address is not None
     return address

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 from zlib import crc32
 
@@ -58,11 +57,6 @@ class Batch:
     entries: dict[str, Entry]
     code: bytes
 
-    @property
-    def sound(self) -> bool:
-        """Whether it is what was written."""
-        return bool(self.entries) and isinstance(self.code, bytes)
-
 
 def kept() -> Iterator[Batch]:
     """Yield all batches of these very sources."""
@@ -105,14 +99,13 @@ def _read(path: Path) -> Batch | None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    with NamedTemporaryFile(dir=path.parent, prefix=path.stem, delete=False) as file:
-        try:
-            file.write(content)
-            file.close()
-            os.replace(file.name, path)
-        except OSError:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    unfinished = path.with_name(f"{path.stem}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
 
 
 def _tidy(folder: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 from colocate.machine_code.entry import EntryKernel
-from colocate.machine_code.request import marked
+from colocate.machine_code.marks import marked
 
 Function = TypeVar("Function", bound=Callable[..., object])
 

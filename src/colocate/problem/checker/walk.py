@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colocate.machine_code.entry import EntryKernel
-from colocate.machine_code.request import marked
+from colocate.machine_code.marks import marked
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]

@@ -1,0 +1,39 @@
+"""Sharing out what is to be compiled."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from colocate.machine_code.marks import called_by
+from colocate.machine_code.request import Request
+
+
+def shared_out(requests: Iterable[Request], processes: int) -> list[list[Request]]:
+    """Give each process kernels that take it about as long; what they call counts once.
+
+    The largest comes first, and each goes where the longest of all takes the least then.
+    """
+    needs = {each: _reached(each.function) for each in requests}
+    shares: list[list[Request]] = [[] for _ in range(processes)]
+    loads: list[set[Any]] = [set() for _ in range(processes)]
+    for request in sorted(needs, key=lambda each: -_effort(needs[each])):
+        chosen = min(range(processes), key=lambda n: _effort(loads[n] | needs[request]))
+        shares[chosen].append(request)
+        loads[chosen] |= needs[request]
+    return [share for share in shares if share]
+
+
+def _reached(function: Any) -> frozenset[Any]:
+    """Return a kernel and all that it calls."""
+    found: set[Any] = set()
+    waiting = [function]
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting += called_by(each)
+    return frozenset(found)
+
+
+def _effort(functions: Iterable[Any]) -> int:
+    """Return about how long compiling takes, in bytes of Python's own code."""
+    return sum(len(each.__code__.co_code) for each in functions)
