@@ -7,6 +7,7 @@ compile other people's functions as usual, so this belongs into a process of its
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from enum import EnumMeta
 from functools import cache
 from types import FunctionType
 from typing import Any
@@ -68,6 +69,8 @@ def _type(kind: Any) -> Any:
         return getattr(types, kind)
     if kind is np.random.Generator:
         return types.npy_rng
+    if isinstance(kind, EnumMeta):
+        return types.IntEnumMember(kind, types.int64)
     head, *rest = kind
     if isinstance(head, type):
         return types.BaseTuple.from_types(tuple(map(_type, rest)), head)
@@ -108,6 +111,9 @@ class _Collected(codegen.JITCodeLibrary):
     """Code that waits to be optimised."""
 
     def add_llvm_module(self, module: Any) -> None:
+        for function in module.functions:
+            if not function.is_declaration and function.linkage == binding.Linkage.external:
+                function.linkage = "weak_odr"  # others may bring the same one
         self._final_module.link_in(module)
 
     def finalize(self) -> None:
@@ -156,8 +162,8 @@ def _object_code(generator: Any, libraries: Iterable[Any], symbols: set[str]) ->
     for library in _all_called(libraries):
         module.link_in(library._final_module, preserve=True)
     for function in module.functions:
-        if not function.is_declaration and function.name not in symbols:
-            function.linkage = "internal"
+        if not function.is_declaration:
+            function.linkage = "external" if function.name in symbols else "internal"
     module.verify()
     for options in (
         {"loop_vectorize": False, "slp_vectorize": False, "opt": 0, "cost": "cheap"},

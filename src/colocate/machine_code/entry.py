@@ -38,6 +38,11 @@ class EntryKernel:
             code = self._found(kinds)
         return code(*arguments)
 
+    @property
+    def kinds(self) -> list[tuple[Any, ...]]:
+        """The kinds of arguments that it was called with."""
+        return list(self._code)
+
     def _found(self, kinds: tuple[Any, ...]) -> Callable[..., object]:
         """Return machine code, or the function itself where it is not to be compiled now."""
         from colocate.machine_code.environment import compiler_is_off
