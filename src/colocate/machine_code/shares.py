@@ -10,13 +10,15 @@ from colocate.machine_code.request import Request
 def shared_out(requests: Iterable[Request], processes: int) -> list[list[Request]]:
     """Give each process kernels that take it about as long; what they call counts once.
 
-    The largest comes first, and each goes where the longest of all takes the least then.
+    The largest comes first. Each goes where the squares of all efforts add up to the least then,
+    which keeps together what shares much, and apart what does not.
     """
     needs = {each: _reached(each.function) for each in requests}
     shares: list[list[Request]] = [[] for _ in range(processes)]
     loads: list[set[Any]] = [set() for _ in range(processes)]
     for request in sorted(needs, key=lambda each: -_effort(needs[each])):
-        chosen = min(range(processes), key=lambda n: _effort(loads[n] | needs[request]))
+        added = [_effort(load | needs[request]) ** 2 - _effort(load) ** 2 for load in loads]
+        chosen = added.index(min(added))
         shares[chosen].append(request)
         loads[chosen] |= needs[request]
     return [share for share in shares if share]

@@ -107,8 +107,8 @@ class WalkState(NamedTuple):
 
 
 def _part(function: Function) -> Function:
-    """Write what the walk calls into the walk, which makes it twice as fast."""
-    return marked(function, inline="always")
+    """Write the machine code of what the walk calls into the walk, which makes it faster."""
+    return marked(function, _nrt=False, forceinline=True)
 
 
 @_part

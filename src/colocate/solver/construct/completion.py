@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colocate.problem.instance import GENEROUS, Floats, Instance, Ints
-from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel, leaf_section
 from colocate.problem.layout import NOWHERE
 from colocate.problem.rules import HOME, NODE, PIN
 from colocate.solver.construct.task import Task, make_task
@@ -134,7 +134,7 @@ def start_state(instance: Instance, task: Task) -> State:
     )
 
 
-@kernel_section
+@leaf_section
 def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
     """Say whether a model fits in what is left of a GPU."""
     reserve = 0.0
@@ -151,7 +151,7 @@ def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int)
     return not task.ruled or may_be_on(instance, task, state, model, gpu)
 
 
-@kernel_section
+@leaf_section
 def may_be_on(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
     """Say whether the rules let a model onto a GPU."""
     rules = instance.rules
@@ -189,7 +189,7 @@ def empty_trail(frames: int, windows: int, resources: int) -> Trail:
     )
 
 
-@kernel_section
+@leaf_section
 def take_model(
     instance: Instance, task: Task, state: State, trail: Trail, depth: int, model: int
 ) -> None:
@@ -216,7 +216,7 @@ def take_model(
     trail.taken[depth] = model
 
 
-@kernel_section
+@leaf_section
 def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
     """Take back the alternative that a frame has taken, if any."""
     taken = trail.taken[depth]
@@ -243,7 +243,7 @@ def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
             state.opened[gpu] = 0
 
 
-@kernel_section
+@leaf_section
 def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
     """Open the next GPU for the largest model left; False when all have been tried."""
     model = int(state.following[task.models.shape[0]])
@@ -262,14 +262,14 @@ def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
     return False
 
 
-@kernel_section
+@leaf_section
 def decided_by_rules(task: Task, state: State, model: int) -> bool:
     """Say whether a model has no shard group, or one whose node is known."""
     shard_group = task.shard_group[model]
     return bool(shard_group == NOWHERE or state.placed[shard_group] > 0)
 
 
-@kernel_section
+@leaf_section
 def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
     """Say whether a GPU may be closed: nothing left fits, and it leaves no more than it may."""
     for window in range(task.need.shape[1]):
@@ -284,7 +284,7 @@ def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
     return True
 
 
-@kernel_section
+@leaf_section
 def smallest_left(task: Task, state: State, but: int) -> float:
     """Return what the models not yet placed, but one, need at least in window 0."""
     if task.need.shape[1] > 1:
@@ -295,7 +295,7 @@ def smallest_left(task: Task, state: State, but: int) -> float:
     return float(task.need[last, 0]) if last < task.models.shape[0] else np.inf
 
 
-@kernel_section
+@leaf_section
 def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
     """Add the next model to the GPU, or close it when all were tried; False after that."""
     gpu = trail.gpu[depth]
@@ -324,7 +324,7 @@ def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
     return False
 
 
-@kernel_section
+@leaf_section
 def enter(task: Task, trail: Trail, depth: int) -> None:
     """Set up the frame that follows the alternative taken in the one above."""
     above = depth - 1
@@ -335,7 +335,7 @@ def enter(task: Task, trail: Trail, depth: int) -> None:
     trail.taken[depth] = NOWHERE
 
 
-@kernel_section
+@leaf_section
 def symbol_of(task: Task, trail: Trail, depth: int) -> int:
     """Return what stands on the tape for the alternative that a frame has taken."""
     if trail.opening[depth]:

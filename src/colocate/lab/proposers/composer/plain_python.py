@@ -10,7 +10,7 @@ Only the spelling changes. What no rule knows stays as it stands, and fails wher
 import ast
 from copy import deepcopy
 
-KERNEL_DECORATORS = ("entry_kernel", "kernel", "kernel_section", "leaf_kernel")
+KERNEL_DECORATORS = ("entry_kernel", "kernel", "kernel_section", "leaf_kernel", "leaf_section")
 
 RULES = {
     "Floats": "list",
