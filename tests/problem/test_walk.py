@@ -118,7 +118,7 @@ def test_there_is_one_kind_of_array_so_that_the_walk_is_compiled_once():
     pinned = Problem([Gpu("a", 80, "A"), Gpu("b", 80)], [Model("x", 90, load=1, only=["A"])])
     for problem, bound in ((FIVE, 0.05), (crowd(), inf), (pinned, 0.5)):
         refuted(problem, tree_certificate(problem, bound))
-    assert len(walk.signatures) == 1
+    assert len(walk.kinds) == 1
 
 
 def test_junk_is_refused_at_once():

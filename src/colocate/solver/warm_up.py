@@ -5,6 +5,7 @@ from math import inf
 
 import numpy as np
 
+from colocate.machine_code.entry import compiled_together
 from colocate.problem.gpu import Gpu
 from colocate.problem.layout import arrange, arrange_some, empty, empty_layout, take
 from colocate.problem.model import Model
@@ -37,11 +38,12 @@ OUT_OF_REACH = 0.025
 
 def warm_up(problem: Problem) -> None:
     """Call every kernel once that a problem may need, on a small one."""
-    _warm_up_for_few()
-    if len(problem.models) > FEW or not problem.plain:
-        _warm_up_for_many()
-    if problem.sleepers:
-        _warm_up_for_sleepers()
+    with compiled_together():
+        _warm_up_for_few()
+        if len(problem.models) > FEW or not problem.plain:
+            _warm_up_for_many()
+        if problem.sleepers:
+            _warm_up_for_sleepers()
 
 
 @cache

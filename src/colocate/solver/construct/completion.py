@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colocate.problem.instance import Floats, Instance, Ints
-from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel
+from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel, leaf_section
 from colocate.problem.layout import NOWHERE
 from colocate.problem.rules import HOME, NODE, PIN
 from colocate.problem.tolerance import GENEROUS
@@ -141,7 +141,7 @@ def start_state(instance: Instance, task: Task) -> State:
     )
 
 
-@kernel_section
+@leaf_section
 def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
     """Say whether a model fits in what is left of a GPU.
 
@@ -164,7 +164,7 @@ def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int)
     return not task.ruled or may_be_on(instance, task, state, model, gpu)
 
 
-@kernel_section
+@leaf_section
 def may_be_on(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
     """Say whether the rules let a model onto a GPU.
 
@@ -214,7 +214,7 @@ def empty_trail(frames: int, windows: int, resources: int) -> Trail:
     )
 
 
-@kernel_section
+@leaf_section
 def take_model(
     instance: Instance, task: Task, state: State, trail: Trail, depth: int, model: int
 ) -> None:
@@ -250,7 +250,7 @@ def take_model(
     trail.taken[depth] = model
 
 
-@kernel_section
+@leaf_section
 def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
     """Take back the alternative that a frame has taken, if any.
 
@@ -287,7 +287,7 @@ def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
             state.opened[gpu] = 0
 
 
-@kernel_section
+@leaf_section
 def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
     """Open the next GPU for the largest model left; False when all have been tried.
 
@@ -312,7 +312,7 @@ def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
     return False
 
 
-@kernel_section
+@leaf_section
 def decided_by_rules(task: Task, state: State, model: int) -> bool:
     """Say whether a model has no shard group, or one whose node is known.
 
@@ -326,7 +326,7 @@ def decided_by_rules(task: Task, state: State, model: int) -> bool:
     return bool(shard_group == NOWHERE or state.placed[shard_group] > 0)
 
 
-@kernel_section
+@leaf_section
 def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
     """Say whether a GPU may be closed: no model left fits, and it leaves no more than it may.
 
@@ -350,7 +350,7 @@ def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
     return True
 
 
-@kernel_section
+@leaf_section
 def smallest_left(task: Task, state: State, but: int) -> float:
     """Return the least need, in window 0, of the models not yet placed.
 
@@ -370,7 +370,7 @@ def smallest_left(task: Task, state: State, but: int) -> float:
     return float(task.need[last, 0]) if last < task.models.shape[0] else np.inf
 
 
-@kernel_section
+@leaf_section
 def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
     """Add the next model to the GPU, or close it when all were tried; False after that.
 
@@ -407,7 +407,7 @@ def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
     return False
 
 
-@kernel_section
+@leaf_section
 def enter(task: Task, trail: Trail, depth: int) -> None:
     """Set up the frame that follows the alternative taken in the one above.
 
@@ -426,7 +426,7 @@ def enter(task: Task, trail: Trail, depth: int) -> None:
     trail.taken[depth] = NOWHERE
 
 
-@kernel_section
+@leaf_section
 def symbol_of(task: Task, trail: Trail, depth: int) -> int:
     """Return the symbol on the tape for the alternative that a frame has taken.
 

@@ -10,7 +10,7 @@ Only the spelling changes. Code that no rule covers stays the same, and fails wh
 import ast
 from copy import deepcopy
 
-KERNEL_DECORATORS = ("entry_kernel", "kernel", "kernel_section", "leaf_kernel")
+KERNEL_DECORATORS = ("entry_kernel", "kernel", "kernel_section", "leaf_kernel", "leaf_section")
 
 RULES = {
     "Floats": "list",

@@ -1,0 +1,34 @@
+"""The machine code that this process knows of."""
+
+from collections.abc import Callable, Iterable
+from functools import cache
+
+from colocate.machine_code.loading import Loaded
+from colocate.machine_code.request import Request
+from colocate.machine_code.store import Batch, kept
+
+
+def code_of(request: Request) -> Callable[..., object] | None:
+    """Return the machine code of a kernel, loaded; None if there is none."""
+    loaded = _batches().get(request.name)
+    return loaded.function(request) if loaded else None
+
+
+def add(batches: Iterable[Batch]) -> None:
+    """Take up more machine code; of what is there already, the first stays."""
+    known = _batches()
+    for batch in batches:
+        loaded = Loaded(batch)
+        for name in batch.entries:
+            known.setdefault(name, loaded)
+
+
+def look_again() -> None:
+    """Take up what other processes have kept in the meantime."""
+    add(kept())
+
+
+@cache
+def _batches() -> dict[str, Loaded]:
+    """Return batches by the names of the kernels in them."""
+    return {name: loaded for loaded in map(Loaded, kept()) for name in loaded.batch.entries}

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+from colocate import Gpu, Model, Problem
+from colocate.machine_code import entry
+from colocate.machine_code.entry import EntryKernel, compiled_together
+from colocate.problem.layout import arrange, empty, empty_layout
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """What is compiled, while nothing is found in files."""
+    requests = []
+    monkeypatch.setattr(entry, "_compile", requests.append)
+    monkeypatch.setattr("colocate.machine_code.library.code_of", lambda _: None)
+    return requests
+
+
+def test_kernels_run_as_python_until_all_are_compiled_together(compiled):
+    instance = Problem([Gpu("g", 80)], [Model("m", 20, 3, 6)]).instance
+    layout = empty_layout(instance)
+    fresh_empty, fresh_arrange = EntryKernel(empty.py_func), EntryKernel(arrange.py_func)
+    with compiled_together():
+        fresh_arrange(instance, layout, np.zeros(1, np.int64))
+        assert layout.pressure[0] == 0.5 / 60
+        fresh_empty(layout)
+        fresh_empty(layout)
+        assert layout.pressure[0] == 0.0
+        assert compiled == []
+    (together,) = compiled
+    assert [request.kernel for request in together] == ["arrange", "empty"]
+
+
+def test_nothing_is_compiled_for_what_kernels_call_among_themselves(compiled):
+    inner = EntryKernel(lambda x: x + 1)
+    outer = EntryKernel(lambda x: inner(x) * 2)
+    with compiled_together():
+        assert outer(1) == 4
+    ((request,),) = compiled
+    assert request.kinds == ("int64",)
+
+
+def test_nothing_is_compiled_if_the_work_fails(compiled):
+    def failing():
+        with compiled_together():
+            EntryKernel(lambda x: x)(1)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert compiled == []
