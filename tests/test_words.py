@@ -11,18 +11,17 @@ OUTSIDE = {"arena/inside/answer.py": {"Model"}}
 """What programs from outside are given is called as they know it."""
 
 GRAMMAR = """
-    alone another asking by each false fixed found is kept large next no nothing open over two up
-    why
+    alone another asking by each false fixed found in is kept large next no nothing open over two up
+    way why
 """
 PROGRAMMING = """
-    bar cache cause chart clock code colour column combination comparison decision definition
-    direction draw effect entry error evaluation explanation facts failed failure field figure
-    file finding fit format history home idle infeasible input insight limit line link local
-    loader look markup memory mention message missing move name noun number option order outcome
-    output
-    pair plot pool priced progress reading refusal refused report result role rounding run
-    scale search section settings shape stage state step storage sum summary table task time trail
-    unknown unusual usage variable version whole worst
+    bar cache cause chart clock code colour column combination comparison compiler decision
+    definition direction draw effect entry error evaluation explanation facts failed failure
+    field figure file finding fit format history home idle infeasible input insight limit line
+    link loaded loader local look markup memory mention message missing move name noun number
+    option order outcome output pair plot pool priced process progress reading refusal refused
+    report result role rounding run scale search section settings shape stage state step storage
+    sum summary table task time trail unknown unusual usage variable version whole worst
 """
 OPTIMISATION = """
     accept annealing constructor cut exhaustive greedy improver iterated linear neighbourhood

@@ -1,13 +1,13 @@
-from colocate.machine_code.request import Request
+from colocate.machine_code.request import KernelRequest
 from colocate.machine_code.shares import shared_out
 
 HEAVY = [
-    Request("colocate.solver.improve.regroup", "regroup", ()),
-    Request("colocate.solver.construct.bisection", "bisect", ()),
+    KernelRequest("colocate.solver.improve.regroup", "regroup", ()),
+    KernelRequest("colocate.solver.construct.bisection", "bisect", ()),
 ]
 LIGHT = [
-    Request("colocate.problem.layout", "empty", ()),
-    Request("colocate.solver.prove.volume", "volume_bound", ()),
+    KernelRequest("colocate.problem.layout", "empty", ()),
+    KernelRequest("colocate.solver.construct.volume", "volume_bound", ()),
 ]
 
 

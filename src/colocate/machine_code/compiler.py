@@ -26,19 +26,19 @@ from numba.np.numpy_support import from_dtype
 
 from colocate.machine_code.arguments import ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE
 from colocate.machine_code.marks import source_of
-from colocate.machine_code.request import Request
-from colocate.machine_code.store import Batch, Entry
+from colocate.machine_code.request import KernelRequest
+from colocate.machine_code.store import Batch, WayIn
 
 types: Any = numba_types
 
 
-def compiled(requests: Iterable[Request]) -> Batch:
+def compiled(requests: Iterable[KernelRequest]) -> Batch:
     """Compile kernels, all in one."""
     with global_compiler_lock:
         return _compiled_batch(requests)
 
 
-def _compiled_batch(requests: Iterable[Request]) -> Batch:
+def _compiled_batch(requests: Iterable[KernelRequest]) -> Batch:
     context = cpu_target.target_context
     cpu_target.typing_context.refresh()
     context.refresh()
@@ -46,7 +46,7 @@ def _compiled_batch(requests: Iterable[Request]) -> Batch:
         results = {each.name: _compiled(each) for each in requests}
     libraries = [_with_way_in(context, result) for result in results.values()]
     entries = {
-        name: Entry(
+        name: WayIn(
             result.fndesc.llvm_cpython_wrapper_name,
             result.fndesc.env_name,
             tuple(result.environment.consts),
@@ -57,7 +57,7 @@ def _compiled_batch(requests: Iterable[Request]) -> Batch:
     return Batch(entries, _object_code(context.codegen(), libraries, symbols))
 
 
-def _compiled(request: Request) -> Any:
+def _compiled(request: KernelRequest) -> Any:
     signature = tuple(map(_type, request.kinds))
     dispatcher = _dispatcher(request.function)
     dispatcher.compile(signature)

@@ -14,7 +14,7 @@ from functools import partial
 from subprocess import DEVNULL, PIPE, Popen
 from typing import IO, Any
 
-from colocate.machine_code.request import Request
+from colocate.machine_code.request import KernelRequest
 from colocate.machine_code.store import Batch
 
 BEGIN = "import sys; sys.path[:] = {path!r}; from {module} import serve; serve()"
@@ -29,7 +29,7 @@ class CompilerProcess:
         self._process: Popen[bytes] | None = None
         self._owner = 0
 
-    def ask(self, requests: list[Request]) -> Callable[[], Batch]:
+    def ask(self, requests: list[KernelRequest]) -> Callable[[], Batch]:
         """Ask for machine code; returns what waits for the answer.
 
         Where no process can be started, or it fails, this one compiles.
@@ -43,7 +43,7 @@ class CompilerProcess:
             return partial(_compiled_here, requests)
         return partial(self._answer, process, requests)
 
-    def _answer(self, process: Popen[bytes], requests: list[Request]) -> Batch:
+    def _answer(self, process: Popen[bytes], requests: list[KernelRequest]) -> Batch:
         assert process.stdout is not None
         try:
             batch: Batch | None = pickle.load(process.stdout)
@@ -71,7 +71,7 @@ def _end(process: Popen[bytes], owner: int) -> None:
         process.communicate()
 
 
-def _compiled_here(requests: list[Request]) -> Batch:
+def _compiled_here(requests: list[KernelRequest]) -> Batch:
     from colocate.machine_code.compiler import compiled
 
     return compiled(requests)
@@ -95,7 +95,7 @@ def _next(questions: IO[bytes]) -> Any:
         return None
 
 
-def _tried(requests: list[Request]) -> Batch | None:
+def _tried(requests: list[KernelRequest]) -> Batch | None:
     try:
         return _compiled_here(requests)
     except Exception:  # the one who asks compiles by itself and sees what is wrong

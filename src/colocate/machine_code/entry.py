@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from colocate.machine_code.arguments import kind_of
-from colocate.machine_code.request import Request
+from colocate.machine_code.request import KernelRequest
 
 _lock = RLock()
-_waiting: ContextVar[list[Request] | None] = ContextVar("waiting", default=None)
+_waiting: ContextVar[list[KernelRequest] | None] = ContextVar("waiting", default=None)
 """Requests that wait to be compiled together."""
 _uncompiled: ContextVar[bool] = ContextVar("uncompiled", default=False)
 """Whether a kernel that calls others is running as Python."""
@@ -50,7 +50,7 @@ class EntryKernel:
 
         if _uncompiled.get() or compiler_is_off():
             return self.py_func
-        request = Request(self.py_func.__module__, self.py_func.__name__, kinds)
+        request = KernelRequest(self.py_func.__module__, self.py_func.__name__, kinds)
         waiting = _waiting.get()
         with _lock:
             code = code_of(request)
@@ -71,7 +71,7 @@ def compiled_together() -> Iterator[None]:
 
     Kernels that are compiled together share what they call, and two processes can do it.
     """
-    waiting: list[Request] = []
+    waiting: list[KernelRequest] = []
     token = _waiting.set(waiting)
     try:
         yield
@@ -91,7 +91,7 @@ def _run_uncompiled(function: Callable[..., object], *arguments: Any) -> object:
         _uncompiled.reset(token)
 
 
-def _compile(requests: list[Request]) -> None:
+def _compile(requests: list[KernelRequest]) -> None:
     from colocate.machine_code.batches import compile_requests
 
     compile_requests(requests)

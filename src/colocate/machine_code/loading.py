@@ -8,18 +8,18 @@ from typing import Any
 
 from llvmlite import binding
 
-from colocate.machine_code.request import Request
+from colocate.machine_code.request import KernelRequest
 from colocate.machine_code.runtime import provide_runtime
 from colocate.machine_code.store import Batch
 
 
-class Loaded:
+class LoadedBatch:
     """A batch that is brought into memory when it is first needed."""
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
 
-    def function(self, request: Request) -> Callable[..., object]:
+    def function(self, request: KernelRequest) -> Callable[..., object]:
         """Return a kernel as something that Python calls."""
         entry = self.batch.entries[request.name]
         runtime = provide_runtime()

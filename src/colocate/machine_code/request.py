@@ -9,7 +9,7 @@ from colocate.machine_code.arguments import written
 
 
 @dataclass(frozen=True)
-class Request:
+class KernelRequest:
     """A kernel that Python calls, and the kinds of the arguments."""
 
     module: str

@@ -4,17 +4,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from colocate.machine_code.marks import called_by
-from colocate.machine_code.request import Request
+from colocate.machine_code.request import KernelRequest
 
 
-def shared_out(requests: Iterable[Request], processes: int) -> list[list[Request]]:
+def shared_out(requests: Iterable[KernelRequest], processes: int) -> list[list[KernelRequest]]:
     """Give each process kernels that take it about as long; what they call counts once.
 
     The largest comes first. Each goes where the squares of all efforts add up to the least then,
     which keeps together what shares much, and apart what does not.
     """
     needs = {each: _reached(each.function) for each in requests}
-    shares: list[list[Request]] = [[] for _ in range(processes)]
+    shares: list[list[KernelRequest]] = [[] for _ in range(processes)]
     loads: list[set[Any]] = [set() for _ in range(processes)]
     for request in sorted(needs, key=lambda each: -_effort(needs[each])):
         added = [_effort(load | needs[request]) ** 2 - _effort(load) ** 2 for load in loads]

@@ -32,7 +32,7 @@ UNREADABLE = (
 
 
 @dataclass(frozen=True)
-class Entry:
+class WayIn:
     """Where in a piece of machine code the way in from Python is.
 
     Parameters
@@ -54,7 +54,7 @@ class Entry:
 class Batch:
     """Machine code of kernels that were compiled together: an object file, and its ways in."""
 
-    entries: dict[str, Entry]
+    entries: dict[str, WayIn]
     code: bytes
 
 
