@@ -10,7 +10,7 @@ KERNELS = "colocate."
 
 
 class _Note(event.Listener):
-    """Say once that kernels are being compiled, when the first of them is."""
+    """Print one notice when the first kernel is compiled."""
 
     def __init__(self) -> None:
         self.said = False
