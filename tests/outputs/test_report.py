@@ -147,7 +147,7 @@ def test_another_way_that_does_not_exist_says_why():
     assert found.greedy == Alternative(
         None, None, "not possible: greedy cannot keep the shards of a model on one node"
     )
-    assert found.dedicated == Alternative(4, None, "does not fit: it takes 4 GPUs, there are 3")
+    assert found.dedicated == Alternative(4, None, "does not fit: it needs 4 GPUs, there are 3")
     assert found.greedy.reason in Page(page_of(fleet, plan)).text
     tight = fleet_from(
         [{"name": "g", "memory_gb": 40}, {"name": "h", "memory_gb": 10}],
@@ -285,7 +285,7 @@ def test_plan_writes_the_report_with_its_command(tmp_path):
     page = Page(path.read_text(encoding="utf-8"))
     assert "Proven optimal, by exhaustive search" in page.text
     assert "0.319048, 3.55 times as high" in page.text
-    assert "does not fit: it takes 12 GPUs, there are 5" in page.text
+    assert "does not fit: it needs 12 GPUs, there are 5" in page.text
     told = re.search(r"^colocate plan .*", page.text.partition("How it was made")[2], re.M)[0]
     assert shlex.split(told.partition("status")[0]) == [
         *("colocate", "plan", str(EXAMPLE), "--report", str(path), "--seed", "3")

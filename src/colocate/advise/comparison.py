@@ -66,7 +66,7 @@ def _greedy(problem: Problem, seed: int) -> Alternative:
 def _dedicated(problem: Problem, seed: int, time_limit: float) -> Alternative:
     needed = sum(model.parts for model in problem.models)
     if needed > len(problem.gpus):
-        reason = f"does not fit: it takes {needed:,} GPUs, there are {len(problem.gpus):,}"
+        reason = f"does not fit: it needs {needed:,} GPUs, there are {len(problem.gpus):,}"
         return Alternative(needed, None, reason)
     alone = replace(problem, together=(), apart=(), most_models=1)
     answer = solve(alone, time_limit=time_limit, seed=seed)

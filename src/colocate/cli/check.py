@@ -1,4 +1,4 @@
-"""`colocate check`: say whether a plan is what it claims to be."""
+"""`colocate check`: check the claims of a plan."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -6,4 +6,4 @@ from colocate.outputs.text.console import notes
 
 def say_when_compiling() -> None:
     """Write a note to stderr if this start has to compile kernels."""
-    tell_before_compiling(lambda: notes().print("compiling kernels, kept for the next start"))
+    tell_before_compiling(lambda: notes().print("compiling kernels; later starts reuse them"))

@@ -30,7 +30,7 @@ def refuse_to_overwrite(source: Path, target: Path) -> None:
 
 
 def say_wrote(path: Path) -> None:
-    """Say that a file was written."""
+    """Print that a file was written."""
     from colocate.outputs.text.console import notes
 
     notes().print(f"wrote {path}", markup=False)

@@ -255,7 +255,7 @@ def models_on(layout: Layout, gpu: int) -> Ints:
 
 @leaf_kernel
 def admits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> bool:
-    """Say whether the rules let a model onto a GPU once another model is gone.
+    """Return whether the rules let a model onto a GPU once another model is gone.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def node_count(instance: Instance) -> int:
 
 @leaf_kernel
 def share_a_colour(instance: Instance, one: int, other: int) -> bool:
-    """Say whether two models must be on different GPUs.
+    """Return whether two models must be on different GPUs.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def share_a_colour(instance: Instance, one: int, other: int) -> bool:
 
 @leaf_kernel
 def fits(instance: Instance, layout: Layout, gpu: int, gone: int, come: int) -> bool:
-    """Say whether a GPU can hold its models once one is gone and another has come.
+    """Return whether a GPU can hold its models once one is gone and another has come.
 
     Parameters
     ----------

@@ -115,7 +115,7 @@ class Model:
         return self.most_replicas > self.replicas
 
     def may_be_on(self, gpu: Gpu) -> bool:
-        """Say whether its pins leave a GPU open."""
+        """Return whether its pins leave a GPU open."""
         names = {gpu.name, gpu.node, gpu.kind} - {""}
         return (not self.only or not names.isdisjoint(self.only)) and names.isdisjoint(self.never)
 

@@ -15,13 +15,13 @@ from colocate.problem.tolerance import FIT, TIE
 
 @leaf_kernel
 def lower(value: float, other: float) -> bool:
-    """Say whether a pressure is lower than another by more than rounding."""
+    """Return whether a pressure is lower than another by more than rounding."""
     return value < other * (1.0 - TIE)
 
 
 @leaf_kernel
 def within(amount: float, limit: float) -> bool:
-    """Say whether an amount respects a limit, up to rounding."""
+    """Return whether an amount respects a limit, up to rounding."""
     return amount <= limit + limit * FIT
 
 

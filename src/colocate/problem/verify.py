@@ -151,7 +151,7 @@ def _faults_of_names(
 
 
 def _wanted(model: Model, number: int) -> bool:
-    """Say whether a model may have so many parts."""
+    """Return whether a model may have so many parts."""
     if number == 0:
         return model.sleep_cost is not None
     replicas, rest = divmod(number, model.shards)
@@ -183,7 +183,7 @@ def _faults_of_places(model: Model, places: Sequence[Gpu]) -> list[str]:
 
 
 def allowed(only: Set[str], never: Set[str], gpu: Gpu) -> bool:
-    """Say whether pins leave a GPU open. A node or kind without a name matches no pin.
+    """Return whether pins leave a GPU open. A node or kind without a name matches no pin.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def _faults_of_limits(gpu: Gpu, parts: Sequence[PlacedPart], memory: int) -> lis
 
 
 def exceeds(amounts: Sequence[tuple[float, int]], limit: float) -> bool:
-    """Say whether amounts add up to more than a limit and its rounding, exactly.
+    """Return whether amounts add up to more than a limit and its rounding, exactly.
 
     Each amount is a number and its divisor.
     """

@@ -39,7 +39,7 @@ def refuted(problem: Problem, certificate: Certificate) -> str | None:
 
 
 def _out_of_place(problem: Problem, certificate: Certificate) -> str | None:
-    """Say why a proof of this kind cannot support such a bound, if it cannot."""
+    """Return why a proof of this kind cannot support such a bound; None if it can."""
     proof = certificate.proof
     if isinf(certificate.bound) and proof is Proof.MULTIPLIERS:
         return "multipliers cannot prove an infinite bound"

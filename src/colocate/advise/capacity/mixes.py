@@ -146,7 +146,7 @@ def largest_below(
 
 
 def _full(market: Market, money: int, gpus: int) -> bool:
-    """Say whether the rest of the money and of the GPUs buys nothing more."""
+    """Return whether the rest of the money and of the GPUs buys nothing more."""
     offers = zip(market.costs, market.at_once, strict=True)
     return all(cost > money or each > gpus for cost, each in offers)
 

@@ -97,7 +97,7 @@ def wanted_pressure(
     pressure
         The pressure to reach.
     score_of
-        A strategy whose pressure on the fleet as it is should be reached.
+        A strategy; its pressure on the whole fleet is the one to reach.
     seed
         The seed of that strategy.
     """
@@ -120,7 +120,7 @@ def named_strategy(name: str) -> Strategy:
 
 
 def _pressure_of(fleet: Fleet, strategy: Strategy, seed: int) -> tuple[float, str]:
-    """Return the pressure that a strategy reaches on the fleet as it is."""
+    """Return the pressure that a strategy reaches on the whole fleet."""
     try:
         plan = place(problem_of_all(fleet), strategy, seed)
     except InputError as error:
@@ -129,12 +129,12 @@ def _pressure_of(fleet: Fleet, strategy: Strategy, seed: int) -> tuple[float, st
         raise InputError(*faults) from None
     if not plan.placement:
         kind = InfeasibleError if plan.status is Status.INFEASIBLE else NothingFoundError
-        raise kind(f"{strategy.name} has no plan for the fleet as it is: {plan.reason}")
+        raise kind(f"{strategy.name} has no plan for the whole fleet: {plan.reason}")
     if not isfinite(plan.pressure):
         raise InputError(
-            f"{strategy.name} ends at an infinite pressure on the fleet as it is; give --pressure"
+            f"{strategy.name} has an infinite pressure on the whole fleet; give --pressure"
         )
-    return plan.pressure, f", which is what {strategy.name} reaches on the fleet as it is"
+    return plan.pressure, f", the pressure of {strategy.name} on the whole fleet"
 
 
 def _most(fleet: Fleet, sizes: FleetSizes, pressure: float, most: int | None) -> int:
@@ -167,7 +167,7 @@ def mixes_of_curve(market: Market, best: Mix | None, most: int) -> list[Mix]:
 
 
 def _numbers(market: Market, answer: int, most: int) -> list[Mix]:
-    """Return numbers of one kind, up to that of the fleet as it is if that is near."""
+    """Return numbers of one kind, up to the number in the fleet if that is near."""
     (listed,) = market.listed
     near = [listed] if answer <= 2 * listed <= 4 * answer else []
     first = max(min([answer - FEWER, *near]), 1)

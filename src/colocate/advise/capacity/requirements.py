@@ -31,7 +31,7 @@ class Need(NamedTuple):
     """What the sum is needed for, in words for people."""
 
     def met(self, gpus: Sequence[int]) -> bool:
-        """Say whether so many GPUs of each kind add up to enough."""
+        """Return whether so many GPUs of each kind add up to enough."""
         return self.sum_of(gpus) >= self.least
 
     def sum_of(self, gpus: Sequence[int]) -> Fraction:
@@ -145,7 +145,7 @@ class _Sums:
         )
 
     def _has_room(self, number: int, gpu: int) -> bool:
-        """Say whether an item alone is at or below the pressure, with any number of replicas."""
+        """Return whether an item alone is at or below the pressure, with any number of replicas."""
         if not self._open_replicas(number):
             windows = range(self._instance.load.shape[1])
             room = max(self._room(number, window) for window in windows)
@@ -160,7 +160,7 @@ class _Sums:
         return any(model.open_replicas for model in self._reduction.items[number].models)
 
     def _within_limits(self, number: int, gpu: int) -> bool:
-        """Say whether an item alone respects the limits, with any number of replicas."""
+        """Return whether an item alone respects the limits, with any number of replicas."""
         if self._open_replicas(number):
             return True
         columns = range(len(self.resources))

@@ -127,7 +127,7 @@ class MixTrials:
         where = f" of {' and '.join(useful)}" if len(useful) < len(need.amounts) else ""
         have = float(need.sum_of(self.market.gpus(mix)))
         least = f"{float(need.least):.6g} {need.unit}{where}"
-        return f"it takes {least} {need.purpose}, it has {have:.6g}"
+        return f"it needs {least} {need.purpose}, it has {have:.6g}"
 
     def spare(self, mix: Mix) -> float:
         """Return how much a mix has of its scarcest need, as a multiple of that need."""
@@ -135,7 +135,7 @@ class MixTrials:
         return min((float(need.sum_of(gpus) / need.least) for need in self.needs), default=1.0)
 
     def excluded(self, mix: Mix) -> bool:
-        """Say whether a mix, or one that contains it, is proven not to reach the pressure."""
+        """Return whether a mix, or one that contains it, is proven not to reach the pressure."""
         return any(
             trial.decision is Decision.EXCLUDED
             and all(n <= m for n, m in zip(mix, other, strict=True))
@@ -210,5 +210,5 @@ class MixTrials:
 
 
 def _tells_less(trial: MixTrial, known: MixTrial) -> bool:
-    """Say whether a trial showed less than an earlier one that was decided."""
+    """Return whether a trial showed less than an earlier one that was decided."""
     return trial.decision is Decision.OPEN or trial.pressure > known.pressure

@@ -78,7 +78,7 @@ class Why:
 def why_so_high(
     state: FixedPlan, bottleneck: Bottleneck, watch: Deadline, better: float | None = None
 ) -> Why:
-    """Say what sets the peak of a placement.
+    """Return what sets the peak of a placement.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def _why_idle(state: FixedPlan, gpu: int) -> Idle:
 
 
 def _helps(state: FixedPlan, item: int, gpu: int) -> bool:
-    """Say whether both GPUs are below the peak after an item has moved to an empty one."""
+    """Return whether both GPUs are below the peak after an item has moved to an empty one."""
     if state.reduction.items[item].models[0].shards > 1:
         here = state.problem.gpus[state.bottleneck]
         if state.problem.gpus[gpu].node != here.node:

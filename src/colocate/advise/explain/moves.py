@@ -118,7 +118,7 @@ def _swaps(state: FixedPlan) -> Iterator[Tried]:
 
 
 def _open_to(state: FixedPlan, item: int) -> Bools:
-    """Say of every GPU whether an item may be on it."""
+    """Return, for every GPU, whether an item may be on it."""
     rules = state.instance.rules
     allowed: Bools = rules.open[rules.pin[item]]
     return allowed

@@ -97,7 +97,7 @@ def find_conflict(problem: Problem, watch: Deadline) -> Conflict | None:
 
 
 def any_placement_of(problem: Problem, names: Sequence[str], watch: Deadline) -> Outcome:
-    """Say whether some models of a problem can be placed if there are no others.
+    """Return whether some models of a problem can be placed if there are no others.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def any_placement_of(problem: Problem, names: Sequence[str], watch: Deadline) ->
 def _shrunk(
     names: list[str], outcome: Callable[[Sequence[str]], Outcome], watch: Deadline
 ) -> tuple[list[str], bool]:
-    """Leave models out while the conflict remains; say whether every model left is needed.
+    """Leave models out while the conflict remains; return whether every model left is needed.
 
     One pass is enough: a model that a conflict needs, every smaller conflict in it needs too.
     """
@@ -184,7 +184,7 @@ def _lacking(problem: Problem, watch: Deadline) -> tuple[Lack, float]:
 
 
 def _whatever_the_memory(problem: Problem, watch: Deadline) -> bool:
-    """Say whether models are proven to have no placement even with memory for all on each GPU."""
+    """Return whether models provably do not fit even with memory for all on each GPU."""
     memory = sum(model.replicas * model.size_gb for model in problem.models) + 1.0
     gpus = [
         Gpu(gpu.name, gpu.memory_gb + memory, gpu.kind, gpu.limits, gpu.node)

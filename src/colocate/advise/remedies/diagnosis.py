@@ -137,7 +137,7 @@ def diagnose(
 def _constraints(
     problem: Problem, names: Sequence[str], watch: Deadline
 ) -> tuple[list[Remedy], bool]:
-    """Drop the constraints one by one; say whether there was time for all.
+    """Drop the constraints one by one; return whether there was time for all.
 
     A constraint on models outside the conflict cannot be to blame.
     """

@@ -59,34 +59,34 @@ class CapacityReport:
         return float(sum(known)) if len(known) == len(amounts) else None
 
     def is_best(self, trial: MixTrial) -> bool:
-        """Say whether a trial is of the answer."""
+        """Return whether a trial is of the answer."""
         return self.answer.best is not None and trial.mix == self.answer.best.mix
 
     def named(self, mix: Mix) -> str:
-        """Say what a mix consists of."""
+        """Describe a mix."""
         return named(self.kinds, mix)
 
     def priced(self, mix: Mix) -> str:
-        """Say what an hour of a mix costs; nothing if it is not known."""
+        """Return the price of a mix per hour, in words; empty if it is not known."""
         price = self.price(mix)
         return "" if price is None else f"${price:,.2f} per hour"
 
 
 def named(kinds: Sequence[GpuKind], mix: Mix) -> str:
-    """Say what a mix of some kinds consists of."""
+    """Describe a mix of some kinds."""
     counts = ((n * kind.at_once, kind.label) for n, kind in zip(mix, kinds, strict=True) if n)
     return " + ".join(f"{n} x {one_line(label, LONGEST_NAME)}" for n, label in counts) or "nothing"
 
 
 def question(report: CapacityReport) -> str:
-    """Say what was asked for."""
+    """Describe the question."""
     what = "the fewest GPUs" if report.by is By.GPUS else "the cheapest mix of GPUs"
     pressure = f"a pressure of {report.answer.target:.6g} or less"
     return f"{what} for {pressure}{report.asked}"
 
 
 def headline(report: CapacityReport) -> str:
-    """Say what the answer is."""
+    """Describe the answer."""
     best = report.answer.best
     if best is None:
         return report.answer.reason
@@ -96,7 +96,7 @@ def headline(report: CapacityReport) -> str:
 
 
 def proof(report: CapacityReport) -> str:
-    """Say whether the answer is proven, and what is not."""
+    """Return whether the answer is proven, and what is not."""
     answer = report.answer
     what = "the fewest" if report.by is By.GPUS else "the cheapest"
     less = "fewer GPUs" if report.by is By.GPUS else "a cheaper mix"
@@ -108,14 +108,14 @@ def proof(report: CapacityReport) -> str:
 
 
 def _least(report: CapacityReport) -> str:
-    """Say what is needed at least, by sums alone."""
+    """Describe the least that is needed, by sums alone."""
     if report.by is By.GPUS:
         return f"at least {amount(ceil(report.floor), 'GPU')} needed"
     return f"at least ${floor(report.floor * 100) / 100:,.2f} per hour needed"
 
 
 def verdict(trial: MixTrial) -> str:
-    """Say what is known about a mix."""
+    """Describe what is known about a mix."""
     if trial.decision is Decision.REACHED:
         return "reaches it"
     if trial.decision is Decision.OPEN:

@@ -46,7 +46,7 @@ def left_over(folder: Path, target: Target, files: Sequence[EmittedFile]) -> lis
 
 
 def _is_emitted(path: Path, name: str, prefix: str) -> bool:
-    """Say whether a file has a name of ours and the mark of an emitted file."""
+    """Return whether a file has a name of ours and the mark of an emitted file."""
     if path.name != name and not path.name.startswith(prefix):
         return False
     try:

@@ -6,7 +6,7 @@ from colocate.problem.certificate import Proof
 
 
 def proof_text(found: BoundFacts) -> str:
-    """Say by what a bound is proven, with the figures of the proof."""
+    """Describe the proof of a bound, with its figures."""
     if found.proof is Proof.VOLUME:
         free = gigabytes(found.memory_gb - found.size_gb)
         return f"by volume: all load, {found.load:.4g}, over all free memory, {free}"

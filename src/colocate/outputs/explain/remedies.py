@@ -35,7 +35,7 @@ def diagnosis_lines(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _few_of_each_kind(changes: Sequence[Change], most: int) -> list[str]:
-    """Say what the changes are, and of those of one kind only the first ones."""
+    """Yield the changes in words; of each kind, only the first ones."""
     seen: Counter[ChangeKind] = Counter()
     of_kind = Counter(change.kind for change in changes)
     texts = []
@@ -71,7 +71,7 @@ def _conflict(conflict: Conflict) -> Iterator[str]:
 
 
 def _needs(conflict: Conflict) -> str:
-    """Say what the models need and what there is."""
+    """Describe what the models need and what the fleet has."""
     it, needs = ("it", "needs") if len(conflict.models) == 1 else ("they", "need")
     needed = f"{it} {needs} {gigabytes(conflict.size_gb)}"
     if conflict.parts > len(conflict.models):
@@ -100,7 +100,7 @@ def _lack(conflict: Conflict) -> str:
 
 
 def change_text(change: Change) -> str:
-    """Say what a change is."""
+    """Describe a change."""
     return _WORDS[change.kind](change)
 
 

@@ -33,7 +33,7 @@ class BarPart:
 
     @property
     def which(self) -> str:
-        """Say what of the model it is, nothing if it is all of it."""
+        """Name the part of the model; empty if it is the whole model."""
         told = (("replica", self.replica), ("shard", self.shard))
         return ", ".join(f"{what} {count}" for what, count in told if count)
 
@@ -104,7 +104,7 @@ class Bars:
 
     @property
     def rest(self) -> str:
-        """Say what is not drawn; nothing if all are."""
+        """Return a note on the GPUs that are not drawn; empty if all are."""
         if not self.left_out:
             return ""
         highest = max(bar.pressure for bar in self.left_out)

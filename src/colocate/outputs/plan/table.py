@@ -36,7 +36,7 @@ def plan_table(plan: Plan, width: int = WIDE) -> RenderableType:
 
 
 def improvement_line(found: Improvement) -> str:
-    """Say in a line how far a solve is."""
+    """Return one line on the progress of a solve."""
     gap = gap_between(found.value, found.bound)
     return f"peak pressure {shown_pressure(found.value)}, {shown_gap(gap)}"
 

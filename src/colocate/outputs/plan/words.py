@@ -26,19 +26,19 @@ def shown_pressure(pressure: float) -> str:
 
 
 def shown_gap(gap: float) -> str:
-    """Say how far from the optimum something is at most."""
+    """Return the largest possible distance from the optimum, in words."""
     if gap >= 1.0:
         return f"at most {1.0 + gap:.2g} times the optimum"
     return f"at most {100 * gap:.2g}% above the optimum"
 
 
 def peak_line(plan: Plan) -> str:
-    """Say how high the highest pressure is, and where."""
+    """Return the highest pressure and its GPU, in words."""
     return f"peak pressure {shown_pressure(plan.pressure)} on {plan.bottleneck}"
 
 
 def proof_line(plan: Plan) -> str:
-    """Say what is known about the optimum, and by which proof; nothing if nothing is."""
+    """Return what is known about the optimum, and by which proof; empty if nothing is known."""
     if not plan.certificate or plan.gap == inf:
         return ""
     proven = f"to be {shown_gap(plan.gap)}"
@@ -48,7 +48,7 @@ def proof_line(plan: Plan) -> str:
 
 
 def alarm_lines(plan: Plan) -> list[str]:
-    """Say which claims turned out to be false, one line each."""
+    """Return the claims that turned out to be false, one line each."""
     return [
         f"alarm: a bound of {shown_pressure(alarm.bound)} by {alarm.proof} is false and was not "
         f"used; please report it with this fleet"
@@ -57,14 +57,14 @@ def alarm_lines(plan: Plan) -> list[str]:
 
 
 def sleep_line(plan: Plan) -> str:
-    """Say what is left asleep, and what that loses; nothing if all models are awake."""
+    """Return the models left asleep and the loss, in words; empty if all models are awake."""
     if not plan.asleep:
         return ""
     return f"asleep: {listed(plan.asleep)}; {_lost(plan)}"
 
 
 def short_sleep_line(plan: Plan) -> str:
-    """Say the same where there is little room: of many models only how many there are."""
+    """Return the same for little room: with many models, only their number."""
     if len(plan.asleep) <= FEW_NAMES:
         return sleep_line(plan)
     return f"{amount(len(plan.asleep), 'model')} asleep; {_lost(plan)}"

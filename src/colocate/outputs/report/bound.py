@@ -26,7 +26,7 @@ MEANING = {
 
 
 def bound_sentences(plan: Plan) -> list[str]:
-    """Say what no placement can be below, why, and what that means."""
+    """Explain the bound: its value, its proof and its meaning."""
     certificate = plan.certificate
     found = bound_of(plan, plan.pressure)
     if certificate is None or found is None or found.bound == 0.0:

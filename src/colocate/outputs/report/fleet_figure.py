@@ -125,7 +125,7 @@ def _segment(
 
 
 def _has_room(part: BarPart, largest_gb: float, letters: int) -> bool:
-    """Say whether the tile of a model has room for its label, in a bar of so many letters."""
+    """Return whether the tile of a model has room for its label, in a bar of so many letters."""
     needed = min(len(part.name), ENOUGH) + len(part.which)
     return letters * part.size_gb / largest_gb >= needed + PADDING
 

@@ -20,6 +20,6 @@ def colouring(part: BarPart) -> str:
 
 
 def described(part: BarPart) -> str:
-    """Say what of which model it is, how large it is and how much load it has."""
+    """Return the model and part, with its size and load, as a sentence."""
     which = f", {part.which}" if part.which else ""
     return f"{one_line(part.name)}{which}: {gigabytes(part.size_gb)}, load {part.load:.4g}"

@@ -134,7 +134,7 @@ def comparison_table(plan: Plan, comparison: Comparison) -> Markup:
 
 
 def beside(plan: Plan, way: Alternative) -> str:
-    """Say how another way compares with a plan."""
+    """Compare another way with a plan, in words."""
     if way.pressure is None:
         return one_line(way.reason)
     note = f" ({one_line(way.reason)})" if way.reason else ""

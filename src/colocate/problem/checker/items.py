@@ -137,7 +137,7 @@ def use_on(uses: Uses, resource: str, kind: str) -> float:
 
 
 def open_to(pins: Sequence[Pins], gpu: Gpu) -> bool:
-    """Say whether all pins leave a GPU open."""
+    """Return whether all pins leave a GPU open."""
     names = {gpu.name, gpu.node, gpu.kind} - {""}
     return all(
         never.isdisjoint(names) and (not only or not only.isdisjoint(names)) for only, never in pins

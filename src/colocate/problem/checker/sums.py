@@ -2,9 +2,9 @@
 
 A placement is valid up to a rounding of the memory of its GPUs (see `verify`), so a bound must hold
 for memories that much larger. Where the number of replicas is open, a placement at or below K has
-so many replicas of a model that one of them fits on a GPU at K, and each replica holds the whole
-size. So a bound by volume counts the fewest replicas that its own K allows, and a bound by one
-model counts the most there may be.
+enough replicas of a model that one of them fits on a GPU at K. Each replica holds the whole size.
+So a bound by volume counts the fewest replicas that its own K allows, and a bound by one model
+counts the most replicas allowed.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def refuted_model(problem: Problem, certificate: Certificate) -> str | None:
 
 
 def below(what: str, bound: float, proven: Fraction | float) -> str | None:
-    """Say that a proof shows less than its bound; None if it shows enough.
+    """Return a message if a proof shows less than its bound; None if it shows enough.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _rooms(problem: Problem, kin: Kin) -> list[Fraction]:
 
 
 def _within(kin: Kin, gpu: Gpu) -> bool:
-    """Say whether an item alone is within the limits of a GPU, at any number of replicas."""
+    """Return whether an item alone is within the limits of a GPU, at any number of replicas."""
     for resource, limit in gpu.limits:
         used = _total([use_on(model.uses, resource, gpu.kind) for model in kin.members])
         for model in kin.members:

@@ -92,7 +92,7 @@ def refuted_tree(problem: Problem, certificate: Certificate, budget: int = BUDGE
 
 
 def _malformed(problem: Problem, certificate: Certificate, items: int, width: int) -> str | None:
-    """Say why the walk cannot begin, if it cannot."""
+    """Return why the walk cannot begin; None if it can."""
     resources = {resource for gpu in problem.gpus for resource, _ in gpu.limits}
     columns = len({(gpu.kind, gpu.limits) for gpu in problem.gpus}) if resources else 1
     cells = items * (problem.windows + len(resources)) * columns
@@ -104,7 +104,7 @@ def _malformed(problem: Problem, certificate: Certificate, items: int, width: in
 
 
 def _not_about(problem: Problem, certificate: Certificate) -> str | None:
-    """Say why such a problem has no tree, if it has none.
+    """Return why such a problem has no tree; None if it may have one.
 
     With an infinite bound, pressure does not count. Then a placement with more replicas contains
     one with the fewest, unless replicas share a use, where fewer replicas use more each.

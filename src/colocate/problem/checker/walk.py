@@ -115,7 +115,7 @@ def _part(function: Function) -> Function:
 
 @_part
 def _fits(q: WalkTables, s: WalkState, kind: int, level: int) -> bool:
-    """Say whether one more item fits on the GPU beside what is on it."""
+    """Return whether one more item fits on the GPU beside what is on it."""
     twin = s.twin[level]
     column = q.gpu_facts[twin, COLUMN]
     last = s.on.shape[1] - 1
@@ -132,7 +132,7 @@ def _fits(q: WalkTables, s: WalkState, kind: int, level: int) -> bool:
 
 @_part
 def _may_be(q: WalkTables, s: WalkState, kind: int, twin: int) -> bool:
-    """Say whether pins and shard group allow an item on a GPU, whatever is on it."""
+    """Return whether pins and shard group allow an item on a GPU, whatever is on it."""
     if q.allowed[q.facts[kind, ROW], q.gpu_facts[twin, PLACE]] == 0:
         return False
     shard_group = q.facts[kind, SHARD_GROUP]
@@ -144,7 +144,7 @@ def _may_be(q: WalkTables, s: WalkState, kind: int, twin: int) -> bool:
 
 @_part
 def _fits_empty(q: WalkTables, s: WalkState, kind: int, twin: int) -> bool:
-    """Say whether an item fits on a GPU that is empty."""
+    """Return whether an item fits on a GPU that is empty."""
     column = q.gpu_facts[twin, COLUMN]
     last = s.on.shape[1] - 1
     calm = 0 if q.demand[column, kind, last] > 0 else 1
@@ -181,7 +181,7 @@ def _remove(q: WalkTables, s: WalkState, kind: int, level: int, undone: int) -> 
 
 @_part
 def _wasteful(q: WalkTables, s: WalkState, level: int) -> bool:
-    """Say whether the GPU as it is leaves more than all GPUs not yet closed may leave.
+    """Return whether the GPU as it is leaves more than all GPUs not yet closed may leave.
 
     In a placement, what GPUs leave adds up to the difference between all rooms and all needs, and
     no GPU leaves less than nothing.
@@ -204,7 +204,7 @@ def _last(
     least: Ints,
     undone: int,
 ) -> bool:
-    """Say whether an item would be the last one on the GPU, which would then leave too much."""
+    """Return whether an item would be the last one on the GPU, which would then leave too much."""
     undone = _add(q, s, kind, level, undone)
     last = _wasteful(q, s, level)
     full = False
@@ -225,7 +225,7 @@ def _last(
 
 @_part
 def _movable(q: WalkTables, s: WalkState, kind: int) -> bool:
-    """Say whether an item may be moved to any GPU on which it fits.
+    """Return whether an item may be moved to any GPU on which it fits.
 
     If a sibling is placed already, the item fits only in the node of that sibling. If none is
     placed, moving it alone could part it from its siblings.

@@ -13,7 +13,7 @@ from colocate.solver.construct.packing import Packing, pack
 from colocate.solver.construct.volume import volume_bound
 
 DOUBLINGS = 60
-"""After so many doublings from the volume bound, only memory is asked for."""
+"""After this many doublings from the volume bound, only memory counts."""
 
 
 class Bisection(NamedTuple):

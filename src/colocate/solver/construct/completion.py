@@ -143,7 +143,7 @@ def start_state(instance: Instance, task: Task) -> State:
 
 @leaf_section
 def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
-    """Say whether a model fits in what is left of a GPU.
+    """Return whether a model fits in what is left of a GPU.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int)
 
 @leaf_section
 def may_be_on(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
-    """Say whether the rules let a model onto a GPU.
+    """Return whether the rules let a model onto a GPU.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
 
 @leaf_section
 def decided_by_rules(task: Task, state: State, model: int) -> bool:
-    """Say whether a model has no shard group, or one whose node is known.
+    """Return whether a model has no shard group, or one whose node is known.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ def decided_by_rules(task: Task, state: State, model: int) -> bool:
 
 @leaf_section
 def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
-    """Say whether a GPU may be closed: no model left fits, and it leaves no more than it may.
+    """Return whether a GPU may be closed: no model left fits, and it leaves no more than it may.
 
     Parameters
     ----------

@@ -154,7 +154,7 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
 
 @leaf_kernel
 def alike(instance: Instance, one: int, other: int) -> bool:
-    """Say whether two models, in one shard group or in none, are interchangeable.
+    """Return whether two models, in one shard group or in none, are interchangeable.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def alike(instance: Instance, one: int, other: int) -> bool:
 
 @leaf_kernel
 def under_same_rules(instance: Instance, one: int, other: int) -> bool:
-    """Say whether two models have the same pin, home and colours.
+    """Return whether two models have the same pin, home and colours.
 
     Parameters
     ----------

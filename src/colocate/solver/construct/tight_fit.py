@@ -41,7 +41,7 @@ def last_within(need: Floats, room: float) -> int:
 
 @leaf_kernel
 def takes(instance: Instance, layout: Layout, gpu: int, item: int, target: float) -> bool:
-    """Say whether a GPU can take an item at the target.
+    """Return whether a GPU can take an item at the target.
 
     Parameters
     ----------

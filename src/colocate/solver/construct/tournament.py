@@ -9,7 +9,7 @@ from colocate.problem.layout import NOWHERE
 
 @leaf_kernel
 def better(values: Floats, one: int, other: int) -> int:
-    """Return which of two competitors wins; NOWHERE is nobody, and the first wins a draw.
+    """Return which of two competitors wins; NOWHERE never wins, and the first wins a draw.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from colocate.problem.kernel import entry_kernel
 
 @entry_kernel
 def volume_bound(instance: Instance) -> float:
-    """Return a pressure below which no placement can be, whatever it is.
+    """Return a pressure that no placement can be below.
 
     If every GPU had pressure at most K, then `sum(load) <= K (capacity - sum(size))` on each,
     and so over all of them together, in every window. Valid for unequal GPUs.

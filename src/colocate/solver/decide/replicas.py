@@ -1,8 +1,8 @@
 """Decides how many replicas pay: each holds the model's whole size and takes part of its load.
 
 With fixed numbers of replicas, the ordinary solver takes over. This module searches for the
-numbers. It tries those with which a replica fills a share of a GPU at some pressure, those that a
-fractional packing by a linear program suggests, and one replica more or less than the best.
+numbers. First it tries those with which a replica fills a share of a GPU at some pressure. Then it
+tries those of a fractional packing by a linear program, and one replica more or less than the best.
 """
 
 from collections.abc import Iterable

@@ -27,7 +27,7 @@ def accepts(
     tolerance: float,
     rng: Generator,
 ) -> bool:
-    """Say whether a change is kept.
+    """Return whether a change is kept.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def rated_move(instance: Instance, layout: Layout, model: int, gpu: int, other: 
 
 @kernel
 def helps(option: Move, peak: float, smooth: bool, tolerance: float) -> bool:
-    """Say whether a move lowers the peak or, if asked for, smooths at an equal one.
+    """Return whether a move lowers the peak or, if asked for, smooths at an equal one.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def helps(option: Move, peak: float, smooth: bool, tolerance: float) -> bool:
 
 @kernel
 def beats(option: Move, best: Move, tolerance: float) -> bool:
-    """Say whether a move is the better choice: lower peak, then lower sum of squares.
+    """Return whether a move is the better choice: lower peak, then lower sum of squares.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def random_swap(instance: Instance, layout: Layout, rng: Generator) -> None:
 
 @kernel
 def swappable(instance: Instance, layout: Layout, one: int, other: int) -> bool:
-    """Say whether two models are on different GPUs and fit in each other's place.
+    """Return whether two models are on different GPUs and fit in each other's place.
 
     Parameters
     ----------

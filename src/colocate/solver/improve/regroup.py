@@ -180,7 +180,7 @@ def rehouse(instance: Instance, layout: Layout, models: Ints, homes: Ints) -> No
 
 @kernel_section
 def all_within(instance: Instance, layout: Layout, gpus: Ints, target: float) -> bool:
-    """Say whether GPUs hold no more than they may and no pressure is above a target.
+    """Return whether GPUs hold no more than they may and no pressure is above a target.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def regroup(
     pace: Pace,
     nodes: int,
 ) -> bool:
-    """Take steps until the nodes are used up; say whether the peak went down.
+    """Take steps until the nodes are used up; return whether the peak went down.
 
     Several short runs with one pace are the same as one long run.
 

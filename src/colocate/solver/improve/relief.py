@@ -90,7 +90,7 @@ def lowest_gpus(layout: Layout, source: int, count: int) -> Ints:
 
 @kernel
 def is_heavy(instance: Instance, layout: Layout, model: int, pool: int) -> bool:
-    """Say whether a model is in the pool of its GPU: half of it by load, the rest by size.
+    """Return whether a model is in the pool of its GPU: half of it by load, the rest by size.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ def relocated(
 
 @leaf_kernel
 def swappable(instance: Instance, layout: Layout, one: int, other: int, limit: float) -> bool:
-    """Say whether an item can take the place of another and stay below a limit.
+    """Return whether an item can take the place of another and stay below a limit.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def move_shard_groups(
     rng: np.random.Generator,
     tries: int,
 ) -> bool:
-    """Move shard groups off the bottleneck; say whether anything moved.
+    """Move shard groups off the bottleneck; return whether anything moved.
 
     No GPU that changes ends at or above the peak. No item may be confined to a node here, since
     shard groups change nodes.

@@ -35,7 +35,7 @@ class Smoothing(NamedTuple):
 def smoother(
     instance: Instance, layout: Layout, model: int, source: int, gpu: int, other: int
 ) -> bool:
-    """Say whether moving a model, in exchange for another or for none, smooths two GPUs.
+    """Return whether moving a model, in exchange for another or for none, smooths two GPUs.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ def put_model(instance: Instance, layout: Layout, first: int, parts: int) -> boo
 
 @entry_kernel
 def wake(instance: Instance, layout: Layout, order: Ints, wakeable: Wakeable) -> bool:
-    """Place models in an order, each where it leaves least; False if one finds no place but must.
+    """Place models in an order, each where it leaves least; False if a required one does not fit.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def wake(instance: Instance, layout: Layout, order: Ints, wakeable: Wakeable) ->
 def takes_place(
     instance: Instance, layout: Layout, gpu: int, one: int, other: int, item: int
 ) -> bool:
-    """Say whether an item fits on a GPU once two others are gone.
+    """Return whether an item fits on a GPU once two others are gone.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def takes_place(
 
 @kernel_section
 def offer(instance: Instance, layout: Layout, item: int, wakeable: Wakeable) -> bool:
-    """Give an item that is asleep the place of nobody, of one or of two that are worth less.
+    """Give a sleeping item a free place, or the place of one or two items that are worth less.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Find GPUs that differ in nothing but their names, so that they can be exchanged."""
+"""Find GPUs that differ only in their names, so they can be exchanged."""
 
 from collections.abc import Hashable
 
@@ -6,7 +6,7 @@ from colocate.problem.problem import Problem
 
 
 def exchangeable_gpus(problem: Problem) -> list[list[int]]:
-    """Return the classes of GPUs that no model and no rule tells apart.
+    """Return the classes of GPUs that are the same to every model and rule.
 
     GPUs of a class have the same memory, kind and limits, and the same models may be on them. Where
     a model has shards, they are also in one node.

@@ -26,7 +26,7 @@ CLOSE = 1.2
 MOST_CELLS = 2e8
 """Models times steps of a grid, the cost of a knapsack; no finer grid is tried beyond it."""
 MOST_WHOLE = 200_000
-"""The largest whole numbers that certificates are given; larger ones take long to check."""
+"""The largest whole numbers in certificates; larger ones take long to check."""
 REFINEMENTS = 4
 """How often the grid is made finer before the search gives up."""
 STRETCHES = (0.0, 0.05, 0.25)
@@ -36,7 +36,7 @@ MOST_STRETCHED = 5e7
 
 
 class BoundSearch:
-    """Proofs by multipliers, at targets that close in on the best bound there is.
+    """Proofs by multipliers, at targets that approach the best possible bound.
 
     Where the number of replicas is open, the instance has a row for every choice.
     """

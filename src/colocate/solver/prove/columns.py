@@ -1,4 +1,4 @@
-"""Column generation: the best multipliers there are, from a linear program over fillings.
+"""Column generation: the best possible multipliers, from a linear program over fillings.
 
 Gilmore and Gomory's program (1961) for packing virtual sizes, seen from its dual side: multipliers
 as large as possible such that no filling of a GPU exceeds the price of that GPU. Fillings come from

@@ -1,8 +1,8 @@
 """Crowds: parts that are too much for one GPU together, in exact arithmetic.
 
-The solvers compute with rounded numbers, so `verify` judges what they find. Where a placement puts
+The solvers compute with rounded numbers, so `verify` judges their placements. If a placement puts
 too much on a GPU, that crowd is forbidden on every GPU for which it is too much, and the search
-goes on. A larger crowd never fits either: pressure, memory and uses only grow.
+continues. A larger crowd never fits either: pressure, memory and uses only grow.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def crowds_in(problem: Problem, choices: Options, placement: Places, target: flo
 
 
 def _crowd(problem: Problem, gpu: Gpu, crowd: Sequence[Choice], target: float) -> Crowd:
-    """Leave out parts, smallest first, while it is still too much; find all such GPUs."""
+    """Leave out parts, smallest first, while the rest is too much; find all such GPUs."""
     needed = list(crowd)
     for choice in sorted(crowd, key=lambda c: (max(c.part.load), c.part.size_gb)):
         rest = [other for other in needed if other is not choice]

@@ -1,4 +1,4 @@
-"""What one look at the sums shows: that no placement can exist, and why."""
+"""Simple sums that show that no placement can exist, and why."""
 
 from collections.abc import Iterator, Sequence
 from math import inf
@@ -55,7 +55,7 @@ def obvious_obstacle(reduction: Reduction) -> Obstacle | None:
 
 
 def nothing_fits(problem: Problem) -> str:
-    """Say that all ways to place the models were searched, and none respects all rules."""
+    """Return the message that the search tried all placements, and none respects all rules."""
     return (
         f"models: no way to put the {len(problem.models)} models on the {len(problem.gpus)} GPUs "
         "respects memory, limits and constraints (all were searched)"
@@ -83,7 +83,7 @@ def _too_large(reduction: Reduction, number: int) -> str:
 
 
 def _over_its_limit(reduction: Reduction, number: int, gpus: Sequence[int]) -> str:
-    """Say by how much an item exceeds the limits of the GPU on which it does so least."""
+    """Return by how much an item exceeds the limits of the GPU where it exceeds them least."""
     told = "uses more than the limit of every GPU that has the memory for it"
     instance = reduction.instance
     roomy = [g for g in gpus if instance.size[number] <= instance.capacity[g] * GENEROUS]

@@ -1,8 +1,8 @@
 """Bounds that hold for any number of replicas.
 
-At or below a pressure K, a model has so many replicas that one of them fits on a GPU, and every
-replica holds the whole size. So K is out of reach if all load over the memory that the fewest
-replicas leave exceeds K; see `problem/verify_bound.py`.
+At or below a pressure K, a model has enough replicas that one of them fits on a GPU, and every
+replica holds the whole size. Divide all load by the memory that the fewest replicas leave: if the
+result exceeds K, then K is out of reach. See `problem/verify_bound.py`.
 """
 
 from math import ceil, inf
@@ -21,7 +21,7 @@ from colocate.solver.prove.choices import load_in
 from colocate.solver.prove.knapsack import Choices
 
 HALVINGS = 60
-"""Steps of doubling, then of halving; after so many, an interval of floats hardly gets shorter."""
+"""Steps of doubling, then of halving; after this many, an interval of floats hardly shrinks."""
 
 
 def rows_of_choices(problem: Problem) -> tuple[Instance, Choices]:

@@ -104,7 +104,7 @@ class LinearProgram:
         return float(self._scip.Objective().BestBound())
 
     def is_true(self, number: int) -> bool:
-        """Say whether a variable is 1 in the solution."""
+        """Return whether a variable is 1 in the solution."""
         return bool(self._variables[number].solution_value() > TRUE)
 
 

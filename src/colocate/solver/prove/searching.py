@@ -1,8 +1,8 @@
 """Ask one solver until its answer holds in exact arithmetic.
 
-A program relaxes the question: every placement within the target satisfies its rows. So "none" is
-an answer. `verify` judges what the program finds; where it is wrong, its crowds are forbidden, and
-the program is searched again.
+A program relaxes the question: every placement within the target satisfies its rows. So the answer
+"none" holds. `verify` judges every placement found. If one is wrong, its crowds are forbidden, and
+the solver searches again.
 """
 
 from math import inf

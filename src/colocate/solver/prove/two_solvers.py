@@ -1,8 +1,8 @@
-"""Ask two solvers that share no code: "none" is believed only if both say so.
+"""Ask two solvers that share no code: "none" counts only if both say so.
 
-CP-SAT finds placements quickly, but has called feasible programs infeasible. SCIP, with a program
-of its own, confirms. `verify` judges what either finds, and a confirmed placement wins over any
-claim of the other; that claim was then wrong, which is an alarm.
+CP-SAT finds placements quickly, but has called feasible programs infeasible. SCIP, with its own
+program, confirms. `verify` judges every placement that either finds. A confirmed placement refutes
+a contrary claim of the other solver, which raises an alarm.
 """
 
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ SMALLEST, LARGEST = 1e-100, 1e100
 
 @dataclass(frozen=True)
 class Agreement:
-    """What two solvers found out about a problem and a target.
+    """The joint answer of two solvers about a problem and a target.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ NOTHING = Agreement(Outcome.UNDECIDED, {}, 0.0)
 
 
 def small_enough(problem: Problem) -> bool:
-    """Say whether the solvers can be asked: their programs grow with choices times GPUs."""
+    """Return whether the solvers can be asked: their programs grow with choices times GPUs."""
     return places(problem) <= MOST_PLACES
 
 
@@ -133,7 +133,7 @@ class _Search:
         return self._agreed(first, second)
 
     def _all_awake(self, deadline: Deadline) -> Places | None:
-        """Return a placement of all models, if CP-SAT finds one: then nobody needs to sleep."""
+        """Return a placement of all models, if CP-SAT finds one: then no model needs to sleep."""
         awake = self._problem.awake(())
         return self._first(awake, deadline).placement or None if awake else None
 
@@ -157,7 +157,7 @@ class _Search:
         return reply
 
     def _agreed(self, first: Finding, second: Finding) -> Agreement:
-        """Believe placements that were found, and claims on which both agree."""
+        """Accept placements that were found, and claims on which both agree."""
         found = min(
             (reply for reply in (first, second) if reply.outcome is Outcome.FOUND),
             key=self._cost,
@@ -192,7 +192,7 @@ class _Search:
 
 
 def _ordinary(problem: Problem, target: float) -> bool:
-    """Say whether no number is too large or too small for floats."""
+    """Return whether no number is too large or too small for floats."""
     return not target < 0.0 and all(
         number in (0.0, inf) or SMALLEST <= number <= LARGEST
         for number in (target, *_numbers(problem))

@@ -36,7 +36,7 @@ def format_name(dtype: str | None) -> str:
 
 
 def is_on_disk(spec: ModelSpec) -> bool:
-    """Say whether a checkpoint is known to have its format already.
+    """Return whether a checkpoint is known to have its format already.
 
     That is the user, the config, or the name of what is loaded.
     """
@@ -58,7 +58,7 @@ def made_while_loading(spec: ModelSpec, args: Sequence[str]) -> str | None:
 
 
 def must_be_on_disk(spec: ModelSpec, args: Sequence[str]) -> bool:
-    """Say whether an engine cannot make a format that the checkpoint may not have."""
+    """Return whether an engine cannot make a format that the checkpoint may not have."""
     name = format_name(spec.dtype)
     if name in ("", "auto") or name in ENGINE_DTYPES or name in MADE_WHILE_LOADING:
         return False
@@ -72,12 +72,12 @@ def full_weights_gb(spec: ModelSpec) -> float:
 
 
 def has_bf16(kind: str) -> bool:
-    """Say whether a kind of GPU has bf16; an unknown kind counts as having it."""
+    """Return whether a kind of GPU has bf16; an unknown kind counts as having it."""
     row = known_accelerator(kind)
     return row is None or row.kind not in NO_BF16
 
 
 def has_argument(args: Sequence[str], *flags: str) -> bool:
-    """Say whether arguments of the user name one of these options."""
+    """Return whether arguments of the user name one of these options."""
     named = {re.split("[= ]", argument, maxsplit=1)[0].replace("_", "-") for argument in args}
     return not named.isdisjoint(flags)
