@@ -1,5 +1,6 @@
 """The `colocate` command and the border where errors become sentences and exit codes."""
 
+import gc
 import os
 import sys
 
@@ -33,6 +34,9 @@ EXIT_CODES = (
     (NothingFoundError, NOTHING_FOUND),
     (ColocateError, FAULT),
 )
+
+RARELY = 50_000
+"""New objects after which cycles are looked for. Imports make many, and a command ends soon."""
 
 app = typer.Typer(
     help="Decide which language models share which GPUs.",
@@ -71,6 +75,7 @@ def options(
 
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(RARELY)
     if sys.stdout is None:
         sys.exit("standard output is closed")
     try:
