@@ -1,5 +1,6 @@
 """The `colocate` command and the border where errors become sentences and exit codes."""
 
+import gc
 import os
 import sys
 
@@ -38,6 +39,9 @@ EXIT_CODES = (
     (ColocateError, FAULT),
 )
 
+RARELY = 50_000
+"""New objects after which cycles are looked for. Imports make many, and a command ends soon."""
+
 app = typer.Typer(
     help="Decide which language models share which GPUs.",
     no_args_is_help=True,
@@ -75,6 +79,7 @@ def options(
 
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(RARELY)
     output = sys.stdout
     if output is None:
         sys.exit("standard output is closed")

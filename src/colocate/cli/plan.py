@@ -12,7 +12,10 @@ from colocate.cli.output_files import check_outputs, say_wrote
 from colocate.cli.shared_options import AsJson, Compute, Seed, Workers, drawable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from colocate.inputs.fleet import Fleet
+    from colocate.problem.problem import Problem
     from colocate.solver.plan import Plan
 
 USUAL, LONGEST, GOOD = 1.0, 10.0, 0.01
@@ -72,16 +75,14 @@ def plan(
     from colocate.outputs.plan.words import alarm_lines
     from colocate.outputs.text.console import notes, results, show
     from colocate.outputs.text.whole_files import write_text
-    from colocate.solver.place import place
     from colocate.solver.plan import Status
-    from colocate.solver.strategies import find_strategy
 
     check_outputs(fleet, (save, report, plot))
-    chosen = find_strategy(strategy) if strategy else None
+    chosen = _strategy(strategy) if strategy else None
     stated = read_fleet(fleet, compute)
     say_when_compiling()
     if chosen:
-        answer = place(stated.problem, chosen, seed)
+        answer = chosen(stated.problem, seed)
     else:
         answer = _solved(stated, time_limit, seed, workers, gap)
     if save:
@@ -106,6 +107,15 @@ def plan(
         if remedies:
             explain_infeasible(fleet, stated, time_limit)
         raise typer.Exit(INFEASIBLE if answer.status is Status.INFEASIBLE else NOTHING_FOUND)
+
+
+def _strategy(name: str) -> "Callable[[Problem, int], Plan]":
+    """Return what places models by a strategy; the solver does without the catalogue."""
+    from colocate.solver.place import place
+    from colocate.solver.strategies import find_strategy
+
+    found = find_strategy(name)
+    return lambda problem, seed: place(problem, found, seed)
 
 
 def _solved(
