@@ -44,7 +44,7 @@ def replica_names(
         for replica in range(1, count):
             name = f"{names[model]}-{replica + 1}"
             while name in taken:
-                name = f"{names[model]}-copy-{name.removeprefix(names[model]).lstrip('-')}"
+                name = f"{names[model]}-replica-{name.removeprefix(names[model]).lstrip('-')}"
             taken.add(name)
             found[model, replica] = name
     return found
