@@ -5,6 +5,7 @@ from colocate import Gpu, Model, Problem
 from colocate.machine_code import entry
 from colocate.machine_code.entry import EntryKernel, compiled_together
 from colocate.problem.layout import arrange, empty, empty_layout
+from colocate.problem.pressure import pressures
 
 
 @pytest.fixture
@@ -48,4 +49,12 @@ def test_nothing_is_compiled_if_the_work_fails(compiled):
 
     with pytest.raises(ZeroDivisionError):
         failing()
+    assert compiled == []
+
+
+def test_where_code_cannot_be_loaded_alone_numba_does_it_all(compiled, monkeypatch):
+    monkeypatch.setattr("colocate.machine_code.environment.loads_without_numba", lambda: False)
+    loads, used, capacity = np.array([[1.0], [0.0]]), np.array([20.0, 80.0]), np.array([80.0, 80.0])
+    found = EntryKernel(pressures.py_func)(loads, used, capacity)
+    assert found.tolist() == pressures.py_func(loads, used, capacity).tolist() == [1 / 60, 0.0]
     assert compiled == []

@@ -45,11 +45,13 @@ class EntryKernel:
 
     def _found(self, kinds: tuple[Any, ...]) -> Callable[..., object]:
         """Return machine code, or the function itself where it is not to be compiled now."""
-        from colocate.machine_code.environment import compiler_is_off
+        from colocate.machine_code.environment import compiler_is_off, loads_without_numba
         from colocate.machine_code.library import code_of
 
         if _uncompiled.get() or compiler_is_off():
             return self.py_func
+        if not loads_without_numba():
+            return self._ordinary(kinds)
         request = KernelRequest(self.py_func.__module__, self.py_func.__name__, kinds)
         waiting = _waiting.get()
         with _lock:
@@ -61,6 +63,13 @@ class EntryKernel:
                 _compile([request])
                 code = code_of(request)
         assert code is not None
+        self._code[kinds] = code
+        return code
+
+    def _ordinary(self, kinds: tuple[Any, ...]) -> Callable[..., object]:
+        from colocate.machine_code.ordinary import compiled_by_numba
+
+        code: Callable[..., object] = compiled_by_numba(self.py_func)
         self._code[kinds] = code
         return code
 

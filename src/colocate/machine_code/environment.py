@@ -18,6 +18,11 @@ def compiler_is_off() -> bool:
     return os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
 
 
+def loads_without_numba() -> bool:
+    """Return whether code can be loaded without numba; tried on Linux with CPython alone."""
+    return sys.platform == "linux" and sys.implementation.name == "cpython"
+
+
 @cache
 def stamp_of_machine() -> str:
     """Return a digest of the interpreter, the compiler with its settings, and the processor."""
