@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parents[1] / "src" / "colocate"
-ROOMS = ("problem", "solver", "inputs", "advise", "outputs", "arena", "lab", "cli")
+ROOMS = ("machine_code", "problem", "solver", "inputs", "advise", "outputs", "arena", "lab", "cli")
 """The rooms in which both rules hold already."""
 MANY = 3
 """From so many parameters on, a function explains them."""
