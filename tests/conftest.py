@@ -1,5 +1,8 @@
 from hypothesis import HealthCheck, settings
 
+from colocate import STRATEGIES, Gpu, Model, Problem, place
+from colocate.machine_code.entry import compiled_together
+from colocate.solver.warm_up import warm_up
 from tests.campaign import LONG
 
 settings.register_profile(
@@ -10,6 +13,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("project")
+
+
+def pytest_configure(config):
+    """Compile kernels once, before several processes need them."""
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        gpus, model = [Gpu("a", 80), Gpu("b", 80)], Model("m", 1, load=1)
+        warm_up(Problem(gpus, [model, Model("s", 1, load=1, sleep_cost=1)], most_models=2))
+        with compiled_together():
+            for name in STRATEGIES:
+                place(Problem(gpus, [model, Model("n", 2, load=2)]), name)
 
 
 def pytest_terminal_summary(terminalreporter):
