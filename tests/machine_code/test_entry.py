@@ -49,3 +49,11 @@ def test_nothing_is_compiled_if_the_work_fails(compiled):
     with pytest.raises(ZeroDivisionError):
         failing()
     assert compiled == []
+
+
+def test_a_block_inside_another_waits_for_the_end_of_that_one(compiled):
+    with compiled_together():
+        with compiled_together():
+            EntryKernel(lambda x: x)(1)
+        assert compiled == []
+    assert len(compiled) == 1
