@@ -58,3 +58,11 @@ def test_where_code_cannot_be_loaded_alone_numba_does_it_all(compiled, monkeypat
     found = EntryKernel(pressures.py_func)(loads, used, capacity)
     assert found.tolist() == pressures.py_func(loads, used, capacity).tolist() == [1 / 60, 0.0]
     assert compiled == []
+
+
+def test_a_block_inside_another_waits_for_the_end_of_that_one(compiled):
+    with compiled_together():
+        with compiled_together():
+            EntryKernel(lambda x: x)(1)
+        assert compiled == []
+    assert len(compiled) == 1

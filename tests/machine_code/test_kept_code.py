@@ -137,6 +137,18 @@ def test_other_settings_of_the_compiler_have_code_of_their_own(cache):
     assert len(files(cache)) == 2
 
 
+def test_code_with_checked_indices_names_the_fault(cache):
+    beyond = PRESSURE_OF_ONE_MODEL.replace("np.zeros(1, np.int64)", "np.full(1, 5)")
+    done = subprocess.run(
+        [sys.executable, "-c", beyond],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache), "NUMBA_BOUNDSCHECK": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.endswith("IndexError: index is out of bounds\n")
+
+
 def test_kernels_run_uncompiled_if_numba_is_switched_off(tmp_path):
     assert run(tmp_path, NUMBA_DISABLE_JIT="1") == (0.5 / 60, False)
     assert files(tmp_path) == []

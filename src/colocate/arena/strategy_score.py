@@ -12,6 +12,7 @@ from typing import Any
 from colocate.arena.best_known import Record, read_best_known
 from colocate.arena.suites import Suite
 from colocate.errors import InputError
+from colocate.machine_code.entry import compiled_together
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_seed
 from colocate.problem.verify import verify
@@ -19,6 +20,7 @@ from colocate.solver.place import place
 from colocate.solver.plan import Plan, Status
 from colocate.solver.solve import solve
 from colocate.solver.strategy import Strategy
+from colocate.solver.warm_up import SMALL, warm_up
 
 SOLVER = "solve"
 """The solver's name among the scored strategies."""
@@ -206,6 +208,7 @@ def score_strategies(
     on_cases
         Called with the number of newly finished cases.
     """
+    _compile_ahead(strategies)
     report = on_cases or (lambda _: None)
     everyone = range(len(strategies))
     copy = pickle.dumps(suite)  # now: the pool would do it while this process uses the suite
@@ -227,6 +230,16 @@ def score_strategies(
     finally:
         pool.shutdown(cancel_futures=True)
     return [scores[number] for number in everyone]
+
+
+def _compile_ahead(strategies: Sequence[str | Strategy]) -> None:
+    """Compile what all strategies need together; each process by itself would take longer."""
+    with compiled_together():
+        for strategy in strategies:
+            if strategy == SOLVER:
+                warm_up(SMALL)
+            else:
+                place(SMALL, strategy)
 
 
 def _planned(problem: Problem, strategy: str | Strategy, seed: int) -> Plan:

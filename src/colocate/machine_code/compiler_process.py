@@ -1,7 +1,7 @@
 """A process that does nothing but compile.
 
 Numba stays out of the process that asks, which need not wait for its import when all is compiled.
-The process lives on for further requests: what kernels have in common is compiled once.
+The process waits a little for further requests: what kernels have in common is compiled once.
 """
 
 import atexit
@@ -11,6 +11,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from functools import partial
+from select import select
 from subprocess import DEVNULL, PIPE, Popen
 from typing import IO, Any
 
@@ -18,6 +19,8 @@ from colocate.machine_code.request import KernelRequest
 from colocate.machine_code.store import Batch
 
 BEGIN = "import sys; sys.path[:] = {path!r}; from {module} import serve; serve()"
+IDLE = 10.0
+"""Seconds without a request after which the process ends, and its memory is free again."""
 BROKEN = (OSError, EOFError, pickle.UnpicklingError)
 """What talking to a process that has ended may raise."""
 
@@ -89,8 +92,9 @@ def serve() -> None:
 
 
 def _next(questions: IO[bytes]) -> Any:
+    ready, _, _ = select([questions], [], [], IDLE)
     try:
-        return pickle.load(questions)
+        return pickle.load(questions) if ready else None
     except EOFError:
         return None
 

@@ -78,8 +78,12 @@ class EntryKernel:
 def compiled_together() -> Iterator[None]:
     """Run kernels without machine code as Python, and compile them together at the end.
 
-    Kernels that are compiled together share what they call, and two processes can do it.
+    Kernels that are compiled together share what they call, and two processes can do it. Inside
+    another such block, all wait for the end of that one.
     """
+    if _waiting.get() is not None:
+        yield
+        return
     waiting: list[KernelRequest] = []
     token = _waiting.set(waiting)
     try:
