@@ -1,6 +1,7 @@
 """Docstrings explain what a name cannot: parameters, and why a number has its value."""
 
 import ast
+import re
 from collections.abc import Iterator
 from itertools import dropwhile
 from pathlib import Path
@@ -50,6 +51,16 @@ def test_functions_with_many_parameters_explain_them(path):
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)
+def test_only_parameters_that_exist_are_explained(path):
+    stale = [
+        f"{name} (line {function.lineno}) explains {unknown!r}"
+        for name, function, _ in _public_functions(ast.parse(path.read_text("utf-8")))
+        for unknown in _explained(_docstring(function)) - set(_every_parameter(function))
+    ]
+    assert not stale, f"{named(path)}: name the parameters as the function does"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
 def test_numeric_constants_have_a_reason(path):
     body = ast.parse(path.read_text("utf-8")).body
     missing = [
@@ -85,9 +96,21 @@ def _is_exempt(method: ast.FunctionDef) -> bool:
 
 
 def _parameters(function: ast.FunctionDef) -> list[str]:
+    return [name for name, each in _every_parameter(function).items() if not _explains_itself(each)]
+
+
+def _every_parameter(function: ast.FunctionDef) -> dict[str, ast.arg]:
     given = function.args
     every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
-    return [each.arg for each in every if each and not _explains_itself(each)]
+    return {each.arg: each for each in every if each}
+
+
+def _explained(docstring: str) -> set[str]:
+    """Return the names that the section of parameters explains."""
+    _, _, section = docstring.partition("Parameters\n----------\n")
+    section = re.split(r"\n\n", section)[0]
+    rows = (line.partition(" : ")[0] for line in section.splitlines() if line[:1].strip())
+    return {name.strip().lstrip("*") for row in rows for name in row.split(",")}
 
 
 def _explains_itself(parameter: ast.arg) -> bool:

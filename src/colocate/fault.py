@@ -147,7 +147,9 @@ def _field(steps: Path) -> str:
     if not steps:
         return ""
     first, *others = steps
-    return (str(first) or repr(first)) + "".join(f"[{step!r}]" for step in others)
+    name = str(first)
+    harmless = name.isprintable() and 0 < len(name) <= MOST_LETTERS
+    return (name if harmless else shown(first)) + "".join(f"[{shown(step)}]" for step in others)
 
 
 def shown(value: object) -> str:

@@ -1,5 +1,6 @@
 """What does not fit and what would help: brute force agrees on all small problems."""
 
+import time
 from fractions import Fraction
 from itertools import combinations, permutations, product
 
@@ -246,3 +247,15 @@ def test_exact_fractions_are_no_conflict():
     models = [Model(f"m{n}", size, load=0) for n, size in enumerate((0.1, 0.2))]
     assert sum(Fraction(model.size_gb) for model in models) > Fraction(0.3)
     assert find_conflict(Problem([Gpu("g", 0.3)], models), Deadline(10.0)) is None
+
+
+def test_changes_that_were_not_tried_are_admitted():
+    def slow():
+        time.sleep(0.8)  # all the time of its sort
+        yield Change(ChangeKind.GPUS, problem, ("m",))
+
+    problem = Problem([Gpu("a", 10)], [Model("m", 20, load=1)])
+    helps = Change(ChangeKind.GPUS, Problem([Gpu("a", 100)], problem.models), ("m",))
+    found = diagnose(problem, lambda _: [Options([slow(), [helps]]), Options([])], seconds=1.0)
+    assert not found.remedies
+    assert not found.complete

@@ -1,5 +1,5 @@
 from colocate.arena.reasons import MOST_LINES, FailedCase, reason_lines
-from colocate.arena.verdict import Failure
+from colocate.arena.verdict import CaseVerdict, Failure
 
 
 def test_cases_with_the_same_cause_are_one_group_and_the_largest_is_first():
@@ -53,3 +53,11 @@ def test_of_a_long_traceback_the_end_is_told_and_no_letter_moves_the_cursor():
 
 def test_nothing_failed_nothing_told():
     assert list(reason_lines([])) == []
+
+
+def test_crashes_of_earlier_verdicts_are_told_apart_by_their_exceptions():
+    written = CaseVerdict("c", 1.0, 1.0, failure=Failure.CRASH, reason="KeyError: 'm'").as_dict()
+    del written["error"]
+    other = written | {"reason": "ZeroDivisionError: division by zero"}
+    causes = [CaseVerdict.from_dict(each).cause for each in (written, other)]
+    assert causes == [(Failure.CRASH, "KeyError"), (Failure.CRASH, "ZeroDivisionError")]

@@ -85,3 +85,15 @@ def test_no_text_is_read_otherwise(text):
     except UnusualYaml:
         return
     assert quick == repr(yaml.load(text, Loader=Loader))
+
+
+@pytest.mark.parametrize("value", ["!!bool maybe", "!!int ''", "!!timestamp x"])
+def test_a_value_that_does_not_suit_its_tag_is_refused(value):
+    with pytest.raises(InputError, match="a value does not suit its tag"):
+        parse_yaml(f"gpus: {value}\n")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "a: &x 1\nb: " + "[" * 500 + "]" * 500])
+def test_nesting_that_would_exhaust_the_stack_is_refused(text):
+    with pytest.raises(InputError, match="is nested more than 200 levels deep"):
+        parse_yaml(text)

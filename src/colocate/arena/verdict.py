@@ -74,8 +74,13 @@ class CaseVerdict:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read a verdict that `as_dict` wrote."""
+        """Read a verdict that `as_dict` wrote.
+
+        Verdicts of earlier versions have no `error`; their reason of a crash begins with it.
+        """
         fields = {name: value for name, value in data.items() if name != "ratio"}
+        if "error" not in data and data["failure"] == Failure.CRASH:
+            fields["error"] = data["reason"].partition(":")[0]
         pressure = inf if data["pressure"] is None else data["pressure"]
         failure = Failure(data["failure"]) if data["failure"] else None
         return cls(**(fields | {"pressure": pressure, "failure": failure}))

@@ -70,6 +70,7 @@ def plan(
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.cli.infeasible import explain_infeasible
     from colocate.inputs.fleet import read_fleet
+    from colocate.inputs.text_file import name_of
     from colocate.outputs.plan.json_form import plan_json
     from colocate.outputs.plan.table import plan_table
     from colocate.outputs.plan.words import alarm_lines
@@ -101,7 +102,7 @@ def plan(
     if answer.placement and not chosen and answer.gap > max(gap or 0.0, GOOD):
         notes().print("note: a longer --time-limit may improve the plan or its proof")
     if not answer.placement:
-        notes().print(f"{fleet}: {answer.reason}", markup=False)
+        notes().print(f"{name_of(fleet)}: {answer.reason}", markup=False)
         if answer.interrupted:
             raise typer.Exit(INTERRUPTED)
         if remedies:

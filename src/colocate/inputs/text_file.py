@@ -14,9 +14,14 @@ STANDARD_INPUT = "-"
 """Stands for what is piped in, where a file could be named."""
 
 
+def name_of(path: str | Path) -> str:
+    """Return what messages call a file."""
+    return "standard input" if str(path) == STANDARD_INPUT else str(path)
+
+
 def naming(path: str | Path) -> AbstractContextManager[None]:
     """Let faults that are found meanwhile name the file."""
-    return within(file="standard input" if str(path) == STANDARD_INPUT else str(path))
+    return within(file=name_of(path))
 
 
 def read_text(path: str | Path) -> str:

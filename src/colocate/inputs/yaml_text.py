@@ -12,6 +12,9 @@ from colocate.fault import Fault
 from colocate.inputs.plain_yaml import UnusualYaml, plain_data
 from colocate.inputs.yaml_loader import Loader
 
+MOST_DEPTH = 200
+"""Levels of lists and mappings; a fleet has about five, and Python's own stack ends at some 300."""
+
 
 def parse_yaml(text: str) -> Any:
     """Return the data in a YAML or JSON text."""
@@ -29,6 +32,7 @@ def parse_yaml(text: str) -> Any:
 def _loaded(text: str) -> Any:
     """Return the data in a text of any form, or say what is wrong with it."""
     try:
+        _check_depth(text)
         return yaml.load(text, Loader=Loader)
     except yaml.composer.ComposerError as error:
         raise InputError(_undefined_alias(text, error)) from None
@@ -38,8 +42,24 @@ def _loaded(text: str) -> Any:
         raise InputError(Fault(found, line=_line(error))) from None
     except InputError:
         raise
+    except (AttributeError, LookupError):
+        raise InputError("not valid YAML or JSON, a value does not suit its tag") from None
     except (RecursionError, TypeError, ValueError) as error:
         raise InputError(f"not valid YAML or JSON, {error}") from None
+
+
+def _check_depth(text: str) -> None:
+    """Refuse a text whose nesting would exhaust the stack of the loader, which is written in C."""
+    depth = 0
+    for event in yaml.parse(text, Loader=Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MOST_DEPTH:
+                found = f"is nested more than {MOST_DEPTH} levels deep"
+                mark = event.start_mark
+                raise InputError(Fault(found, line=mark.line + 1 if mark else None))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def _undefined_alias(text: str, error: yaml.composer.ComposerError) -> Fault:

@@ -48,7 +48,8 @@ class LabRecord:
 
     def attempts_at(self, number: int) -> list[Attempt]:
         """Return the answers to the request for a program, in order."""
-        return [attempt for attempt in self.attempts if attempt.number == number]
+        places = [place for place, each in self._attempts.items() if each.number == number]
+        return [self._attempts[place] for place in sorted(places)]
 
     def numbers_by_key(self, programs: Sequence[Program]) -> Mapping[str, int]:
         """Return the numbers of programs by the keys of their syntax trees."""

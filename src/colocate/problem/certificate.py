@@ -11,7 +11,7 @@ from zlib import compress, decompressobj
 from zlib import error as ZlibError  # noqa: N812
 
 from colocate.errors import InputError
-from colocate.fault import Owner
+from colocate.fault import Fault, Owner
 
 INFINITY = "Infinity"
 """How a certificate writes infinity, since JSON has no infinite numbers."""
@@ -139,7 +139,8 @@ class Certificate:
                 bool(data.get("finite", False)),
             )
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise InputError(f"certificate: cannot be read, {error!r:.200}") from None
+            found = f"cannot be read, {error!r:.200}"
+            raise InputError(Fault(found, owner=OWNER)) from None
         certificate._check(data)
         return certificate
 
@@ -147,17 +148,15 @@ class Certificate:
         """Refuse fields, values and bounds that a proof of this kind cannot have."""
         stated = {field: value for field, value in data.items() if field != "tree"}
         if self._stated() != stated or ("tree" in data) != (self.proof is Proof.TREE):
-            raise InputError(
-                "certificate: has fields or values that a proof of its kind does not have"
-            )
+            found = "has fields or values that a proof of its kind does not have"
+            raise InputError(Fault(found, owner=OWNER))
         if isnan(self.bound) or self.bound < 0:
             raise InputError.of("bound", self.bound, "a number >= 0", OWNER)
         if isinf(self.bound) and self.proof is Proof.MULTIPLIERS:
             raise InputError.of("bound", self.bound, "a finite number >= 0", OWNER)
         if self.finite and not (isinf(self.bound) and self.proof in SEARCHES):
-            raise InputError(
-                "certificate: finite=True, allowed only with an infinite bound by a search"
-            )
+            expected = "False but for an infinite bound by a search"
+            raise InputError.of("finite", True, expected, OWNER)
 
 
 def in_todays_words(data: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -173,7 +173,8 @@ def _lacking(problem: Problem, watch: Deadline) -> tuple[Lack, float]:
     program = new_program()
     beyond = _program(program, reduction)
     program.minimize(sum(beyond))
-    deadline = Deadline(max(min(2 * ONE_SEARCH, watch.left), SHORTEST))
+    seconds = max(min(2 * ONE_SEARCH, watch.left), SHORTEST)
+    deadline = Deadline(seconds, stop_when=lambda: watch.stopped)
     solver, status = run_cpsat(program, deadline, WORKERS)
     if status == "INFEASIBLE":
         return Lack.UNKNOWN, 0.0

@@ -1,7 +1,7 @@
 """Find out what would make a problem fit: try changes, and confirm each by a placement."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -122,9 +122,9 @@ def diagnose(
         remedies: list[Remedy] = []
         options = options_for(names or tuple(model.name for model in problem.models))
         for number, sort in enumerate(options):
-            remedies += Trial(names, watch.part(watch.left / (len(options) - number))).of_options(
-                sort
-            )
+            trial = Trial(names, watch.part(watch.left / (len(options) - number)))
+            remedies += trial.of_options(sort)
+            complete &= trial.complete
     return Diagnosis(
         conflict=conflict,
         constraints=_confirmed(constraints),
@@ -161,7 +161,7 @@ def _size(remedy: Remedy) -> tuple[int, float]:
     return len(change.names) or change.count, change.gb
 
 
-@dataclass(frozen=True)
+@dataclass
 class Trial:
     """Tries changes out.
 
@@ -175,6 +175,8 @@ class Trial:
 
     models: Sequence[str]
     watch: Deadline
+    complete: bool = field(default=True, init=False)
+    """Whether there was time for every change."""
 
     def of(self, change: Change) -> list[Remedy]:
         """Return a change as a remedy, confirmed or undecided; nothing if it cannot help."""
@@ -193,6 +195,7 @@ class Trial:
         """Return the first change that helps, or all that are undecided if none does."""
         undecided: list[Remedy] = []
         if self.watch.over:  # making a change to a large fleet takes seconds itself
+            self.complete = False
             return undecided
         for change in ladder:
             for remedy in self.of(change):
@@ -200,6 +203,7 @@ class Trial:
                     return [remedy]
                 undecided.append(remedy)
             if self.watch.over:
+                self.complete = False
                 break
         return undecided
 

@@ -59,7 +59,7 @@ def search_exactly(
         What is to be placed, and how many replicas every model may have.
     target
         The highest pressure allowed.
-    clock
+    deadline
         When to end.
     """
     bound = 0.0
