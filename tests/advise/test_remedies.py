@@ -16,8 +16,15 @@ from colocate.advise.remedies.diagnosis import diagnose
 from colocate.advise.what_if import Change, ChangeKind, Combination, Options
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
+from colocate.solver.warm_up import warm_up
 from tests.campaign import campaign
 from tests.solver.test_constraints import fleet
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled():
+    """Searches here are so short that compiling would take all of their time."""
+    warm_up(Problem([Gpu("g", 80)], [Model("m", 1, load=1)], most_models=1))
 
 
 def fits(problem):
