@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from colocate import Gpu, InputError, Model, Problem, Status, place, solve, verify
 from colocate.problem.reduction import reduction_of
 from colocate.problem.verify_bound import refuted
+from colocate.solver.decide import sleep
 from tests.campaign import campaign
 from tests.problems import assert_solved, lowest_pressure
 
@@ -114,6 +115,15 @@ def test_a_sleeper_with_more_replicas_than_gpus_sleeps():
     hot = Model("hot", 1, load=1, replicas=10**9, sleep_cost=1)
     plan = solve(Problem(fleet(), (hot, Model("cold", 1, load=1))))
     assert plan.status is Status.OPTIMAL
+    assert plan.asleep == ("hot",)
+
+
+@pytest.mark.parametrize("others", [(), (Model("cold", 1, load=1), Model("cool", 1, load=2))])
+def test_a_sleeper_with_more_replicas_than_gpus_sleeps_without_other_solvers(others, monkeypatch):
+    monkeypatch.setattr(sleep, "small_enough", lambda _: False)
+    hot = Model("hot", 1, load=1, replicas=10**9, sleep_cost=1)
+    plan = solve(Problem(fleet(), (hot, *others)))
+    assert plan.placement
     assert plan.asleep == ("hot",)
 
 

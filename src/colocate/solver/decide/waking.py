@@ -51,8 +51,10 @@ def woken(problem: Problem, budget: SolveBudget, seconds: float) -> Placement | 
         How long the search may take.
     """
     deadline = budget.deadline.part(seconds)
-    awake = problem.awake(())
-    assert awake is not None
+    hopeless = {model.name for model in problem.sleepers if model.parts > len(problem.gpus)}
+    awake = problem.awake(hopeless)
+    if awake is None:
+        return _with_all(problem, Placement())
     fewest = awake.with_replicas({model.name: model.replicas for model in awake.models})
     reduction = reduction_of(fewest)
     instance = _limited(reduction, problem.most_pressure)
@@ -68,14 +70,20 @@ def woken(problem: Problem, budget: SolveBudget, seconds: float) -> Placement | 
         may = {model.name for model in problem.sleepers}
         by_worth = [name for name in names if name in may]
         found += _awake_by_worth(fewest, by_worth, budget, deadline)
+        found = [_with_all(problem, each) for each in found]
         found.sort(key=lambda placement: cost_of(problem, placement))
         start = next((each for each in found if verify(problem, each).valid), None)
         if start is None or deadline.over:
             return start
         arrange_some(instance, layout, _indices(reduction, start))
         _squeeze_and_trade(instance, layout, wakeable, deadline)
-    placement = _placement(reduction, layout)
+    placement = _with_all(problem, _placement(reduction, layout))
     return placement if verify(problem, placement).valid else start
+
+
+def _with_all(problem: Problem, placement: Placement) -> Placement:
+    """Return the placement with every model of the problem, the missing ones asleep."""
+    return Placement({model.name: placement.get(model.name, ()) for model in problem.models})
 
 
 def _awake_by_worth(
