@@ -36,6 +36,9 @@ def provide_runtime() -> Any:
     symbols |= {"_Py_NoneStruct": id(None), "numba_unpickle": _address(_maker)}
     for name, address in symbols.items():
         binding.add_symbol(name, address)
+    for name, address in helpers.c_helpers.items():  # functions of C's mathematics among others
+        if not binding.address_of_symbol(name):
+            binding.add_symbol(name, address)
     return functions
 
 
