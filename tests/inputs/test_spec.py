@@ -146,7 +146,7 @@ def test_bad_fields_are_named_with_what_was_found_and_expected(found, replacemen
             "line 3: extra is not known, must be one of: schema, load, gpus",
         ),
         ("!!python/object/apply:os.system ['true']", "not valid YAML"),
-        ("[" * 5000, "not valid YAML"),
+        ("[" * 5000, "line 1: is nested more than 200 levels deep"),
         ("? {a: 1}\n: 2", "not valid YAML"),
         ("gpus: \x00", "not valid YAML"),
         (
