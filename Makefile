@@ -12,7 +12,8 @@ SEEDS ?= 5
 demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
 	$(BIN)/colocate plan examples/fleet.yaml
 
-test: lint types contracts unit  ## Everything that must hold.
+test: $(READY)  ## Everything that must hold, side by side.
+	@$(MAKE) --no-print-directory --jobs 2 lint types contracts unit
 
 test-long: $(READY)  ## Long tests, and random campaigns in full.
 	COLOCATE_LONG=1 $(BIN)/pytest -n auto --dist worksteal -m 'long or campaign'

@@ -23,3 +23,8 @@ def campaign(number):
         return pytest.mark.campaign(settings(max_examples=examples(number))(test))
 
     return marked
+
+
+def batches(number, first):
+    """Return batches of seeds: `make test` runs the first ones, `make test-long` the others."""
+    return [n if n < first else pytest.param(n, marks=pytest.mark.long) for n in range(number)]

@@ -269,7 +269,7 @@ def test_a_cut_off_answer_in_the_form_of_the_records():
         "=" * 1_000_000,
         "`" * 1_000_000,
         "```" + " " * 999_000 + "x",
-        "\n" * 1_000_000,
+        pytest.param("\n" * 1_000_000, marks=pytest.mark.long),
         " " * 1_000_000,
         "<NAME>" * 166_000,
         "<NAME></NAME>" * 76_000,

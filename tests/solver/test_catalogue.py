@@ -9,6 +9,7 @@ from colocate.arena.strategy_tables import known_scores
 from colocate.solver.construct.greedy import Greedy, Look
 from colocate.solver.construct.orders import Order
 from colocate.solver.strategies import find_strategy
+from tests.campaign import batches
 
 ADRS = load_suite("adrs")
 OPTIMUM = 26.255972
@@ -43,7 +44,7 @@ def test_measured_scores_are_those_of_the_catalogue(name):
 
 
 @pytest.mark.parametrize("name", [n for n, row in STRATEGIES.items() if row.reported])
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2))])
+@pytest.mark.parametrize("seed", batches(3, first=1))
 def test_every_strategy_reaches_what_was_reported_of_it(name, seed):
     result = score(ADRS, name, seed)
     assert result.valid_cases == len(ADRS.cases)

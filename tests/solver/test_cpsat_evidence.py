@@ -12,6 +12,7 @@ from colocate.solver.prove.cpsat import LARGEST, configured_solver
 SCRIPT = Path(__file__).parents[1] / "evidence" / "cpsat_false_infeasible.py"
 
 
+@pytest.mark.long
 def test_small_coefficients_are_never_wrong_nor_is_a_search_without_symmetry():
     command = [sys.executable, str(SCRIPT), "20", "28", "50", "--values", "20"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
