@@ -6,6 +6,8 @@ INSTALLED := .venv/.installed
 READY := .venv/.ready
 CHROMIUM ?= chromium
 SEEDS ?= 5
+# One more than there are cores, since many tests wait for processes that they start.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 
 .PHONY: demo test test-long test-bounds test-walls test-browser test-lab test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
 
@@ -16,7 +18,7 @@ test: $(READY)  ## Everything that must hold, side by side.
 	@$(MAKE) --no-print-directory --jobs 2 lint types contracts unit
 
 test-long: $(READY)  ## Long tests, and random campaigns in full.
-	COLOCATE_LONG=1 $(BIN)/pytest -n auto --dist worksteal -m 'long or campaign'
+	COLOCATE_LONG=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'long or campaign'
 
 test-walls: $(READY)  ## Attack the referee behind the walls of bubblewrap, which must be there.
 	@$(BIN)/python -c 'from colocate.arena.enclosure import best_enclosure as best; best() == "bubblewrap" or exit("bubblewrap is not installed or cannot make namespaces here: apt-get install bubblewrap")'
@@ -51,7 +53,7 @@ contracts: $(READY)
 	$(BIN)/lint-imports
 
 unit: $(READY)
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 start-times: $(READY)  ## First and later starts, and all strategies on adrs, in seconds.
 	$(BIN)/python benchmarks/start_times.py
