@@ -25,6 +25,11 @@ def pytest_configure(config):
                 place(Problem(gpus, [model, Model("n", 2, load=2)]), name)
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the tests that wait longest, so that no process is left alone with them."""
+    items.sort(key=lambda item: "cli/test_lab.py" not in item.nodeid)
+
+
 def pytest_terminal_summary(terminalreporter):
     if not LONG:
         terminalreporter.write_line(
