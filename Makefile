@@ -9,6 +9,9 @@ SEEDS ?= 5
 # One more than there are cores, since many tests wait for processes that they start.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 
+# Bytecode of what is used is kept, whatever the shell says: tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-long test-bounds test-walls test-browser test-lab test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
 
 demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
