@@ -11,7 +11,7 @@ from colocate.inputs.fleet import fleet_of, parse_fleet
 from colocate.solver.check import check_plan
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.prove.two_solvers import search_all, small_enough
+from colocate.solver.prove.solvers.two_solvers import search_all, small_enough
 
 FLEETS = 200
 KINDS = ("T4", "L4", "L40S", "A100-80GB", "H100-80GB", "H200")

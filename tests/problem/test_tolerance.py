@@ -17,7 +17,7 @@ NO_TOLERANCES = {
     "solver/improve/neighbourhood.py": {1e-6},
     "solver/strategies.py": {1e-9},
     "solver/progress.py": {2e-9, 0.3e-6},  # seconds
-    "solver/prove/two_solvers.py": {1e-100},  # the range of numbers that are ordinary
+    "solver/prove/solvers/two_solvers.py": {1e-100},  # the range of numbers that are ordinary
 }
 
 

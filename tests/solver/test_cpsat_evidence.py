@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from colocate.solver.prove.cpsat import LARGEST, configured_solver
+from colocate.solver.prove.solvers.cpsat import LARGEST, configured_solver
 
 SCRIPT = Path(__file__).parents[1] / "evidence" / "cpsat_false_infeasible.py"
 

@@ -16,7 +16,7 @@ from colocate.solver.deadline import Deadline
 from colocate.solver.prove.columns import fill_gpus, prove_by_columns
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.knapsack import certified, grid_of, most_carried
-from colocate.solver.prove.two_solvers import search_all
+from colocate.solver.prove.solvers.two_solvers import search_all
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
 from tests.campaign import campaign
 from tests.problems import in_units, optimum, problems

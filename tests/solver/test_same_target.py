@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import Gpu, Model, Problem, verify
-from colocate.solver.prove.choices import choices_of
-from colocate.solver.prove.crowds import Crowd, crowds_in
-from colocate.solver.prove.same_target import _neighbours, robust_target
+from colocate.solver.prove.solvers.choices import choices_of
+from colocate.solver.prove.solvers.crowds import Crowd, crowds_in
+from colocate.solver.prove.solvers.same_target import _neighbours, robust_target
 from tests.campaign import campaign
 from tests.problems import problems
 

@@ -16,13 +16,13 @@ from colocate.problem.checker.tolerance import SLACK
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
 from colocate.solver.plan import Alarm
-from colocate.solver.prove import two_solvers
-from colocate.solver.prove.choices import choices_of
-from colocate.solver.prove.cpsat_program import CpSatProgram
-from colocate.solver.prove.same_target import robust_target
-from colocate.solver.prove.scip_program import ScipProgram
-from colocate.solver.prove.searching import NONE, Finding, search_exactly
-from colocate.solver.prove.two_solvers import places, search_all, small_enough
+from colocate.solver.prove.solvers import two_solvers
+from colocate.solver.prove.solvers.choices import choices_of
+from colocate.solver.prove.solvers.cpsat_program import CpSatProgram
+from colocate.solver.prove.solvers.same_target import robust_target
+from colocate.solver.prove.solvers.scip_program import ScipProgram
+from colocate.solver.prove.solvers.searching import NONE, Finding, search_exactly
+from colocate.solver.prove.solvers.two_solvers import places, search_all, small_enough
 from tests.campaign import batches, campaign
 from tests.problems import lowest_pressure
 

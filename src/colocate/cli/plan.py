@@ -71,12 +71,7 @@ def plan(
     from colocate.cli.infeasible import explain_infeasible
     from colocate.inputs.fleet import read_fleet
     from colocate.inputs.text_file import name_of
-    from colocate.outputs.plan.json_form import plan_json
-    from colocate.outputs.plan.table import plan_table
-    from colocate.outputs.plan.words import alarm_lines
-    from colocate.outputs.text.console import notes, results, show
-    from colocate.outputs.text.whole_files import write_text
-    from colocate.solver.plan import Status
+    from colocate.outputs.text.console import notes
 
     check_outputs(fleet, (save, report, plot))
     chosen = _strategy(strategy) if strategy else None
@@ -87,27 +82,19 @@ def plan(
     else:
         answer = _solved(stated, time_limit, seed, workers, gap)
     if save:
-        write_text(save, plan_json(answer, stated) + "\n")
-        say_wrote(save)
+        _save(save, answer, stated)
     if report:
         _report(report, answer, stated)
     if plot and answer.placement:
         _plot(plot, answer, stated)
-    if as_json:
-        typer.echo(plan_json(answer, stated))
-    elif answer.placement:
-        show(plan_table(answer, results().width))
-    for line in alarm_lines(answer):
-        notes().print(line, markup=False)
+    _print(answer, stated, as_json)
     if answer.placement and not chosen and answer.gap > max(gap or 0.0, GOOD):
         notes().print("note: a longer --time-limit may improve the plan or its proof")
     if not answer.placement:
         notes().print(f"{name_of(fleet)}: {answer.reason}", markup=False)
-        if answer.interrupted:
-            raise typer.Exit(INTERRUPTED)
-        if remedies:
+        if remedies and not answer.interrupted:
             explain_infeasible(fleet, stated, time_limit)
-        raise typer.Exit(INFEASIBLE if answer.status is Status.INFEASIBLE else NOTHING_FOUND)
+        raise typer.Exit(_code_without_placement(answer))
 
 
 def _strategy(name: str) -> "Callable[[Problem, int], Plan]":
@@ -140,6 +127,38 @@ def _solved(
 
 def _usual_gap(seconds: float) -> float:
     return 0.0 if seconds < USUAL else GOOD
+
+
+def _code_without_placement(answer: "Plan") -> int:
+    from colocate.solver.plan import Status
+
+    if answer.interrupted:
+        return INTERRUPTED
+    return INFEASIBLE if answer.status is Status.INFEASIBLE else NOTHING_FOUND
+
+
+def _print(answer: "Plan", fleet: "Fleet", as_json: bool) -> None:
+    """Print the plan, and on stderr any false claim of an outside solver."""
+    from colocate.outputs.plan.json_form import plan_json
+    from colocate.outputs.plan.table import plan_table
+    from colocate.outputs.plan.words import alarm_lines
+    from colocate.outputs.text.console import notes, results, show
+
+    if as_json:
+        typer.echo(plan_json(answer, fleet))
+    elif answer.placement:
+        show(plan_table(answer, results().width))
+    for line in alarm_lines(answer):
+        notes().print(line, markup=False)
+
+
+def _save(path: Path, answer: "Plan", fleet: "Fleet") -> None:
+    """Write the plan with its fleet."""
+    from colocate.outputs.plan.json_form import plan_json
+    from colocate.outputs.text.whole_files import write_text
+
+    write_text(path, plan_json(answer, fleet) + "\n")
+    say_wrote(path)
 
 
 def _report(path: Path, answer: "Plan", fleet: "Fleet") -> None:

@@ -49,13 +49,13 @@ class CompilerProcess:
     def _answer(self, process: Popen[bytes], requests: list[KernelRequest]) -> Batch:
         assert process.stdout is not None
         try:
-            batch: Batch | None = pickle.load(process.stdout)
+            batch: Batch = pickle.load(process.stdout)
         except BROKEN:
-            batch = None
-        except BaseException:
-            process.kill()
+            return _compiled_here(requests)
+        except KeyboardInterrupt:
+            process.kill()  # or its answer would be taken for that to the next request
             raise
-        return batch or _compiled_here(requests)
+        return batch
 
     def _running(self) -> Popen[bytes]:
         process = self._process
@@ -81,12 +81,15 @@ def _compiled_here(requests: list[KernelRequest]) -> Batch:
 
 
 def serve() -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until there are no more.
+
+    A fault ends the process. Then the one who asked compiles by itself, and sees what is wrong.
+    """
     gc.disable()  # a fifth of the time would go into looking for cycles
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     while (requests := _next(sys.stdin.buffer)) is not None:
-        pickle.dump(_tried(requests), answers)
+        pickle.dump(_compiled_here(requests), answers)
         answers.flush()
     os._exit(0)
 
@@ -96,11 +99,4 @@ def _next(questions: IO[bytes]) -> Any:
     try:
         return pickle.load(questions) if ready else None
     except EOFError:
-        return None
-
-
-def _tried(requests: list[KernelRequest]) -> Batch | None:
-    try:
-        return _compiled_here(requests)
-    except Exception:  # the one who asks compiles by itself and sees what is wrong
         return None

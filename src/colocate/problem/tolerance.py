@@ -109,7 +109,7 @@ Users: plans with sleepers."""
 SAME_COST = 2e-7
 """Share of all costs by which CP-SAT and SCIP may differ and still agree.
 
-Users: `prove/two_solvers.py`."""
+Users: `prove/solvers/two_solvers.py`."""
 COST_MARGIN = 2e-8
 """Share of all costs that exceeds any error that SCIP's rounding causes in a bound.
 
@@ -118,11 +118,11 @@ Users: the program for SCIP."""
 NEAREST_FLOAT = Fraction(1, 10**15)
 """The nearest float of a number differs from it by less than this share.
 
-Users: `prove/same_target.py`."""
+Users: `prove/solvers/same_target.py`."""
 UNIT_MARGIN = Fraction(2, 10**10)
 """More than `NEAREST_FLOAT` can change a pressure: twice that for every unit in a GPU.
 
-Users: `prove/same_target.py`."""
+Users: `prove/solvers/same_target.py`."""
 
 TINY = 1e-300
 """Stands for 0 in divisors.

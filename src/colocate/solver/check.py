@@ -19,7 +19,7 @@ from colocate.problem.verify_bound import refuted
 from colocate.solver.plan import Plan, Status
 
 if TYPE_CHECKING:
-    from colocate.solver.prove.two_solvers import Agreement
+    from colocate.solver.prove.solvers.two_solvers import Agreement
 
 LARGEST = nextafter(inf, 0.0)
 """The largest finite pressure."""
@@ -223,7 +223,7 @@ def _repeat(
 
 def _searched(problem: Problem, target: float, seconds: float) -> "Agreement":
     from colocate.solver.deadline import Deadline  # noqa: PLC0415
-    from colocate.solver.prove.two_solvers import search_all  # noqa: PLC0415
+    from colocate.solver.prove.solvers.two_solvers import search_all  # noqa: PLC0415
 
     return search_all(problem, target, Deadline(seconds), WORKERS)
 

@@ -26,7 +26,7 @@ from colocate.solver.portfolio.selection import close_gap
 from colocate.solver.portfolio.start import FEW, NoPlacement, first_placement
 from colocate.solver.progress import ItemProgress
 from colocate.solver.prove.obstacles import nothing_fits, obvious_obstacle, too_many_parts
-from colocate.solver.prove.two_solvers import search_all, small_enough
+from colocate.solver.prove.solvers.two_solvers import search_all, small_enough
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
 
 CHECK_MODEL = 12e-6

@@ -112,7 +112,7 @@ def test_what_answers_in_place_of_an_engine_that_ended_is_not_taken_for_it(machi
     assert 8002 not in machine.told(), "the next wave must not start"
 
 
-@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+@pytest.mark.skipif(not shutil.which("curl"), reason="left out: curl is not installed")
 @pytest.mark.parametrize("reply", [b"", b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"])
 def test_whatever_listens_on_a_port_is_seen_with_the_real_curl(machine, reply):
     machine.use_real_curl()
@@ -126,7 +126,7 @@ def test_whatever_listens_on_a_port_is_seen_with_the_real_curl(machine, reply):
     assert not machine.told()
 
 
-@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+@pytest.mark.skipif(not shutil.which("curl"), reason="left out: curl is not installed")
 def test_a_free_port_is_seen_with_the_real_curl_whatever_proxy_is_set(machine):
     machine.use_real_curl()
     with socket.create_server(("127.0.0.1", 0)) as listener:

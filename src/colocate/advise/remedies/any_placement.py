@@ -13,8 +13,8 @@ from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
 from colocate.solver.portfolio.start import quick_ways
 from colocate.solver.prove.obstacles import obvious_obstacle
+from colocate.solver.prove.solvers.two_solvers import search_all, small_enough
 from colocate.solver.prove.tree import search_with_proof
-from colocate.solver.prove.two_solvers import search_all, small_enough
 
 NODES = 20_000
 """Nodes of the first search; CP-SAT and SCIP take over what it leaves undecided."""

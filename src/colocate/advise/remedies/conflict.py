@@ -14,8 +14,8 @@ from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction, reduction_of
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.prove.cpsat import LARGEST, new_program, run_cpsat
-from colocate.solver.prove.two_solvers import small_enough
+from colocate.solver.prove.solvers.cpsat import LARGEST, new_program, run_cpsat
+from colocate.solver.prove.solvers.two_solvers import small_enough
 
 ONE_SEARCH = 0.5
 """Seconds to decide whether some models fit."""

@@ -19,6 +19,9 @@ NOTHING_PROVEN = "Nothing is proven"
 FEW_NAMES = 2
 """So many names fit where there is little room."""
 
+LEAST_SHOWN = 1e-6
+"""Gaps below this share need no figure: a reader takes in at most four digits after the point."""
+
 
 def shown_pressure(pressure: float) -> str:
     """Return a pressure as it is written."""
@@ -29,6 +32,8 @@ def shown_gap(gap: float) -> str:
     """Return the largest possible distance from the optimum, in words."""
     if gap >= 1.0:
         return f"at most {1.0 + gap:.2g} times the optimum"
+    if gap < LEAST_SHOWN:
+        return f"less than {100 * LEAST_SHOWN:g}% above the optimum"
     return f"at most {100 * gap:.2g}% above the optimum"
 
 

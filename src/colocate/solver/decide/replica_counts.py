@@ -10,8 +10,8 @@ from colocate.problem.instance import Floats
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import LONG_SUM
-from colocate.solver.prove.choices import load_in
 from colocate.solver.prove.replica_bounds import largest_rooms
+from colocate.solver.prove.solvers.choices import load_in
 
 STEPS = (1.0, 1.05, 1.15, 1.3, 1.6, 2.0, 3.0)
 """Pressures that the first replica counts aim at, as multiples of the bound."""

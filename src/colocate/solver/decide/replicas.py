@@ -34,7 +34,7 @@ from colocate.solver.prove.columns import shares_of_choices
 from colocate.solver.prove.knapsack import Choices
 from colocate.solver.prove.obstacles import too_many_parts
 from colocate.solver.prove.replica_bounds import rows_of_choices
-from colocate.solver.prove.two_solvers import places, search_all
+from colocate.solver.prove.solvers.two_solvers import places, search_all
 from colocate.solver.search import attempt, search
 
 PATIENCE, SHORTEST = 0.01, 0.01

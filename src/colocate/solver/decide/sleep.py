@@ -25,8 +25,8 @@ from colocate.solver.decide.pressure_limit import (
 )
 from colocate.solver.decide.waking import woken
 from colocate.solver.plan import Alarm, Plan, Status
-from colocate.solver.prove.choices import load_in
-from colocate.solver.prove.two_solvers import search_all, small_enough
+from colocate.solver.prove.solvers.choices import load_in
+from colocate.solver.prove.solvers.two_solvers import search_all, small_enough
 from colocate.solver.search import attempt
 
 CHOOSING = 0.6

@@ -25,7 +25,7 @@ from colocate.solver.decide.pressure_limit import without_limit
 from colocate.solver.improve.shard_moves import nodes_of_shards
 from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.improve.trading import Wakeable, trade, wake
-from colocate.solver.prove.choices import cost_of
+from colocate.solver.prove.solvers.choices import cost_of
 from colocate.solver.search import attempt
 
 BISECTING = 0.6

@@ -7,7 +7,7 @@ from colocate.problem.reduction import Reduction
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.portfolio.activity import LONGEST_STEP
 from colocate.solver.progress import ItemProgress
-from colocate.solver.prove.two_solvers import search_all
+from colocate.solver.prove.solvers.two_solvers import search_all
 
 
 class AskingSolvers:

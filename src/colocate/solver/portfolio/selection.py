@@ -13,7 +13,7 @@ from colocate.solver.portfolio.tightening import Tightening
 from colocate.solver.portfolio.time_sharing import share_time
 from colocate.solver.progress import ItemProgress
 from colocate.solver.prove.bound_search import BoundSearch
-from colocate.solver.prove.two_solvers import small_enough
+from colocate.solver.prove.solvers.two_solvers import small_enough
 
 
 def close_gap(progress: ItemProgress, budget: SolveBudget) -> None:

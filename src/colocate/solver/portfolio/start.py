@@ -21,8 +21,8 @@ from colocate.solver.deadline import Deadline
 from colocate.solver.improve.shard_moves import nodes_of_shards
 from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.plan import Alarm
+from colocate.solver.prove.solvers.two_solvers import search_all, small_enough
 from colocate.solver.prove.tree import search_with_proof
-from colocate.solver.prove.two_solvers import search_all, small_enough
 
 FEW = 100
 """Up to this many items, packings are tried at many targets."""

@@ -17,8 +17,8 @@ from colocate.problem.problem import Problem
 from colocate.problem.reduction import Portion
 from colocate.problem.tolerance import FIT, SAFE
 from colocate.problem.verify_bound import refuted
-from colocate.solver.prove.choices import load_in
 from colocate.solver.prove.knapsack import Choices
+from colocate.solver.prove.solvers.choices import load_in
 
 HALVINGS = 60
 """Steps of doubling, then of halving; after this many, an interval of floats hardly shrinks."""

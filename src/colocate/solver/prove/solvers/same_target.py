@@ -11,7 +11,7 @@ from math import inf, lcm
 
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import NEAREST_FLOAT, UNIT_MARGIN
-from colocate.solver.prove.choices import Choice
+from colocate.solver.prove.solvers.choices import Choice
 
 FINEST = 10_000
 """The smallest unit of a single number, as a fraction of one."""

@@ -15,12 +15,12 @@ from colocate.problem.verify import highest_pressure, verify
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline, TimeOverError
 from colocate.solver.plan import Alarm
-from colocate.solver.prove.choices import Places, choices_of, cost_of
-from colocate.solver.prove.cpsat_program import CpSatProgram
-from colocate.solver.prove.same_target import robust_target
-from colocate.solver.prove.scip import ScipMissingError
-from colocate.solver.prove.scip_program import ScipProgram
-from colocate.solver.prove.searching import UNDECIDED, Finding, search_exactly
+from colocate.solver.prove.solvers.choices import Places, choices_of, cost_of
+from colocate.solver.prove.solvers.cpsat_program import CpSatProgram
+from colocate.solver.prove.solvers.same_target import robust_target
+from colocate.solver.prove.solvers.scip import ScipMissingError
+from colocate.solver.prove.solvers.scip_program import ScipProgram
+from colocate.solver.prove.solvers.searching import UNDECIDED, Finding, search_exactly
 
 CP_SAT, SCIP = "CP-SAT", "SCIP"
 MOST_PLACES = 20_000

@@ -15,8 +15,8 @@ from colocate.problem.problem import Problem
 from colocate.problem.tolerance import BELOW_LAST_BITS
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.prove.alike import exchangeable_gpus
-from colocate.solver.prove.choices import (
+from colocate.solver.prove.solvers.alike import exchangeable_gpus
+from colocate.solver.prove.solvers.choices import (
     Choice,
     Options,
     Places,
@@ -24,9 +24,9 @@ from colocate.solver.prove.choices import (
     load_in,
     use_on,
 )
-from colocate.solver.prove.cpsat import LARGEST, new_program, run_cpsat
-from colocate.solver.prove.crowds import Crowd
-from colocate.solver.prove.searching import NONE, Finding
+from colocate.solver.prove.solvers.cpsat import LARGEST, new_program, run_cpsat
+from colocate.solver.prove.solvers.crowds import Crowd
+from colocate.solver.prove.solvers.searching import NONE, Finding
 
 FINENESS = LARGEST - 2
 """In how many parts of a GPU amounts are counted."""

@@ -12,8 +12,8 @@ from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.prove.choices import Options, Places
-from colocate.solver.prove.crowds import Crowd, crowds_in
+from colocate.solver.prove.solvers.choices import Options, Places
+from colocate.solver.prove.solvers.crowds import Crowd, crowds_in
 
 
 class Finding(NamedTuple):

@@ -12,7 +12,7 @@ from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
-from colocate.solver.prove.choices import Choice, Options, Places
+from colocate.solver.prove.solvers.choices import Choice, Options, Places
 
 
 class Crowd(NamedTuple):

@@ -18,8 +18,8 @@ from colocate.problem.problem import Problem
 from colocate.problem.tolerance import COST_MARGIN, LP_TOLERANCE
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.prove.alike import exchangeable_gpus
-from colocate.solver.prove.choices import (
+from colocate.solver.prove.solvers.alike import exchangeable_gpus
+from colocate.solver.prove.solvers.choices import (
     Choice,
     Options,
     Places,
@@ -27,9 +27,9 @@ from colocate.solver.prove.choices import (
     load_in,
     use_on,
 )
-from colocate.solver.prove.crowds import Crowd
-from colocate.solver.prove.scip import LinearProgram, ScipStatus, Term
-from colocate.solver.prove.searching import NONE, UNDECIDED, Finding
+from colocate.solver.prove.solvers.crowds import Crowd
+from colocate.solver.prove.solvers.scip import LinearProgram, ScipStatus, Term
+from colocate.solver.prove.solvers.searching import NONE, UNDECIDED, Finding
 
 ROOM = 1.0 + 100 * LP_TOLERANCE
 """The room of a GPU, a little too large."""
