@@ -1,9 +1,11 @@
 from io import StringIO
 
+import pytest
 from rich.console import Console
 
 from colocate import Gpu, Model, Problem, place, solve
 from colocate.outputs.plan.table import improvement_line, plan_table
+from colocate.outputs.plan.words import shown_gap
 from colocate.solver.plan import Improvement
 from tests.outputs.made_plans import small
 
@@ -78,3 +80,16 @@ def test_what_sleeps_stands_below_the_proof():
 def test_a_line_on_how_far_a_solve_is():
     line = improvement_line(Improvement(0.1, 0.11, 0.1, "regrouping"))
     assert line == "peak pressure 0.110000, at most 10% above the optimum"
+
+
+@pytest.mark.parametrize(
+    ("gap", "words"),
+    [
+        (3e-8, "less than 0.0001% above the optimum"),
+        (2e-6, "at most 0.0002% above the optimum"),
+        (0.25, "at most 25% above the optimum"),
+        (1.5, "at most 2.5 times the optimum"),
+    ],
+)
+def test_a_gap_is_told_with_as_many_digits_as_a_reader_takes_in(gap, words):
+    assert shown_gap(gap) == words

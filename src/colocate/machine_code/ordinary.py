@@ -1,4 +1,8 @@
-"""Kernels as numba compiles and keeps them by itself: slower to start, but on every platform."""
+"""Kernels as numba compiles and keeps them by itself: slower to start, but on every platform.
+
+Numba looks only at the file of a kernel for changes. Whoever edits a kernel that others call removes
+the `__pycache__` folders.
+"""
 
 from functools import cache
 from types import FunctionType

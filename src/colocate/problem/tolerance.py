@@ -65,6 +65,10 @@ OVER_LIMIT = 1e-9
 """Share by which a pressure may exceed the highest one allowed, as in the checker.
 
 Users: capacity trials, `advise/remedies/any_placement.py`."""
+LEAST_SHOWN = 1e-6
+"""Gaps below this share need no figure: a reader takes in four digits after the point at most.
+
+Users: the words for plans."""
 SMALLEST_GAP = 1e-6
 """A smaller gap is not worth a target: exact searches and proofs by multipliers close it sooner.
 

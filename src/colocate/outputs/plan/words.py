@@ -4,7 +4,7 @@ from math import inf, isinf
 
 from colocate.outputs.text.wording import amount, listed
 from colocate.problem.certificate import Proof
-from colocate.problem.tolerance import PROVEN
+from colocate.problem.tolerance import LEAST_SHOWN, PROVEN
 from colocate.solver.plan import Plan
 
 PROOFS = {
@@ -18,9 +18,6 @@ PROOFS = {
 NOTHING_PROVEN = "Nothing is proven"
 FEW_NAMES = 2
 """So many names fit where there is little room."""
-
-LEAST_SHOWN = 1e-6
-"""Gaps below this share need no figure: a reader takes in at most four digits after the point."""
 
 
 def shown_pressure(pressure: float) -> str:
