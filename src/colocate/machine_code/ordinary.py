@@ -1,7 +1,7 @@
 """Kernels as numba compiles and keeps them by itself: slower to start, but on every platform.
 
-Numba looks only at the file of a kernel for changes. Whoever edits a kernel that others call removes
-the `__pycache__` folders.
+Numba looks for changes in the file of a kernel alone. After an edit of a kernel that others call,
+remove the `__pycache__` folders.
 """
 
 from functools import cache
