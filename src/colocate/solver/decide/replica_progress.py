@@ -10,7 +10,7 @@ from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
 from colocate.solver.budget import SolveBudget
 from colocate.solver.decide.replica_counts import Counts
-from colocate.solver.plan import Plan, confirmed_plan
+from colocate.solver.plan import Plan, Status
 from colocate.solver.progress import Progress
 from colocate.solver.prove.replica_bounds import prove_with_replicas
 
@@ -36,7 +36,8 @@ class ReplicaProgress(Progress):
         verdict = verify(self.problem, placement)
         if not verdict.valid or not self._is_better(verdict.pressure):
             return False
-        self.best = confirmed_plan(self.problem, Placement(placement))
+        found = Placement(placement)
+        self.best = Plan(self.problem, Status.FEASIBLE, found, verdict.pressures)
         self.counts = tuple(replicas_in(self.problem, placement).values())
         self._take(verdict.pressure, block)
         return True

@@ -4,15 +4,13 @@ The load of a part depends on the number of replicas. With one choice for every 
 of them taken, all rows of a program are linear.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import ANY_KIND, Model
+from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
-
-Places = Mapping[str, tuple[str, ...]]
-"""The names of the GPUs of every model; none for a model that sleeps."""
 
 
 class Choice(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any
 
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
+from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import BELOW_LAST_BITS
 from colocate.solver.construct.completion import Outcome
@@ -19,7 +20,6 @@ from colocate.solver.prove.solvers.alike import exchangeable_gpus
 from colocate.solver.prove.solvers.choices import (
     Choice,
     Options,
-    Places,
     in_order_of_nodes,
     load_in,
     use_on,

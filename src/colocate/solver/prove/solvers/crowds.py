@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
+from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
-from colocate.solver.prove.solvers.choices import Choice, Options, Places
+from colocate.solver.prove.solvers.choices import Choice, Options
 
 
 class Crowd(NamedTuple):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
+from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import COST_MARGIN, LP_TOLERANCE
 from colocate.solver.construct.completion import Outcome
@@ -22,7 +23,6 @@ from colocate.solver.prove.solvers.alike import exchangeable_gpus
 from colocate.solver.prove.solvers.choices import (
     Choice,
     Options,
-    Places,
     in_order_of_nodes,
     load_in,
     use_on,

@@ -8,11 +8,12 @@ the solver searches again.
 from math import inf
 from typing import NamedTuple, Protocol
 
+from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.prove.solvers.choices import Options, Places
+from colocate.solver.prove.solvers.choices import Options
 from colocate.solver.prove.solvers.crowds import Crowd, crowds_in
 
 

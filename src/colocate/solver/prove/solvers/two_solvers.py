@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
 
+from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import SAME_COST
 from colocate.problem.verify import highest_pressure, verify
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline, TimeOverError
 from colocate.solver.plan import Alarm
-from colocate.solver.prove.solvers.choices import Places, choices_of, cost_of
+from colocate.solver.prove.solvers.choices import choices_of, cost_of
 from colocate.solver.prove.solvers.cpsat_program import CpSatProgram
 from colocate.solver.prove.solvers.same_target import robust_target
 from colocate.solver.prove.solvers.scip import ScipMissingError
