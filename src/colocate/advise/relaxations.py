@@ -6,7 +6,7 @@ from itertools import chain
 
 from colocate.advise.what_if import Change, ChangeKind
 from colocate.problem.gpu import Gpu
-from colocate.problem.model import Model
+from colocate.problem.model import MEMORY, Model
 from colocate.problem.problem import Problem
 
 
@@ -46,7 +46,10 @@ def _of_the_fleet(problem: Problem) -> Iterator[Change]:
         yield Change(ChangeKind.MOST_MODELS, relaxed, count=problem.most_models)
     if problem.most_pressure is not None:
         yield Change(ChangeKind.MOST_PRESSURE, replace(problem, most_pressure=None))
-    used = {name for m in problem.models for name, _ in (*m.uses, *m.shared_uses)}
+    if problem.has_least_cache:
+        models = tuple(model.changed(least_cache_gb=0.0) for model in problem.models)
+        yield Change(ChangeKind.LEAST_CACHE, replace(problem, models=models))
+    used = {name for m in problem.models for name, _ in (*m.uses, *m.shared_uses)} - {MEMORY}
     for resource in sorted(used & {name for gpu in problem.gpus for name, _ in gpu.limits}):
         gpus = tuple(_unlimited(gpu, resource) for gpu in problem.gpus)
         yield Change(ChangeKind.LIMIT, replace(problem, gpus=gpus), (resource,))
@@ -75,8 +78,10 @@ def _anywhere(model: Model) -> Model:
     """Return a model whose shards need not share a node: like replicas, only smaller."""
     if model.shards == 1 or model.open_replicas:
         return model
+    least = model.least_cache_gb
     return model.changed(
         size_gb=model.size_gb / model.shards,
+        least_cache_gb=None if least is None else least / model.shards,
         replicas=model.parts,
         most_replicas=model.parts,
         shards=1,

@@ -32,6 +32,8 @@ class ChangeKind(StrEnum):
     """A model need not be on certain GPUs."""
     NEVER = "never"
     """A model may be on the GPUs that were forbidden to it."""
+    LEAST_CACHE = "least_cache"
+    """Models need no cache beyond their size."""
     LIMIT = "limit"
     """A resource has no limit."""
     ONE_NODE = "one_node"

@@ -15,6 +15,7 @@ from colocate.fault import Path as FieldPath
 from colocate.inputs.bulk import without_collection
 from colocate.inputs.compute import COMPUTE, busy_shares, known_accelerator
 from colocate.inputs.demand import demand_of, load_of
+from colocate.inputs.least_cache import cache_repeats, has_no_cache, least_cache_gb
 from colocate.inputs.spec import MOST_GPUS, FleetSpec, GpuSpec, ModelSpec
 from colocate.inputs.spec_errors import faults_of, located
 from colocate.inputs.text_file import naming, read_text
@@ -213,7 +214,7 @@ def _gpus(spec: FleetSpec, entry: GpuSpec) -> list[Gpu]:
     limits = dict(entry.limits)
     if spec.compute_limit is not None and known_accelerator(entry.kind):
         limits.setdefault(COMPUTE, spec.compute_limit)
-    memory = (entry.memory_gb or 0.0) - entry.reserve_gb
+    memory = (entry.memory_gb or 0.0) - (entry.reserve_gb or 0.0)
     return [Gpu(name, memory, entry.kind or "", limits, entry.node or "") for name in _names(entry)]
 
 
@@ -237,7 +238,7 @@ def _model(spec: FleetSpec, kinds: set[str], gpu_count: int, model: ModelSpec) -
         (model.size_gb or 0.0) + (model.overhead_gb or 0.0) * model.shards,
         model.rate,
         model.slo,
-        load_of(model, spec.load),
+        _load_on_gpus(model, spec.load),
         uses=uses,
         replicas=1 if isinstance(model.replicas, str) else model.replicas,
         shards=model.shards,
@@ -246,7 +247,19 @@ def _model(spec: FleetSpec, kinds: set[str], gpu_count: int, model: ModelSpec) -
         most_replicas=max(gpu_count // model.shards, 1) if auto else None,
         sleep_cost=model.importance * demand_of(model) if model.may_sleep else None,
         shared_uses=shared,
+        least_cache_gb=least_cache_gb(model),
     )
+
+
+def _load_on_gpus(model: ModelSpec, form: str) -> float | list[float]:
+    """Return the load of a model, counting keys and values as often as its shards repeat them.
+
+    A model without a cache keeps a GPU busy, but does not push on its memory.
+    """
+    if model.load is None and has_no_cache(model):
+        return 0.0
+    load, repeats = load_of(model, form), cache_repeats(model)
+    return [amount * repeats for amount in load] if isinstance(load, list) else load * repeats
 
 
 class _Faults:

@@ -20,6 +20,9 @@ from colocate.inputs.huggingface.formats import bits_of
 
 MOST_GPUS = 20_000
 """In a fleet: more are a slip, and would fill the memory before the solver sees them."""
+RESERVE = 0.05
+"""The share of a GPU's memory that models may not use unless the file says otherwise: contexts of
+the driver, fragments, peaks. kvcached keeps as much free."""
 OVERHEAD_GB = 4.0
 """What an engine holds beyond the weights that a config tells: measured, 2 to 8 GB."""
 COMPUTE_LIMIT = 0.8
@@ -54,8 +57,12 @@ class GpuSpec(_Section):
     kind: Kind | None = Field(None, description="Such as H100-80GB, from the catalogue.")
     node: Name | None = Field(None, description="The machine it is in.")
     count: GpuCount | None = Field(None, description="How many alike ones there are.")
-    memory_gb: Positive | None = Field(None, description="By default that of its kind.")
-    reserve_gb: NotNegative = Field(0.0, description="Memory of it that models may not use.")
+    memory_gb: Positive | None = Field(
+        None, description="All memory that the card reports; by default that of its kind."
+    )
+    reserve_gb: NotNegative | None = Field(
+        None, description="Memory of it that models may not use; by default 5% of it."
+    )
     devices: list[Annotated[int, Field(ge=0)]] | None = Field(
         None, description="Their numbers on the node; by default counted from 0 on each node."
     )
@@ -82,9 +89,11 @@ class GpuSpec(_Section):
             expected = f"{self.count or 1} numbers, as many as count"
             raise InputError.of("devices", self.devices, expected)
         memory = self.memory_gb or self._memory_of_kind()
-        if self.reserve_gb >= memory:
+        reserve = memory * RESERVE if self.reserve_gb is None else self.reserve_gb
+        if reserve >= memory:
             raise InputError.of("reserve_gb", self.reserve_gb, f"less than {memory:g} GB")
-        return self.model_copy(update={"name": self.stated_name, "memory_gb": memory})
+        found = {"name": self.stated_name, "memory_gb": memory, "reserve_gb": reserve}
+        return self.model_copy(update=found)
 
     def _memory_of_kind(self) -> float:
         if self.kind is None:
@@ -133,8 +142,37 @@ class ModelSpec(_Section):
     )
     tpot_slo: Positive | None = Field(None, description="Seconds for each output token.")
     kv_bytes_per_token: NotNegative | None = Field(
-        None, description="Keys and values of one token; by default from the config."
+        None,
+        description="Keys and values of one token, 0 for a model without a cache, such as an "
+        "encoder; by default from the config.",
     )
+    windowed_kv_bytes_per_token: NotNegative | None = Field(
+        None, description="Of these, those of layers that keep the last kv_window tokens only."
+    )
+    kv_window: Count | None = Field(None, description="Tokens that windowed layers keep.")
+    state_bytes: NotNegative | None = Field(
+        None, description="State of one sequence that does not grow, as hybrid models have."
+    )
+    attention_heads: Count | None = Field(
+        None, description="Heads of attention, which shards divide; by default from the config."
+    )
+    kv_heads: Count | None = Field(
+        None,
+        description="Heads of keys and values: shards beyond them repeat the cache. 1 for latent "
+        "attention (MLA); by default from the config.",
+    )
+    context_limit: Count | None = Field(
+        None, description="The longest context that the model knows; by default from the config."
+    )
+    max_model_len: Count | None = Field(
+        None,
+        description="Tokens of the longest request, prompt and answer, that must be served; by "
+        "default twice prompt_tokens + output_tokens, or 4096.",
+    )
+    min_concurrency: Count = Field(
+        1, description="How many requests of max_model_len must fit in the cache at once."
+    )
+    notes: list[Name] = Field([], description="What a reader should know about its size.")
     active_parameters: Positive | None = Field(
         None, description="Parameters that a token meets; by default from config or size."
     )
@@ -174,10 +212,20 @@ class ModelSpec(_Section):
             "quantised_on_disk": self._is_on_disk(folder / self.config) or None,
             "kv_dtype": size.kv_dtype,
             "kv_bytes_per_token": float(size.kv_bytes_per_token + size.windowed_kv_bytes_per_token),
+            "windowed_kv_bytes_per_token": float(size.windowed_kv_bytes_per_token) or None,
+            "kv_window": size.sliding_window,
+            "state_bytes": float(size.state_bytes) or None,
+            "attention_heads": size.attention_heads,
+            "kv_heads": size.kv_heads,
+            "context_limit": size.context_limit,
             "active_parameters": float(size.active_parameters),
         }
         missing = {name: value for name, value in found.items() if getattr(self, name) is None}
-        weights = {"size_gb": size.weight_bytes / 1e9, "config": None}
+        weights = {
+            "size_gb": size.weight_bytes / 1e9,
+            "config": None,
+            "notes": [*self.notes, *size.notes],
+        }
         return self.model_copy(update={**missing, **weights})
 
     def _is_on_disk(self, config: Path) -> bool:

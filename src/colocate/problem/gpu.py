@@ -60,3 +60,12 @@ class Gpu:
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "limits", tuple(sorted(amounts)))
         object.__setattr__(self, "node", node)
+
+    def limit_on(self, resource: str) -> float | None:
+        """Return the limit on a resource; None if there is none."""
+        return next((amount for name, amount in self.limits if name == resource), None)
+
+    def limited(self, resource: str, amount: float) -> "Gpu":
+        """Return the GPU with a limit on one more resource, or with another limit on it."""
+        limits = {**dict(self.limits), resource: amount}
+        return Gpu(self.name, self.memory_gb, self.kind, limits, self.node)

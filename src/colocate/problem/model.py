@@ -12,6 +12,8 @@ from colocate.problem.gpu import Gpu
 from colocate.problem.quantity import checked_name, checked_number
 
 ANY_KIND = ""
+MEMORY = "memory"
+"""The resource that a model's size and least cache use together; a GPU has its memory of it."""
 NAMELESS = Owner("model", None)
 
 Uses = tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
@@ -48,6 +50,10 @@ class Model:
         Names of GPUs, nodes or kinds: the model must be on one of `only`, and on none of `never`.
     sleep_cost
         What is lost when it is left asleep, on no GPU; None if it must be awake.
+    least_cache_gb
+        The KV cache that a replica must have, over all of its shards. None asks for nothing; the
+        models of a problem either all state it or none does. It is kept in `uses` too, together
+        with the size, as the use of `MEMORY`.
     """
 
     name: str
@@ -63,6 +69,7 @@ class Model:
     only: tuple[str, ...]
     never: tuple[str, ...]
     sleep_cost: float | None
+    least_cache_gb: float | None
 
     def __init__(
         self,
@@ -79,6 +86,7 @@ class Model:
         most_replicas: int | None = None,
         sleep_cost: float | None = None,
         shared_uses: Mapping[str, float | Mapping[str, float]] | Uses = (),
+        least_cache_gb: float | None = None,
     ) -> None:
         owner = Owner("model", checked_name(name, owner=NAMELESS))
         size = checked_number(size_gb, ("size_gb",), owner)
@@ -95,11 +103,17 @@ class Model:
         most = _checked_count(owner, "most_replicas", most_replicas or replicas)
         if most < replicas:
             raise InputError.of("most_replicas", most, f"at least {replicas}, replicas", owner)
+        shards = _checked_count(owner, "shards", shards)
+        if least_cache_gb is not None:
+            least_cache_gb = checked_number(least_cache_gb, ("least_cache_gb",), owner)
+            held = size / shards + least_cache_gb / shards
+            uses = dict([*dict(uses).items(), (MEMORY, held)])
+        object.__setattr__(self, "least_cache_gb", least_cache_gb)
         object.__setattr__(self, "uses", _checked_uses(owner, "uses", uses))
         object.__setattr__(self, "shared_uses", _checked_uses(owner, "shared_uses", shared_uses))
         object.__setattr__(self, "replicas", replicas)
         object.__setattr__(self, "most_replicas", most)
-        object.__setattr__(self, "shards", _checked_count(owner, "shards", shards))
+        object.__setattr__(self, "shards", shards)
         object.__setattr__(self, "only", _checked_names(owner, "only", only))
         object.__setattr__(self, "never", _checked_names(owner, "never", never))
         object.__setattr__(self, "sleep_cost", cost)
@@ -125,7 +139,14 @@ class Model:
         if parts == 1 and not self.shared_uses:
             return self
         load = tuple(amount / parts for amount in self.load)
-        return Model(self.name, self.size_gb / self.shards, load=load, uses=self._uses_of(parts))
+        least = None if self.least_cache_gb is None else self.least_cache_gb / self.shards
+        return Model(
+            self.name,
+            self.size_gb / self.shards,
+            load=load,
+            uses=self._uses_of(parts),
+            least_cache_gb=least,
+        )
 
     def awake(self) -> "Model":
         """Return the model as one that must be awake."""

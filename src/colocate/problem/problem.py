@@ -15,7 +15,7 @@ from colocate.errors import InputError
 from colocate.fault import Fault, Owner, Path, Spot
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Instance, instance_of
-from colocate.problem.model import ANY_KIND, Model
+from colocate.problem.model import ANY_KIND, MEMORY, Model
 from colocate.problem.quantity import checked_number
 
 Item = TypeVar("Item", Gpu, Model)
@@ -49,6 +49,7 @@ class Problem:
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", _checked_items("gpus", Gpu, self.gpus))
         object.__setattr__(self, "models", _checked_items("models", Model, self.models))
+        object.__setattr__(self, "gpus", self._limited_to_their_memory())
         object.__setattr__(self, "apart", self._checked_groups("apart", self.apart))
         object.__setattr__(self, "together", self._checked_groups("together", self.together))
         self._check_constraints()
@@ -120,6 +121,24 @@ class Problem:
             for m in self.models
         )
         return replace(self, models=tuple(models))
+
+    @property
+    def has_least_cache(self) -> bool:
+        """Whether the models state how much cache they must have."""
+        return self.models[0].least_cache_gb is not None
+
+    def _limited_to_their_memory(self) -> tuple[Gpu, ...]:
+        """Return the GPUs, limited to their memory for sizes and least caches together."""
+        for number, model in enumerate(self.models):
+            if (model.least_cache_gb is not None) != self.has_least_cache:
+                found, advice = "is stated for some models only", "give it for all models or none"
+                raise self._of_model(number, ("least_cache_gb",), found, advice)
+        if not self.has_least_cache:
+            return self.gpus
+        return tuple(
+            gpu if gpu.limit_on(MEMORY) is not None else gpu.limited(MEMORY, gpu.memory_gb)
+            for gpu in self.gpus
+        )
 
     def _constraints(self) -> list[Any]:
         """Return all constraints, by positions of models and GPUs instead of names."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from colocate.problem.checker.tolerance import CLEARLY, ROUNDING, SLACK
 from colocate.problem.exact import exact_sum, whole_numbers
 from colocate.problem.gpu import Gpu
-from colocate.problem.model import ANY_KIND, Model, Uses
+from colocate.problem.model import ANY_KIND, MEMORY, Model, Uses
 from colocate.problem.problem import Problem
 
 
@@ -247,6 +247,10 @@ def _faults_of_limits(gpu: Gpu, parts: Sequence[PlacedPart], memory: int) -> lis
         uses = [use for part in parts for use in uses_of(part.model, part.number, resource, gpu)]
         if exceeds(uses, limit):
             used = f"{_total(uses):.15g} {resource} of {limit:.15g}"
+            if resource == MEMORY:
+                used = (
+                    f"{_total(uses):.15g} GB of {limit:.15g} GB with the least cache of its models"
+                )
             faults.append(f"gpu {gpu.name!r} uses {used}")
     return faults
 
@@ -289,6 +293,8 @@ def uses_of(model: Model, parts: int, resource: str, gpu: Gpu) -> tuple[tuple[fl
     gpu
         The GPU that the part is on.
     """
+    if resource == MEMORY and model.least_cache_gb is not None:
+        return (model.size_gb, model.shards), (model.least_cache_gb, model.shards)
     own = (_amount(model.uses, resource, gpu.kind), 1)
     if not model.shared_uses:
         return (own,)

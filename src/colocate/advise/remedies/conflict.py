@@ -10,6 +10,7 @@ from typing import Any
 from colocate.advise.remedies.any_placement import any_placement
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Floats
+from colocate.problem.model import MEMORY, Model
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction, reduction_of
 from colocate.solver.construct.completion import Outcome
@@ -49,7 +50,7 @@ class Conflict:
     parts, shards
         On how many GPUs they must be (replicas times shards), and the most shards of one of them.
     size_gb
-        What all their replicas hold together.
+        What all their replicas hold together, with their least caches.
     gpus, memory_gb, largest_gb
         How many GPUs are open to at least one of them, the memory of these GPUs together, and of
         the largest one.
@@ -153,7 +154,7 @@ def _told(problem: Problem, names: Sequence[str], minimal: bool, watch: Deadline
         minimal,
         sum(model.parts for model in whole.models),
         max(model.shards for model in whole.models),
-        sum(model.replicas * model.size_gb for model in whole.models),
+        sum(model.replicas * _held(model) for model in whole.models),
         len(gpus),
         sum(gpu.memory_gb for gpu in gpus),
         max((gpu.memory_gb for gpu in gpus), default=0.0),
@@ -186,13 +187,23 @@ def _lacking(problem: Problem, watch: Deadline) -> tuple[Lack, float]:
 
 def _whatever_the_memory(problem: Problem, watch: Deadline) -> bool:
     """Return whether models provably do not fit even with memory for all on each GPU."""
-    memory = sum(model.replicas * model.size_gb for model in problem.models) + 1.0
+    memory = sum(model.replicas * _held(model) for model in problem.models) + 1.0
     gpus = [
-        Gpu(gpu.name, gpu.memory_gb + memory, gpu.kind, gpu.limits, gpu.node)
+        Gpu(gpu.name, gpu.memory_gb + memory, gpu.kind, _beside_memory(gpu), gpu.node)
         for gpu in problem.gpus
     ]
     roomy = replace(problem, gpus=tuple(gpus), most_pressure=None)
     return any_placement(roomy, watch.part(ONE_SEARCH))[0] is Outcome.NONE
+
+
+def _held(model: Model) -> float:
+    """Return the memory that a replica must have, with its least cache."""
+    return model.size_gb + (model.least_cache_gb or 0.0)
+
+
+def _beside_memory(gpu: Gpu) -> dict[str, float]:
+    """Return the limits of a GPU that are not its memory."""
+    return {name: limit for name, limit in gpu.limits if name != MEMORY}
 
 
 def _program(program: Any, reduction: Reduction) -> list[Any]:
@@ -200,17 +211,21 @@ def _program(program: Any, reduction: Reduction) -> list[Any]:
     instance, node_of = reduction.instance, reduction.instance.rules.node.tolist()
     gpus = range(len(node_of))
     here = [[program.new_bool_var("") for _ in gpus] for _ in reduction.items]
-    sizes = [floor(MEGABYTES * size) for size in instance.size]
+    column = reduction.resources.index(MEMORY) if MEMORY in reduction.resources else None
+    held = instance.size if column is None else instance.use[:, :, column].min(axis=0)
+    sizes = [floor(MEGABYTES * size) for size in held]
     beyond = []
     for row in here:
         program.add_exactly_one(row)
     for gpu in gpus:
         over = program.new_int_var(0, sum(sizes), "")
         room = ceil(MEGABYTES * instance.capacity[gpu])
-        held = sum(size * row[gpu] for size, row in zip(sizes, here, strict=True))
-        program.add(held <= room + over)
+        taken = sum(size * row[gpu] for size, row in zip(sizes, here, strict=True))
+        program.add(taken <= room + over)
         beyond.append(over)
         for resource, limit in enumerate(instance.limit[gpu]):
+            if resource == column:
+                continue
             use = instance.use[instance.kind[gpu], :, resource]
             if use.sum() > limit:
                 shares = zip(_shares(use, limit), here, strict=True)

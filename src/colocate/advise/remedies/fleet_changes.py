@@ -208,7 +208,7 @@ def _more_gpus(fleet: Fleet, entry: GpuSpec, number: int) -> Iterator[Change]:
             problem,
             to=entry.kind or f"{entry.memory_gb:g} GB",
             count=number,
-            gb=number * ((entry.memory_gb or 0.0) - entry.reserve_gb),
+            gb=number * ((entry.memory_gb or 0.0) - (entry.reserve_gb or 0.0)),
             node=entry.node or "",
         )
 

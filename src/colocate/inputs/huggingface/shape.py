@@ -38,6 +38,11 @@ class LatentAttention:
     bias: bool = False
 
     @property
+    def kv_heads(self) -> int:
+        """One: all heads share the vector, so every shard keeps it whole."""
+        return 1
+
+    @property
     def head_dim(self) -> int:
         """Width of a query, as of a key."""
         return self.plain_dim + self.rotary_dim

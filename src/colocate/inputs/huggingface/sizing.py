@@ -50,6 +50,12 @@ class ModelSize:
         In tokens, None where no layer is windowed.
     dtype, kv_dtype
         Formats of the weights, and of keys and values.
+    kv_heads
+        Heads of keys and values, which shards divide; 1 where all heads share them.
+    state_bytes
+        State of one sequence that does not grow with it.
+    context_limit
+        The longest context that the config allows, None where it states none.
     source
         Where `weight_bytes` is from: ``config``, or ``index`` for the index of the weight files.
     notes
@@ -70,6 +76,9 @@ class ModelSize:
     attention_heads: int
     head_dim: int
     vocab_size: int
+    kv_heads: int = 1
+    state_bytes: int = 0
+    context_limit: int | None = None
     source: str = "config"
     notes: tuple[str, ...] = ()
 
@@ -121,6 +130,8 @@ def model_size(
         attention_heads=shape.attention.heads,
         head_dim=shape.attention.head_dim,
         vocab_size=shape.vocab_size,
+        kv_heads=shape.attention.kv_heads,
+        context_limit=reading.fields.optional_count("max_position_embeddings"),
         notes=(*reading.notes, *vision_notes, *dtype_notes),
     )
 

@@ -1,27 +1,45 @@
 """A lower limit on the cost of models that sleep: by volume, in one window.
 
 At the highest pressure P that is allowed, everything awake has to fit in all GPUs together: a model
-takes its size, for the fewest replicas that it may have, and its load over P. Every sleeper costs
-what the problem states. For every price y of memory, the loss is at least
+takes its size, for the fewest replicas that it may have, and its load over P. Where models state a
+least cache, that has to fit besides the size too, which may prove more. Every sleeper costs what
+the problem states. For every price y of memory, the loss is at least
 
     all costs - y * free memory - sum of max(0, cost - y * need) over those who may sleep.
 
 The price that proves most is that of the first model that finds no room, dearest first.
 """
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import inf, isinf, nextafter
 
 from colocate.problem.checker.sums import load_in
 from colocate.problem.checker.tolerance import ROUNDING, SLACK
-from colocate.problem.model import Model
+from colocate.problem.model import MEMORY, Model
 from colocate.problem.problem import Problem
 
 
 def least_lost(problem: Problem) -> Fraction:
     """Return an exact lower limit on what any choice of sleepers loses."""
-    needs = _needs(problem)
-    free = sum((Fraction(gpu.memory_gb) for gpu in problem.gpus), Fraction()) * (1 + ROUNDING)
+    by_load = _least_lost(problem, _needs(problem), [gpu.memory_gb for gpu in problem.gpus])
+    limits = [gpu.limit_on(MEMORY) for gpu in problem.gpus]
+    memory = [limit for limit in limits if limit is not None]
+    if len(memory) < len(limits) or not problem.has_least_cache:
+        return by_load
+    by_cache = {
+        model.name: (Fraction(model.size_gb) + Fraction(model.least_cache_gb or 0.0))
+        * model.replicas
+        for model in problem.models
+    }
+    return max(by_load, _least_lost(problem, by_cache, memory))
+
+
+def _least_lost(
+    problem: Problem, needs: Mapping[str, Fraction], memory: Sequence[float]
+) -> Fraction:
+    """Return the loss if awake models need so much of the memory of GPUs."""
+    free = sum((Fraction(amount) for amount in memory), Fraction()) * (1 + ROUNDING)
     free -= sum((needs[m.name] for m in problem.models if m.sleep_cost is None), Fraction())
     sleepers = [(m.sleep_cost, needs[m.name]) for m in problem.models if m.sleep_cost is not None]
     costs = [(Fraction(cost), need) for cost, need in sleepers]

@@ -16,7 +16,7 @@ from colocate.problem.checker.items import Kin, kin_of, open_to, use_on
 from colocate.problem.checker.tolerance import ROUNDING
 from colocate.problem.exact import whole_numbers
 from colocate.problem.gpu import Gpu
-from colocate.problem.model import Model
+from colocate.problem.model import MEMORY, Model
 from colocate.problem.problem import Problem
 
 MOST = Fraction(2) ** 1023
@@ -25,6 +25,8 @@ MOST = Fraction(2) ** 1023
 
 def refuted_volume(problem: Problem, certificate: Certificate) -> str | None:
     """Return why all load over all free memory does not prove a bound, or None if it does."""
+    if isinf(certificate.bound) and _memory_is_short(problem):
+        return None
     load = _total([load_in(model, certificate.window) for model in problem.models])
     memory = _total([gpu.memory_gb for gpu in problem.gpus]) * (1 + ROUNDING)
     size = _total([model.size_gb for model in problem.models])
@@ -39,6 +41,23 @@ def refuted_volume(problem: Problem, certificate: Certificate) -> str | None:
         if replicas > 1:
             size += (replicas - 1) * Fraction(model.size_gb)
     return below("volume", certificate.bound, _quotient(load, memory - size))
+
+
+def _memory_is_short(problem: Problem) -> bool:
+    """Return whether sizes and least caches exceed the limits on memory of all GPUs together."""
+    limits = [gpu.limit_on(MEMORY) for gpu in problem.gpus]
+    stated = [limit for limit in limits if limit is not None]
+    if len(stated) < len(limits) or not problem.has_least_cache:
+        return False
+    held = sum(
+        (
+            (Fraction(model.size_gb) + Fraction(model.least_cache_gb or 0.0)) * model.replicas
+            for model in problem.models
+            if model.sleep_cost is None
+        ),
+        Fraction(),
+    )
+    return held > _total(stated) * (1 + ROUNDING)
 
 
 def refuted_model(problem: Problem, certificate: Certificate) -> str | None:

@@ -6,6 +6,7 @@ is too large for them, the volume gives a bound: at the highest pressure allowed
 have to fit in all GPUs together.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
 from typing import NamedTuple
@@ -121,14 +122,26 @@ def _chosen(problem: Problem, budget: SolveBudget) -> _Sleepers:
 def least_lost(problem: Problem) -> float:
     """Return a lower bound on the loss: keep awake the models worth most for the memory they need.
 
-    The last of them stays awake in part, so no choice of whole models is worth more.
+    They need memory for the load at the highest pressure, and for their least cache. The last of
+    them stays awake in part, so no choice of whole models is worth more.
     """
     window = max(range(problem.windows), key=lambda t: sum(load_in(m, t) for m in problem.models))
     highest = highest_pressure(problem)
+    by_load = {
+        m.name: m.size_gb * m.replicas + memory_for(load_in(m, window), highest)
+        for m in problem.models
+    }
+    by_cache = {
+        m.name: (m.size_gb + (m.least_cache_gb or 0.0)) * m.replicas for m in problem.models
+    }
+    return max(_least_lost(problem, by_load), _least_lost(problem, by_cache))
+
+
+def _least_lost(problem: Problem, needs: Mapping[str, float]) -> float:
+    """Return the loss if awake models need so much of the memory of all GPUs."""
 
     def need(model: Model) -> float:
-        room = memory_for(load_in(model, window), highest)
-        return (model.size_gb * model.replicas + room) * (1.0 - LONG_SUM)
+        return needs[model.name] * (1.0 - LONG_SUM)
 
     free = sum(gpu.memory_gb for gpu in problem.gpus) * (1.0 + LONG_SUM)
     free -= sum(need(model) for model in problem.models if model.sleep_cost is None)

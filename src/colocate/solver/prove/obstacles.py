@@ -9,6 +9,7 @@ import numpy as np
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Bools
+from colocate.problem.model import MEMORY
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import COUNT, Reduction
 from colocate.problem.tolerance import GENEROUS
@@ -51,7 +52,24 @@ def obvious_obstacle(reduction: Reduction) -> Obstacle | None:
             f"must be at most {memory:.15g} (the memory of all GPUs)"
         )
         return Obstacle(reason, Certificate(Proof.VOLUME, inf))
-    return None
+    return _short_of_cache(reduction)
+
+
+def _short_of_cache(reduction: Reduction) -> Obstacle | None:
+    """Return why no placement can exist if all least caches together do not fit."""
+    if MEMORY not in reduction.resources:
+        return None
+    instance, column = reduction.instance, reduction.resources.index(MEMORY)
+    used = instance.use[:, :, column].min(axis=0).sum()
+    memory = instance.limit[:, column].sum()
+    if used <= memory * GENEROUS:
+        return None
+    size = instance.size.sum()
+    reason = (
+        f"models: size_gb and least cache add up to {size:.6g} + {used - size:.6g} GB, "
+        f"must be at most {memory:.6g} (the memory of all GPUs)"
+    )
+    return Obstacle(reason, Certificate(Proof.VOLUME, inf))
 
 
 def nothing_fits(problem: Problem) -> str:
@@ -91,6 +109,12 @@ def _over_its_limit(reduction: Reduction, number: int, gpus: Sequence[int]) -> s
     if not worst:
         return told
     _, use, limit, resource, gpu_name = min(worst)
+    if resource == MEMORY:
+        size = float(instance.size[number])
+        return (
+            f"needs {size:.6g} GB and a least cache of {use - size:.6g} GB, "
+            f"{limit:.6g} GB at most (on {gpu_name!r})"
+        )
     return f"{told}: {use:.3g} of {resource} on {gpu_name!r}, {limit:.3g} at most"
 
 
