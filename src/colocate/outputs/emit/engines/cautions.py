@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch
 from colocate.outputs.emit.engines.options import engine_options
-from colocate.outputs.emit.engines.shares import FLOOR_GB, KEPT_FREE
 from colocate.outputs.emit.engines.weight_formats import (
     format_name,
     full_weights_gb,
@@ -13,7 +12,7 @@ from colocate.outputs.emit.engines.weight_formats import (
     must_be_on_disk,
 )
 from colocate.outputs.emit.settings import EmitSettings, Engine
-from colocate.outputs.text.wording import amount, listed, quoted
+from colocate.outputs.text.wording import listed, quoted
 
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|\.{0,2}/.*|~.*")
 """Names that can be loaded as they are: of the Hugging Face hub, or paths."""
@@ -79,13 +78,9 @@ def _tight(fleetwide: Fleetwide, launches: Iterable[Launch]) -> Iterator[str]:
     for gpu in dict.fromkeys(gpu for launch in launches for gpu in launch.gpus):
         room = fleetwide.rooms[gpu]
         if room.tight:
-            get = "gets" if room.engines == 1 else "get"
             yield (
-                f"gpu {quoted(gpu)} is nearly full: its {amount(room.engines, 'engine')} {get} "
-                f"{room.cache_gb:.3g} GB of cache (advised: {FLOOR_GB * room.engines:.3g}), and "
-                f"{room.free_gb:.3g} GB stay free (advised: {KEPT_FREE * room.total_gb:.3g}). "
-                "Engines may run out of memory. Plan with reserve_gb for this GPU, with fewer "
-                "models on it, or with a larger GPU."
+                f"gpu {quoted(gpu)} keeps only {room.free_gb:.3g} GB free (advised: "
+                f"{room.advised_gb:.3g}), so engines may run out of memory. Raise its reserve_gb."
             )
 
 

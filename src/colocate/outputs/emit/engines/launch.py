@@ -9,6 +9,7 @@ from typing import NamedTuple
 from colocate.errors import InputError
 from colocate.fault import Fault, Owner
 from colocate.inputs.fleet import Fleet
+from colocate.inputs.least_cache import longest_context
 from colocate.inputs.spec import ModelSpec
 from colocate.outputs.emit.engines.names import replica_names, safe_names
 from colocate.outputs.emit.engines.shares import EngineRoom, MemoryShare, rooms_of, shares_of
@@ -36,6 +37,8 @@ DECIDED = {
     "--gpu-memory-utilization": "--memory",
     "--kv-cache-memory-bytes": "--memory",
     "--mem-fraction-static": "--memory",
+    "--max-model-len": "max_model_len in the fleet file",
+    "--context-length": "max_model_len in the fleet file",
 }
 """Arguments that users may not give, and what decides on them instead."""
 
@@ -66,6 +69,8 @@ class Launch:
     wave: int
     """Engines of one wave share no GPU, and wait only for engines of earlier waves."""
     share: MemoryShare
+    context: int | None
+    """Tokens of the longest request that it can serve; None if that is not known."""
     kvcached_utilization: float
     """The share of a GPU that kvcached may fill."""
 
@@ -79,7 +84,7 @@ class Fleetwide:
     settings: EmitSettings
     fleet: Fleet
     rooms: Mapping[str, EngineRoom]
-    """What the models leave of each GPU, by its name."""
+    """What stays free of each GPU, by its name."""
 
     @property
     def nodes(self) -> dict[str, list[Launch]]:
@@ -126,7 +131,7 @@ def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: in
         key=lambda replica: -full_weights_gb(specs[replica.model]) * (replica.model in made),
     )
     rooms = rooms_of(plan, fleet)
-    shares = shares_of(plan, fleet, rooms, [(replica.model, replica.gpus) for replica in replicas])
+    shares = shares_of(plan, fleet, [(replica.model, replica.replica) for replica in replicas])
     names = replica_names(safe_names(specs), replicas_in(plan.problem, plan.placement))
     usable = {gpu.name: gpu.memory_gb for gpu in plan.problem.gpus}
     last: dict[str, Launch] = {}
@@ -149,6 +154,7 @@ def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: in
             tuple(before),
             1 + max(before.values(), default=-1),
             share,
+            longest_context(specs[model], share.cache_gb * len(gpus)),
             min(0.95, int(filled * 100) / 100),
         )
         last |= dict.fromkeys(gpus, launch)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from colocate.inputs.least_cache import has_no_cache
 from colocate.inputs.spec import ModelSpec
 from colocate.outputs.emit.engines.launch import Launch
 from colocate.outputs.emit.engines.weight_formats import (
@@ -20,6 +21,8 @@ COMMANDS = {
 }
 SHARDS = {Engine.VLLM: "tensor-parallel-size", Engine.SGLANG: "tp-size"}
 """The option that splits a model into shards."""
+CONTEXT = {Engine.VLLM: "max-model-len", Engine.SGLANG: "context-length"}
+"""The option that limits the length of a request."""
 FITTED = -1
 """The context length that lets vLLM take as much as its cache can hold."""
 AUTOPATCH = {"ENABLE_KVCACHED": "true", "KVCACHED_AUTOPATCH": "1"}
@@ -73,16 +76,30 @@ def engine_options(launch: Launch, settings: EmitSettings) -> Options:
     options = _formats(launch.spec, launch.args, of_vllm, bool(launch.kinds_without_bf16))
     if len(launch.gpus) > 1:
         options[SHARDS[settings.engine]] = len(launch.gpus)
+    if (context := _context(launch, settings)) is not None:
+        options[CONTEXT[settings.engine]] = context
     if settings.elastic:
         return options
     if not of_vllm:
         return options | {"mem-fraction-static": launch.share.static_fraction}
-    if not has_argument(launch.args, "--max-model-len"):
-        options["max-model-len"] = FITTED
-    return options | {
-        "gpu-memory-utilization": launch.share.utilization,
-        "kv-cache-memory-bytes": launch.share.cache_bytes,
-    }
+    options["gpu-memory-utilization"] = launch.share.utilization
+    if has_no_cache(launch.spec):
+        return options
+    return options | {"kv-cache-memory-bytes": launch.share.cache_bytes}
+
+
+def _context(launch: Launch, settings: EmitSettings) -> int | None:
+    """Return the longest request that an engine takes; None leaves it to the engine.
+
+    Where nobody states it, vLLM takes what its cache holds. SGLang and engines under kvcached do
+    not, so they get the length that the plan has room for.
+    """
+    stated = launch.spec.max_model_len
+    if stated is not None or has_no_cache(launch.spec):
+        return stated
+    if settings.engine is Engine.VLLM and not settings.elastic:
+        return FITTED
+    return launch.context
 
 
 def environment(launch: Launch, settings: EmitSettings) -> dict[str, str]:
