@@ -1,11 +1,17 @@
 """A plan as a person wants to read it: one line a GPU, the bottleneck marked, then the peak."""
 
+from collections.abc import Iterator, Sequence
+
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from colocate.advise.service import Service
+from colocate.outputs.plan.service_rows import HEADINGS, service_rows
 from colocate.outputs.plan.words import peak_line, proof_line, shown_gap, shown_pressure, sleep_line
+from colocate.outputs.text.fitting_table import Column, fitting_table
+from colocate.outputs.text.wording import amount
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.solver.plan import Improvement, Plan, gap_between
@@ -14,14 +20,27 @@ WIDE, NARROW = 100, 80
 """Columns of a screen: from `WIDE` on bars are long, under `NARROW` models go below their GPU."""
 MOST_EMPTY = 16
 """More empty GPUs than that are only counted."""
+MOST_SERVICES = 40
+"""Models of which a screen says what they can serve; if there are more, the tightest."""
 MOST_BARS = 2_000
 """More GPUs than that are listed without bars: drawing a table of them takes seconds."""
+TOKENS_UNKNOWN = "give config or kv_bytes_per_token to see the cache in tokens and requests"
 SHADES = ("cyan", "blue")
 MARK = "◀"
 
 
-def plan_table(plan: Plan, width: int = WIDE) -> RenderableType:
-    """Draw a plan for a screen of that width."""
+def plan_table(plan: Plan, width: int = WIDE, services: Sequence[Service] = ()) -> RenderableType:
+    """Draw a plan for a screen.
+
+    Parameters
+    ----------
+    plan
+        What to draw.
+    width
+        Of the screen, in letters.
+    services
+        What the replicas of the plan can serve, if that is known.
+    """
     if not plan.placement:
         return Text(f"{plan.status}: {plan.reason}")
     members = plan.models_by_gpu()
@@ -29,10 +48,33 @@ def plan_table(plan: Plan, width: int = WIDE) -> RenderableType:
     hidden = set(empty) if len(empty) > MOST_EMPTY else set()
     rows = [(gpu, members[gpu.name]) for gpu in plan.problem.gpus if gpu not in hidden]
     listed = width < NARROW or len(rows) > MOST_BARS
-    parts = [_stack(plan, rows) if listed else _table(plan, rows, width)]
+    parts: list[RenderableType] = [_stack(plan, rows) if listed else _table(plan, rows, width)]
     if hidden:
         parts.append(Text(f"and {len(hidden)} GPUs without a model"))
+    if services:
+        parts += _service_table(services, width)
     return Group(*parts, _summary(plan))
+
+
+def _service_table(services: Sequence[Service], width: int) -> Iterator[RenderableType]:
+    """Draw what each model gets."""
+    rows, others = service_rows(services, MOST_SERVICES)
+    known = any(each.cache_tokens is not None for each in services)
+    columns = [
+        Column(HEADINGS.model, words=True),
+        Column(HEADINGS.gpus, words=True, dispensable=2),
+        Column(HEADINGS.cache),
+        Column(HEADINGS.tokens, dispensable=1),
+        Column(HEADINGS.requests),
+        Column(HEADINGS.context),
+    ]
+    if known:
+        yield fitting_table(columns, rows, width)
+    else:
+        yield fitting_table(columns[:3], [row[:3] for row in rows], width)
+        yield Text(f"note: {TOKENS_UNKNOWN}")
+    if others:
+        yield Text(f"and {amount(others, 'model')} with more room for requests")
 
 
 def improvement_line(found: Improvement) -> str:

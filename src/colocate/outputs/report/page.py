@@ -24,6 +24,7 @@ from colocate.outputs.report.tables import (
     beside,
     comparison_table,
     gpu_table,
+    service_table,
     several_table,
 )
 from colocate.outputs.text.sanitise import one_line
@@ -57,7 +58,7 @@ def report_page(plan: Plan, fleet: Fleet, comparison: Comparison | None, command
         bars = fleet_bars(plan, fleet)
         parts += [
             fact_list(_facts(plan, comparison), "summary"),
-            *_sections(plan, bars, comparison),
+            *_sections(plan, fleet, bars, comparison),
         ]
     made = tag("pre", tag("code", command), class_="wrapped", tabindex=0)
     parts.append(section("How it was made", made, fact_list(_making(plan), "summary")))
@@ -68,13 +69,17 @@ def _lead(plan: Plan) -> str:
     return as_sentence(proof_line(plan)) or one_line(plan.reason) or NOTHING_PROVEN
 
 
-def _sections(plan: Plan, bars: Bars, comparison: Comparison | None) -> Iterator[Markup]:
+def _sections(
+    plan: Plan, fleet: Fleet, bars: Bars, comparison: Comparison | None
+) -> Iterator[Markup]:
     """Yield the page from top to bottom."""
     yield section("The fleet", fleet_figure(bars))
     if asleep := asleep_table(plan):
         yield section("Asleep", tag("p", as_sentence(one_line(sleep_line(plan)))), asleep)
     rest = [note(bars.rest)] if bars.rest else []
     yield section("GPU by GPU", gpu_table(bars), *rest)
+    if len(plan.asleep) < len(plan.placement):
+        yield section("Model by model", service_table(plan, fleet))
     if several := several_table(plan):
         yield section("Replicas and shards", several)
     if comparison:

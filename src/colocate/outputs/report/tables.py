@@ -4,9 +4,12 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from colocate.advise.comparison import Alternative, Comparison, gpus_used
+from colocate.advise.service import services_of
+from colocate.inputs.fleet import Fleet
 from colocate.outputs.page.html_table import html_table
 from colocate.outputs.page.markup import Markup, join, tag
 from colocate.outputs.plan.fleet_bars import Bar, BarPart, Bars
+from colocate.outputs.plan.service_rows import HEADINGS, ServiceRow, service_rows
 from colocate.outputs.plan.words import shown_pressure
 from colocate.outputs.report.gauge import colouring, gauge
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
@@ -74,6 +77,16 @@ def several_table(plan: Plan) -> Markup | None:
     ]
     title = _counted("Models on several GPUs", len(several))
     return html_table(title, columns, rows, stacked=True)
+
+
+def service_table(plan: Plan, fleet: Fleet) -> Markup:
+    """Draw what every model gets, in cache, tokens and requests."""
+    rows, others = service_rows(services_of(plan, fleet), MOST_ROWS)
+    kinds = ServiceRow("words models", "words models", "figure", "figure", "figure", "figure")
+    columns = list(zip(HEADINGS, kinds, strict=True))
+    cells: Rows = [[one_line(cell) for cell in row] for row in rows]
+    title = _counted("What each model can serve", len(rows) + others)
+    return html_table(title, columns, cells, stacked=True)
 
 
 def asleep_table(plan: Plan) -> Markup | None:
