@@ -104,11 +104,11 @@ def lowest_pressure(problem):
 
 
 def assert_solved(problem, best, time_limit, reprove=None):
-    """Solve a problem whose lowest pressure is known: found, proven, and confirmed by `check`."""
+    """Solve a problem whose lowest pressure is known, and return the plan: found and proven."""
     plan = solve(problem, time_limit=time_limit, workers=1)
     if best is None:
         assert plan.status is Status.INFEASIBLE
-        return
+        return plan
     assert plan.placement, plan.reason
     assert verify(problem, plan.placement).pressure == plan.pressure
     if best < inf:
@@ -116,3 +116,4 @@ def assert_solved(problem, best, time_limit, reprove=None):
         assert plan.bound <= best
         assert plan.status is Status.OPTIMAL
         assert check_plan(problem, plan.as_dict(), reprove).faults == []
+    return plan

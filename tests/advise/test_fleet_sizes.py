@@ -126,7 +126,7 @@ def test_models_are_awake_and_the_rest_is_kept():
     assert not fleet.problem.sleepers
     assert fleet.problem.most_models == 3
     assert fleet.problem.models[0].most_replicas == 4
-    assert dict(fleet.problem.gpus[0].limits) == {"compute": 0.7}
+    assert fleet.problem.gpus[0].limit_on("compute") == 0.7
 
 
 def test_prices_are_told_by_kind_name_or_node_and_else_those_of_the_catalogue():

@@ -167,8 +167,8 @@ def test_plan_as_json():
         ("gpus: []\nmodels: []", 3, "fleet.yaml: line 1: gpus=[], must be a list with"),
         ("- 1", 3, "fleet.yaml: found [1], must be a mapping with gpus and models"),
         ("gpus: [{name: g, memory_gb: 80}]\nmodels: [{name: m, size_gb: 99, load: 1}]", 4,
-         "fleet.yaml: models[0] 'm': size_gb=99, must be at most 80 (the largest GPU, 'g')"),
-        ("gpus: [{name: g, memory_gb: 8, count: 2}]\n"
+         "fleet.yaml: models[0] 'm': size_gb=99, must be at most 76 (the largest GPU, 'g')"),
+        ("gpus: [{name: g, memory_gb: 10, count: 2}]\n"
          "models: [{name: a, size_gb: 5, load: 1}, {name: b, size_gb: 5, load: 1}, "
          "{name: c, size_gb: 5, load: 1}]", 4,
          "fleet.yaml: models: no way to put the 3 models on the 2 GPUs"),
@@ -197,9 +197,13 @@ def test_a_missing_file_and_an_unknown_strategy(tmp_path):
 
 def test_nothing_found_has_its_own_exit_code(tmp_path):
     memory = sum(30 + 0.37 * n for n in range(60)) / 20 * 1.0005
-    models = ", ".join(f"{{name: m{n}, size_gb: {30 + 0.37 * n}, load: 1}}" for n in range(60))
+    models = ", ".join(
+        f"{{name: m{n}, size_gb: {30 + 0.37 * n}, load: 1, kv_bytes_per_token: 0}}"
+        for n in range(60)
+    )
     path = fleet(
-        tmp_path, f"gpus: [{{name: g, memory_gb: {memory}, count: 20}}]\nmodels: [{models}]"
+        tmp_path,
+        f"gpus: [{{name: g, memory_gb: {memory}, reserve_gb: 0, count: 20}}]\nmodels: [{models}]",
     )
     done = run("plan", path, "--json", "--strategy", "initial_program")
     assert done.returncode == 5

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import InputError, solve
-from colocate.inputs.compute import BusyShare, busy_shares
+from colocate.inputs.compute import COMPUTE, BusyShare, busy_shares
 from colocate.inputs.fleet import parse_fleet
 from colocate.inputs.gpu_catalogue import ROWS
 from colocate.inputs.spec import ModelSpec
@@ -221,9 +221,9 @@ models:
     problem = parse_fleet(text).problem
     part = dict(dict(problem.models[0].part().uses)["compute"])
     assert part == pytest.approx({"A100-80GB": 0.5 / 0.9, "homemade": 0.0})
-    assert [dict(gpu.limits) for gpu in problem.gpus] == [{"compute": 0.8}] * 2 + [{}]
-    assert not parse_fleet(text, compute=False).problem.models[0].uses
-    assert not parse_fleet("compute_limit: null\n" + text).problem.gpus[0].limits
+    assert [gpu.limit_on(COMPUTE) for gpu in problem.gpus] == [0.8, 0.8, None]
+    assert COMPUTE not in dict(parse_fleet(text, compute=False).problem.models[0].uses)
+    assert parse_fleet("compute_limit: null\n" + text).problem.gpus[0].limit_on(COMPUTE) is None
 
 
 def test_a_stated_use_and_limit_win_over_the_estimate():
@@ -234,8 +234,8 @@ models:
      uses: {compute: 0.4}}
 """
     problem = parse_fleet(text).problem
-    assert dict(problem.gpus[0].limits) == {"compute": 0.5}
-    assert problem.models[0].uses == (("compute", (("", 0.4),)),)
+    assert problem.gpus[0].limit_on(COMPUTE) == 0.5
+    assert dict(problem.models[0].uses)[COMPUTE] == (("", 0.4),)
     assert not problem.models[0].shared_uses
 
 

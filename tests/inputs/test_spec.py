@@ -22,9 +22,9 @@ def test_a_fleet_file(tmp_path):
     path.write_text(GOOD)
     problem = read_fleet(path).problem
     assert [(gpu.name, gpu.memory_gb) for gpu in problem.gpus] == [
-        ("h100-0", 80),
-        ("h100-1", 80),
-        ("l4", 24),
+        ("h100-0", 76),
+        ("h100-1", 76),
+        ("l4", 22.8),
     ]
     assert [(m.name, m.size_gb, m.load) for m in problem.models] == [
         ("llama", 16, (0.5,)),
@@ -196,8 +196,8 @@ def test_constraints_in_a_fleet_file():
     problem = parse_fleet(
         """
         gpus:
-          - {name: a, kind: A100-80GB, node: alpha, count: 2}
-          - {name: b, memory_gb: 40, node: beta}
+          - {name: a, kind: A100-80GB, node: alpha, memory_gb: 80, reserve_gb: 0, count: 2}
+          - {name: b, memory_gb: 40, reserve_gb: 2, node: beta}
         models:
           - {name: large, size_gb: 100, shards: 2, load: 1, only: [alpha]}
           - {name: hot, size_gb: 10, replicas: 2, load: 4, never: [a-0]}
@@ -210,7 +210,7 @@ def test_constraints_in_a_fleet_file():
     assert [(gpu.memory_gb, gpu.node) for gpu in problem.gpus] == [
         (80, "alpha"),
         (80, "alpha"),
-        (40, "beta"),
+        (38, "beta"),
     ]
     large, hot, _ = problem.models
     assert (large.shards, large.only, hot.replicas, hot.never) == (2, ("alpha",), 2, ("a-0",))

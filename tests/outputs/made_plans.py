@@ -20,7 +20,9 @@ HOSTILE = (
 
 
 def fleet_from(gpus, models, **fields):
-    return fleet_of({"gpus": gpus, "models": models, **fields})
+    """Return a fleet whose GPUs are theirs to the last GB, unless they reserve some."""
+    whole = [{"reserve_gb": 0, **gpu} for gpu in gpus]
+    return fleet_of({"gpus": whole, "models": models, **fields})
 
 
 def plan_of(fleet, placement=None, history=()):

@@ -213,7 +213,10 @@ def test_of_many_gpus_the_most_pressed_are_shown_and_the_rest_counted():
     assert "The 64 most pressed GPUs are shown. The other 448 are at " in text
     many = fleet_from(
         [{"name": "g", "memory_gb": 80}],
-        [{"name": f"m{n}", "size_gb": 0.01, "load": 1} for n in range(2000)],
+        [
+            {"name": f"m{n}", "size_gb": 0.01, "load": 1, "kv_bytes_per_token": 0}
+            for n in range(2000)
+        ],
     )
     text = page_of(many, plan_of(many))
     assert len(text) < 60_000
@@ -251,7 +254,10 @@ def test_the_same_plan_is_the_same_page():
 
 
 def test_an_infinite_peak_and_no_load_at_all():
-    full = fleet_from([{"name": "g", "memory_gb": 40}], [{"name": "m", "size_gb": 40, "load": 1}])
+    full = fleet_from(
+        [{"name": "g", "memory_gb": 40}],
+        [{"name": "m", "size_gb": 40, "load": 1, "kv_bytes_per_token": 0}],
+    )
     assert "Peak pressure ∞ on g" in page_of(full, plan_of(full))
     idle = fleet_from([{"name": "g", "memory_gb": 40}], [{"name": "m", "size_gb": 4, "load": 0}])
     page = Page(page_of(idle, plan_of(idle)))

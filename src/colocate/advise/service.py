@@ -1,6 +1,7 @@
 """What every replica of a plan can serve, in the units of those who run it."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.least_cache import (
@@ -39,6 +40,11 @@ class Service(NamedTuple):
     """Tokens of the longest request that it must serve."""
     longest_context: int | None
     """Tokens of the longest request that it can serve."""
+
+
+def service_data(services: Iterable[Service]) -> list[dict[str, Any]]:
+    """Return what replicas can serve as plain data for JSON."""
+    return [{**each._asdict(), "gpus": list(each.gpus)} for each in services]
 
 
 def services_of(plan: Plan, fleet: Fleet) -> tuple[Service, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,7 +50,7 @@ def check(
         raise typer.BadParameter(
             f"found {len(files)} files, must be a plan, or a fleet file and a plan"
         )
-    own, data = read_plan(plan)
+    own, data, service = read_plan(plan)
     stated = _stated_fleet(fleets, plan, own)
     with naming(plan):
         findings = check_plan(stated.problem, data, time_limit if reprove else None)
@@ -58,6 +58,8 @@ def check(
         findings.faults.append(
             "fleet: the plan was made for another fleet than the fleet file states"
         )
+    if service is not None and not findings.faults:
+        _check_service(stated, data, service, findings)
     show(*_lines(findings))
     if own is not None and own.spec.compute_limit is None:
         show("note       compute: this plan does not limit how busy GPUs are")
@@ -67,6 +69,20 @@ def check(
         raise typer.Exit(FAULT)
     if not findings.all_confirmed:
         raise typer.Exit(NOT_ALL_CONFIRMED)
+
+
+def _check_service(
+    fleet: "Fleet", data: dict[str, Any], service: object, findings: "Findings"
+) -> None:
+    """Work out again what every replica can serve."""
+    from colocate.advise.service import service_data, services_of
+    from colocate.solver.plan import Plan
+
+    services = services_of(Plan.from_dict(fleet.problem, data), fleet)
+    if service == service_data(services):
+        findings.confirmed.append(f"service: all {len(services):,} replicas have their least cache")
+    else:
+        findings.faults.append("service: not what the replicas of this plan can serve")
 
 
 def _lines(findings: "Findings") -> Iterator[str]:

@@ -82,14 +82,9 @@ def least_cache_gb(model: ModelSpec) -> float:
 
 
 def tokens_in(model: ModelSpec, cache_gb: float) -> int | None:
-    """Return how many tokens of one long request a cache of a replica holds; None if unknown.
+    """Return the tokens of one long request that a cache holds; None if unknown.
 
-    Parameters
-    ----------
-    model
-        The model.
-    cache_gb
-        The cache on all shards of a replica together.
+    Here and below, a cache is that of a replica, on all of its shards together.
     """
     if not model.kv_bytes_per_token:
         return None
@@ -104,15 +99,7 @@ def tokens_in(model: ModelSpec, cache_gb: float) -> int | None:
 
 
 def longest_context(model: ModelSpec, cache_gb: float) -> int | None:
-    """Return the longest request that a cache of a replica can serve; None if unknown.
-
-    Parameters
-    ----------
-    model
-        The model.
-    cache_gb
-        The cache on all shards of a replica together.
-    """
+    """Return the longest request that a cache of a replica can serve; None if unknown."""
     limit = model.max_model_len or model.context_limit
     if has_no_cache(model):
         return limit
@@ -123,15 +110,7 @@ def longest_context(model: ModelSpec, cache_gb: float) -> int | None:
 
 
 def requests_at_once(model: ModelSpec, cache_gb: float) -> int | None:
-    """Return how many requests of typical length fit in a cache at once; None if unknown.
-
-    Parameters
-    ----------
-    model
-        The model.
-    cache_gb
-        The cache on all shards of a replica together.
-    """
+    """Return how many requests of typical length fit in a cache at once; None if unknown."""
     if model.kv_bytes_per_token is None or has_no_cache(model):
         return None
     return floor(cache_gb / request_gb(model, typical_request(model)))

@@ -10,8 +10,8 @@ from colocate.inputs.fleet import Fleet, fleet_of, looks_like_a_fleet
 from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
 
-FLEET = "fleet"
-"""The field of a plan file that holds the fleet."""
+FLEET, SERVICE = "fleet", "service"
+"""The fields of a plan file that hold the fleet, and what every replica can serve."""
 A_PLAN = "what `colocate plan --json` prints"
 
 
@@ -22,6 +22,8 @@ class PlanFile(NamedTuple):
     """None in a plan that was written without its fleet."""
     plan: dict[str, Any]
     """The plain data of the plan itself."""
+    service: Any
+    """What it says that replicas can serve, as plain data; None if it does not say."""
 
 
 def read_plan(path: str | Path) -> PlanFile:
@@ -34,11 +36,11 @@ def read_plan(path: str | Path) -> PlanFile:
             raise InputError(Fault("is a fleet file", "a plan", advice))
         if not isinstance(data, dict):
             raise InputError(Fault("found no plan", A_PLAN))
-        fleet = data.pop(FLEET, None)
+        fleet, service = data.pop(FLEET, None), data.pop(SERVICE, None)
         if fleet is None:
-            return PlanFile(None, data)
+            return PlanFile(None, data, service)
         try:
-            return PlanFile(fleet_of(fleet), data)
+            return PlanFile(fleet_of(fleet), data, service)
         except InputError as error:
             causes = (Fault(path=(FLEET,), cause=fault) for fault in error.faults)
             raise InputError(*causes) from None

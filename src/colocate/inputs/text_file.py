@@ -8,8 +8,8 @@ from typing import BinaryIO
 from colocate.errors import InputError, within
 from colocate.fault import Fault
 
-LARGEST_FILE = 16 * 1024 * 1024
-"""Bytes: two fleets of 100,000 models; a larger file was named by mistake."""
+LARGEST_FILE = 64 * 1024 * 1024
+"""Bytes: a plan of 100,000 models with its fleet; a larger file was named by mistake."""
 STANDARD_INPUT = "-"
 """Stands for what is piped in, where a file could be named."""
 

@@ -39,16 +39,15 @@ def test_engines_are_started_in_waves_on_their_devices_and_stopped(machine):
     assert told[8000]["argv"] == [
         "serve",
         "meta-llama/Llama-3.1-70B-Instruct",
-        "--max-model-len",
-        "32768",
         "--served-model-name=llama-3.1-70b",
         "--host=0.0.0.0",
         "--port=8000",
         "--quantization=fp8",
         "--kv-cache-dtype=fp8",
         "--tensor-parallel-size=2",
-        "--gpu-memory-utilization=0.5525",
-        "--kv-cache-memory-bytes=3700000000",
+        "--max-model-len=32768",
+        "--gpu-memory-utilization=0.569356",
+        "--kv-cache-memory-bytes=5048000000",
     ]
     served = {argument for port in (8001, 8002) for argument in told[port]["argv"]}
     assert "--served-model-name=llama-3.1-8b" in served
@@ -65,7 +64,7 @@ def test_sglang_is_started_by_its_module(machine):
         "--served-model-name=canary",
         "--host=0.0.0.0",
         "--port=8006",
-        "--mem-fraction-static=0.8666",
+        "--mem-fraction-static=0.866666",
     ]
     assert told[8006]["env"]["CUDA_VISIBLE_DEVICES"] == "3"
 

@@ -247,7 +247,7 @@ def test_formats_are_said_where_the_model_does_not(fields, expected):
 
 def test_a_length_of_context_is_fitted_unless_it_is_given():
     assert "--max-model-len=-1" in options(one_gpu())
-    assert "--max-model-len=-1" not in options(one_gpu(args=["--max-model-len=4096"]))
+    assert "--max-model-len=4096" in options(one_gpu(max_model_len=4096))
 
 
 def test_a_fleet_without_nodes_has_one_file():

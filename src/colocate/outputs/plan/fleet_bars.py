@@ -6,6 +6,7 @@ from math import isinf
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.plan.words import shown_pressure
 from colocate.problem.gpu import Gpu
+from colocate.problem.model import MEMORY
 from colocate.problem.parts import Part, parts_by_gpu
 from colocate.problem.verify import use_of
 from colocate.solver.plan import Plan
@@ -154,6 +155,7 @@ def _bar(plan: Plan, fleet: Fleet, gpu: Gpu, highest: float, parts: list[Part]) 
         tuple(
             Use(resource, sum(use_of(part.model, resource, gpu.kind) for part in parts), limit)
             for resource, limit in gpu.limits
+            if resource != MEMORY
         ),
         pressure,
         _share(pressure, highest),

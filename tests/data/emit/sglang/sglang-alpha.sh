@@ -103,15 +103,14 @@ refuse_if_taken 8000 8001 8002 8004
 # llama-3.1-70b on a-1, a-0, wave 1
 start llama-3-1-70b 8000 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 \
   python3 -m sglang.launch_server --model-path=meta-llama/Llama-3.1-70B-Instruct \
-  --max-model-len \
-  32768 \
   --served-model-name=llama-3.1-70b \
   --host=0.0.0.0 \
   --port=8000 \
   --quantization=fp8 \
   --kv-cache-dtype=fp8_e4m3 \
   --tp-size=2 \
-  --mem-fraction-static=0.49
+  --context-length=32768 \
+  --mem-fraction-static=0.506856
 
 # llama-3.1-8b on a-2, wave 1
 start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
@@ -120,7 +119,7 @@ start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 
   --host=0.0.0.0 \
   --port=8001 \
   --dtype=bfloat16 \
-  --mem-fraction-static=0.5041
+  --mem-fraction-static=0.504166
 
 wait_until_ready 0 8000
 wait_until_ready 1 8001
@@ -132,7 +131,7 @@ start llama-3-1-8b-2 8002 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=
   --host=0.0.0.0 \
   --port=8002 \
   --dtype=bfloat16 \
-  --mem-fraction-static=0.7765
+  --mem-fraction-static=0.767789
 
 # Qwen/Qwen2.5-7B-Instruct on a-2, wave 2
 start qwen-qwen2-5-7b-instruct 8004 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \

@@ -103,14 +103,13 @@ refuse_if_taken 8000 8001 8002 8004
 # llama-3.1-70b on a-1, a-0, wave 1
 start llama-3-1-70b 8000 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-70b KVCACHED_GPU_UTILIZATION=0.95 \
   vllm serve meta-llama/Llama-3.1-70B-Instruct \
-  --max-model-len \
-  32768 \
   --served-model-name=llama-3.1-70b \
   --host=0.0.0.0 \
   --port=8000 \
   --quantization=fp8 \
   --kv-cache-dtype=fp8 \
-  --tensor-parallel-size=2
+  --tensor-parallel-size=2 \
+  --max-model-len=32768
 
 # llama-3.1-8b on a-2, wave 1
 start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-8b KVCACHED_GPU_UTILIZATION=0.95 \

@@ -103,16 +103,15 @@ refuse_if_taken 8000 8001 8002 8004
 # llama-3.1-70b on a-1, a-0, wave 1
 start llama-3-1-70b 8000 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 \
   vllm serve meta-llama/Llama-3.1-70B-Instruct \
-  --max-model-len \
-  32768 \
   --served-model-name=llama-3.1-70b \
   --host=0.0.0.0 \
   --port=8000 \
   --quantization=fp8 \
   --kv-cache-dtype=fp8 \
   --tensor-parallel-size=2 \
-  --gpu-memory-utilization=0.5525 \
-  --kv-cache-memory-bytes=3700000000
+  --max-model-len=32768 \
+  --gpu-memory-utilization=0.569356 \
+  --kv-cache-memory-bytes=5048000000
 
 # llama-3.1-8b on a-2, wave 1
 start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
@@ -122,7 +121,7 @@ start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 
   --port=8001 \
   --dtype=bfloat16 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.5541 \
+  --gpu-memory-utilization=0.554166 \
   --kv-cache-memory-bytes=24333000000
 
 wait_until_ready 0 8000
@@ -136,8 +135,8 @@ start llama-3-1-8b-2 8002 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=
   --port=8002 \
   --dtype=bfloat16 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.3975 \
-  --kv-cache-memory-bytes=11800000000
+  --gpu-memory-utilization=0.380643 \
+  --kv-cache-memory-bytes=10451000000
 
 # Qwen/Qwen2.5-7B-Instruct on a-2, wave 2
 start qwen-qwen2-5-7b-instruct 8004 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
@@ -146,7 +145,7 @@ start qwen-qwen2-5-7b-instruct 8004 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBL
   --host=0.0.0.0 \
   --port=8004 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.3958 \
+  --gpu-memory-utilization=0.395833 \
   --kv-cache-memory-bytes=12666000000
 
 wait_until_ready 2 8002

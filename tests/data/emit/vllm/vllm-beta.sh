@@ -108,8 +108,8 @@ start llama-3-1-8b-3 8003 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=
   --port=8003 \
   --dtype=bfloat16 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.7236 \
-  --kv-cache-memory-bytes=14733000000
+  --gpu-memory-utilization=0.8875 \
+  --kv-cache-memory-bytes=22600000000
 
 # canary on b-1, wave 1
 start canary 8006 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3 \
@@ -131,9 +131,7 @@ start embedder 8005 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1 \
   --served-model-name=embedder \
   --host=0.0.0.0 \
   --port=8005 \
-  --max-model-len=-1 \
-  --gpu-memory-utilization=0.2263 \
-  --kv-cache-memory-bytes=7866000000
+  --gpu-memory-utilization=0.0625
 
 wait_until_ready 2 8005
 
