@@ -1,10 +1,11 @@
 """The answer: where every model goes, and how good that is."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+from importlib import import_module
 from math import fsum, inf, isinf
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import COST_ROUNDING, PROVEN
 from colocate.problem.verify import verify
+from colocate.solver.plan_rows import PlanRow, html_of, plan_rows
 from colocate.version import __version__
 
 SCHEMA = 1
@@ -226,19 +228,43 @@ class Plan:
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"cannot be read as a plan, {error!r}") from None
 
+    def to_dataframe(self) -> Any:
+        """Return a pandas DataFrame with a row for every shard of every replica.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed; the extra `pandas` brings it.
+        """
+        pandas = import_module("pandas")  # not needed otherwise, and slow
+        return pandas.DataFrame(self._rows(), columns=PlanRow._fields)
+
+    def _repr_html_(self) -> str:
+        """Return the plan as a notebook shows it."""
+        return html_of(self.summary, self._rows())
+
+    def _rows(self) -> Iterator[PlanRow]:
+        return plan_rows(self.problem, self.placement, self.pressures)
+
     def __str__(self) -> str:
-        if not self.placement:
-            return f"{self.status}: {self.reason}"
         lines = [
             f"{gpu}  {self.pressures[gpu]:.6g}  {', '.join(model.name for model in models)}"
             for gpu, models in self.models_by_gpu().items()
+            if self.placement
         ]
+        return "\n".join([*lines, self.summary])
+
+    @property
+    def summary(self) -> str:
+        """The answer in one line."""
+        if not self.placement:
+            return f"{self.status}: {self.reason}"
         summary = f"{self.status}: peak pressure {self.pressure:.6g}"
         if self.certificate:
             summary += f", at least {self.bound:.6g} for any placement, gap {self.gap:.2%}"
         if self.asleep:
             summary += f"; asleep: {', '.join(self.asleep)}"
-        return "\n".join([*lines, summary])
+        return summary
 
 
 def confirmed_plan(problem: Problem, placement: Placement, reason: str = "") -> Plan:
