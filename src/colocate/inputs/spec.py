@@ -67,7 +67,7 @@ class GpuSpec(_Section):
         None, description="Their numbers on the node; by default counted from 0 on each node."
     )
     limits: dict[Resource, NotNegative] = Field(
-        {}, description="Most use of further resources, by their names."
+        default_factory=dict, description="Most use of further resources, by their names."
     )
 
     @property
@@ -110,7 +110,8 @@ class ModelSpec(_Section):
         None, description="What engines load: a Hugging Face name or a path; by default the name."
     )
     args: list[Name] | dict[EngineName, list[Name]] = Field(
-        [], description="Further arguments, for any engine or by engine: vllm, sglang."
+        default_factory=list,
+        description="Further arguments, for any engine or by engine: vllm, sglang.",
     )
     size_gb: NotNegative | None = Field(None, description="Memory that it always holds.")
     config: Config | None = Field(
@@ -172,12 +173,15 @@ class ModelSpec(_Section):
     min_concurrency: Count = Field(
         1, description="How many requests of max_model_len must fit in the cache at once."
     )
-    notes: list[Name] = Field([], description="What a reader should know about its size.")
+    notes: list[Name] = Field(
+        default_factory=list, description="What a reader should know about its size."
+    )
     active_parameters: Positive | None = Field(
         None, description="Parameters that a token meets; by default from config or size."
     )
     uses: dict[Resource, Amounts] = Field(
-        {}, description="Use of further resources on each GPU it is on, for all kinds or by kind."
+        default_factory=dict,
+        description="Use of further resources on each GPU it is on, for all kinds or by kind.",
     )
     replicas: Count | Literal["auto"] = Field(
         1, description="Replicas on different GPUs, which share the load; auto decides how many."
@@ -185,8 +189,12 @@ class ModelSpec(_Section):
     shards: Count = Field(
         1, description="Parts of a replica, on GPUs of one node (tensor parallel)."
     )
-    only: list[Place] = Field([], description="GPUs, nodes or kinds that it must be on.")
-    never: list[Place] = Field([], description="GPUs, nodes or kinds that it must not be on.")
+    only: list[Place] = Field(
+        default_factory=list, description="GPUs, nodes or kinds that it must be on."
+    )
+    never: list[Place] = Field(
+        default_factory=list, description="GPUs, nodes or kinds that it must not be on."
+    )
     may_sleep: bool = Field(False, description="Whether it may be left out if it has to be.")
     importance: NotNegative = Field(
         1.0, description="How much its demand counts when models have to sleep."
@@ -255,9 +263,11 @@ class FleetSpec(_Section):
     gpus: Annotated[list[Annotated[GpuSpec, Noun("GPU", "GPUs")]], Field(min_length=1)]
     models: Annotated[list[Annotated[ModelSpec, Noun("model", "models")]], Field(min_length=1)]
     apart: list[list[ModelName]] = Field(
-        [], description="Groups of models of which no two share a GPU."
+        default_factory=list, description="Groups of models of which no two share a GPU."
     )
-    together: list[list[ModelName]] = Field([], description="Groups of models that share one GPU.")
+    together: list[list[ModelName]] = Field(
+        default_factory=list, description="Groups of models that share one GPU."
+    )
     most_models: Count | None = Field(None, description="How many models a GPU may hold.")
     most_pressure: Positive | None = Field(
         None, description="The highest pressure allowed; models that may sleep do so for it."

@@ -106,11 +106,13 @@ class Model:
         shards = _checked_count(owner, "shards", shards)
         if least_cache_gb is not None:
             least_cache_gb = checked_number(least_cache_gb, ("least_cache_gb",), owner)
-            held = size / shards + least_cache_gb / shards
-            uses = dict([*dict(uses).items(), (MEMORY, held)])
         object.__setattr__(self, "least_cache_gb", least_cache_gb)
-        object.__setattr__(self, "uses", _checked_uses(owner, "uses", uses))
-        object.__setattr__(self, "shared_uses", _checked_uses(owner, "shared_uses", shared_uses))
+        uses = _checked_uses(owner, "uses", uses) if uses else ()
+        if least_cache_gb is not None:
+            uses = _with_memory(uses, size / shards + least_cache_gb / shards)
+        object.__setattr__(self, "uses", uses)
+        shared = _checked_uses(owner, "shared_uses", shared_uses) if shared_uses else ()
+        object.__setattr__(self, "shared_uses", shared)
         object.__setattr__(self, "replicas", replicas)
         object.__setattr__(self, "most_replicas", most)
         object.__setattr__(self, "shards", shards)
@@ -173,6 +175,12 @@ class Model:
                 for kind in own.keys() | shared.keys()
             }
         return uses
+
+
+def _with_memory(uses: Uses, held: float) -> Uses:
+    """Return uses with that of memory, in place of one that they may have."""
+    others = [use for use in uses if use[0] != MEMORY]
+    return tuple(sorted([*others, (MEMORY, ((ANY_KIND, held),))]))
 
 
 def _checked_count(owner: Owner, field: str, value: int) -> int:

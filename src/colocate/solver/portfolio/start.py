@@ -75,7 +75,7 @@ def first_placement(
     for block in quick_ways(reduction, layout, deadline):
         any_found = True
         found(layout.gpu_of, block)
-    if not any_found and deadline.over and _simple(reduction):
+    if not any_found and deadline.over and reduction.whole.plain:
         any_found = _filled_late(reduction, found)
     if not any_found:
         _search(reduction, deadline, found, alarmed)
@@ -87,7 +87,7 @@ def _simple(reduction: Reduction) -> bool:
 
 
 def _filled_late(reduction: Reduction, found: Found) -> bool:
-    """Fill the GPUs although time is up: it takes less than a microsecond per item."""
+    """Fill the GPUs although time is up: it takes a few microseconds per item."""
     layout = empty_layout(reduction.canonical)
     complete = filled(reduction.canonical, layout, 0) == 0
     if complete:
