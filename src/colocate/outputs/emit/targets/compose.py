@@ -72,7 +72,7 @@ def _mps_service(launches: list[Launch], settings: EmitSettings) -> dict[str, An
         "volumes": [_volume("volume", MPS, MPS_FOLDER)],
         "deploy": {"resources": {"reservations": {"devices": [_gpus(numbers)]}}},
         "healthcheck": {
-            "test": ["CMD", "test", "-e", f"{MPS_FOLDER}/control"],
+            "test": ["CMD-SHELL", "echo get_server_list | nvidia-cuda-mps-control"],
             "interval": "5s",
             "retries": 6,
         },
