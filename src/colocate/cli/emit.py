@@ -66,7 +66,8 @@ def emit(
         str | None, typer.Option(help="Container image (default: the engine's own).")
     ] = None,
     venv: Annotated[
-        str, typer.Option(help="kvcached: the virtual environment to start engines from.")
+        str,
+        typer.Option(help="kvcached, systemd: the virtual environment to start engines from."),
     ] = ".venv",
     host: Annotated[str, typer.Option(help="Address on which engines listen.")] = "0.0.0.0",
     base_port: Annotated[

@@ -43,10 +43,12 @@ sys.exit(0 if ready or taken or late else 7)
 """
 SMI = f"""#!{sys.executable}
 import os, pathlib, sys
-(numbers,) = [word.removeprefix("--id=") for word in sys.argv if word.startswith("--id=")]
+records = pathlib.Path(os.environ["RECORDS"])
+numbers = [word.removeprefix("--id=") for word in sys.argv if word.startswith("--id=")]
 assert "--query-gpu=memory.free" in sys.argv
-for number in numbers.split(","):
-    print(pathlib.Path(os.environ["RECORDS"], f"gpu{{number}}.free").read_text())
+names = [f"gpu{{number}}.free" for ids in numbers for number in ids.split(",")]
+for path in [records / name for name in names] or records.glob("gpu*.free"):
+    print(path.read_text())
 """
 CONTROL = f"""#!{sys.executable}
 import os, pathlib, sys

@@ -2,15 +2,17 @@
 
 import contextlib
 import os
+import shlex
 import signal
 
 import pytest
 
 from colocate.outputs.emit.catalogue import emit
-from colocate.outputs.emit.settings import EmitSettings, Sharing, Target
+from colocate.outputs.emit.settings import EmitSettings, Engine, Sharing, Target
 from tests.outputs.emit.fake_engines import Machine
 from tests.outputs.emit.plans import realistic_plan
 from tests.outputs.emit.test_scripts import script
+from tests.outputs.emit.test_targets import documents, of_kind, one_gpu
 
 NAMES = ["llama-3-1-70b", "llama-3-1-8b", "llama-3-1-8b-2", "qwen-qwen2-5-7b-instruct"]
 PORTS = dict(zip(NAMES, (8000, 8001, 8002, 8004), strict=True))
@@ -122,6 +124,28 @@ def test_sglang_gets_its_share_of_what_is_free_now(machine):
     status, said = machine.do(found, "restart", "llama-3-1-8b-3")
     assert status == 1
     assert "MiB for weights and cache, and its fullest GPU has 9000 MiB free" in said
+
+
+def sglang_in_a_container(target):
+    settings = EmitSettings(engine=Engine.SGLANG)
+    manifests = documents(target, settings, one_gpu())
+    if target is Target.COMPOSE:
+        service = manifests[0]["services"]["m"]
+        return service["entrypoint"] + service["command"]
+    pod = of_kind(manifests, "Deployment")["m"]["template"]["spec"]
+    return pod["containers"][0]["command"] + pod["containers"][0]["args"]
+
+
+@pytest.mark.parametrize("target", [Target.COMPOSE, Target.KUBERNETES])
+def test_sglang_in_a_container_measures_the_gpus_that_it_sees(machine, target):
+    machine.add_nvidia_smi({0: 75_000})
+    words = [word.replace("$$", "$") for word in sglang_in_a_container(target)]
+    machine.do(f"timeout 2 {shlex.join(words)}")
+    (engine,) = machine.told().values()
+    planned, share = [
+        float(word.partition("=")[2]) for word in engine["argv"] if "mem-fraction" in word
+    ]
+    assert share * 75_000 == pytest.approx(planned * 80e9 / 2**20, rel=1e-3)
 
 
 def test_under_mps_the_engines_of_a_gpu_restart_together(machine):

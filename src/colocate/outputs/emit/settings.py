@@ -10,6 +10,7 @@ from colocate.problem.quantity import checked_name, checked_number
 
 LAST_PORT = 65_535
 """Ports have 16 bits."""
+USUAL_VENV = ".venv"
 LOAD_GB_PER_SECOND = 0.2
 """A download at 2 Gbit/s. Disks are faster, but a time that is too long only delays the news of an
 engine that hangs, while one that is too short ends an engine that loads."""
@@ -101,7 +102,8 @@ class EmitSettings:
     image
         The container image; None is the usual one of the engine.
     venv
-        The virtual environment that engines are started from, by the controller of kvcached.
+        The virtual environment that engines are started from, by the controller of kvcached and
+        by systemd, which needs an absolute path.
     sharing
         How the engines on a GPU take turns.
     time_slice
@@ -118,7 +120,7 @@ class EmitSettings:
     base_port: int = 8000
     host: str = "0.0.0.0"
     image: str | None = None
-    venv: str = ".venv"
+    venv: str = USUAL_VENV
     sharing: Sharing = Sharing.SLICES
     time_slice: TimeSlice = TimeSlice.DEFAULT
     load_gb_per_second: float = LOAD_GB_PER_SECOND

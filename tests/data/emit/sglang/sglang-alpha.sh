@@ -270,8 +270,8 @@ ADDRESS=127.0.0.1
 # Whether the engines of a GPU are restarted together.
 TOGETHER=no
 # Starts SGLang with its share of what is free at that moment.
-SHARE_OF_FREE='free="$(nvidia-smi --id="$1" --query-gpu=memory.free --format=csv,noheader,nounits 2>/dev/null |
-  sort -n | head -n 1)"
+SHARE_OF_FREE='free="$(nvidia-smi ${1:+--id="$1"} --query-gpu=memory.free --format=csv,noheader,nounits |
+  sort -n | head -n 1)" 2>/dev/null
 need="$2"
 shift 2
 if [[ "$free" =~ ^[0-9]+$ ]]; then

@@ -21,6 +21,7 @@ from colocate.outputs.emit.targets.containers import (
     source_inside,
 )
 from colocate.outputs.emit.targets.file_head import comments_on
+from colocate.outputs.emit.targets.free_memory import share_of_free
 from colocate.outputs.emit.targets.node_files import by_node
 from colocate.outputs.emit.targets.yaml_file import dollars_doubled, yaml_text
 from colocate.solver.plan import Plan
@@ -81,13 +82,13 @@ def _mps_service(launches: list[Launch], settings: EmitSettings) -> dict[str, An
 
 
 def _service(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
-    entry = list(COMMANDS[settings.engine])
+    program = COMMANDS[settings.engine]
     inner = replace(settings, host="0.0.0.0")
     words = command(replace(launch, port=INSIDE), inner, source_inside(launch))
     service: dict[str, Any] = {
         "image": dollars_doubled([image_of(settings)])[0],
-        "entrypoint": entry,
-        "command": dollars_doubled(words[len(entry) :]),
+        "entrypoint": dollars_doubled([*share_of_free(launch, settings), *program]),
+        "command": dollars_doubled(words[len(program) :]),
         "environment": {
             "HF_TOKEN": None,
             "HF_HOME": CACHE_FOLDER,

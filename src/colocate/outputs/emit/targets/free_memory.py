@@ -12,8 +12,8 @@ from colocate.outputs.emit.engines.launch import Launch
 from colocate.outputs.emit.settings import EmitSettings, Engine
 
 SHARE_OF_FREE = """\
-free="$(nvidia-smi --id="$1" --query-gpu=memory.free --format=csv,noheader,nounits 2>/dev/null |
-  sort -n | head -n 1)"
+free="$(nvidia-smi ${1:+--id="$1"} --query-gpu=memory.free --format=csv,noheader,nounits |
+  sort -n | head -n 1)" 2>/dev/null
 need="$2"
 shift 2
 if [[ "$free" =~ ^[0-9]+$ ]]; then
@@ -25,7 +25,29 @@ if [[ "$free" =~ ^[0-9]+$ ]]; then
 fi
 exec "$@"
 """
-"""Takes the numbers of GPUs, the MiB for weights and cache, and a command to complete."""
+"""Takes the numbers of GPUs (none for all), the MiB for weights and cache, and a command to
+complete."""
+
+
+def share_of_free(
+    launch: Launch, settings: EmitSettings, gpus: str = "", program: str = SHARE_OF_FREE
+) -> list[str]:
+    """Return the words to put before the command of an engine; none where it fixes its memory.
+
+    Parameters
+    ----------
+    launch
+        The engine.
+    settings
+        Which engine it is, and how it shares memory.
+    gpus
+        The numbers of its GPUs; empty where it sees no others, as in a container.
+    program
+        What stands for the program itself.
+    """
+    if not depends_on_free_memory(settings):
+        return []
+    return ["bash", "-c", program, launch.name, gpus, str(_static_mib(launch))]
 
 
 def depends_on_free_memory(settings: EmitSettings) -> bool:
@@ -33,6 +55,6 @@ def depends_on_free_memory(settings: EmitSettings) -> bool:
     return settings.engine is Engine.SGLANG and not settings.elastic
 
 
-def static_mib(launch: Launch) -> int:
+def _static_mib(launch: Launch) -> int:
     """Return the MiB that the plan gives to weights and cache of a replica, on each of its GPUs."""
     return ceil(launch.share.static_fraction * launch.share.free_gb * 1e9 / 2**20)

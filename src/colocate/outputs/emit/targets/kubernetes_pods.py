@@ -16,6 +16,7 @@ from colocate.outputs.emit.engines.load_time import (
 from colocate.outputs.emit.engines.options import COMMANDS, command, environment
 from colocate.outputs.emit.settings import EmitSettings, Share
 from colocate.outputs.emit.targets.containers import MPS_FOLDER, image_of, source_inside, waiting
+from colocate.outputs.emit.targets.free_memory import share_of_free
 from colocate.outputs.emit.targets.kubernetes_claims import Claimed
 from colocate.outputs.emit.targets.kubernetes_plugin import plugin_gpus
 from colocate.outputs.emit.targets.kubernetes_volumes import (
@@ -130,7 +131,8 @@ def _container(
     launch: Launch, launches: Sequence[Launch], fleetwide: Fleetwide, claimed: Claimed
 ) -> dict[str, Any]:
     settings = fleetwide.settings
-    entry = list(COMMANDS[settings.engine])
+    program = COMMANDS[settings.engine]
+    entry = [*share_of_free(launch, settings), *program]
     words = command(launch, replace(settings, host="0.0.0.0"), source_inside(launch))
     name = port_name(launch, launches, settings)
     health = {"path": "/health", "port": name}
@@ -145,8 +147,8 @@ def _container(
     return {
         "name": launch.name if together else "engine",
         "image": image_of(settings),
-        "command": entry,
-        "args": dollars_doubled(words[len(COMMANDS[settings.engine]) :]),
+        "command": dollars_doubled(entry),
+        "args": dollars_doubled(words[len(program) :]),
         "env": _variables(launch, settings),
         "ports": [{"name": name, "containerPort": launch.port}],
         "startupProbe": {

@@ -17,7 +17,7 @@ from colocate.outputs.emit.targets.file_head import comment_lines, comments_on
 from colocate.outputs.emit.targets.free_memory import (
     SHARE_OF_FREE,
     depends_on_free_memory,
-    static_mib,
+    share_of_free,
 )
 from colocate.outputs.emit.targets.node_files import by_node
 from colocate.outputs.emit.targets.shell_functions import FUNCTIONS, WITH_MPS, WITHOUT_MPS
@@ -99,8 +99,7 @@ def _engine(launch: Launch, settings: EmitSettings) -> str:
     numbers = [str(number) for number in launch.devices]
     facts = [launch.name, str(launch.port), str(launch.wave + 1), " ".join(numbers)]
     first = [shlex.join(["engine", *facts, "env", *assignments])]
-    if depends_on_free_memory(settings):
-        needed = shlex.join([launch.name, ",".join(numbers), str(static_mib(launch))])
-        first.append(f'bash -c "$SHARE_OF_FREE" {needed}')
+    if found := share_of_free(launch, settings, ",".join(numbers), "SHARE_OF_FREE"):
+        first.append(shlex.join(found).replace("SHARE_OF_FREE", '"$SHARE_OF_FREE"'))
     said = comment_lines([f"{launch.model} on {', '.join(launch.gpus)}, wave {launch.wave + 1}"])
     return said + " \\\n  ".join([*first, " ".join(words[:program]), *words[program:]]) + "\n"

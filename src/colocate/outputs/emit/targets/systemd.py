@@ -7,6 +7,7 @@ holds where several start at once, and leaves the others alone when one of them 
 import shlex
 from collections.abc import Mapping, Sequence
 
+from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.emit.emission import Emission, EmittedFile
 from colocate.outputs.emit.engines.cautions import cautions
@@ -15,13 +16,9 @@ from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.engines.load_time import ready_seconds
 from colocate.outputs.emit.engines.names import safe_names
 from colocate.outputs.emit.engines.options import command, device_environment, environment
-from colocate.outputs.emit.settings import EmitSettings
+from colocate.outputs.emit.settings import USUAL_VENV, EmitSettings
 from colocate.outputs.emit.targets.file_head import comment_lines, comments_on
-from colocate.outputs.emit.targets.free_memory import (
-    SHARE_OF_FREE,
-    depends_on_free_memory,
-    static_mib,
-)
+from colocate.outputs.emit.targets.free_memory import share_of_free
 from colocate.outputs.emit.targets.shell_script import health_address
 from colocate.outputs.text.sanitise import one_line
 from colocate.solver.plan import Plan
@@ -60,6 +57,8 @@ def emit_systemd(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
 
     The parameters are those of `catalogue.emit`.
     """
+    if settings.venv != USUAL_VENV and not settings.venv.startswith("/"):
+        raise InputError.of("venv", settings.venv, "an absolute path for systemd")
     fleetwide = launches_of(plan, fleet, settings, settings.base_port)
     names = safe_names(fleetwide.nodes)
     files: list[EmittedFile] = []
@@ -173,12 +172,8 @@ def _variables(launch: Launch, settings: EmitSettings) -> str:
 
 
 def _command(launch: Launch, settings: EmitSettings) -> list[str]:
-    words = ["/usr/bin/env", *command(launch, settings)]
-    if not depends_on_free_memory(settings):
-        return words
     numbers = ",".join(map(str, launch.devices))
-    share = ["bash", "-c", SHARE_OF_FREE, launch.name, numbers, str(static_mib(launch))]
-    return ["/usr/bin/env", *share, *words]
+    return ["/usr/bin/env", *share_of_free(launch, settings, numbers), *command(launch, settings)]
 
 
 def _line(words: Sequence[str]) -> str:
