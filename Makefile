@@ -12,7 +12,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 # Bytecode of what is used is kept, whatever the shell says: tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-bounds test-walls test-browser test-lab test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
+.PHONY: demo test test-long test-bounds test-walls test-browser test-files test-lab test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
 
 demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
 	$(BIN)/colocate plan examples/fleet.yaml
@@ -44,6 +44,10 @@ test-ray: $(READY)  ## Judge on a real Ray cluster of two nodes.
 test-browser: $(READY)  ## Look at all pages in a browser: CHROMIUM=its command, by default chromium.
 	@command -v '$(CHROMIUM)' >/dev/null || { echo "CHROMIUM='$(CHROMIUM)' is not there: install chromium, or make test-browser CHROMIUM=..." >&2; exit 2; }
 	CHROMIUM='$(CHROMIUM)' $(BIN)/pytest tests/browser
+
+test-files: $(READY)  ## Read emitted files with the programs that they are for, where these are installed.
+	@$(PIP) check-jsonschema
+	$(BIN)/pytest tests/files
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -16,7 +16,14 @@ MANY = 3
 EXPLAINED_ONCE = {
     "improve",  # of every block that improves: by `Improver`
     "judge",  # here or on Ray: by `Evaluation`
-    *("emit_compose", "emit_kubernetes", "emit_kvcached", "emit_ray", "emit_scripts"),  # by `emit`
+    *(
+        "emit_compose",
+        "emit_kubernetes",
+        "emit_kvcached",
+        "emit_ray",
+        "emit_scripts",
+        "emit_systemd",
+    ),  # by `emit`
 }
 """Functions with parameters that one place explains for all of their kind."""
 OPTIONS = {"AsJson", "Compute", "Folder", "Seed", "Workers"}

@@ -29,14 +29,14 @@ OPTIMISATION = """
 """
 SERVING = """
     accelerator alternative attention benchmark expert family feed forward latent module quantised
-    tensor token weight
+    slice tensor token volume weight
 """
 FORMS = """
-    busy emit emitted group learning patched placeable placed rung searched tight track wakeable
-    written
+    busy emit emitted group learning patched placeable placed rung searched sharing tight track
+    wakeable written
 """
 """Forms and parts of words in the glossary."""
-NAMES = "ai colocate cp ray sat scip yaml"
+NAMES = "ai colocate cp kubernetes ray sat scip yaml"
 PLAIN = " ".join((GRAMMAR, PROGRAMMING, OPTIMISATION, SERVING, FORMS, NAMES)).split()
 """Words that mean in the code what they mean everywhere; all others are in the glossary."""
 

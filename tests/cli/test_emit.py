@@ -126,3 +126,44 @@ def test_options_reach_the_files(plan):
     assert "ENABLE_KVCACHED" in text
     assert "NVIDIA_VISIBLE_DEVICES" in text
     assert "ResourceClaim" not in text
+
+
+def test_units_of_another_plan_are_named_too(plan, tmp_path):
+    run(plan, "--to", "systemd", "--out", tmp_path)
+    (tmp_path / "colocate-canary.service").rename(tmp_path / "colocate-gone.service")
+    (tmp_path / "colocate-own.service").write_text("[Service]\nExecStart=/bin/true\n")
+    said = run(plan, "--to", "systemd", "--out", tmp_path, "--node", "beta").stderr
+    assert "colocate-gone.service belongs to another plan" in said.replace("\n", " ")
+    assert "colocate-own.service" not in said
+
+
+def test_a_base_for_kustomize_lies_beside_the_manifests(plan, tmp_path):
+    options = ["--namespace", "models", "--weights", "claim:hub", "--load-gb-per-second", "2"]
+    run(plan, "--to", "kubernetes", "--out", tmp_path, *options)
+    assert {path.name for path in tmp_path.glob("*.yaml")} == {
+        "kubernetes.yaml",
+        "kustomization.yaml",
+    }
+    assert "namespace: models" in (tmp_path / "kustomization.yaml").read_text("utf-8")
+    text = (tmp_path / "kubernetes.yaml").read_text("utf-8")
+    assert "claimName: hub" in text
+    assert f"failureThreshold: {(600 + 80) // 10}" in text, "71 GB in 16 bits are loaded in 71 s"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--weights", "nothing"],
+        ["--weights", "claim:No_Name"],
+        ["--weights", "host:models"],
+        ["--weights", "host:/a/../b"],
+        ["--weights", "new-claim:many"],
+        ["--weights", "new-claim:5Gi:Fast Disk"],
+        ["--namespace", "Models"],
+        ["--load-gb-per-second", "0"],
+        ["--sharing", "mps", "--time-slice", "long"],
+    ],
+)
+def test_options_that_mean_nothing_are_refused(plan, words):
+    with pytest.raises(InputError, match=r"weights|namespace|load_gb_per_second|time_slice"):
+        run(plan, "--to", "kubernetes", *words)

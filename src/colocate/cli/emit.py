@@ -6,7 +6,16 @@ from typing import Annotated
 import typer
 
 from colocate.cli.output_files import refuse_to_overwrite, say_wrote
-from colocate.outputs.emit.settings import OWN_ENGINES, Engine, Memory, Share, Target
+from colocate.outputs.emit.settings import (
+    LOAD_GB_PER_SECOND,
+    OWN_ENGINES,
+    Engine,
+    Memory,
+    Share,
+    Sharing,
+    Target,
+    TimeSlice,
+)
 
 
 def emit(
@@ -28,15 +37,37 @@ def emit(
     share: Annotated[
         Share,
         typer.Option(
-            help="kubernetes: pods share GPUs by resource claims (dra) or by an environment "
-            "variable (env)."
+            help="kubernetes: pods share GPUs by resource claims (dra), as containers of one pod "
+            "(pod), by an environment variable (env) or by the device plugin (plugin)."
         ),
     ] = Share.DRA,
+    sharing: Annotated[
+        Sharing,
+        typer.Option(help="Engines on a GPU take turns (slices) or compute at once (mps)."),
+    ] = Sharing.SLICES,
+    time_slice: Annotated[
+        TimeSlice, typer.Option(help="How long a turn is: kubernetes sets it, others say how to.")
+    ] = TimeSlice.DEFAULT,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            help="kubernetes: keep weights in claim:NAME, new-claim[:SIZE[:STORAGECLASS]] or "
+            "host:PATH (default: only as long as a pod lives)."
+        ),
+    ] = None,
+    namespace: Annotated[
+        str | None, typer.Option(help="kubernetes: the namespace of all manifests.")
+    ] = None,
+    load_gb_per_second: Annotated[
+        float,
+        typer.Option(help="How fast weights are loaded; decides how long a start may take."),
+    ] = LOAD_GB_PER_SECOND,
     image: Annotated[
         str | None, typer.Option(help="Container image (default: the engine's own).")
     ] = None,
     venv: Annotated[
-        str, typer.Option(help="kvcached: the virtual environment to start engines from.")
+        str,
+        typer.Option(help="kvcached, systemd: the virtual environment to start engines from."),
     ] = ".venv",
     host: Annotated[str, typer.Option(help="Address on which engines listen.")] = "0.0.0.0",
     base_port: Annotated[
@@ -46,6 +77,7 @@ def emit(
     """Write the files that start a plan: scripts, manifests or configs."""
     from colocate.cli.plan_input import read_valid_plan
     from colocate.outputs.emit.catalogue import emit as emitted
+    from colocate.outputs.emit.cluster import KubernetesSettings, parse_weights
     from colocate.outputs.emit.settings import EmitSettings
     from colocate.outputs.emit.write import chosen, left_over, write_files
     from colocate.outputs.text.console import notes
@@ -53,12 +85,25 @@ def emit(
     from colocate.outputs.text.wording import listed
 
     _check_engine(to, engine)
-    settings = EmitSettings(memory, engine or Engine.VLLM, share, base_port, host, image, venv)
+    settings = EmitSettings(
+        memory,
+        engine or Engine.VLLM,
+        share,
+        base_port,
+        host,
+        image,
+        venv,
+        sharing,
+        time_slice,
+        load_gb_per_second,
+        KubernetesSettings(namespace, parse_weights(weights) if weights else None),
+    )
     emission = emitted(to, *read_valid_plan(plan), settings)
     files = chosen(emission.files, node)
     for note in emission.notes:
         notes().print(f"note: {one_line(note, LONGEST_NOTE)}", markup=False)
     if out is not None:
+        files += [file for file in emission.companions if node in (None, file.node)]
         for file in files:
             refuse_to_overwrite(plan, out / file.name)
         for path in write_files(out, files):

@@ -23,18 +23,42 @@ time.sleep(60)
 """
 CURL = f"""#!{sys.executable}
 import json, os, pathlib, re, sys, time
+records = pathlib.Path(os.environ["RECORDS"])
 port = re.search(r":(\\d+)/health$", sys.argv[-1]).group(1)
-ready = pathlib.Path(os.environ["RECORDS"], f"{{port}}.ready").exists()
-started = pathlib.Path(os.environ["RECORDS"], f"{{port}}.json").exists()
+
+
+def alive():
+    record = (records / f"{{port}}.json").read_text()
+    stat = pathlib.Path("/proc", str(json.loads(record)["pid"]) if record else "self", "stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+started = (records / f"{{port}}.json").exists()
+ready = (records / f"{{port}}.ready").exists() and alive()
 taken = port in os.environ.get("TAKEN", "").split()
 late = port in os.environ.get("TAKEN_LATER", "").split() and started
-while late:  # it answers once the engine has ended
-    record = pathlib.Path(os.environ["RECORDS"], f"{{port}}.json").read_text()
-    stat = pathlib.Path("/proc", str(json.loads(record)["pid"]) if record else "self", "stat")
-    if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
-        break
+while late and alive():  # it answers once the engine has ended
     time.sleep(0.05)
 sys.exit(0 if ready or taken or late else 7)
+"""
+SMI = f"""#!{sys.executable}
+import os, pathlib, sys
+records = pathlib.Path(os.environ["RECORDS"])
+numbers = [word.removeprefix("--id=") for word in sys.argv if word.startswith("--id=")]
+assert "--query-gpu=memory.free" in sys.argv
+names = [f"gpu{{number}}.free" for ids in numbers for number in ids.split(",")]
+for path in [records / name for name in names] or records.glob("gpu*.free"):
+    print(path.read_text())
+"""
+CONTROL = f"""#!{sys.executable}
+import os, pathlib, sys
+daemon = pathlib.Path(os.environ["RECORDS"], "mps")
+if sys.argv[1:] == ["-d"]:
+    daemon.write_text(os.environ["CUDA_MPS_PIPE_DIRECTORY"])
+elif not daemon.exists():
+    sys.exit("Cannot find MPS control daemon process")
+elif sys.stdin.read().strip() == "quit":
+    daemon.unlink()
 """
 
 
@@ -49,13 +73,31 @@ class Machine:
         self.records.mkdir()
         self.work.mkdir()
         for name, text in (("vllm", ENGINE), ("python3", ENGINE), ("curl", CURL)):
-            (folder / "bin" / name).write_text(text)
-            (folder / "bin" / name).chmod(0o755)
+            self._add(name, text)
 
     def use_real_curl(self) -> None:
         (self.folder / "bin" / "curl").unlink()
 
-    def start(self, script: str, **environment: str) -> subprocess.Popen[str]:
+    def add_nvidia_smi(self, free: dict[int, int]) -> None:
+        """Let GPUs report MiB that are free, by their numbers."""
+        self._add("nvidia-smi", SMI)
+        for number, amount in free.items():
+            (self.records / f"gpu{number}.free").write_text(str(amount))
+
+    def add_mps(self) -> None:
+        self._add("nvidia-cuda-mps-control", CONTROL)
+
+    def _add(self, name: str, text: str) -> None:
+        (self.folder / "bin" / name).write_text(text)
+        (self.folder / "bin" / name).chmod(0o755)
+
+    def do(self, script: str, *words: str, **environment: str) -> tuple[int, str]:
+        """Run a script with words to its end; return its status and what it said."""
+        running = self.start(script, *words, **environment)
+        out, said = running.communicate(timeout=60)
+        return running.returncode, out + said
+
+    def start(self, script: str, *words: str, **environment: str) -> subprocess.Popen[str]:
         path = self.folder / "serve.sh"
         path.write_text(script, encoding="utf-8")
         variables = {
@@ -67,11 +109,11 @@ class Machine:
             **environment,
         }
         return subprocess.Popen(
-            ["bash", path],
+            ["bash", path, *words],
             cwd=self.work,
             env=variables,
             stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )

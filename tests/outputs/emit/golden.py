@@ -5,7 +5,16 @@ it.
 """
 
 from colocate.outputs.emit.catalogue import emit
-from colocate.outputs.emit.settings import EmitSettings, Engine, Memory, Share, Target
+from colocate.outputs.emit.cluster import KubernetesSettings, parse_weights
+from colocate.outputs.emit.settings import (
+    EmitSettings,
+    Engine,
+    Memory,
+    Share,
+    Sharing,
+    Target,
+    TimeSlice,
+)
 from colocate.outputs.emit.write import write_files
 from tests.outputs.emit.plans import DATA, realistic_plan
 
@@ -18,6 +27,29 @@ CASES = {
     "compose-sglang": (Target.COMPOSE, EmitSettings(engine=Engine.SGLANG)),
     "kubernetes-dra": (Target.KUBERNETES, EmitSettings()),
     "kubernetes-env": (Target.KUBERNETES, EmitSettings(share=Share.ENV)),
+    "kubernetes-pod-mps": (
+        Target.KUBERNETES,
+        EmitSettings(
+            share=Share.POD,
+            sharing=Sharing.MPS,
+            load_gb_per_second=1.0,
+            cluster=KubernetesSettings("models", parse_weights("new-claim:500Gi:fast")),
+        ),
+    ),
+    "kubernetes-slices": (
+        Target.KUBERNETES,
+        EmitSettings(
+            time_slice=TimeSlice.LONG,
+            cluster=KubernetesSettings("models", parse_weights("host:/srv/huggingface")),
+        ),
+    ),
+    "compose-mps": (Target.COMPOSE, EmitSettings(sharing=Sharing.MPS)),
+    "vllm-mps": (Target.VLLM, EmitSettings(sharing=Sharing.MPS)),
+    "systemd": (Target.SYSTEMD, EmitSettings()),
+    "systemd-sglang-mps": (
+        Target.SYSTEMD,
+        EmitSettings(engine=Engine.SGLANG, sharing=Sharing.MPS, venv="/opt/sglang"),
+    ),
     "ray": (Target.RAY, EmitSettings()),
 }
 
@@ -29,5 +61,6 @@ def emission(case):
 
 if __name__ == "__main__":
     for case in CASES:
-        for path in write_files(DATA / case, emission(case).files):
+        made = emission(case)
+        for path in write_files(DATA / case, [*made.files, *made.companions]):
             print(path.relative_to(DATA))

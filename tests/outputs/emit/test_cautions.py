@@ -23,7 +23,7 @@ def notes(models, target=Target.VLLM, **gpu):
 
 
 def file_text(models, target=Target.VLLM, settings=None, **gpu):
-    return emit(target, *plan(models, **gpu), settings).files[0].text
+    return "".join(file.text for file in emit(target, *plan(models, **gpu), settings).files)
 
 
 @pytest.mark.parametrize("target", Target)

@@ -13,11 +13,13 @@ SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
 KUBERNETES = "1.34"
 SCRIPTS = [case for case in CASES if case.startswith(("vllm", "sglang"))]
 CLUSTERS = [case for case in CASES if case.startswith("kubernetes")]
+UNITS = [case for case in CASES if case.startswith("systemd")]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_files_are_what_they_were(case):
-    found = {file.name: file.text for file in emission(case).files}
+    made = emission(case)
+    found = {file.name: file.text for file in (*made.files, *made.companions)}
     kept = {path.name: path.read_text(encoding="utf-8") for path in (DATA / case).iterdir()}
     assert found == kept, "if it is meant, run python -m tests.outputs.emit.golden"
 
@@ -29,7 +31,7 @@ def test_scripts_pass_bash_and_shellcheck(case):
         subprocess.run([SHELLCHECK, "--shell=bash", path], check=True)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case not in SCRIPTS])
+@pytest.mark.parametrize("case", [case for case in CASES if case not in SCRIPTS + UNITS])
 def test_everything_else_is_yaml(case):
     for path in (DATA / case).iterdir():
         assert all(isinstance(d, dict) for d in yaml.safe_load_all(path.read_text("utf-8")))
@@ -41,7 +43,7 @@ def test_manifests_have_the_real_schema(case):
     for document in documents:
         kubernetes_validate.validate(document, KUBERNETES, strict=True)
     kinds = [document["kind"] for document in documents]
-    assert kinds.count("Deployment") == 7
+    assert kinds.count("Deployment") == (4 if "pod" in case else 7)
     assert kinds.count("Service") == 7 + 5, "one for each engine and one for each model awake"
 
 

@@ -163,20 +163,15 @@ def test_an_engine_that_ends_later_is_said_and_the_others_stay(machine):
     said = ""
     while "all 3 answer" not in said:
         said += running.stderr.readline()
-    children = _children(running.pid)
-    os.kill(children[0], 9)
+    engines = [engine["pid"] for engine in machine.told().values()]
+    os.kill(engines[0], 9)
     while "has ended" not in said:
         said += running.stderr.readline()
     assert running.poll() is None
-    assert set(children[1:]) <= set(_children(running.pid))
+    assert all(os.path.exists(f"/proc/{engine}") for engine in engines[1:])
     running.terminate()
     assert running.wait(30) == 143
-    assert not any(_alive(child) for child in children)
-
-
-def _children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-        return [int(child) for child in file.read().split()]
+    assert not any(_alive(engine) for engine in engines)
 
 
 def _alive(pid):

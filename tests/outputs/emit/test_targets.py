@@ -251,7 +251,7 @@ def test_a_length_of_context_is_fitted_unless_it_is_given():
 
 
 def test_a_fleet_without_nodes_has_one_file():
-    for target in Target:
+    for target in set(Target) - {Target.SYSTEMD}:
         (file,) = emit(target, *one_gpu()).files
         assert file.node == ""
 
@@ -260,7 +260,7 @@ def test_models_asleep_are_in_a_comment_only():
     for target in Target:
         for file in emit(target, *realistic_plan()).files:
             lines = [line for line in file.text.splitlines() if "qwen2.5-32b" in line]
-            assert lines
+            assert lines or file.name.endswith(".service")
             assert all(line.startswith("# ") for line in lines)
 
 

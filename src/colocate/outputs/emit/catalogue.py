@@ -3,14 +3,17 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from colocate.errors import InputError
+from colocate.fault import Fault
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.emit.emission import Emission
-from colocate.outputs.emit.settings import OWN_ENGINES, EmitSettings, Target
+from colocate.outputs.emit.settings import OWN_ENGINES, EmitSettings, Share, Target, TimeSlice
 from colocate.outputs.emit.targets.compose import emit_compose
 from colocate.outputs.emit.targets.kubernetes import emit_kubernetes
 from colocate.outputs.emit.targets.kvcached import emit_kvcached
 from colocate.outputs.emit.targets.ray_serve import emit_ray
 from colocate.outputs.emit.targets.shell_script import emit_scripts
+from colocate.outputs.emit.targets.systemd import emit_systemd
 from colocate.solver.plan import Plan
 
 TARGETS: dict[Target, Callable[[Plan, Fleet, EmitSettings], Emission]] = {
@@ -20,7 +23,12 @@ TARGETS: dict[Target, Callable[[Plan, Fleet, EmitSettings], Emission]] = {
     Target.COMPOSE: emit_compose,
     Target.KUBERNETES: emit_kubernetes,
     Target.RAY: emit_ray,
+    Target.SYSTEMD: emit_systemd,
 }
+WITHOUT_MPS = (Target.KVCACHED, Target.RAY)
+"""Targets whose own programs start the engines, and know nothing of MPS."""
+SLICE_NUMBERS = {TimeSlice.SHORT: 1, TimeSlice.MEDIUM: 2, TimeSlice.LONG: 3}
+"""What nvidia-smi calls the lengths of slices."""
 
 
 def emit(
@@ -46,5 +54,19 @@ def emit(
         its cache.
     """
     chosen = settings or EmitSettings()
+    if chosen.mps and target in WITHOUT_MPS:
+        found, advice = f"is not for {target}, which does not start MPS", "choose another target"
+        raise InputError(Fault(found, advice=advice, value=chosen.sharing, path=("sharing",)))
     engine = OWN_ENGINES.get(target, chosen.engine)
-    return TARGETS[target](plan, fleet, replace(chosen, engine=engine))
+    emission = TARGETS[target](plan, fleet, replace(chosen, engine=engine))
+    return replace(emission, notes=(*emission.notes, *_slice_notes(target, chosen)))
+
+
+def _slice_notes(target: Target, settings: EmitSettings) -> list[str]:
+    """Return how a person sets the length of slices where the files cannot."""
+    by_claims = target is Target.KUBERNETES and settings.share in (Share.DRA, Share.POD)
+    if by_claims or settings.time_slice is TimeSlice.DEFAULT:
+        return []
+    number = SLICE_NUMBERS[settings.time_slice]
+    command = f"nvidia-smi compute-policy --set-timeslice={number}"
+    return [f"the files do not set the length of slices: run {command} as root on each machine"]

@@ -1,13 +1,19 @@
 """What a user may choose about the files, beside the plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from colocate.errors import InputError
-from colocate.problem.quantity import checked_name
+from colocate.fault import Fault
+from colocate.outputs.emit.cluster import KubernetesSettings
+from colocate.problem.quantity import checked_name, checked_number
 
 LAST_PORT = 65_535
 """Ports have 16 bits."""
+USUAL_VENV = ".venv"
+LOAD_GB_PER_SECOND = 0.2
+"""A download at 2 Gbit/s. Disks are faster, but a time that is too long only delays the news of an
+engine that hangs, while one that is too short ends an engine that loads."""
 
 
 class Target(StrEnum):
@@ -19,6 +25,7 @@ class Target(StrEnum):
     COMPOSE = "compose"
     KUBERNETES = "kubernetes"
     RAY = "ray"
+    SYSTEMD = "systemd"
 
 
 class Engine(StrEnum):
@@ -52,6 +59,28 @@ class Share(StrEnum):
     """By one resource claim for each GPU, which all of its pods name."""
     ENV = "env"
     """By an environment variable for the container runtime; the scheduler does not see it."""
+    POD = "pod"
+    """As containers of one pod, which has the resource claims of all its GPUs."""
+    PLUGIN = "plugin"
+    """By shared GPUs of NVIDIA's device plugin, on machines where it cannot choose wrongly."""
+
+
+class Sharing(StrEnum):
+    """How the engines on a GPU take turns to compute."""
+
+    SLICES = "slices"
+    """The driver gives each of them slices of time."""
+    MPS = "mps"
+    """They compute at the same time, under NVIDIA's Multi-Process Service."""
+
+
+class TimeSlice(StrEnum):
+    """How long the slices of time are."""
+
+    DEFAULT = "default"
+    SHORT = "short"
+    MEDIUM = "medium"
+    LONG = "long"
 
 
 @dataclass(frozen=True)
@@ -73,7 +102,16 @@ class EmitSettings:
     image
         The container image; None is the usual one of the engine.
     venv
-        The virtual environment that engines are started from, by the controller of kvcached.
+        The virtual environment that engines are started from, by the controller of kvcached and
+        by systemd, which needs an absolute path.
+    sharing
+        How the engines on a GPU take turns.
+    time_slice
+        How long a turn is, where they take turns by slices of time.
+    load_gb_per_second
+        How fast weights come to a GPU: what probes and time limits wait for.
+    cluster
+        What only Kubernetes needs to know.
     """
 
     memory: Memory = Memory.STATIC
@@ -82,15 +120,28 @@ class EmitSettings:
     base_port: int = 8000
     host: str = "0.0.0.0"
     image: str | None = None
-    venv: str = ".venv"
+    venv: str = USUAL_VENV
+    sharing: Sharing = Sharing.SLICES
+    time_slice: TimeSlice = TimeSlice.DEFAULT
+    load_gb_per_second: float = LOAD_GB_PER_SECOND
+    cluster: KubernetesSettings = field(default_factory=KubernetesSettings)
 
     def __post_init__(self) -> None:
+        checked_number(self.load_gb_per_second, ("load_gb_per_second",), positive=True)
         if not 1 <= self.base_port <= LAST_PORT:
             raise InputError.of("base_port", self.base_port, f"from 1 to {LAST_PORT}")
-        for field in ("host", "venv", "image"):
-            text = getattr(self, field)
-            if text is not None and checked_name(text, (field,)).startswith("-"):
-                raise InputError.of(field, text, "a text that does not begin with a dash")
+        for name in ("host", "venv", "image"):
+            text = getattr(self, name)
+            if text is not None and checked_name(text, (name,)).startswith("-"):
+                raise InputError.of(name, text, "a text that does not begin with a dash")
+        if self.mps and self.time_slice is not TimeSlice.DEFAULT:
+            advice = "leave out one of --sharing mps and --time-slice"
+            raise InputError(Fault("means nothing under MPS", advice=advice, path=("time_slice",)))
+
+    @property
+    def mps(self) -> bool:
+        """Whether the engines on a GPU compute at the same time."""
+        return self.sharing is Sharing.MPS
 
     @property
     def elastic(self) -> bool:

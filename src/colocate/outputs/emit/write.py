@@ -14,6 +14,9 @@ RUNNABLE = 0o755
 SIGNATURE, SIGNED_WITHIN = "colocate plan", 500
 """The words that mark an emitted file, and the letters within which they stand."""
 
+STEMS = {Target.SYSTEMD: "colocate"}
+"""What the names of files begin with, where that is not the target."""
+
 
 def chosen(files: Sequence[EmittedFile], node: str | None) -> list[EmittedFile]:
     """Return the file of one machine, or all."""
@@ -40,9 +43,11 @@ def left_over(folder: Path, target: Target, files: Sequence[EmittedFile]) -> lis
         Those of this plan, which stay.
     """
     names = {file.name for file in files}
-    suffix = Path(files[0].name).suffix
-    others = sorted(path for path in folder.glob(f"{target}*{suffix}") if path.name not in names)
-    return [path for path in others if _is_emitted(path, f"{target}{suffix}", f"{target}-")]
+    stem = STEMS.get(target, target.value)
+    suffixes = {Path(name).suffix for name in names}
+    found = (path for suffix in suffixes for path in folder.glob(f"{stem}*{suffix}"))
+    others = sorted(path for path in found if path.name not in names)
+    return [path for path in others if _is_emitted(path, f"{stem}{path.suffix}", f"{stem}-")]
 
 
 def _is_emitted(path: Path, name: str, prefix: str) -> bool:

@@ -2,34 +2,30 @@
 # shellcheck disable=SC1003,SC2016 # names may look like escapes and variables
 # Starts the engines of a colocate plan on alpha (sglang; memory: fixed for each engine).
 # Runs as long as they do; Ctrl-C stops them all.
+# With start, stop, restart or status and names of engines, does that and ends.
 # Engines listen on 0.0.0.0 without a key: anyone who reaches that address may use the models. --host of colocate emit changes the address.
 # Asleep in this plan, so not started: qwen2.5-32b
 # To start it where there is room: python3 -m sglang.launch_server --model-path=Qwen/Qwen2.5-32B-Instruct --served-model-name=qwen2.5-32b
 # A running SGLang can make room: with --enable-memory-saver in args, POST /release_memory_occupation frees its GPU and POST /resume_memory_occupation brings it back.
 set -euo pipefail
 
-# Seconds that an engine may take until it answers, and where its output goes.
-READY_SECONDS="${READY_SECONDS:-1800}"
+# Where the output of engines goes, and the numbers of their processes.
 LOGS="${LOGS:-logs}"
+# Seconds that an engine may take to finish when it is stopped.
+STOP_SECONDS="${STOP_SECONDS:-60}"
 CURL_CANNOT_CONNECT=7
 
-mkdir -p -- "$LOGS"
-names=()
-pids=()
-
-stop_all() {
-  trap - EXIT
-  if ((${#pids[@]})); then
-    kill "${pids[@]}" 2>/dev/null || true
-    wait "${pids[@]}" 2>/dev/null || true
-  fi
-}
-trap stop_all EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+names=() ports=() waves=() gpus=() firsts=() lengths=() words=()
 
 say() {
   printf '%s\n' "$*" >&2
+}
+
+engine() { # name, port, wave, its GPUs, then its command
+  names+=("$1") ports+=("$2") waves+=("$3") gpus+=(" $4 ")
+  shift 4
+  firsts+=("${#words[@]}") lengths+=("$#")
+  words+=("$@")
 }
 
 ask() { # port, further options; succeeds if an engine answers that it is well
@@ -38,10 +34,23 @@ ask() { # port, further options; succeeds if an engine answers that it is well
   curl --silent --noproxy '*' --max-time 5 --output /dev/null "$@" "http://$ADDRESS:$port/health"
 }
 
-refuse_if_taken() { # ports; what listens there would be taken for an engine of this script
-  local port code
-  for port; do
-    code=0
+birth_of() { # process; prints when it began, nothing if it has ended
+  local line fields
+  line="$(cat "/proc/$1/stat" 2>/dev/null)" || return 0
+  read -ra fields <<<"${line##*) }"
+  [[ "${fields[0]}" == Z ]] || printf '%s' "${fields[19]}"
+}
+
+process_of() { # number of an engine; prints its process, nothing if it does not run
+  local pid birth
+  read -r pid birth <"$LOGS/${names[$1]}.pid" || return 0
+  [[ -z "$birth" || "$(birth_of "$pid")" != "$birth" ]] || printf '%s' "$pid"
+} 2>/dev/null
+
+refuse_if_taken() { # numbers of engines; what listens there would be taken for one of them
+  local number port code
+  for number; do
+    port="${ports[number]}" code=0
     ask "$port" || code=$?
     if ((code != CURL_CANNOT_CONNECT)); then
       say "port $port of $ADDRESS is in use already, by an earlier start or by something else;" \
@@ -51,57 +60,233 @@ refuse_if_taken() { # ports; what listens there would be taken for an engine of 
   done
 }
 
-start() { # name, port, then the command
-  local name="$1"
-  refuse_if_taken "$2"
-  shift 2
+launch() { # number of an engine
+  local name="${names[$1]}" pid
+  refuse_if_taken "$1"
   say "starting $name, its output is in $LOGS/$name.log"
-  "$@" >"$LOGS/$name.log" 2>&1 &
-  pids+=("$!")
-  names+=("$name")
+  setsid "${words[@]:firsts[$1]:lengths[$1]}" >"$LOGS/$name.log" 2>&1 </dev/null &
+  pid="$!"
+  printf '%s %s\n' "$pid" "$(birth_of "$pid")" >"$LOGS/$name.pid"
 }
 
-give_up() { # name, what happened
-  say "$1 $2; the end of $LOGS/$1.log:"
-  tail -n 20 -- "$LOGS/$1.log" >&2 || true
+give_up() { # number of an engine, what happened
+  local name="${names[$1]}"
+  say "$name $2; the end of $LOGS/$name.log:"
+  tail -n 20 -- "$LOGS/$name.log" >&2 || true
+  end "$1"
   exit 1
 }
 
-wait_until_ready() { # number of the engine, port
-  local name="${names[$1]}" pid="${pids[$1]}" deadline=$((SECONDS + READY_SECONDS))
-  until ask "$2" --fail; do
-    kill -0 "$pid" 2>/dev/null || give_up "$name" "ended before it answered"
-    ((SECONDS < deadline)) || give_up "$name" "did not answer within $READY_SECONDS seconds"
+wait_until_ready() { # number of an engine
+  local name="${names[$1]}" port="${ports[$1]}" deadline=$((SECONDS + READY_SECONDS))
+  until ask "$port" --fail; do
+    [[ "$(process_of "$1")" ]] || give_up "$1" "ended before it answered"
+    ((SECONDS < deadline)) || give_up "$1" "did not answer within $READY_SECONDS seconds"
     sleep 1
   done
-  kill -0 "$pid" 2>/dev/null || give_up "$name" "ended, and something else answers on port $2"
-  say "$name answers on port $2"
+  [[ "$(process_of "$1")" ]] || give_up "$1" "ended, and something else answers on port $port"
+  say "$name answers on port $port"
+}
+
+end() { # numbers of engines; asks them all to finish, and makes those finish that do not
+  local number pid deadline=$((SECONDS + STOP_SECONDS)) pids=()
+  for number; do
+    pid="$(process_of "$number")"
+    if [[ "$pid" ]]; then
+      pids[number]="$pid"
+      kill "$pid" 2>/dev/null || true
+    fi
+  done
+  for number in "${!pids[@]}"; do
+    while [[ "$(process_of "$number")" ]] && ((SECONDS < deadline)); do
+      sleep 0.2
+    done
+    # Its own processes, which may outlive it, are in its session.
+    kill -KILL -- "-${pids[number]}" 2>/dev/null || true
+    say "${names[number]} is stopped"
+  done
+  for number; do
+    rm -f -- "$LOGS/${names[number]}.pid"
+  done
+}
+
+start_in_waves() { # numbers of engines, in order; never two on one GPU at once
+  local number wave=-1 started=()
+  for number; do
+    if ((waves[number] != wave)); then
+      wait_for_all "${started[@]}"
+      started=() wave="${waves[number]}"
+    fi
+    launch "$number"
+    started+=("$number")
+  done
+  wait_for_all "${started[@]}"
+}
+
+wait_for_all() {
+  local number
+  for number; do
+    wait_until_ready "$number"
+  done
+}
+
+numbers_of() { # names of engines, by default all; puts their numbers in order into chosen
+  local name number found
+  chosen=()
+  for name; do
+    found=no
+    for number in "${!names[@]}"; do
+      [[ "${names[number]}" != "$name" ]] || found=yes
+    done
+    if [[ "$found" == no ]]; then
+      say "there is no engine $name here; there are: ${names[*]}"
+      exit 2
+    fi
+  done
+  for number in "${!names[@]}"; do
+    if (($# == 0)) || [[ " $* " == *" ${names[number]} "* ]]; then
+      chosen+=("$number")
+    fi
+  done
+}
+
+with_neighbours() { # adds to chosen what shares a GPU with it, directly or through others
+  local number all=" " gpu grown=yes
+  for number in "${chosen[@]}"; do all+="${gpus[number]}"; done
+  while [[ "$grown" == yes ]]; do
+    grown=no
+    for number in "${!names[@]}"; do
+      [[ " ${chosen[*]} " != *" $number "* ]] || continue
+      for gpu in ${gpus[number]}; do
+        if [[ "$all" == *" $gpu "* ]]; then
+          chosen+=("$number") all+="${gpus[number]}" grown=yes
+          break
+        fi
+      done
+    done
+  done
+  mapfile -t chosen < <(printf '%s\n' "${chosen[@]}" | sort -n)
+}
+
+start_some() { # starts what is chosen and does not run
+  local number idle=()
+  for number in "${chosen[@]}"; do
+    if [[ "$(process_of "$number")" ]]; then
+      say "${names[number]} runs already"
+    else
+      idle+=("$number")
+    fi
+  done
+  ((${#idle[@]})) || return 0
+  refuse_if_taken "${idle[@]}"
+  start_mps
+  start_in_waves "${idle[@]}"
+}
+
+show_status() { # fails if one of what is chosen does not answer
+  local number pid state down=0
+  for number in "${chosen[@]}"; do
+    pid="$(process_of "$number")" state="does not run"
+    if [[ "$pid" ]]; then
+      state="runs as process $pid and does not answer"
+      ! ask "${ports[number]}" --fail || state="answers, process $pid"
+    fi
+    [[ "$state" == answers* ]] || down=1
+    printf '%s, port %s: %s\n' "${names[number]}" "${ports[number]}" "$state"
+  done
+  return "$down"
 }
 
 watch_all() { # says when an engine ends, and fails once all have
-  local number
-  while ((${#pids[@]})); do
-    wait -n "${pids[@]}" || true
-    for number in "${!pids[@]}"; do
-      if ! kill -0 "${pids[number]}" 2>/dev/null; then
-        say "${names[number]} has ended, see $LOGS/${names[number]}.log"
-        unset "pids[number]"
+  local number running=("${!names[@]}") still
+  while ((${#running[@]})); do
+    sleep 1
+    still=()
+    for number in "${running[@]}"; do
+      if [[ "$(process_of "$number")" ]]; then
+        still+=("$number")
+      else
+        say "${names[number]} has ended, see $LOGS/${names[number]}.log;" \
+          "$0 restart ${names[number]} starts it again"
       fi
     done
+    running=("${still[@]}")
   done
   return 1
 }
 
-command -v curl >/dev/null || {
-  say "curl is not installed; it is needed to see whether an engine answers"
-  exit 1
+stop_at_exit() {
+  trap - EXIT
+  end "${!names[@]}"
+  stop_mps
 }
 
+stay() { # starts everything, stays with it, and stops it in the end
+  refuse_if_taken "${!names[@]}"
+  trap stop_at_exit EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  start_mps
+  start_in_waves "${!names[@]}"
+  say "all ${#names[@]} answer"
+  watch_all
+}
+
+main() { # nothing, or what to do and the names of engines
+  local action="${1:-stay}"
+  (($# == 0)) || shift
+  command -v curl >/dev/null || {
+    say "curl is not installed; it is needed to see whether an engine answers"
+    exit 1
+  }
+  mkdir -p -- "$LOGS"
+  numbers_of "$@"
+  case "$action" in
+    stay) stay ;;
+    start) start_some ;;
+    stop)
+      end "${chosen[@]}"
+      ((${#chosen[@]} < ${#names[@]})) || stop_mps
+      ;;
+    restart)
+      [[ "$TOGETHER" == no ]] || with_neighbours
+      end "${chosen[@]}"
+      start_some
+      ;;
+    status) show_status ;;
+    *)
+      say "usage: $0 [start|stop|restart|status [ENGINE...]]"
+      exit 2
+      ;;
+  esac
+}
+
+start_mps() { :; }
+stop_mps() { :; }
+
+# Seconds that an engine may take until it answers.
+READY_SECONDS="${READY_SECONDS:-1310}"
 ADDRESS=127.0.0.1
-refuse_if_taken 8000 8001 8002 8004
+# Whether the engines of a GPU are restarted together.
+TOGETHER=no
+# Starts SGLang with its share of what is free at that moment.
+SHARE_OF_FREE='free="$(nvidia-smi ${1:+--id="$1"} --query-gpu=memory.free --format=csv,noheader,nounits |
+  sort -n | head -n 1)" 2>/dev/null
+need="$2"
+shift 2
+if [[ "$free" =~ ^[0-9]+$ ]]; then
+  if ((need >= free)); then
+    echo "needs $need MiB for weights and cache, and its fullest GPU has $free MiB free" >&2
+    exit 1
+  fi
+  set -- "$@" "--mem-fraction-static=$(printf '"'"'0.%04d'"'"' $((need * 10000 / free)))"
+fi
+exec "$@"
+'
 
 # llama-3.1-70b on a-1, a-0, wave 1
-start llama-3-1-70b 8000 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 \
+engine llama-3-1-70b 8000 1 '1 0' env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 \
+  bash -c "$SHARE_OF_FREE" llama-3-1-70b 1,0 37385 \
   python3 -m sglang.launch_server --model-path=meta-llama/Llama-3.1-70B-Instruct \
   --served-model-name=llama-3.1-70b \
   --host=0.0.0.0 \
@@ -113,7 +298,8 @@ start llama-3-1-70b 8000 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1
   --mem-fraction-static=0.506856
 
 # llama-3.1-8b on a-2, wave 1
-start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
+engine llama-3-1-8b 8001 1 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
+  bash -c "$SHARE_OF_FREE" llama-3-1-8b 2 38460 \
   python3 -m sglang.launch_server --model-path=meta-llama/Llama-3.1-8B-Instruct \
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
@@ -121,11 +307,9 @@ start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 
   --dtype=bfloat16 \
   --mem-fraction-static=0.504166
 
-wait_until_ready 0 8000
-wait_until_ready 1 8001
-
 # llama-3.1-8b on a-0, wave 2
-start llama-3-1-8b-2 8002 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 \
+engine llama-3-1-8b-2 8002 2 0 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 \
+  bash -c "$SHARE_OF_FREE" llama-3-1-8b-2 0 26511 \
   python3 -m sglang.launch_server --model-path=meta-llama/Llama-3.1-8B-Instruct \
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
@@ -134,15 +318,12 @@ start llama-3-1-8b-2 8002 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=
   --mem-fraction-static=0.767789
 
 # Qwen/Qwen2.5-7B-Instruct on a-2, wave 2
-start qwen-qwen2-5-7b-instruct 8004 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
+engine qwen-qwen2-5-7b-instruct 8004 2 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
+  bash -c "$SHARE_OF_FREE" qwen-qwen2-5-7b-instruct 2 26385 \
   python3 -m sglang.launch_server --model-path=Qwen/Qwen2.5-7B-Instruct \
   --served-model-name=Qwen/Qwen2.5-7B-Instruct \
   --host=0.0.0.0 \
   --port=8004 \
   --mem-fraction-static=0.7757
 
-wait_until_ready 2 8002
-wait_until_ready 3 8004
-
-say "all 4 answer"
-watch_all
+main "$@"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from colocate.outputs.emit.engines.groups import crowded_gpus
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch
 from colocate.outputs.emit.engines.options import engine_options
 from colocate.outputs.emit.engines.weight_formats import (
@@ -37,12 +38,23 @@ def cautions(fleetwide: Fleetwide, launches: Sequence[Launch] | None = None) -> 
     found = fleetwide.launches if launches is None else launches
     once = list({launch.model: launch for launch in reversed(found)}.values())[::-1]
     return (
+        *_without_isolation(fleetwide, found),
         *_not_on_disk(once),
         *_large_at_loading(found, fleetwide.settings.engine),
         *_tight(fleetwide, found),
         *_in_float16(found, fleetwide.settings),
         *_without_source(once),
     )
+
+
+def _without_isolation(fleetwide: Fleetwide, launches: Sequence[Launch]) -> Iterator[str]:
+    if fleetwide.settings.mps and crowded_gpus(launches):
+        yield (
+            "MPS gives up isolation: if an engine is killed at work, its neighbours on the GPU "
+            "may die of an illegal memory access, and MPS may take no new engine for a while. Let "
+            "an engine finish its requests before you stop it, and restart the engines of a GPU "
+            "together."
+        )
 
 
 def _not_on_disk(launches: Iterable[Launch]) -> Iterator[str]:

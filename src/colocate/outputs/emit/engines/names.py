@@ -10,8 +10,8 @@ LONGEST = 40
 """Of a name; labels may have 63 letters, the rest is for numbers and digests."""
 DIGEST = 8
 """Letters of a digest: 32 bits, and more where two names still come to the same."""
-TAKEN = frozenset({"kubernetes", "frontend"})
-"""By a service that every cluster has, and by the router of kvcached."""
+TAKEN = frozenset({"kubernetes", "frontend", "mps", "nvidia-mps"})
+"""By a service that every cluster has, by the router of kvcached, and by the daemon of MPS."""
 
 
 def safe_names(texts: Iterable[str]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Files for docker compose, one for each machine."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,18 +8,20 @@ from colocate.inputs.fleet import Fleet
 from colocate.outputs.emit.emission import Emission
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
+from colocate.outputs.emit.engines.load_time import ready_seconds
 from colocate.outputs.emit.engines.options import COMMANDS, command, environment
 from colocate.outputs.emit.settings import EmitSettings
 from colocate.outputs.emit.targets.containers import (
     CACHE_FOLDER,
     MODEL_FOLDER,
-    READY_SECONDS,
+    MPS_FOLDER,
     folder_of,
     health_probe,
     image_of,
     source_inside,
 )
 from colocate.outputs.emit.targets.file_head import comments_on
+from colocate.outputs.emit.targets.free_memory import share_of_free
 from colocate.outputs.emit.targets.node_files import by_node
 from colocate.outputs.emit.targets.yaml_file import dollars_doubled, yaml_text
 from colocate.solver.plan import Plan
@@ -26,6 +29,9 @@ from colocate.solver.plan import Plan
 CACHE = "huggingface"
 INSIDE = 8000
 """The port inside a container; those outside differ."""
+MPS = "nvidia-mps"
+"""The service and the volume of MPS."""
+MPS_VARIABLES = {"CUDA_MPS_PIPE_DIRECTORY": MPS_FOLDER}
 
 
 def emit_compose(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
@@ -49,39 +55,62 @@ def emit_compose(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
 
 def _project(fleetwide: Fleetwide, launches: list[Launch]) -> dict[str, Any]:
     settings = fleetwide.settings
+    services = {launch.name: _service(launch, settings) for launch in launches}
+    if settings.mps:
+        services[MPS] = _mps_service(launches, settings)
+    volumes: dict[str, Any] = {CACHE: {}, **({MPS: {}} if settings.mps else {})}
+    return {"name": "colocate", "services": services, "volumes": volumes}
+
+
+def _mps_service(launches: list[Launch], settings: EmitSettings) -> dict[str, Any]:
+    """Return the daemon of MPS; its program comes from the driver, into any image."""
+    numbers = sorted({number for launch in launches for number in launch.devices})
     return {
-        "name": "colocate",
-        "services": {launch.name: _service(launch, settings) for launch in launches},
-        "volumes": {CACHE: {}},
+        "image": dollars_doubled([image_of(settings)])[0],
+        "entrypoint": ["nvidia-cuda-mps-control", "-f"],
+        "environment": {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **MPS_VARIABLES},
+        "ipc": "host",
+        "volumes": [_volume("volume", MPS, MPS_FOLDER)],
+        "deploy": {"resources": {"reservations": {"devices": [_gpus(numbers)]}}},
+        "healthcheck": {
+            "test": ["CMD-SHELL", "echo get_server_list | nvidia-cuda-mps-control"],
+            "interval": "5s",
+            "retries": 6,
+        },
+        "restart": "on-failure:3",
     }
 
 
 def _service(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
-    entry = list(COMMANDS[settings.engine])
+    program = COMMANDS[settings.engine]
     inner = replace(settings, host="0.0.0.0")
     words = command(replace(launch, port=INSIDE), inner, source_inside(launch))
     service: dict[str, Any] = {
         "image": dollars_doubled([image_of(settings)])[0],
-        "entrypoint": entry,
-        "command": dollars_doubled(words[len(entry) :]),
+        "entrypoint": dollars_doubled([*share_of_free(launch, settings), *program]),
+        "command": dollars_doubled(words[len(program) :]),
         "environment": {
             "HF_TOKEN": None,
             "HF_HOME": CACHE_FOLDER,
             **environment(launch, settings),
+            **(MPS_VARIABLES if settings.mps else {}),
         },
         "ipc": "host",
         "ports": [_port(launch, settings)],
         "volumes": [_volume("volume", CACHE, CACHE_FOLDER)],
-        "deploy": {"resources": {"reservations": {"devices": [_gpus(launch)]}}},
-        "healthcheck": _healthcheck(),
+        "deploy": {"resources": {"reservations": {"devices": [_gpus(launch.devices)]}}},
+        "healthcheck": _healthcheck(ready_seconds(launch, settings)),
         "restart": "on-failure:3",
     }
     if folder := folder_of(launch):
         bound = _volume("bind", dollars_doubled([folder])[0], MODEL_FOLDER)
         service["volumes"].append({**bound, "read_only": True})
-    if launch.after:
+    before = [*([MPS] if settings.mps else []), *launch.after]
+    if settings.mps:
+        service["volumes"].append(_volume("volume", MPS, MPS_FOLDER))
+    if before:
         healthy = {"condition": "service_healthy"}
-        service["depends_on"] = dict.fromkeys(launch.after, healthy)
+        service["depends_on"] = dict.fromkeys(before, healthy)
     return service
 
 
@@ -94,17 +123,17 @@ def _volume(kind: str, source: str, target: str) -> dict[str, Any]:
     return {"type": kind, "source": source, "target": target}
 
 
-def _gpus(launch: Launch) -> dict[str, Any]:
-    numbers = [str(number) for number in launch.devices]
+def _gpus(devices: Sequence[int]) -> dict[str, Any]:
+    numbers = [str(number) for number in devices]
     return {"driver": "nvidia", "device_ids": numbers, "capabilities": ["gpu"]}
 
 
-def _healthcheck() -> dict[str, Any]:
+def _healthcheck(seconds: int) -> dict[str, Any]:
     return {
         "test": ["CMD", *health_probe(INSIDE)],
         "interval": "10s",
         "timeout": "10s",
         "retries": 3,
-        "start_period": f"{READY_SECONDS}s",
+        "start_period": f"{seconds}s",
         "start_interval": "5s",
     }

@@ -1,6 +1,7 @@
 """What containers need besides a command: an image, and models that lie on the machine's disk."""
 
 import posixpath
+from collections.abc import Sequence
 
 from colocate.errors import InputError
 from colocate.fault import Fault, Owner
@@ -18,8 +19,8 @@ MODEL_FOLDER = "/model"
 """The folder inside a container that holds a model from the machine's disk."""
 CACHE_FOLDER = "/huggingface"
 """The folder inside a container for weights from the hub (HF_HOME), for any user."""
-READY_SECONDS = 1800
-"""How long an engine may take until it answers."""
+MPS_FOLDER = "/tmp/nvidia-mps"
+"""Where the daemon of MPS and its clients meet, by NVIDIA's default."""
 
 
 def image_of(settings: EmitSettings) -> str:
@@ -51,17 +52,28 @@ def health_probe(port: int) -> list[str]:
     return ["python3", "-c", _ASK, f"http://127.0.0.1:{port}/health"]
 
 
-def waiting(urls: list[str]) -> list[str]:
-    """Return a command that ends when all engines answer, and fails if one never does."""
-    return ["python3", "-c", _WAIT, str(READY_SECONDS), *urls]
+def waiting(urls: Sequence[str], seconds: int, then: Sequence[str] = ()) -> list[str]:
+    """Return a command that waits until all engines answer, and fails if one never does.
+
+    Parameters
+    ----------
+    urls
+        Where each of them says that it is well.
+    seconds
+        How long they may take.
+    then
+        The command that takes its place; by default it just ends.
+    """
+    return ["python3", "-c", _WAIT, str(seconds), str(len(urls)), *urls, *then]
 
 
 _ASK = "import sys, urllib.request as web; web.urlopen(sys.argv[1], timeout=5)"
 
 _WAIT = """\
-import sys, time, urllib.request as web
+import os, sys, time, urllib.request as web
 deadline = time.monotonic() + float(sys.argv[1])
-for url in sys.argv[2:]:
+last = 3 + int(sys.argv[2])
+for url in sys.argv[3:last]:
     while True:
         try:
             web.urlopen(url, timeout=5)
@@ -71,4 +83,6 @@ for url in sys.argv[2:]:
                 sys.exit(f"{url} does not answer: {error}")
             time.sleep(2)
     print(url, "answers", flush=True)
+if sys.argv[last:]:
+    os.execvp(sys.argv[last], sys.argv[last:])
 """

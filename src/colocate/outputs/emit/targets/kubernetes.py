@@ -1,80 +1,124 @@
-"""Manifests for Kubernetes: a Deployment and a Service for each engine, and one for each model."""
+"""Manifests for Kubernetes: pods with engines, a Service for each engine, one for each model."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from colocate.errors import InputError
 from colocate.fault import Fault, Owner
 from colocate.inputs.fleet import Fleet
+from colocate.outputs.emit.cluster import VolumeKind
 from colocate.outputs.emit.emission import Emission, EmittedFile
 from colocate.outputs.emit.engines.cautions import cautions
+from colocate.outputs.emit.engines.groups import groups_of
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.engines.names import front_names, safe_names
-from colocate.outputs.emit.engines.options import COMMANDS, command, environment
 from colocate.outputs.emit.settings import EmitSettings, Share
-from colocate.outputs.emit.targets.containers import (
-    MODEL_FOLDER,
-    READY_SECONDS,
-    folder_of,
-    image_of,
-    source_inside,
-    waiting,
-)
+from colocate.outputs.emit.targets.containers import MPS_FOLDER
 from colocate.outputs.emit.targets.file_head import comments_on
-from colocate.outputs.emit.targets.kubernetes_claims import REQUEST, claim, indistinct
-from colocate.outputs.emit.targets.yaml_file import dollars_doubled, yaml_text
+from colocate.outputs.emit.targets.kubernetes_claims import (
+    claimed_gpus,
+    claims,
+    feature_gate,
+    indistinct,
+)
+from colocate.outputs.emit.targets.kubernetes_plugin import check_plugin, plugin_config
+from colocate.outputs.emit.targets.kubernetes_pods import NAME, PORT_NAME, deployment, port_name
+from colocate.outputs.emit.targets.kubernetes_volumes import new_claims
+from colocate.outputs.emit.targets.yaml_file import yaml_text
 from colocate.solver.plan import Plan
 
-NAME, PART_OF = "app.kubernetes.io/name", "app.kubernetes.io/part-of"
+PART_OF, SERVES = "app.kubernetes.io/part-of", "serves.colocate"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "colocate"}
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-PORT_NAME = "http"
+FILE, BASE, PLUGIN_FILE = "kubernetes.yaml", "kustomization.yaml", "device-plugin.yaml"
 DOOR = "Engines ask for no key: anything in the cluster may use them through their Services."
+NEEDS = {
+    Share.DRA: "It needs Kubernetes 1.34 and NVIDIA's DRA driver with GPUs enabled. Each "
+    "ResourceClaim is one planned GPU, which its pods share.",
+    Share.POD: "It needs Kubernetes 1.34 and NVIDIA's DRA driver with GPUs enabled. Engines that "
+    "share GPUs are containers of one pod. A pod is ready when all of its engines are.",
+    Share.ENV: "It needs the NVIDIA container toolkit as RuntimeClass nvidia, with "
+    "NVIDIA_VISIBLE_DEVICES allowed for unprivileged containers. The scheduler does not know "
+    "that these GPUs are used: keep all other GPU pods off these nodes.",
+    Share.PLUGIN: "It needs NVIDIA's device plugin, with the settings of device-plugin.yaml where "
+    "a GPU is shared.",
+}
 
 
 def emit_kubernetes(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
-    """Return one file with all manifests.
+    """Return one file with all manifests, and a base for kustomize beside it.
 
     The parameters are those of `catalogue.emit`.
     """
     fleetwide = launches_of(plan, fleet, settings, settings.base_port)
-    launches = [replace(launch, port=settings.base_port) for launch in fleetwide.launches]
     for node in fleetwide.nodes:
         _check_node(node)
-    used = {gpu for launch in launches for gpu in launch.gpus}
-    names = safe_names(gpu for gpu in fleet.devices if gpu in used)
-    claims = {gpu: f"gpu-{name}" for gpu, name in names.items()}
-    models = safe_names(fleet.models)
-    documents = []
-    if settings.share is Share.DRA:
-        documents += [claim(name, gpu, fleet) for gpu, name in claims.items()]
-    for launch in launches:
-        labels = {NAME: launch.name, PART_OF: models[launch.model], **MANAGED_BY}
-        documents.append(_deployment(launch, settings, labels, claims))
-        documents.append(_service(launch.name, labels, {NAME: launch.name}, settings))
-    awake = [name for name in fleet.models if plan.placement[name]]
-    fronts = front_names({name: models[name] for name in awake}, {la.name for la in launches})
-    for model, front in fronts.items():
-        labels = {PART_OF: models[model], **MANAGED_BY}
-        documents.append(_service(front, labels, labels, settings))
+    check_plugin(fleetwide)
+    documents = [_in_namespace(document, settings) for document in _manifests(fleetwide)]
     notes = _notes(fleetwide)
     text = yaml_text([*_comments(fleetwide), *notes], *documents)
-    return Emission((EmittedFile("kubernetes.yaml", text),), (*cautions(fleetwide), *notes))
+    beside = [EmittedFile(BASE, _base(settings))]
+    if config := plugin_config(fleetwide):
+        comments, document = config
+        beside.append(EmittedFile(PLUGIN_FILE, yaml_text(comments, document)))
+    return Emission(
+        (EmittedFile(FILE, text),), (*cautions(fleetwide), *notes), companions=tuple(beside)
+    )
+
+
+def _manifests(fleetwide: Fleetwide) -> list[dict[str, Any]]:
+    settings, fleet = fleetwide.settings, fleetwide.fleet
+    claimed = claimed_gpus(fleetwide)
+    documents = new_claims(fleetwide.launches, settings)
+    if settings.share in (Share.DRA, Share.POD):
+        documents += claims(claimed, fleetwide)
+    models = safe_names(fleet.models)
+    for pod in _pods(fleetwide):
+        labels = {NAME: pod[0].name, **_served(pod, models, settings), **MANAGED_BY}
+        documents.append(deployment(pod, fleetwide, labels, claimed))
+        for launch in pod:
+            named = {NAME: launch.name, PART_OF: models[launch.model], **MANAGED_BY}
+            port = port_name(launch, pod, settings)
+            documents.append(_service(launch.name, named, {NAME: pod[0].name}, settings, port))
+    awake = {launch.model: launch for launch in reversed(fleetwide.launches)}
+    names = {name: models[name] for name in fleet.models if name in awake}
+    for model, front in front_names(names, {la.name for la in fleetwide.launches}).items():
+        labels = {PART_OF: models[model], **MANAGED_BY}
+        selector = {**_served([awake[model]], models, settings), **MANAGED_BY}
+        port = port_name(awake[model], [awake[model]], settings)
+        documents.append(_service(front, labels, selector, settings, port))
+    return documents
+
+
+def _pods(fleetwide: Fleetwide) -> list[list[Launch]]:
+    """Return the engines by pod; one that has a pod to itself has the base port."""
+    settings = fleetwide.settings
+    if settings.share is Share.POD:
+        return groups_of(fleetwide.launches)
+    return [[replace(launch, port=settings.base_port)] for launch in fleetwide.launches]
+
+
+def _served(
+    pod: Sequence[Launch], models: Mapping[str, str], settings: EmitSettings
+) -> dict[str, str]:
+    """Return the labels that say which models a pod serves."""
+    if settings.share is Share.POD:
+        return {f"{SERVES}/{models[launch.model]}": "true" for launch in pod}
+    return {PART_OF: models[pod[0].model]}
 
 
 def _comments(fleetwide: Fleetwide) -> list[str]:
-    needs = {
-        Share.DRA: "It needs Kubernetes 1.34 and NVIDIA's DRA driver with GPUs enabled. Each "
-        "ResourceClaim is one planned GPU, which its pods share.",
-        Share.ENV: "It needs the NVIDIA container toolkit as RuntimeClass nvidia, with "
-        "NVIDIA_VISIBLE_DEVICES allowed for unprivileged containers. The scheduler does not know "
-        "that these GPUs are used: keep all other GPU pods off these nodes.",
-    }
+    settings = fleetwide.settings
+    gate = feature_gate(settings) if settings.share in (Share.DRA, Share.POD) else ""
+    place = settings.cluster.namespace
     return [
-        "A colocate plan: kubectl apply --filename this file",
-        needs[fleetwide.settings.share],
+        "A colocate plan: kubectl apply --filename this file, or kubectl apply --kustomize its "
+        "folder",
+        NEEDS[settings.share],
+        *([f"The driver needs its feature gate {gate}, which is off by default."] if gate else []),
+        *([f"If it is not there yet: kubectl create namespace {place}"] if place else []),
         "Pods read a Hugging Face token from the secret huggingface (key token), if it exists.",
         "The Service NAME-all of a model spreads requests over all of its replicas.",
         *comments_on(fleetwide, fleetwide.launches, DOOR),
@@ -82,8 +126,9 @@ def _comments(fleetwide: Fleetwide) -> list[str]:
 
 
 def _notes(fleetwide: Fleetwide) -> list[str]:
+    settings = fleetwide.settings
     notes = []
-    if fleetwide.settings.share is Share.DRA:
+    if settings.share in (Share.DRA, Share.POD):
         notes += [
             f"the GPUs of {node or 'the machine'} differ in kind but not in memory: claims cannot "
             "tell them apart"
@@ -91,106 +136,62 @@ def _notes(fleetwide: Fleetwide) -> list[str]:
         ]
     elif "" in fleetwide.nodes:
         notes.append("the fleet names no nodes, so pods may land on any: set node for its GPUs")
+    if settings.share is Share.POD:
+        notes += _hidden(fleetwide)
+    if settings.share is Share.ENV and settings.mps:
+        notes.append(
+            "the manifests do not start MPS: start nvidia-cuda-mps-control -d on each machine "
+            f"first, with CUDA_MPS_PIPE_DIRECTORY={MPS_FOLDER}"
+        )
+    volume = settings.cluster.weights
+    if volume and volume.kind is VolumeKind.NEW_CLAIM and len(fleetwide.nodes) > 1:
+        notes.append(
+            "pods on several machines share the new claim: its storage class must offer "
+            "ReadWriteMany"
+        )
     return notes
 
 
-def _deployment(
-    launch: Launch, settings: EmitSettings, labels: Mapping[str, str], claims: Mapping[str, str]
-) -> dict[str, Any]:
-    pod: dict[str, Any] = {
-        "containers": [_container(launch, settings)],
-        "volumes": [
-            {"name": "shm", "emptyDir": {"medium": "Memory"}},
-            *_model_volume(launch),
-        ],
-        "enableServiceLinks": False,  # or a service called vllm sets VLLM_PORT to no port
-    }
-    if launch.node:
-        pod["nodeSelector"] = {"kubernetes.io/hostname": launch.node}
-    pod["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
-    if launch.after:
-        pod["initContainers"] = [_waiting(launch, settings)]
-    if settings.share is Share.DRA:
-        names = [(f"gpu-{place}", claims[gpu]) for place, gpu in enumerate(launch.gpus)]
-        pod["resourceClaims"] = [
-            {"name": name, "resourceClaimName": claimed} for name, claimed in names
-        ]
-        wanted = [{"name": name, "request": REQUEST} for name, _ in names]
-        pod["containers"][0]["resources"] = {"claims": wanted}
-    else:
-        pod["runtimeClassName"] = "nvidia"
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {
-            "name": launch.name,
-            "labels": dict(labels),
-            "annotations": {
-                "colocate/model": launch.model,
-                "colocate/gpus": ", ".join(launch.gpus),
-            },
-        },
-        "spec": {
-            "replicas": 1,
-            "strategy": {"type": "Recreate"},
-            "progressDeadlineSeconds": 2 * READY_SECONDS,
-            "selector": {"matchLabels": {NAME: launch.name}},
-            "template": {"metadata": {"labels": dict(labels)}, "spec": pod},
-        },
-    }
-
-
-def _container(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
-    entry = list(COMMANDS[settings.engine])
-    words = command(launch, replace(settings, host="0.0.0.0"), source_inside(launch))
-    health = {"path": "/health", "port": PORT_NAME}
-    mounts: list[dict[str, Any]] = [{"name": "shm", "mountPath": "/dev/shm"}]
-    if folder_of(launch):
-        mounts.append({"name": "model", "mountPath": MODEL_FOLDER, "readOnly": True})
-    return {
-        "name": "engine",
-        "image": image_of(settings),
-        "command": entry,
-        "args": dollars_doubled(words[len(entry) :]),
-        "env": _variables(launch, settings),
-        "ports": [{"name": PORT_NAME, "containerPort": launch.port}],
-        "startupProbe": {
-            "httpGet": health,
-            "periodSeconds": 10,
-            "failureThreshold": READY_SECONDS // 10,
-        },
-        "readinessProbe": {"httpGet": health, "periodSeconds": 10},
-        "livenessProbe": {"httpGet": health, "periodSeconds": 30, "failureThreshold": 10},
-        "volumeMounts": mounts,
-    }
-
-
-def _variables(launch: Launch, settings: EmitSettings) -> list[dict[str, Any]]:
-    secret = {"name": "huggingface", "key": "token", "optional": True}
-    values = environment(launch, settings)
-    if settings.share is Share.ENV:
-        values["NVIDIA_VISIBLE_DEVICES"] = ",".join(map(str, launch.devices))
+def _hidden(fleetwide: Fleetwide) -> list[str]:
+    """Return notes on replicas that the Service of their model cannot reach."""
     return [
-        {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret}},
-        *({"name": name, "value": value} for name, value in values.items()),
+        f"replica {launch.name} of {launch.model} is in one pod with another one, and NAME-all "
+        f"reaches only one of them: send requests to the Service {launch.name} too"
+        for pod in groups_of(fleetwide.launches)
+        for place, launch in enumerate(pod)
+        if any(other.model == launch.model for other in pod[:place])
     ]
 
 
-def _waiting(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
-    """Return a container that ends when the engines before this one on its GPUs answer."""
-    urls = [f"http://{name}:{launch.port}/health" for name in launch.after]
-    return {"name": "wait", "image": image_of(settings), "command": waiting(urls)}
+def _base(settings: EmitSettings) -> str:
+    """Return a kustomization that lists the manifests, to apply or to build on."""
+    base: dict[str, Any] = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+    }
+    if settings.cluster.namespace:
+        base["namespace"] = settings.cluster.namespace
+    base["labels"] = [{"pairs": {"app.kubernetes.io/instance": "colocate"}}]
+    base["resources"] = [FILE]
+    return yaml_text(["A colocate plan as a base of kustomize"], base)
 
 
-def _model_volume(launch: Launch) -> list[dict[str, Any]]:
-    folder = folder_of(launch)
-    return [{"name": "model", "hostPath": {"path": folder}}] if folder else []
+def _in_namespace(document: dict[str, Any], settings: EmitSettings) -> dict[str, Any]:
+    place = settings.cluster.namespace
+    if not place:
+        return document
+    name = {"name": document["metadata"]["name"], "namespace": place}
+    return {**document, "metadata": {**name, **document["metadata"]}}
 
 
 def _service(
-    name: str, labels: Mapping[str, str], selector: Mapping[str, str], settings: EmitSettings
+    name: str,
+    labels: Mapping[str, str],
+    selector: Mapping[str, str],
+    settings: EmitSettings,
+    target: str,
 ) -> dict[str, Any]:
-    port = {"name": PORT_NAME, "port": settings.base_port, "targetPort": PORT_NAME}
+    port = {"name": PORT_NAME, "port": settings.base_port, "targetPort": target}
     return {
         "apiVersion": "v1",
         "kind": "Service",

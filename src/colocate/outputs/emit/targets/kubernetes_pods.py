@@ -1,0 +1,220 @@
+"""Pods of Kubernetes: one for each engine, or one with the engines of some GPUs as containers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from math import ceil
+from typing import Any
+
+from colocate.outputs.emit.engines.launch import Fleetwide, Launch
+from colocate.outputs.emit.engines.load_time import (
+    STEP_SECONDS,
+    ready_by,
+    ready_seconds,
+    weights_on_disk_gb,
+)
+from colocate.outputs.emit.engines.options import COMMANDS, command, environment
+from colocate.outputs.emit.settings import EmitSettings, Share
+from colocate.outputs.emit.targets.containers import MPS_FOLDER, image_of, source_inside, waiting
+from colocate.outputs.emit.targets.free_memory import share_of_free
+from colocate.outputs.emit.targets.kubernetes_claims import Claimed
+from colocate.outputs.emit.targets.kubernetes_plugin import plugin_gpus
+from colocate.outputs.emit.targets.kubernetes_volumes import (
+    cache_variables,
+    mounts,
+    pod_volumes,
+    shm_gb,
+)
+from colocate.outputs.emit.targets.yaml_file import dollars_doubled
+
+NAME = "app.kubernetes.io/name"
+PORT_NAME = "http"
+PROCESS_CORES = 0.5
+"""Cores that each process of an engine asks for: the server, and one for each shard. They may use
+more: a limit would slow down every token."""
+SERVER_GB, SHARD_GB = 2, 4
+"""Host memory of the server, and of a process with its libraries, its CUDA context and buffers:
+usual sizes of both, by `ps` beside a running vLLM."""
+CHECK_SECONDS, MISSED_CHECKS = 30, 10
+"""An engine that does not answer for five minutes has failed; a busy one may be late for less."""
+
+
+def deployment(
+    launches: Sequence[Launch],
+    fleetwide: Fleetwide,
+    labels: Mapping[str, str],
+    claimed: Claimed,
+) -> dict[str, Any]:
+    """Return what keeps one pod running.
+
+    Parameters
+    ----------
+    launches
+        The engines of the pod, the first of which names it.
+    fleetwide
+        All engines.
+    labels
+        By which Services find the pod.
+    claimed
+        Which request of which claim each GPU is.
+    """
+    first = launches[0]
+    gpus = dict.fromkeys(gpu for launch in launches for gpu in launch.gpus)
+    annotations = {
+        "colocate/model": ", ".join(launch.model for launch in launches),
+        "colocate/gpus": ", ".join(gpus),
+    }
+    last = max(ready_by(fleetwide.launches, fleetwide.settings)[la.name] for la in launches)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": first.name, "labels": dict(labels), "annotations": annotations},
+        "spec": {
+            "replicas": 1,
+            "strategy": {"type": "Recreate"},
+            "progressDeadlineSeconds": 2 * last,
+            "selector": {"matchLabels": {NAME: first.name}},
+            "template": {
+                "metadata": {"labels": dict(labels)},
+                "spec": _pod(launches, fleetwide, claimed),
+            },
+        },
+    }
+
+
+def port_name(launch: Launch, launches: Sequence[Launch], settings: EmitSettings) -> str:
+    """Return what the port of an engine is called: for each model the same in any pod.
+
+    Parameters
+    ----------
+    launch
+        The engine.
+    launches
+        All engines of its pod; of two that serve one model, the second has a name of its own.
+    settings
+        Whether pods may have several engines.
+    """
+    if settings.share is not Share.POD:
+        return PORT_NAME
+    alike = [other.name for other in launches if other.model == launch.model]
+    place = alike.index(launch.name)
+    name = f"m-{sha256(launch.model.encode()).hexdigest()[:8]}"
+    return name if place == 0 else f"{name}-{place + 1}"
+
+
+def _pod(launches: Sequence[Launch], fleetwide: Fleetwide, claimed: Claimed) -> dict[str, Any]:
+    settings = fleetwide.settings
+    pod: dict[str, Any] = {
+        "containers": [_container(launch, launches, fleetwide, claimed) for launch in launches],
+        "volumes": pod_volumes(launches, fleetwide),
+        "enableServiceLinks": False,  # or a service called vllm sets VLLM_PORT to no port
+    }
+    first = launches[0]
+    if first.node:
+        pod["nodeSelector"] = {"kubernetes.io/hostname": first.node}
+    pod["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    if first.after and settings.share is not Share.POD:
+        pod["initContainers"] = [_waiting(first, fleetwide)]
+    if settings.share in (Share.DRA, Share.POD):
+        pod["resourceClaims"] = [
+            {"name": local, "resourceClaimName": claim}
+            for claim, local in _local_claims(launches, claimed).items()
+        ]
+    elif settings.share is Share.ENV:
+        pod["runtimeClassName"] = "nvidia"
+        if settings.mps:
+            pod["hostIPC"] = True
+    return pod
+
+
+def _container(
+    launch: Launch, launches: Sequence[Launch], fleetwide: Fleetwide, claimed: Claimed
+) -> dict[str, Any]:
+    settings = fleetwide.settings
+    program = COMMANDS[settings.engine]
+    entry = [*share_of_free(launch, settings), *program]
+    words = command(launch, replace(settings, host="0.0.0.0"), source_inside(launch))
+    name = port_name(launch, launches, settings)
+    health = {"path": "/health", "port": name}
+    together = settings.share is Share.POD
+    seconds = ready_seconds(launch, settings)
+    if together and launch.after:
+        started = ready_by(fleetwide.launches, settings)
+        seconds = started[launch.name]
+        ports = {other.name: other.port for other in launches}
+        urls = [f"http://127.0.0.1:{ports[name]}/health" for name in launch.after]
+        entry = waiting(urls, seconds - ready_seconds(launch, settings), entry)
+    return {
+        "name": launch.name if together else "engine",
+        "image": image_of(settings),
+        "command": dollars_doubled(entry),
+        "args": dollars_doubled(words[len(program) :]),
+        "env": _variables(launch, settings),
+        "ports": [{"name": name, "containerPort": launch.port}],
+        "startupProbe": {
+            "httpGet": health,
+            "periodSeconds": STEP_SECONDS,
+            "failureThreshold": seconds // STEP_SECONDS,
+        },
+        "readinessProbe": {"httpGet": health, "periodSeconds": STEP_SECONDS},
+        "livenessProbe": {
+            "httpGet": health,
+            "periodSeconds": CHECK_SECONDS,
+            "failureThreshold": MISSED_CHECKS,
+        },
+        "resources": _resources(launch, launches, fleetwide, claimed),
+        "volumeMounts": mounts(launch, launches, fleetwide),
+    }
+
+
+def _resources(
+    launch: Launch, launches: Sequence[Launch], fleetwide: Fleetwide, claimed: Claimed
+) -> dict[str, Any]:
+    """Return what an engine takes of its machine, and the GPUs of its claims.
+
+    While it loads, the files of its weights may be in memory as well. Asleep, they stay there.
+    """
+    shards = len(launch.gpus)
+    weights = weights_on_disk_gb(launch.spec, launch.args)
+    held = SERVER_GB + SHARD_GB * shards + (weights if launch.spec.may_sleep else 0.0)
+    cores = f"{round(1000 * PROCESS_CORES * (1 + shards))}m"
+    gpus = plugin_gpus(launch, fleetwide)
+    found: dict[str, Any] = {
+        "requests": {"cpu": cores, "memory": f"{ceil(held)}G", **gpus},
+        "limits": {"memory": f"{ceil(held + weights + shm_gb(launch))}G", **gpus},
+    }
+    if fleetwide.settings.share in (Share.DRA, Share.POD):
+        local = _local_claims(launches, claimed)
+        found["claims"] = [
+            {"name": local[claim], "request": request}
+            for claim, request in (claimed[gpu] for gpu in launch.gpus)
+        ]
+    return found
+
+
+def _local_claims(launches: Sequence[Launch], claimed: Claimed) -> dict[str, str]:
+    """Return what the claims of a pod are called in it."""
+    names = dict.fromkeys(claimed[gpu][0] for launch in launches for gpu in launch.gpus)
+    return {claim: f"gpu-{place}" for place, claim in enumerate(names)}
+
+
+def _variables(launch: Launch, settings: EmitSettings) -> list[dict[str, Any]]:
+    secret = {"name": "huggingface", "key": "token", "optional": True}
+    values = {**cache_variables(launch, settings), **environment(launch, settings)}
+    if settings.share is Share.ENV:
+        values["NVIDIA_VISIBLE_DEVICES"] = ",".join(map(str, launch.devices))
+        if settings.mps:
+            values["CUDA_MPS_PIPE_DIRECTORY"] = MPS_FOLDER
+    return [
+        {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret}},
+        *({"name": name, "value": value} for name, value in values.items()),
+    ]
+
+
+def _waiting(launch: Launch, fleetwide: Fleetwide) -> dict[str, Any]:
+    """Return a container that ends when the engines before this one on its GPUs answer."""
+    settings = fleetwide.settings
+    started = ready_by(fleetwide.launches, settings)
+    urls = [f"http://{name}:{settings.base_port}/health" for name in launch.after]
+    words = waiting(urls, max(started[name] for name in launch.after))
+    return {"name": "wait", "image": image_of(settings), "command": words}
