@@ -28,8 +28,9 @@ OPTIMISATION = """
     rebalance recreate solve solver swap
 """
 SERVING = """
-    accelerator alternative attention benchmark expert family feed forward latent module quantised
-    tensor token weight
+    accelerator alternative attention benchmark bytes convolution cross delta expert family feed
+    forward indexer kimi latent layer lightning mamba module net quantised sequence short tensor
+    token weight
 """
 FORMS = """
     busy emit emitted group learning patched placeable placed rung searched tight track wakeable
