@@ -50,7 +50,7 @@ def test_an_index_that_is_none(tmp_path, index, message):
         ({"torch_dtype": "int3"}, "torch_dtype='int3', must be one of: fp32, bf16, fp16"),
         ({"layer_types": ["full_attention"]}, "must be 2 texts, one for each layer"),
         ({"layer_types": "full"}, "layer_types='full', must be a list of texts"),
-        ({"model_type": "llama9"}, "model_type='llama9' is not known, did you mean 'llama'?"),
+        ({"model_type": "llama9"}, "'llama9' is not known, the nearest known is 'llama'; give"),
         ({"num_experts": 2, "num_experts_per_tok": 3}, "num_experts_per_tok=3, must be at most"),
         ({"num_experts": 2}, "num_experts_per_tok is missing"),
         ({"mlp_only_layers": [-1], "num_experts": 2, "num_experts_per_tok": 1},

@@ -101,7 +101,7 @@ class Family:
     output_gate: bool = False
     attention_sinks: bool = False
     embedding_norm: bool = False
-    positions: bool = False
+    positions: Switch = False
     spare_positions: int = 0
     window_pattern: int = NO_WINDOW
     window_switch: str | None = None

@@ -166,14 +166,14 @@ class Fields:
         return name, None if spellings else self.defaults.get(name)
 
     def _found_as(self, name: str, spelling: str) -> tuple[str, Any]:
-        """Return what the family has under its own spelling."""
-        *sections, last = spelling.split(".")
-        values: Any = self.values
-        for section in sections:
-            values = values.get(section, {}) if isinstance(values, Mapping) else {}
-        if not isinstance(values, Mapping) or last not in values:
-            return spelling, self.defaults.get(name)
-        return spelling, values[last]
+        """Return what the family has under its own spelling; a section may be left out."""
+        section, _, last = spelling.rpartition(".")
+        values = self.values.get(section) if section else self.values
+        if isinstance(values, Mapping) and last in values:
+            return spelling, values[last]
+        if section and name in self.values:
+            return name, self.values[name]
+        return spelling, self.defaults.get(name)
 
     def _wrong(self, spelling: str, value: object, expected: str) -> InputError:
         return InputError.of(f"{self.section}{spelling}", value, expected)

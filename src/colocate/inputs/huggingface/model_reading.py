@@ -1,10 +1,11 @@
 """From a whole config to the shape of its model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
-from colocate.errors import InputError, closest
+from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.inputs.huggingface.families import FAMILIES, NESTED_DEFAULTS
 from colocate.inputs.huggingface.family import Family
@@ -15,6 +16,7 @@ from colocate.inputs.huggingface.shape import Shape
 from colocate.inputs.huggingface.towers.around import AROUND, picture_tokens
 
 TEXT_SECTIONS = ("text_config", "llm_config", "language_config")
+TIED = "tie_word_embeddings"
 OTHERWISE = (
     "give size_gb instead of config, with kv_bytes_per_token, max_model_len and active_parameters"
 )
@@ -47,8 +49,8 @@ def read_model(whole: Fields) -> Reading:
 def _family(text: Fields, model_type: str) -> Family:
     family = FAMILIES.get(model_type)
     if family is None:
-        near = closest(model_type, FAMILIES)
-        advice = f"{near} else {OTHERWISE}" if near else OTHERWISE
+        near = get_close_matches(model_type, FAMILIES, n=1)
+        advice = f"the nearest known is {near[0]!r}; {OTHERWISE}" if near else OTHERWISE
         path = (f"{text.section}model_type",)
         raise InputError(Fault("is not known", advice=advice, value=model_type, path=path))
     return family
@@ -59,8 +61,15 @@ def _text_section(whole: Fields) -> Fields:
     for name in TEXT_SECTIONS:
         part = whole.part(name)
         if part is not None:
-            return part
+            return _with_own_head(part, whole)
     return whole
+
+
+def _with_own_head(text: Fields, whole: Fields) -> Fields:
+    """Return the section with a head of its own where the config around it says so."""
+    if whole.values.get(TIED) is not False or text.values.get(TIED) is not True:
+        return text
+    return replace(text, values={**text.values, TIED: False})
 
 
 def _notes(whole: Fields, text: Fields, model_type: str) -> list[str]:
@@ -73,11 +82,11 @@ def _notes(whole: Fields, text: Fields, model_type: str) -> list[str]:
 
 def _defaults(family: Family, model_type: str, whole: Fields, text: Fields) -> Mapping[str, Any]:
     """Return what holds for the fields that are left out."""
-    defaults = {"tie_word_embeddings": family.tied, **family.defaults}
+    defaults = {TIED: family.tied, **family.defaults}
     if text is whole:
         return defaults
     defaults.update(NESTED_DEFAULTS.get(model_type, {}))
     defaults.update({"architectures": None, "picture_tokens": picture_tokens(whole)})
-    if whole.values.get("tie_word_embeddings") is not None:
-        defaults["tie_word_embeddings"] = whole.switch("tie_word_embeddings")
+    if whole.values.get(TIED) is not None:
+        defaults[TIED] = whole.switch(TIED)
     return defaults

@@ -114,6 +114,7 @@ DENSE = {
     "internlm3": Family(qkv_bias="qkv_bias", output_bias="bias", mlp_bias="bias"),
     "mimo": QWEN2,
     "minicpm3": Family(tied=True),
+    "ministral": MISTRAL,
     "ministral3": MISTRAL,
     "mistral": MISTRAL,
     "mllama_text_model": MLLAMA,

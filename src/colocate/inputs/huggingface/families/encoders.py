@@ -33,7 +33,10 @@ ENCODERS = {
     "camembert": ROBERTA,
     "clip_text_model": CLIP_TEXT,
     "deberta-v2": replace(
-        BERT, positions=False, pooled=False, defaults={"relative_attention": True}
+        BERT,
+        positions="position_biased_input",
+        pooled=False,
+        defaults={"relative_attention": True, "position_biased_input": True},
     ),
     "distilbert": replace(
         BERT,
@@ -46,7 +49,6 @@ ENCODERS = {
         },
         defaults={},
     ),
-    "electra": replace(BERT, pooled=False),
     "gte": GTE,
     "modernbert": Family(
         norms=2,

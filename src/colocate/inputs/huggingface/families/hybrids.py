@@ -168,6 +168,8 @@ HYBRIDS = {
         },
         defaults={**BESIDE_ATTENTION, "mamba_n_groups": 8, "mamba_ssm_cache_dtype": "float32"},
     ),
+    "qwen3_5_moe_text": QWEN3_NEXT,
+    "qwen3_5_text": QWEN3_NEXT,
     "qwen3_next": QWEN3_NEXT,
     "zamba2": Family(
         tied=True,

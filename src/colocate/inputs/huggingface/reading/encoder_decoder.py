@@ -88,7 +88,7 @@ def _encoder_ends(fields: Fields, family: Family, hidden: int) -> Iterator[Tenso
     """Return what stands before and after the encoder; its embedding is that of the decoder."""
     if fields.optional_count("num_mel_bins") is not None:
         yield from read_audio_front(fields)
-    elif family.positions:
+    elif on(family.positions, fields):
         positions = fields.count("max_position_embeddings") + max(0, family.spare_positions)
         yield plain("encoder.embed_positions", positions, hidden)
     if family.embedding_norm:

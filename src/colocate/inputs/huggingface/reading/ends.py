@@ -23,7 +23,7 @@ def read_ends(fields: Fields, family: Family) -> Iterator[Tensor]:
     if width != hidden:
         yield Tensor("project_in", TensorRole.LINEAR, hidden, width)
         yield Tensor("project_out", TensorRole.LINEAR, width, hidden)
-    if family.positions:
+    if on(family.positions, fields):
         positions = fields.count("max_position_embeddings") + max(0, family.spare_positions)
         yield plain("embed_positions", positions, hidden)
     token_types = fields.optional_count("type_vocab_size", least=0)

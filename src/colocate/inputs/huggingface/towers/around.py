@@ -68,6 +68,8 @@ AROUND = {
     "qwen2_audio": _hearing("qwen2_audio_encoder", way_in.one_matrix),
     "qwen2_vl": _seeing("qwen2_vl", way_in.qwen2_merger),
     "qwen2_5_vl": _seeing("qwen2_5_vl", way_in.qwen2_5_merger),
+    "qwen3_5": _seeing("qwen3_5", way_in.qwen3_mergers),
+    "qwen3_5_moe": _seeing("qwen3_5", way_in.qwen3_mergers),
     "qwen3_vl": _seeing("qwen3_vl", way_in.qwen3_mergers),
     "qwen3_vl_moe": _seeing("qwen3_vl", way_in.qwen3_mergers),
     "siglip": _seeing(SIGLIP, way_in.pooled_picture),

@@ -25,6 +25,11 @@ class TowerInput:
     whole: Fields
     hidden: int
 
+    @property
+    def outputs(self) -> int:
+        """How wide the tower's outputs become: as wide as the model, unless it says otherwise."""
+        return self.tower.optional_count("out_hidden_size") or self.hidden
+
 
 Projection = Callable[[TowerInput], Iterator[Tensor]]
 """Counts the weights between both ends."""
@@ -90,17 +95,17 @@ def qwen2_merger(way: TowerInput) -> Iterator[Tensor]:
 
 def qwen2_5_merger(way: TowerInput) -> Iterator[Tensor]:
     """Qwen2.5-VL: the same with a norm without a bias."""
-    yield from _qwen_merger(way.tower, way.tower.count("hidden_size"), way.hidden, norm_bias=False)
+    yield from _qwen_merger(way.tower, way.tower.count("hidden_size"), way.outputs, norm_bias=False)
 
 
 def qwen3_mergers(way: TowerInput) -> Iterator[Tensor]:
     """Qwen3-VL: a merger at the end, and one at each of some layers."""
     width = way.tower.count("hidden_size")
-    yield from _qwen_merger(way.tower, width, way.hidden, norm_bias=True)
+    yield from _qwen_merger(way.tower, width, way.outputs, norm_bias=True)
     merged = _merged(way.tower) * width
     for _ in way.tower.whole_numbers("deepstack_visual_indexes")[:100]:
         yield norm("projector.norm", merged, bias=True)
-        yield from _two(merged, merged, way.hidden)
+        yield from _two(merged, merged, way.outputs)
 
 
 def glm_merger(way: TowerInput) -> Iterator[Tensor]:
