@@ -1,6 +1,7 @@
-"""Sizes from configs beside the published parameter counts and the memory that Prism measured."""
+"""Sizes of all configs beside the published parameter counts and the memory that Prism measured."""
 
 import csv
+import json
 from pathlib import Path
 
 from rich import box
@@ -46,13 +47,28 @@ def main() -> None:
 
 
 def _compare_with_published() -> None:
-    table = _table("model", "ours", "published", "error")
-    errors = []
+    table = _table(
+        "model", "family", "published", "ours", "error", "KV bytes a token", "state bytes"
+    )
+    errors, published_errors, families = [], [], set()
     for row in _rows("published_parameters.csv"):
-        ours, published = _size(row["model"]).parameters, int(row["parameters"])
-        errors.append(ours / published - 1)
-        table.add_row(row["model"], f"{ours:,}", f"{published:,}", f"{errors[-1]:+.3%}")
-    show("parameters", table, _summary(errors))
+        size, family = _size(row["model"]), _family(row["model"])
+        published = int(row["parameters"] or row["counted"])
+        errors.append(size.parameters / published - 1)
+        published_errors += errors[-1:] if row["parameters"] else []
+        families.add(family)
+        table.add_row(
+            row["model"],
+            family,
+            f"{published:,}{'' if row['parameters'] else '*'}",
+            f"{size.parameters:,}",
+            f"{errors[-1]:+.3%}",
+            f"{size.kv_bytes(1):,}",
+            f"{size.state_bytes:,}",
+        )
+    counted = "* no published count: the transformers library built the model and counted"
+    alone = f"published counts alone: {_summary(published_errors)}"
+    show("parameters", table, f"{_summary(errors)}, {len(families)} families", alone, counted)
 
 
 def _compare_with_measured() -> None:
@@ -72,6 +88,11 @@ def _compare_with_measured() -> None:
 
 def _size(model: str) -> ModelSize:
     return read_model_size(DATA / "configs" / model)
+
+
+def _family(model: str) -> str:
+    config = json.loads((DATA / "configs" / model / "config.json").read_text(encoding="utf-8"))
+    return str(config["model_type"])
 
 
 def _rows(name: str) -> list[dict[str, str]]:

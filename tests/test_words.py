@@ -28,8 +28,9 @@ OPTIMISATION = """
     rebalance recreate solve solver swap
 """
 SERVING = """
-    accelerator alternative attention benchmark expert family feed forward latent module quantised
-    slice tensor token volume weight
+    accelerator alternative attention benchmark bytes convolution cross delta expert family feed
+    forward indexer kimi latent layer lightning mamba module net quantised sequence short slice
+    tensor token volume weight
 """
 FORMS = """
     busy emit emitted group learning patched placeable placed rung searched sharing tight track

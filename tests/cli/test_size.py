@@ -4,7 +4,8 @@ import pytest
 
 from tests.cli.test_commands import ROOT, run
 
-LLAMA = ROOT / "tests" / "data" / "configs" / "Llama-3.1-8B"
+CONFIGS = ROOT / "tests" / "data" / "configs"
+LLAMA = CONFIGS / "Llama-3.1-8B"
 
 
 def test_size_tells_parameters_weights_and_cache():
@@ -12,6 +13,25 @@ def test_size_tells_parameters_weights_and_cache():
     assert (done.returncode, done.stderr) == (0, "")
     assert "8.03" in done.stdout
     assert "131,072" in done.stdout
+
+
+def test_size_tells_state_and_context_and_who_has_no_cache():
+    hybrid = run("size", CONFIGS / "granite-4.0-h-small").stdout
+    assert "KV cache      16,384 bytes for each token (bf16)" in hybrid
+    assert "state         77.32 MB for each sequence" in hybrid
+    assert "context       at most 131,072 tokens" in hybrid
+    encoder = run("size", CONFIGS / "bge-m3").stdout
+    assert "KV cache      no KV cache" in encoder
+    assert "context       at most 8,192 tokens" in encoder
+    assert "1 token " not in encoder
+    assert "1,024 tokens" not in run("size", CONFIGS / "whisper-large-v3").stdout
+
+
+def test_size_refuses_a_family_that_is_not_known(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "newcomer"}')
+    done = run("size", tmp_path)
+    assert done.returncode == 3
+    assert "model_type='newcomer' is not known, give size_gb instead of config" in done.stderr
 
 
 def test_size_as_json_at_another_dtype():

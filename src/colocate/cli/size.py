@@ -52,18 +52,38 @@ def size(
 def _lines(found: "ModelSize") -> list[str]:
     from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
-    growth = f"{found.kv_bytes_per_token:,} bytes for each token ({found.kv_dtype})"
-    if found.sliding_window is not None:
-        windowed = f"{found.windowed_kv_bytes_per_token:,} more for the last"
-        growth += f", {windowed} {found.sliding_window:,} tokens"
     rows = [
         ("model", f"{one_line(found.model_type, LONGEST_NAME)}, {found.layers} layers"),
         ("parameters", f"{_billions(found.parameters)}{_active(found)}"),
         ("weights", f"{found.weight_bytes / 1e9:,.2f} GB ({found.dtype}, {SOURCES[found.source]})"),
-        ("KV cache", growth),
+        *_sequence_rows(found),
     ]
-    rows += [(_context(tokens), _bytes(found.kv_bytes(tokens))) for tokens in CONTEXTS]
+    if found.context_limit is not None:
+        rows.append(("context", f"at most {_context(found.context_limit)}"))
     return [f"{name:<14}{text}" for name, text in rows]
+
+
+def _sequence_rows(found: "ModelSize") -> list[tuple[str, str]]:
+    """Return what a sequence takes: its cache for some lengths, and its state."""
+    rows = [("KV cache", _growth(found))]
+    if found.state_bytes:
+        rows.append(("state", f"{_bytes(found.state_bytes)} for each sequence"))
+    if found.kv_bytes(1):
+        longest = found.context_limit or max(CONTEXTS)
+        contexts = [tokens for tokens in CONTEXTS if tokens <= longest]
+        rows += [(_context(tokens), _bytes(found.kv_bytes(tokens))) for tokens in contexts]
+    return rows
+
+
+def _growth(found: "ModelSize") -> str:
+    """Return in words how the cache grows with a sequence."""
+    if not found.kv_bytes(1):
+        return "no KV cache"
+    growth = f"{found.kv_bytes_per_token:,} bytes for each token ({found.kv_dtype})"
+    if found.sliding_window is None:
+        return growth
+    windowed = f"{found.windowed_kv_bytes_per_token:,} more for the last"
+    return f"{growth}, {windowed} {found.sliding_window:,} tokens"
 
 
 def _active(found: "ModelSize") -> str:

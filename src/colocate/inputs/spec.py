@@ -223,8 +223,8 @@ class ModelSpec(_Section):
             "windowed_kv_bytes_per_token": float(size.windowed_kv_bytes_per_token) or None,
             "kv_window": size.sliding_window,
             "state_bytes": float(size.state_bytes) or None,
-            "attention_heads": size.attention_heads,
-            "kv_heads": size.kv_heads,
+            "attention_heads": size.attention_heads or None,
+            "kv_heads": size.kv_heads or None,
             "context_limit": size.context_limit,
             "active_parameters": float(size.active_parameters),
         }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from colocate.inputs.huggingface.fields import Fields
 from colocate.inputs.huggingface.formats import FORMATS, Format
 from colocate.inputs.huggingface.kept_modules import KeptModules
-from colocate.inputs.huggingface.tensors import Tensor, TensorRole
+from colocate.inputs.huggingface.tensor import Tensor, TensorRole
 
 WIDEST = 16
 KEPT_LISTS = (

@@ -14,15 +14,15 @@ from colocate.inputs.huggingface.formats import (
     find_format,
 )
 from colocate.inputs.huggingface.kept_modules import KeptModules
+from colocate.inputs.huggingface.model_reading import Reading, read_model
 from colocate.inputs.huggingface.quantisation import (
     Storage,
     cache_format,
     kept_modules,
     quantised_format,
 )
-from colocate.inputs.huggingface.reading import Reading, read_shape
-from colocate.inputs.huggingface.tensors import tensors
-from colocate.inputs.huggingface.vision import vision_tensors
+from colocate.inputs.huggingface.sequence import sequence_bytes
+from colocate.inputs.huggingface.towers.around import around_tensors
 
 USUAL = FORMATS["bf16"]
 
@@ -48,14 +48,18 @@ class ModelSize:
         engine that does not know windows lets them grow as well.
     sliding_window
         In tokens, None where no layer is windowed.
+    state_bytes
+        What a sequence takes once, however long it is: the states of layers that are not
+        attention, and the keys and values of another part's tokens. Convolutions and recurrent
+        states are in the format of the plain weights, as vLLM keeps them by default; 32 bits
+        where the config or the family says so.
+    attention_heads, kv_heads
+        0 where there is no attention; 1 KV head where all heads share one latent vector.
+    context_limit
+        The most tokens of a sequence that the config allows, as vLLM derives it; None where it
+        does not say.
     dtype, kv_dtype
         Formats of the weights, and of keys and values.
-    kv_heads
-        Heads of keys and values, which shards divide; 1 where all heads share them.
-    state_bytes
-        State of one sequence that does not grow with it.
-    context_limit
-        The longest context that the config allows, None where it states none.
     source
         Where `weight_bytes` is from: ``config``, or ``index`` for the index of the weight files.
     notes
@@ -76,8 +80,8 @@ class ModelSize:
     attention_heads: int
     head_dim: int
     vocab_size: int
-    kv_heads: int = 1
     state_bytes: int = 0
+    kv_heads: int = 0
     context_limit: int | None = None
     source: str = "config"
     notes: tuple[str, ...] = ()
@@ -107,32 +111,34 @@ def model_size(
     """
     check_formats(dtype, kv_dtype)
     whole = Fields(config)
-    reading = read_shape(whole)
+    reading = read_model(whole)
     shape = reading.shape
-    seen, vision_notes = vision_tensors(whole, shape.hidden_size)
-    weights = [*tensors(shape), *seen]
+    others, other_notes = around_tensors(whole, shape.hidden_size)
+    weights = [*shape.tensors(), *others]
     plain, dtype_notes = _plain_format(whole, reading, dtype)
     storage = _storage(whole, reading, plain, dtype)
     cached = _cache_format(whole, reading, plain, kv_dtype)
-    layer_bytes = shape.attention.cached_values * cached.bits // 8
+    cache = sequence_bytes(shape, cached.bits, plain.bits, reading.context_limit)
+    attention = shape.attention
     return ModelSize(
         parameters=sum(tensor.parameters for tensor in weights),
         active_parameters=sum(tensor.active_parameters for tensor in weights),
         weight_bytes=sum(storage.bytes_of(tensor) for tensor in weights),
-        kv_bytes_per_token=shape.cache.growing * layer_bytes,
-        windowed_kv_bytes_per_token=shape.cache.windowed * layer_bytes,
-        sliding_window=shape.cache.window,
-        model_type=shape.model_type,
+        kv_bytes_per_token=cache.growing,
+        windowed_kv_bytes_per_token=cache.windowed,
+        sliding_window=cache.window,
+        state_bytes=cache.fixed,
+        model_type=reading.model_type,
         dtype=storage.quantised.name,
         kv_dtype=cached.name,
-        layers=shape.layers,
+        layers=len(shape.layers),
         hidden_size=shape.hidden_size,
-        attention_heads=shape.attention.heads,
-        head_dim=shape.attention.head_dim,
+        attention_heads=0 if attention is None else attention.heads,
+        kv_heads=0 if attention is None else attention.kv_heads,
+        head_dim=0 if attention is None else attention.head_dim,
         vocab_size=shape.vocab_size,
-        kv_heads=shape.attention.kv_heads,
-        context_limit=reading.fields.optional_count("max_position_embeddings"),
-        notes=(*reading.notes, *vision_notes, *dtype_notes),
+        context_limit=reading.context_limit,
+        notes=(*reading.notes, *other_notes, *cache.notes, *dtype_notes),
     )
 
 
@@ -169,7 +175,7 @@ def _float32_note(found: Format) -> list[str]:
 
 def _storage(whole: Fields, reading: Reading, plain: Format, dtype: str | None) -> Storage:
     """Return how the weights are kept: as asked for, else as the config says."""
-    mixture = reading.shape.experts is not None
+    mixture = reading.shape.has_experts
     if dtype is not None:
         return Storage(plain, find_format(dtype), KeptModules(), mixture)
     section = _quantisation_section(whole, reading)

@@ -1,0 +1,1 @@
+"""From the fields of a config to the shape of the model."""
