@@ -24,7 +24,9 @@ def test_size_as_json_at_another_dtype():
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["gone"], 3, "gone"),
+        (["gone"], 2, "config='gone' is neither a path nor a model known here"),
+        (["./gone"], 3, "gone: cannot be read"),
+        (["gone.json"], 3, "gone.json: cannot be read"),
         ([LLAMA, "--dtype", "fp3"], 2, "fp3"),
         ([ROOT / "README.md"], 3, "README.md"),
     ],

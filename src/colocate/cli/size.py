@@ -1,13 +1,14 @@
 """`colocate size`: how much memory a model takes."""
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from colocate.cli.shared_options import AsJson
+from colocate.cli.shared_options import AsJson, Download
 
 if TYPE_CHECKING:
     from colocate.inputs.huggingface import ModelSize
@@ -18,23 +19,30 @@ SOURCES = {"config": "counted from the config", "index": "from the index of its 
 
 
 def size(
-    config: Annotated[
-        Path, typer.Argument(help="Hugging Face config.json of a model, or its folder.")
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a model (see `colocate models`), or its config.json or folder."
+        ),
     ],
     dtype: Annotated[
         str | None,
         typer.Option(help="Weight format, instead of the config's: bf16, fp8, int4, ..."),
     ] = None,
     kv_dtype: Annotated[str | None, typer.Option(help="KV cache format: bf16, fp8, ...")] = None,
+    download: Download = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute how much memory the weights and the KV cache of a model take."""
     from rich.text import Text
 
-    from colocate.inputs.huggingface import read_model_size
+    from colocate.inputs.huggingface import ConfigLookup
+    from colocate.inputs.huggingface.sizing import check_formats
     from colocate.outputs.text.console import notes, show
 
-    found = read_model_size(config, dtype, kv_dtype)
+    configs = ConfigLookup.from_environment(Path(), os.environ, download)
+    check_formats(dtype, kv_dtype)
+    found = configs.find(model).size(dtype, kv_dtype)
     if as_json:
         contexts = {str(tokens): found.kv_bytes(tokens) for tokens in CONTEXTS}
         document = {
