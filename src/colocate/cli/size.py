@@ -11,10 +11,11 @@ import typer
 from colocate.cli.shared_options import AsJson, Download
 
 if TYPE_CHECKING:
-    from colocate.inputs.huggingface import ModelSize
+    from colocate.inputs.huggingface import ModelConfig, ModelSize
 
 CONTEXTS = (1, 1024, 8192)
 """Tokens: one, a usual request, a long one."""
+DOWNLOADED = {"cache": ", in the cache of the hub", "hub": ", downloaded now"}
 SOURCES = {"config": "counted from the config", "index": "from the index of its files"}
 
 
@@ -42,22 +43,24 @@ def size(
 
     configs = ConfigLookup.from_environment(Path(), os.environ, download)
     check_formats(dtype, kv_dtype)
-    found = configs.find(model).size(dtype, kv_dtype)
+    config = configs.find(model)
+    found = config.size(dtype, kv_dtype)
     if as_json:
         contexts = {str(tokens): found.kv_bytes(tokens) for tokens in CONTEXTS}
         document = {
+            "config": {"origin": config.origin, "place": config.place, "hub_name": config.hub_name},
             **asdict(found),
             "flops_per_token": found.flops_per_token,
             "kv_bytes_of_context": contexts,
         }
         typer.echo(json.dumps(document, indent=2))
         return
-    show(Text("\n".join(_lines(found))))
+    show(Text("\n".join(_lines(config, found))))
     for note in found.notes:
         notes().print(f"note: {note}", markup=False)
 
 
-def _lines(found: "ModelSize") -> list[str]:
+def _lines(config: "ModelConfig", found: "ModelSize") -> list[str]:
     from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
     growth = f"{found.kv_bytes_per_token:,} bytes for each token ({found.kv_dtype})"
@@ -65,6 +68,7 @@ def _lines(found: "ModelSize") -> list[str]:
         windowed = f"{found.windowed_kv_bytes_per_token:,} more for the last"
         growth += f", {windowed} {found.sliding_window:,} tokens"
     rows = [
+        ("config", f"{one_line(config.place, LONGEST_NAME)}{DOWNLOADED.get(config.origin, '')}"),
         ("model", f"{one_line(found.model_type, LONGEST_NAME)}, {found.layers} layers"),
         ("parameters", f"{_billions(found.parameters)}{_active(found)}"),
         ("weights", f"{found.weight_bytes / 1e9:,.2f} GB ({found.dtype}, {SOURCES[found.source]})"),
