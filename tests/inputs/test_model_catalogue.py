@@ -99,7 +99,9 @@ def test_a_name_is_found_in_any_case_with_or_without_its_organisation():
 def test_a_name_of_several_models_is_refused(monkeypatch):
     one, other = find_model("gpt2"), find_model("bge-m3")
     monkeypatch.setattr(catalogue, "_by_name", lambda: {"both": (one, other)})
-    with pytest.raises(InputError, match=r"'both' is the name of several models, give one of: BAA"):
+    with pytest.raises(
+        InputError, match="config='both' is the name of several models, give one of: BAA"
+    ):
         find_model("both")
 
 

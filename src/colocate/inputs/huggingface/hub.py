@@ -84,7 +84,7 @@ def _reason(error: Exception) -> str:
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
-    return str(cause).strip() or type(cause).__name__
+    return next(iter(str(cause).splitlines()), "") or type(cause).__name__
 
 
 def _be_quiet() -> None:

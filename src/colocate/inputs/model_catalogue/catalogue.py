@@ -89,7 +89,8 @@ def find_model(name: str) -> CatalogueModel | None:
 def ambiguous(name: str, meant: Iterable[str]) -> InputError:
     """Return the error of a name that several models have."""
     advice = f"give one of: {', '.join(sorted(meant))}"
-    return InputError(Fault("is the name of several models", advice=advice, value=name))
+    found = "is the name of several models"
+    return InputError(Fault(found, advice=advice, value=name, path=("config",)))
 
 
 def close_names(name: str) -> list[str]:
