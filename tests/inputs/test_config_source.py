@@ -2,8 +2,11 @@
 
 import json
 import os
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from colocate.errors import InputError
 from colocate.inputs.fleet import fleet_of, read_fleet
@@ -170,3 +173,22 @@ def test_a_fleet_file_finds_what_the_environment_points_to(tmp_path, monkeypatch
     }
     path.write_text(json.dumps(data))
     assert read_fleet(path).models["m"].source == "org/tiny"
+
+
+def test_a_plan_keeps_what_was_found():
+    fleet = fleet_with(config="Qwen3-30B-A3B-FP8")
+    model = fleet_of(fleet.as_dict()).models["m"]
+    assert model == fleet.models["m"]
+    assert (model.source, model.dtype, model.quantised_on_disk) == (
+        "Qwen/Qwen3-30B-A3B-FP8",
+        "fp8",
+        True,
+    )
+
+
+@given(st.one_of(st.text(), st.from_regex(r"[\w./~-]{1,40}", fullmatch=True)))
+def test_any_text_is_found_or_refused(tmp_path_factory, text):
+    empty = tmp_path_factory.getbasetemp()
+    with suppress(InputError):
+        found = ConfigLookup(empty / "none", empty / "no cache").find(text)
+        assert found.origin is Origin.CATALOGUE

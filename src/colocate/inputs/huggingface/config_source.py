@@ -19,7 +19,7 @@ from colocate.inputs.huggingface.model_files import (
 )
 from colocate.inputs.model_catalogue import close_names, find_model
 
-HUB_NAME = re.compile(r"[\w-][\w.-]{0,95}(/[\w-][\w.-]{0,95})?", re.ASCII)
+HUB_NAME = re.compile(r"\w[\w.-]{0,95}(/\w[\w.-]{0,95})?", re.ASCII)
 """What the hub takes for the name of a model, with or without an organisation."""
 
 
