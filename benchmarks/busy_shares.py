@@ -53,7 +53,7 @@ def published_shares() -> Iterator[tuple[tuple[str, str, str, int], float]]:
             output_tokens=output,
             shards=shards,
         )
-        share = busy_shares(model.resolved(ConfigLookup(DATA / "configs")), [row["gpu"]])[
+        share = busy_shares(model.resolved(ConfigLookup(DATA / "configs").find), [row["gpu"]])[
             row["gpu"]
         ]
         yield (row["model"], row["dtype"], row["gpu"], shards), sum(share) / shards

@@ -94,7 +94,7 @@ def test_quantised_sizes_are_counted_for_models_of_the_catalogue(tmp_path):
     )
     configs = configs_in(path, ConfigLookup(tmp_path))
     assert list(configs) == ["m"]
-    model = ModelSpec(name="m", config="Llama-3.1-70B-Instruct").resolved(ConfigLookup())
+    model = ModelSpec(name="m", config="Llama-3.1-70B-Instruct").resolved(ConfigLookup().find)
     assert [q.assumed for q in quantised(model, configs["m"])] == [False, False]
 
 

@@ -176,7 +176,7 @@ def share_at_the_most(row):
         prompt_tokens=float(row["prompt_tokens"]),
         output_tokens=output,
         shards=shards,
-    ).resolved(ConfigLookup(DATA / "configs"))
+    ).resolved(ConfigLookup(DATA / "configs").find)
     return sum(busy_shares(stated, [row["gpu"]])[row["gpu"]]) / shards
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from colocate.errors import InputError
 from colocate.inputs.fleet import fleet_of, read_fleet
-from colocate.inputs.huggingface import ConfigLookup
+from colocate.inputs.huggingface import ConfigLookup, ModelConfig, model_files, model_size
 from colocate.inputs.huggingface.hub_cache import hub_cache_of
 from colocate.inputs.huggingface.model_files import Origin
 from colocate.inputs.text_file import LARGEST_FILE
@@ -192,3 +192,20 @@ def test_any_text_is_found_or_refused(tmp_path_factory, text):
     with suppress(InputError):
         found = ConfigLookup(empty / "none", empty / "no cache").find(text)
         assert found.origin is Origin.CATALOGUE
+
+
+def test_a_model_that_is_named_often_is_found_and_counted_once(monkeypatch):
+    asked, counted = [], []
+    monkeypatch.setattr(
+        ConfigLookup,
+        "find",
+        lambda self, text: asked.append(text) or ModelConfig(TINY, Origin.FILE, text),
+    )
+    monkeypatch.setattr(
+        model_files, "model_size", lambda *a: counted.append(a[1:]) or model_size(*a)
+    )
+    models = [{"name": f"m{n}", "config": "tiny", "load": 1} for n in range(300)]
+    models += [{"name": "f", "config": "tiny", "dtype": "fp8", "load": 1}]
+    fleet_of({"gpus": [{"name": "g", "memory_gb": 80}], "models": models})
+    assert asked == ["tiny"]
+    assert counted == [(None, None), ("fp8", None)]

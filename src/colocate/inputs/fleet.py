@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -170,8 +170,9 @@ def _without_extensions(data: dict[Any, Any]) -> dict[Any, Any]:
 def _resolved(spec: FleetSpec, configs: ConfigLookup) -> FleetSpec:
     taken: set[tuple[str | None, int]] = set()
     faults = _Faults()
+    find_config = cache(configs.find)  # a large fleet names few models, each of them often
     gpus = faults.made(spec.gpus, lambda gpu: _resolved_gpu(gpu, taken))
-    models = faults.made(spec.models, lambda model: model.resolved(configs))
+    models = faults.made(spec.models, lambda model: model.resolved(find_config))
     faults.tell()
     return spec.model_copy(update={"gpus": gpus, "models": models})
 

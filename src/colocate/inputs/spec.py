@@ -5,7 +5,7 @@ of the catalogue) by what was found there, so that a fleet can be kept in a plan
 without any other file.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,7 +14,7 @@ from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.inputs.expectation import Noun
 from colocate.inputs.gpu_catalogue import find_accelerator
-from colocate.inputs.huggingface import ConfigLookup, ModelConfig
+from colocate.inputs.huggingface import ModelConfig
 from colocate.inputs.huggingface.formats import bits_of
 
 MOST_GPUS = 20_000
@@ -159,7 +159,7 @@ class ModelSpec(_Section):
         """Return the further arguments for an engine."""
         return self.args.get(engine, []) if isinstance(self.args, dict) else self.args
 
-    def resolved(self, configs: ConfigLookup) -> "ModelSpec":
+    def resolved(self, find_config: Callable[[str], ModelConfig]) -> "ModelSpec":
         """Return it with what its config says."""
         if self.size_gb is None and self.config is None:
             advice = "give it, or config to size it by"
@@ -168,7 +168,7 @@ class ModelSpec(_Section):
             raise InputError(Fault("has size_gb and config", advice="give one of them"))
         if self.config is None:
             return self.model_copy(update={"overhead_gb": self.overhead_gb or 0.0})
-        config = configs.find(self.config)
+        config = find_config(self.config)
         size = config.size(self.dtype, self.kv_dtype)
         found = {
             "source": config.hub_name,

@@ -5,6 +5,7 @@ import os.path
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,17 @@ class ModelConfig:
             If the config or the index says something impossible. The message names the file and
             the field, what was found and what was expected.
         """
+        key = (dtype, kv_dtype)
+        if key not in self._sizes:
+            self._sizes[key] = self._counted(dtype, kv_dtype)
+        return self._sizes[key]
+
+    @cached_property
+    def _sizes(self) -> dict[tuple[str | None, str | None], ModelSize]:
+        """Sizes by formats: fleets name the same model again and again."""
+        return {}
+
+    def _counted(self, dtype: str | None, kv_dtype: str | None) -> ModelSize:
         check_formats(dtype, kv_dtype)
         with naming(self.place):
             size = model_size(self.values, dtype, kv_dtype)
