@@ -14,6 +14,7 @@ from rich import box
 from rich.table import Table
 
 from colocate.inputs.compute import busy_shares
+from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.spec import ModelSpec
 from colocate.outputs.text.console import show
 
@@ -52,7 +53,9 @@ def published_shares() -> Iterator[tuple[tuple[str, str, str, int], float]]:
             output_tokens=output,
             shards=shards,
         )
-        share = busy_shares(model.resolved(DATA / "configs"), [row["gpu"]])[row["gpu"]]
+        share = busy_shares(model.resolved(ConfigLookup(DATA / "configs").find), [row["gpu"]])[
+            row["gpu"]
+        ]
         yield (row["model"], row["dtype"], row["gpu"], shards), sum(share) / shards
 
 

@@ -13,13 +13,13 @@ import pytest
 
 from colocate import solve
 from colocate.inputs.fleet import parse_fleet
+from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.spec import fleet_schema
 from colocate.inputs.yaml_text import parse_yaml
 from colocate.lab.start import start_program
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FOLDERS = (ROOT, ROOT / "examples" / "start")
 """Where fleet files in the docs look for configs."""
 
 LEFT_OUT = {
@@ -106,9 +106,7 @@ def test_the_plan_in_the_readme_is_the_plan():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_fleet_files_in_the_docs_can_be_planned(page):
     for text in blocks(page, "yaml"):
-        configs = re.findall(r"config: ([^\s,}]+)", text)
-        folder = next(f for f in FOLDERS if all((f / name).exists() for name in configs))
-        assert solve(parse_fleet(text, folder).problem).placement, text
+        assert solve(parse_fleet(text, ConfigLookup(ROOT)).problem).placement, text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

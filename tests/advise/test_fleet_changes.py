@@ -10,6 +10,8 @@ from colocate.advise.remedies.fleet_changes import in_more_shards, options_for, 
 from colocate.advise.remedies.quantising import configs_in, quantised
 from colocate.advise.what_if import ChangeKind
 from colocate.inputs.fleet import fleet_of, parse_fleet
+from colocate.inputs.huggingface import ConfigLookup
+from colocate.inputs.spec import ModelSpec
 from tests.campaign import campaign
 from tests.inputs.tiny_model import CONFIGS
 
@@ -68,17 +70,32 @@ def test_quantised_sizes_are_counted_where_there_is_a_config(tmp_path):
         "gpus: [{kind: A100-80GB}]\n"
         f"models: [{{name: m, config: {config}, load: 1}}, {{name: n, size_gb: 1, load: 1}}]"
     )
-    assert configs_in(path) == {"m": config}
+    configs = configs_in(path, ConfigLookup(tmp_path))
+    assert {name: file.place for name, file in configs.items()} == {
+        "m": str(config / "config.json")
+    }
     fleet = parse_fleet(path.read_text())
-    eight, four = quantised(fleet.models["m"], config)
+    eight, four = quantised(fleet.models["m"], configs["m"])
     assert (eight.spec.dtype, eight.assumed) == ("fp8", False)
     assert 70.6 < eight.spec.size_gb < 73
     assert 36 < four.spec.size_gb < 42
-    diagnosis = found(path.read_text(), configs=configs_in(path))
+    diagnosis = found(path.read_text(), configs=configs)
     (change,) = told(diagnosis, ChangeKind.QUANTISE)
     assert (change.to, change.assumed) == ("fp8", False)
     assert change.before_gb == pytest.approx(141.1, abs=0.1)
     assert change.after_gb == eight.spec.size_gb
+
+
+def test_quantised_sizes_are_counted_for_models_of_the_catalogue(tmp_path):
+    path = tmp_path / "fleet.yaml"
+    path.write_text(
+        "gpus: [{kind: A100-80GB}]\n"
+        "models: [{name: m, config: Llama-3.1-70B-Instruct, load: 1}, {name: n, config: gone}]"
+    )
+    configs = configs_in(path, ConfigLookup(tmp_path))
+    assert list(configs) == ["m"]
+    model = ModelSpec(name="m", config="Llama-3.1-70B-Instruct").resolved(ConfigLookup().find)
+    assert [q.assumed for q in quantised(model, configs["m"])] == [False, False]
 
 
 def test_a_model_too_large_for_a_gpu_is_cut():

@@ -78,7 +78,7 @@ BAD_FILES = [
     "lab init --lab NEW --start MISSING",
     "lab init --lab NEW --start EMPTY",
 ]
-WITHOUT_FILE_OR_CHOICE = {"strategies", "schema", "lab status", "lab export"}
+WITHOUT_FILE_OR_CHOICE = {"strategies", "schema", "models", "lab status", "lab export"}
 """Lists, and commands that take a lab or a new folder and nothing else."""
 
 

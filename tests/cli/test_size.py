@@ -41,10 +41,25 @@ def test_size_as_json_at_another_dtype():
     assert data["weight_bytes"] < 1.1 * 8.03e9 + 2 * 525e6 * 2
 
 
+def test_size_takes_a_name_and_says_where_it_found_it():
+    done = run("size", "qwen2.5-7b-instruct")
+    assert done.stdout.splitlines()[0].split(maxsplit=1) == [
+        "config", "catalogue: Qwen/Qwen2.5-7B-Instruct"
+    ]  # fmt: skip
+    data = json.loads(run("size", "gpt2", "--json").stdout)
+    assert data["config"] == {
+        "origin": "catalogue",
+        "place": "catalogue: openai-community/gpt2",
+        "hub_name": "openai-community/gpt2",
+    }
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["gone"], 3, "gone"),
+        (["gone"], 2, "config='gone' is neither a path nor a model known here"),
+        (["./gone"], 3, "gone: cannot be read"),
+        (["gone.json"], 3, "gone.json: cannot be read"),
         ([LLAMA, "--dtype", "fp3"], 2, "fp3"),
         ([ROOT / "README.md"], 3, "README.md"),
     ],

@@ -10,6 +10,7 @@ from colocate import InputError, solve
 from colocate.inputs.compute import COMPUTE, BusyShare, busy_shares
 from colocate.inputs.fleet import parse_fleet
 from colocate.inputs.gpu_catalogue import ROWS
+from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.spec import ModelSpec
 
 DATA = Path(__file__).parents[1] / "data"
@@ -175,7 +176,7 @@ def share_at_the_most(row):
         prompt_tokens=float(row["prompt_tokens"]),
         output_tokens=output,
         shards=shards,
-    ).resolved(DATA / "configs")
+    ).resolved(ConfigLookup(DATA / "configs").find)
     return sum(busy_shares(stated, [row["gpu"]])[row["gpu"]]) / shards
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from colocate import InputError
 from colocate.inputs.fleet import fleet_of, parse_fleet
+from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.spec import fleet_schema
 from tests.inputs.tiny_model import TINY, write
 
@@ -63,6 +64,6 @@ def test_other_arguments_are_refused_with_what_is_expected(wrong):
 def test_a_config_tells_whether_weights_are_quantised_on_disk(tmp_path, section, fields, expected):
     config = {**TINY, **({"quantization_config": section} if section else {})}
     write(tmp_path, config)
-    fleet = fleet_of(data(config="config.json", **fields), tmp_path)
+    fleet = fleet_of(data(config="config.json", **fields), ConfigLookup(tmp_path))
     assert fleet.models["m"].quantised_on_disk is expected
     assert fleet_of(fleet.as_dict()).models["m"].quantised_on_disk is expected

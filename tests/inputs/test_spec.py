@@ -235,7 +235,10 @@ def test_models_are_sized_from_their_configs(tmp_path):
     [
         ("{name: m, load: 1}", "size_gb is missing"),
         ("{name: m, load: 1, size_gb: 1, config: c}", "has size_gb and config"),
-        ("{name: m, load: 1, config: gone}", "models[0] 'm': gone"),
+        (
+            "{name: m, load: 1, config: gone}",
+            "models[0] 'm': config='gone' is neither a path nor a model known here",
+        ),
         ("{name: m, load: 1, size_gb: 1, replicas: 0}", "replicas=0, must be a whole number >= 1"),
         (
             "{name: m, load: 1, size_gb: 1, only: [z]}",

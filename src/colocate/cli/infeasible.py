@@ -1,5 +1,6 @@
 """What `colocate plan` prints when nothing fits: the conflict, and changes that would help."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,13 @@ def explain_infeasible(path: Path, fleet: "Fleet", time_limit: float | None) -> 
     """
     from colocate.advise.remedies.diagnosis import SECONDS, diagnose_fleet
     from colocate.advise.remedies.quantising import configs_in
+    from colocate.inputs.huggingface import ConfigLookup
     from colocate.outputs.explain.remedies import diagnosis_lines
     from colocate.outputs.text.console import notes
 
     seconds = min(time_limit or SECONDS, SECONDS)
     with notes().status("looking for changes that would help"):
-        diagnosis = diagnose_fleet(fleet, configs_in(path), seconds)
+        configs = configs_in(path, ConfigLookup.from_environment(path.parent, os.environ))
+        diagnosis = diagnose_fleet(fleet, configs, seconds)
     for line in diagnosis_lines(diagnosis):
         notes().print(line, markup=False)

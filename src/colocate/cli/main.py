@@ -21,6 +21,7 @@ from colocate.cli.exit_codes import (
 )
 from colocate.cli.explain import explain
 from colocate.cli.lab import lab
+from colocate.cli.models import models
 from colocate.cli.plan import plan
 from colocate.cli.schema import schema
 from colocate.cli.score import score
@@ -57,6 +58,7 @@ app.command()(emit)
 app.command()(strategies)
 app.command()(bench)
 app.command()(size)
+app.command()(models)
 app.command()(schema)
 app.command()(score)
 app.add_typer(lab, name="lab")

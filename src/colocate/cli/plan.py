@@ -9,7 +9,7 @@ import typer
 
 from colocate.cli.exit_codes import INFEASIBLE, INTERRUPTED, NOTHING_FOUND
 from colocate.cli.output_files import check_outputs, say_wrote
-from colocate.cli.shared_options import AsJson, Compute, Seed, Workers, drawable
+from colocate.cli.shared_options import AsJson, Compute, Download, Seed, Workers, drawable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +48,7 @@ def plan(
     workers: Workers = None,
     seed: Seed = 0,
     compute: Compute = True,
+    download: Download = False,
     save: Annotated[
         Path | None, typer.Option(help="Also write the plan to this file, as JSON.")
     ] = None,
@@ -75,7 +76,7 @@ def plan(
 
     check_outputs(fleet, (save, report, plot))
     chosen = _strategy(strategy) if strategy else None
-    stated = read_fleet(fleet, compute)
+    stated = read_fleet(fleet, compute, download)
     say_when_compiling()
     if chosen:
         answer = chosen(stated.problem, seed)

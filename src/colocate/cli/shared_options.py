@@ -26,4 +26,8 @@ Compute = Annotated[
     bool,
     typer.Option("--compute/--no-compute", help="Limit how busy a GPU may be (compute_limit)."),
 ]
+Download = Annotated[
+    bool,
+    typer.Option("--download", help="Ask the Hugging Face hub for configs that are not here."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -1,58 +1,70 @@
 """`colocate size`: how much memory a model takes."""
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from colocate.cli.shared_options import AsJson
+from colocate.cli.shared_options import AsJson, Download
 
 if TYPE_CHECKING:
-    from colocate.inputs.huggingface import ModelSize
+    from colocate.inputs.huggingface import ModelConfig, ModelSize
 
 CONTEXTS = (1, 1024, 8192)
 """Tokens: one, a usual request, a long one."""
+DOWNLOADED = {"cache": ", in the cache of the hub", "hub": ", downloaded now"}
 SOURCES = {"config": "counted from the config", "index": "from the index of its files"}
 
 
 def size(
-    config: Annotated[
-        Path, typer.Argument(help="Hugging Face config.json of a model, or its folder.")
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a model (see `colocate models`), or its config.json or folder."
+        ),
     ],
     dtype: Annotated[
         str | None,
         typer.Option(help="Weight format, instead of the config's: bf16, fp8, int4, ..."),
     ] = None,
     kv_dtype: Annotated[str | None, typer.Option(help="KV cache format: bf16, fp8, ...")] = None,
+    download: Download = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute how much memory the weights and the KV cache of a model take."""
     from rich.text import Text
 
-    from colocate.inputs.huggingface import read_model_size
+    from colocate.inputs.huggingface import ConfigLookup
+    from colocate.inputs.huggingface.sizing import check_formats
     from colocate.outputs.text.console import notes, show
 
-    found = read_model_size(config, dtype, kv_dtype)
+    configs = ConfigLookup.from_environment(Path(), os.environ, download)
+    check_formats(dtype, kv_dtype)
+    config = configs.find(model)
+    found = config.size(dtype, kv_dtype)
     if as_json:
         contexts = {str(tokens): found.kv_bytes(tokens) for tokens in CONTEXTS}
         document = {
+            "config": {"origin": config.origin, "place": config.place, "hub_name": config.hub_name},
             **asdict(found),
             "flops_per_token": found.flops_per_token,
             "kv_bytes_of_context": contexts,
         }
         typer.echo(json.dumps(document, indent=2))
         return
-    show(Text("\n".join(_lines(found))))
+    show(Text("\n".join(_lines(config, found))))
     for note in found.notes:
         notes().print(f"note: {note}", markup=False)
 
 
-def _lines(found: "ModelSize") -> list[str]:
+def _lines(config: "ModelConfig", found: "ModelSize") -> list[str]:
     from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
     rows = [
+        ("config", f"{one_line(config.place, LONGEST_NAME)}{DOWNLOADED.get(config.origin, '')}"),
         ("model", f"{one_line(found.model_type, LONGEST_NAME)}, {found.layers} layers"),
         ("parameters", f"{_billions(found.parameters)}{_active(found)}"),
         ("weights", f"{found.weight_bytes / 1e9:,.2f} GB ({found.dtype}, {SOURCES[found.source]})"),

@@ -1,8 +1,9 @@
 """A fleet: the problem that a fleet file states, and what starting its models needs besides."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from colocate.fault import Path as FieldPath
 from colocate.inputs.bulk import without_collection
 from colocate.inputs.compute import COMPUTE, busy_shares, known_accelerator
 from colocate.inputs.demand import demand_of, load_of
+from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.least_cache import cache_repeats, has_no_cache, least_cache_gb
 from colocate.inputs.spec import MOST_GPUS, FleetSpec, GpuSpec, ModelSpec
 from colocate.inputs.spec_errors import faults_of, located
@@ -30,6 +32,8 @@ Made = TypeVar("Made")
 EXTENSION = "x-"
 """How fields of a file begin that mean nothing here."""
 A_FLEET = "a mapping with gpus and models"
+NO_LOOKUP = ConfigLookup()
+"""Finds paths and the models of the catalogue, and asks nothing else on this machine."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +84,17 @@ class Fleet:
         return devices
 
 
-def read_fleet(path: str | Path, compute: bool = True) -> Fleet:
+def read_fleet(path: str | Path, compute: bool = True, download: bool = False) -> Fleet:
     """Read a fleet file (YAML or JSON).
 
     Parameters
     ----------
     path
-        The file; configs are looked for from its folder on.
+        The file; paths of configs begin at its folder.
     compute
         Whether GPUs have a limit on how busy they are; False leaves it out.
+    download
+        Whether the Hugging Face hub is asked for configs that are not on this machine.
 
     Raises
     ------
@@ -96,34 +102,35 @@ def read_fleet(path: str | Path, compute: bool = True) -> Fleet:
         If it cannot be read or says something impossible. The message names the file, the line,
         the field, what was found and what was expected.
     """
+    configs = ConfigLookup.from_environment(Path(path).parent, os.environ, download)
     with naming(path):
-        return parse_fleet(read_text(path), Path(path).parent, compute)
+        return parse_fleet(read_text(path), configs, compute)
 
 
-def parse_fleet(text: str, folder: Path = Path(), compute: bool = True) -> Fleet:
+def parse_fleet(text: str, configs: ConfigLookup = NO_LOOKUP, compute: bool = True) -> Fleet:
     """Return the fleet that the text of a file states.
 
     Parameters
     ----------
     text
         YAML or JSON.
-    folder
-        Where paths to configs begin.
+    configs
+        Where configs are looked for.
     compute
         Whether the busy share of GPUs is limited.
     """
     with without_collection(), located(text):
-        return fleet_of(parse_yaml(text), folder, compute)
+        return fleet_of(parse_yaml(text), configs, compute)
 
 
-def fleet_of(data: Any, folder: Path = Path(), compute: bool = True) -> Fleet:
+def fleet_of(data: Any, configs: ConfigLookup = NO_LOOKUP, compute: bool = True) -> Fleet:
     """Return the fleet that plain data states.
 
     Parameters
     ----------
     data
         What a parser made of a file.
-    folder, compute
+    configs, compute
         As `parse_fleet` takes them.
     """
     if data is None:
@@ -140,7 +147,7 @@ def fleet_of(data: Any, folder: Path = Path(), compute: bool = True) -> Fleet:
     total = sum(entry.count or 1 for entry in spec.gpus)
     if total > MOST_GPUS:
         raise InputError(Fault(f"are {total} in all", f"at most {MOST_GPUS}", path=("gpus",)))
-    resolved = _resolved(spec, folder)
+    resolved = _resolved(spec, configs)
     if not compute:
         resolved = resolved.model_copy(update={"compute_limit": None})
     return Fleet(resolved, _problem(resolved))
@@ -161,11 +168,12 @@ def _without_extensions(data: dict[Any, Any]) -> dict[Any, Any]:
     return {key: value for key, value in data.items() if not str(key).startswith(EXTENSION)}
 
 
-def _resolved(spec: FleetSpec, folder: Path) -> FleetSpec:
+def _resolved(spec: FleetSpec, configs: ConfigLookup) -> FleetSpec:
     taken: set[tuple[str | None, int]] = set()
     faults = _Faults()
+    find_config = cache(configs.find)  # a large fleet names few models, each of them often
     gpus = faults.made(spec.gpus, lambda gpu: _resolved_gpu(gpu, taken))
-    models = faults.made(spec.models, lambda model: model.resolved(folder))
+    models = faults.made(spec.models, lambda model: model.resolved(find_config))
     faults.tell()
     return spec.model_copy(update={"gpus": gpus, "models": models})
 

@@ -5,8 +5,7 @@ of the catalogue) by what was found there, so that a fleet can be kept in a plan
 without any other file.
 """
 
-from collections.abc import Hashable
-from pathlib import Path
+from collections.abc import Callable, Hashable
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,7 +14,7 @@ from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.inputs.expectation import Noun
 from colocate.inputs.gpu_catalogue import find_accelerator
-from colocate.inputs.huggingface import is_quantised_on_disk, read_model_size
+from colocate.inputs.huggingface import ModelConfig
 from colocate.inputs.huggingface.formats import bits_of
 
 MOST_GPUS = 20_000
@@ -37,7 +36,7 @@ ModelName = Annotated[Name, Noun("name of a model", "names of models")]
 Place = Annotated[Name, Noun("name of a place", "names of GPUs, nodes or kinds")]
 Resource = Annotated[Name, Noun("name of a resource", "names of resources")]
 Kind = Annotated[Name, Noun("text, such as a name of the GPU catalogue", "kinds of GPU")]
-Config = Annotated[Name, Noun("path of a Hugging Face config.json, or of its folder", "paths")]
+Config = Annotated[Name, Noun("name of a model, or path of its config.json or folder", "names")]
 Format = Annotated[Name, Noun("text, such as bf16, fp8 or awq", "formats")]
 CacheFormat = Annotated[Name, Noun("text, such as bf16 or fp8", "formats")]
 Count = Annotated[int, Field(ge=1)]
@@ -107,7 +106,9 @@ class ModelSpec(_Section):
 
     name: Name = Field(description="Unique among the models.")
     source: Name | None = Field(
-        None, description="What engines load: a Hugging Face name or a path; by default the name."
+        None,
+        description="What engines load: a Hugging Face name or a path; by default the model that "
+        "config names, or else the name.",
     )
     args: list[Name] | dict[EngineName, list[Name]] = Field(
         default_factory=list,
@@ -115,7 +116,7 @@ class ModelSpec(_Section):
     )
     size_gb: NotNegative | None = Field(None, description="Memory that it always holds.")
     config: Config | None = Field(
-        None, description="Its Hugging Face config.json or the folder of one, to size it by."
+        None, description="What to size it by: a model's name, or its config.json or folder."
     )
     dtype: Format | None = Field(None, description="Format of the weights: bf16, fp8, awq, ...")
     quantised_on_disk: bool | None = Field(
@@ -204,8 +205,8 @@ class ModelSpec(_Section):
         """Return the further arguments for an engine."""
         return self.args.get(engine, []) if isinstance(self.args, dict) else self.args
 
-    def resolved(self, folder: Path) -> "ModelSpec":
-        """Return it with what its config says; a config is looked for from `folder` on."""
+    def resolved(self, find_config: Callable[[str], ModelConfig]) -> "ModelSpec":
+        """Return it with what its config says."""
         if self.size_gb is None and self.config is None:
             advice = "give it, or config to size it by"
             raise InputError.missing("size_gb", advice=advice)
@@ -213,11 +214,13 @@ class ModelSpec(_Section):
             raise InputError(Fault("has size_gb and config", advice="give one of them"))
         if self.config is None:
             return self.model_copy(update={"overhead_gb": self.overhead_gb or 0.0})
-        size = read_model_size(folder / self.config, self.dtype, self.kv_dtype)
+        config = find_config(self.config)
+        size = config.size(self.dtype, self.kv_dtype)
         found = {
+            "source": config.hub_name,
             "overhead_gb": OVERHEAD_GB,
             "dtype": size.dtype,
-            "quantised_on_disk": self._is_on_disk(folder / self.config) or None,
+            "quantised_on_disk": self._is_on_disk(config) or None,
             "kv_dtype": size.kv_dtype,
             "kv_bytes_per_token": float(size.kv_bytes_per_token + size.windowed_kv_bytes_per_token),
             "windowed_kv_bytes_per_token": float(size.windowed_kv_bytes_per_token) or None,
@@ -236,12 +239,12 @@ class ModelSpec(_Section):
         }
         return self.model_copy(update={**missing, **weights})
 
-    def _is_on_disk(self, config: Path) -> bool:
+    def _is_on_disk(self, config: ModelConfig) -> bool:
         """Say whether weights are kept in as many bits as they are wanted in."""
-        if not is_quantised_on_disk(config):
+        if not config.quantised_on_disk:
             return False
         try:
-            kept = read_model_size(config).dtype
+            kept = config.size().dtype
         except InputError:  # its format is not known here, so it was named: as it is on disk
             return True
         return bits_of(self.dtype or kept) == bits_of(kept)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from colocate.advise.relaxations import relaxations
 from colocate.advise.remedies.any_placement import any_placement
@@ -11,6 +10,7 @@ from colocate.advise.remedies.conflict import ONE_SEARCH, Conflict, any_placemen
 from colocate.advise.remedies.fleet_changes import options_for
 from colocate.advise.what_if import Change, ChangeKind, Combination, Ladder, Options
 from colocate.inputs.fleet import Fleet
+from colocate.inputs.huggingface import ModelConfig
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.solver.construct.completion import Outcome
@@ -80,7 +80,7 @@ class Diagnosis:
     complete: bool = True
 
 
-def diagnose_fleet(fleet: Fleet, configs: Mapping[str, Path], seconds: float) -> Diagnosis:
+def diagnose_fleet(fleet: Fleet, configs: Mapping[str, ModelConfig], seconds: float) -> Diagnosis:
     """Find out why the models of a fleet do not fit, and what would help.
 
     Parameters

@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, product
 from math import inf
-from pathlib import Path
 from typing import Any
 
 from colocate.advise.remedies.quantising import FEWER_BITS, Quantised, quantised
@@ -13,6 +12,7 @@ from colocate.inputs.compute import known_accelerator
 from colocate.inputs.demand import demand_of
 from colocate.inputs.fleet import Fleet, fleet_of
 from colocate.inputs.gpu_catalogue import ROWS
+from colocate.inputs.huggingface import ModelConfig
 from colocate.inputs.spec import FleetSpec, GpuSpec, ModelSpec
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
@@ -30,7 +30,7 @@ MOST_SHARDS, MOST_REPLICAS = 16, 8
 
 
 def options_for(
-    fleet: Fleet, names: Sequence[str], configs: Mapping[str, Path] | None = None
+    fleet: Fleet, names: Sequence[str], configs: Mapping[str, ModelConfig] | None = None
 ) -> list[Options]:
     """Return the changes that could help some models of a fleet, sort by sort.
 

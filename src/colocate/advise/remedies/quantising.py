@@ -1,11 +1,12 @@
 """Estimate the size of a model in fewer bits: counted from its config, or scaled by bits."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from colocate.errors import ColocateError
-from colocate.inputs.huggingface import read_model_size
+from colocate.inputs.huggingface import ConfigLookup, ModelConfig
 from colocate.inputs.huggingface.formats import FORMATS, bits_of
 from colocate.inputs.spec import ModelSpec
 from colocate.inputs.text_file import read_text
@@ -23,18 +24,19 @@ class Quantised(NamedTuple):
     """Whether the size is scaled by the bits, not counted from a config."""
 
 
-def configs_in(path: Path) -> dict[str, Path]:
-    """Return the configs that a fleet file names, by model name."""
+def configs_in(path: Path, configs: ConfigLookup) -> dict[str, ModelConfig]:
+    """Return the configs that a fleet file names and that are found, by model name."""
     data = parse_yaml(read_text(path))
     models = data.get("models", ()) if isinstance(data, Mapping) else ()
-    return {
-        model["name"]: path.parent / model["config"]
-        for model in models
-        if isinstance(model, Mapping) and "config" in model
-    }
+    found = {}
+    for model in models:
+        if isinstance(model, Mapping) and model.get("config"):
+            with suppress(ColocateError):
+                found[model["name"]] = configs.find(model["config"])
+    return found
 
 
-def quantised(model: ModelSpec, config: Path | None = None) -> Iterator[Quantised]:
+def quantised(model: ModelSpec, config: ModelConfig | None = None) -> Iterator[Quantised]:
     """Yield a resolved model in every usual format with fewer bits than its own.
 
     Without a config, the whole size counts as weights and shrinks with their bits; nothing else
@@ -50,8 +52,8 @@ def quantised(model: ModelSpec, config: Path | None = None) -> Iterator[Quantise
             yield Quantised(spec, counted is None)
 
 
-def _counted_gb(config: Path | None, dtype: str) -> float | None:
+def _counted_gb(config: ModelConfig | None, dtype: str) -> float | None:
     try:
-        return read_model_size(config, dtype).weight_bytes / 1e9 if config else None
+        return config.size(dtype).weight_bytes / 1e9 if config else None
     except ColocateError:
         return None

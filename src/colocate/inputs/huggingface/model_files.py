@@ -3,7 +3,9 @@
 import json
 import os.path
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,107 @@ FAR_APART = 0.05
 """From such a share on, the index and the config are said to differ."""
 
 
+class Origin(StrEnum):
+    """Where a config was found."""
+
+    FILE = "file"
+    CATALOGUE = "catalogue"
+    CACHE = "cache"
+    HUB = "hub"
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The config of a model, and where it was found.
+
+    Parameters
+    ----------
+    values
+        What its `config.json` says, or the catalogue.
+    origin
+        Where that was found.
+    place
+        What messages call that place.
+    hub_name
+        What engines load, None where only files are known.
+    index
+        The index of the safetensors files, None where there is none.
+    """
+
+    values: Mapping[str, Any]
+    origin: Origin
+    place: str
+    hub_name: str | None = None
+    index: Path | None = None
+
+    @property
+    def quantised_on_disk(self) -> bool:
+        """Whether the weights are kept quantised."""
+        sections = (self.values, self.values.get("text_config"))
+        return any(
+            isinstance(part, Mapping) and part.get("quantization_config") for part in sections
+        )
+
+    def size(self, dtype: str | None = None, kv_dtype: str | None = None) -> ModelSize:
+        """Return the size of the model.
+
+        Where there is an index of the safetensors files, the bytes of weights are the total that
+        the index states, unless a `dtype` is asked for.
+
+        Parameters
+        ----------
+        dtype, kv_dtype
+            Formats of the weights and of keys and values, instead of what the config says.
+
+        Raises
+        ------
+        UnknownNameError
+            If a format is not known.
+        InputError
+            If the config or the index says something impossible. The message names the file and
+            the field, what was found and what was expected.
+        """
+        key = (dtype, kv_dtype)
+        if key not in self._sizes:
+            self._sizes[key] = self._counted(dtype, kv_dtype)
+        return self._sizes[key]
+
+    @cached_property
+    def _sizes(self) -> dict[tuple[str | None, str | None], ModelSize]:
+        """Sizes by formats: fleets name the same model again and again."""
+        return {}
+
+    def _counted(self, dtype: str | None, kv_dtype: str | None) -> ModelSize:
+        check_formats(dtype, kv_dtype)
+        with naming(self.place):
+            size = model_size(self.values, dtype, kv_dtype)
+        if dtype is not None or self.index is None:
+            return size
+        with naming(self.index):
+            return _as_indexed(size, _total_size(_json_mapping(self.index)))
+
+
+def read_config(path: str | Path) -> ModelConfig:
+    """Return the config in a `config.json`, or in the directory of one.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is no config.
+    """
+    file = _config_file(Path(path))
+    with naming(file):
+        values = _json_mapping(file)
+    index = file.with_name(INDEX_NAME)
+    return ModelConfig(
+        values, Origin.FILE, str(file), index=index if os.path.exists(index) else None
+    )
+
+
 def read_model_size(
     path: str | Path, dtype: str | None = None, kv_dtype: str | None = None
 ) -> ModelSize:
     """Return the size of the model in a `config.json`, or in the directory of one.
-
-    Where the index of the safetensors files lies beside it, the bytes of weights are the total
-    that the index states, unless a `dtype` is asked for.
 
     Parameters
     ----------
@@ -40,30 +136,11 @@ def read_model_size(
 
     Raises
     ------
-    UnknownNameError
-        If a format is not known.
     InputError
-        If a file cannot be read or says something impossible. The message names the file and the
-        field, what was found and what was expected.
+        If a format is not known, or if a file cannot be read or says something impossible.
     """
     check_formats(dtype, kv_dtype)
-    file = _config_file(Path(path))
-    with naming(file):
-        size = model_size(_json_mapping(file), dtype, kv_dtype)
-    index = file.with_name(INDEX_NAME)
-    if dtype is not None or not os.path.exists(index):
-        return size
-    with naming(index):
-        return _as_indexed(size, _total_size(_json_mapping(index)))
-
-
-def is_quantised_on_disk(path: str | Path) -> bool:
-    """Say whether a `config.json`, or that in a directory, is of weights kept quantised."""
-    file = _config_file(Path(path))
-    with naming(file):
-        config = _json_mapping(file)
-    sections = (config, config.get("text_config"))
-    return any(isinstance(part, Mapping) and part.get("quantization_config") for part in sections)
+    return read_config(path).size(dtype, kv_dtype)
 
 
 def _config_file(path: Path) -> Path:
