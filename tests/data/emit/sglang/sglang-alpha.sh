@@ -109,8 +109,9 @@ start llama-3-1-70b 8000 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1
   --quantization=fp8 \
   --kv-cache-dtype=fp8_e4m3 \
   --tp-size=2 \
+  --max-running-requests=256 \
   --context-length=32768 \
-  --mem-fraction-static=0.506856
+  --mem-fraction-static=0.48652
 
 # llama-3.1-8b on a-2, wave 1
 start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
@@ -119,7 +120,8 @@ start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 
   --host=0.0.0.0 \
   --port=8001 \
   --dtype=bfloat16 \
-  --mem-fraction-static=0.504166
+  --max-running-requests=256 \
+  --mem-fraction-static=0.505844
 
 wait_until_ready 0 8000
 wait_until_ready 1 8001
@@ -131,7 +133,8 @@ start llama-3-1-8b-2 8002 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=
   --host=0.0.0.0 \
   --port=8002 \
   --dtype=bfloat16 \
-  --mem-fraction-static=0.767789
+  --max-running-requests=256 \
+  --mem-fraction-static=0.767053
 
 # Qwen/Qwen2.5-7B-Instruct on a-2, wave 2
 start qwen-qwen2-5-7b-instruct 8004 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
@@ -139,7 +142,8 @@ start qwen-qwen2-5-7b-instruct 8004 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBL
   --served-model-name=Qwen/Qwen2.5-7B-Instruct \
   --host=0.0.0.0 \
   --port=8004 \
-  --mem-fraction-static=0.7757
+  --max-running-requests=256 \
+  --mem-fraction-static=0.763116
 
 wait_until_ready 2 8002
 wait_until_ready 3 8004

@@ -107,7 +107,8 @@ start llama-3-1-8b-3 8003 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=
   --host=0.0.0.0 \
   --port=8003 \
   --dtype=bfloat16 \
-  --mem-fraction-static=0.804166
+  --max-running-requests=256 \
+  --mem-fraction-static=0.803126
 
 # canary on b-1, wave 1
 start canary 8006 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3 \
@@ -115,7 +116,8 @@ start canary 8006 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3 \
   --served-model-name=canary \
   --host=0.0.0.0 \
   --port=8006 \
-  --mem-fraction-static=0.866666
+  --max-running-requests=256 \
+  --mem-fraction-static=0.866072
 
 wait_until_ready 0 8003
 wait_until_ready 1 8006
@@ -127,7 +129,8 @@ start embedder 8005 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1 \
   --served-model-name=embedder \
   --host=0.0.0.0 \
   --port=8005 \
-  --mem-fraction-static=0.555555
+  --max-running-requests=256 \
+  --mem-fraction-static=0.55731
 
 wait_until_ready 2 8005
 

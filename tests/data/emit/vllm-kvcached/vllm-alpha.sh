@@ -101,7 +101,7 @@ ADDRESS=127.0.0.1
 refuse_if_taken 8000 8001 8002 8004
 
 # llama-3.1-70b on a-1, a-0, wave 1
-start llama-3-1-70b 8000 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-70b KVCACHED_GPU_UTILIZATION=0.95 \
+start llama-3-1-70b 8000 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-70b KVCACHED_GPU_UTILIZATION=0.94 \
   vllm serve meta-llama/Llama-3.1-70B-Instruct \
   --served-model-name=llama-3.1-70b \
   --host=0.0.0.0 \
@@ -109,33 +109,37 @@ start llama-3-1-70b 8000 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1
   --quantization=fp8 \
   --kv-cache-dtype=fp8 \
   --tensor-parallel-size=2 \
+  --max-num-seqs=256 \
   --max-model-len=32768
 
 # llama-3.1-8b on a-2, wave 1
-start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-8b KVCACHED_GPU_UTILIZATION=0.95 \
+start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-8b KVCACHED_GPU_UTILIZATION=0.94 \
   vllm serve meta-llama/Llama-3.1-8B-Instruct \
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
   --port=8001 \
-  --dtype=bfloat16
+  --dtype=bfloat16 \
+  --max-num-seqs=256
 
 wait_until_ready 0 8000
 wait_until_ready 1 8001
 
 # llama-3.1-8b on a-0, wave 2
-start llama-3-1-8b-2 8002 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-8b-2 KVCACHED_GPU_UTILIZATION=0.95 \
+start llama-3-1-8b-2 8002 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-8b-2 KVCACHED_GPU_UTILIZATION=0.94 \
   vllm serve meta-llama/Llama-3.1-8B-Instruct \
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
   --port=8002 \
-  --dtype=bfloat16
+  --dtype=bfloat16 \
+  --max-num-seqs=256
 
 # Qwen/Qwen2.5-7B-Instruct on a-2, wave 2
-start qwen-qwen2-5-7b-instruct 8004 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=qwen-qwen2-5-7b-instruct KVCACHED_GPU_UTILIZATION=0.95 \
+start qwen-qwen2-5-7b-instruct 8004 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=qwen-qwen2-5-7b-instruct KVCACHED_GPU_UTILIZATION=0.94 \
   vllm serve Qwen/Qwen2.5-7B-Instruct \
   --served-model-name=Qwen/Qwen2.5-7B-Instruct \
   --host=0.0.0.0 \
-  --port=8004
+  --port=8004 \
+  --max-num-seqs=256
 
 wait_until_ready 2 8002
 wait_until_ready 3 8004

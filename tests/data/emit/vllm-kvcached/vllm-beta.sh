@@ -106,14 +106,16 @@ start llama-3-1-8b-3 8003 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
   --port=8003 \
-  --dtype=bfloat16
+  --dtype=bfloat16 \
+  --max-num-seqs=256
 
 # canary on b-1, wave 1
 start canary 8006 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=canary KVCACHED_GPU_UTILIZATION=0.95 \
   vllm serve /models/canary \
   --served-model-name=canary \
   --host=0.0.0.0 \
-  --port=8006
+  --port=8006 \
+  --max-num-seqs=256
 
 wait_until_ready 0 8003
 wait_until_ready 1 8006
@@ -124,7 +126,8 @@ start embedder 8005 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1 ENAB
   --runner=pooling \
   --served-model-name=embedder \
   --host=0.0.0.0 \
-  --port=8005
+  --port=8005 \
+  --max-num-seqs=256
 
 wait_until_ready 2 8005
 

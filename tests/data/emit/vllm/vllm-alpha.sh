@@ -109,9 +109,10 @@ start llama-3-1-70b 8000 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1
   --quantization=fp8 \
   --kv-cache-dtype=fp8 \
   --tensor-parallel-size=2 \
+  --max-num-seqs=256 \
   --max-model-len=32768 \
-  --gpu-memory-utilization=0.569356 \
-  --kv-cache-memory-bytes=5048000000
+  --gpu-memory-utilization=0.545358 \
+  --kv-cache-memory-bytes=5844000000
 
 # llama-3.1-8b on a-2, wave 1
 start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
@@ -120,9 +121,10 @@ start llama-3-1-8b 8001 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 
   --host=0.0.0.0 \
   --port=8001 \
   --dtype=bfloat16 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.554166 \
-  --kv-cache-memory-bytes=24333000000
+  --gpu-memory-utilization=0.552914 \
+  --kv-cache-memory-bytes=26986000000
 
 wait_until_ready 0 8000
 wait_until_ready 1 8001
@@ -134,9 +136,10 @@ start llama-3-1-8b-2 8002 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=
   --host=0.0.0.0 \
   --port=8002 \
   --dtype=bfloat16 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.380643 \
-  --kv-cache-memory-bytes=10451000000
+  --gpu-memory-utilization=0.395804 \
+  --kv-cache-memory-bytes=13635000000
 
 # Qwen/Qwen2.5-7B-Instruct on a-2, wave 2
 start qwen-qwen2-5-7b-instruct 8004 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
@@ -144,9 +147,10 @@ start qwen-qwen2-5-7b-instruct 8004 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBL
   --served-model-name=Qwen/Qwen2.5-7B-Instruct \
   --host=0.0.0.0 \
   --port=8004 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.395833 \
-  --kv-cache-memory-bytes=12666000000
+  --gpu-memory-utilization=0.388248 \
+  --kv-cache-memory-bytes=13993000000
 
 wait_until_ready 2 8002
 wait_until_ready 3 8004

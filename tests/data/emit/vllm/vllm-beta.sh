@@ -107,9 +107,10 @@ start llama-3-1-8b-3 8003 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=
   --host=0.0.0.0 \
   --port=8003 \
   --dtype=bfloat16 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.8875 \
-  --kv-cache-memory-bytes=22600000000
+  --gpu-memory-utilization=0.887054 \
+  --kv-cache-memory-bytes=22276000000
 
 # canary on b-1, wave 1
 start canary 8006 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3 \
@@ -117,9 +118,10 @@ start canary 8006 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3 \
   --served-model-name=canary \
   --host=0.0.0.0 \
   --port=8006 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
   --gpu-memory-utilization=0.95 \
-  --kv-cache-memory-bytes=25600000000
+  --kv-cache-memory-bytes=25276000000
 
 wait_until_ready 0 8003
 wait_until_ready 1 8006
@@ -131,7 +133,8 @@ start embedder 8005 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1 \
   --served-model-name=embedder \
   --host=0.0.0.0 \
   --port=8005 \
-  --gpu-memory-utilization=0.0625
+  --max-num-seqs=256 \
+  --gpu-memory-utilization=0.062945
 
 wait_until_ready 2 8005
 
