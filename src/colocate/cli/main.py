@@ -10,6 +10,7 @@ import colocate
 from colocate.cli.bench import bench
 from colocate.cli.capacity import capacity
 from colocate.cli.check import check
+from colocate.cli.discover import discover
 from colocate.cli.emit import emit
 from colocate.cli.exit_codes import (
     BAD_INPUT,
@@ -57,6 +58,7 @@ app.command()(emit)
 app.command()(strategies)
 app.command()(bench)
 app.command()(size)
+app.command()(discover)
 app.command()(schema)
 app.command()(score)
 app.add_typer(lab, name="lab")

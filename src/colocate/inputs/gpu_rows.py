@@ -71,7 +71,7 @@ ROWS = (
     Accelerator("RTX-6000-Ada",        47.40,  49140,  960,  364.2,  728.5,  None,
                 ("RTX-6000-Ada-Generation",), "torch 47.40 to 47.53, error correction off"),
     Accelerator("H100-80GB",           79.10,  81559, 3350,  989,   1979,    2.69,
-                ("H100", "H100-SXM", "H100-80GB-HBM3", "H100-SXM5-80GB"),
+                ("H100", "H100-SXM", "H100-80GB-HBM3", "H100-SXM5-80GB", "H100-Mega-80GB"),
                 f"{_LISTED} 79.10 to 79.19"),
     Accelerator("H100-PCIe",           79.10,  81559, 2000,  756,   1513,    1.99,
                 ("H100-PCIe-80GB", "H100-80GB-PCIe"), "as H100-80GB"),
