@@ -21,6 +21,7 @@ from colocate.cli.exit_codes import (
     USAGE,
 )
 from colocate.cli.explain import explain
+from colocate.cli.footprint import footprint
 from colocate.cli.lab import lab
 from colocate.cli.plan import plan
 from colocate.cli.schema import schema
@@ -59,6 +60,7 @@ app.command()(strategies)
 app.command()(bench)
 app.command()(size)
 app.command()(discover)
+app.command()(footprint)
 app.command()(schema)
 app.command()(score)
 app.add_typer(lab, name="lab")
