@@ -1,4 +1,4 @@
-import os
+import resource
 import subprocess
 import sys
 import time
@@ -274,10 +274,14 @@ def test_the_command_with_a_config_and_what_it_refuses(tmp_path):
     assert (unknown.returncode, "model='qwen' is not known" in unknown.stderr) == (3, True)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_takes_no_file_loses_nothing(tmp_path):
+def test_a_full_disk_loses_nothing(tmp_path):
     fleet = tmp_path / "fleet.yaml"
     fleet.write_text(BLOCK)
-    tmp_path.chmod(0o555)
-    assert run(LOGS / "vllm-0.27.0.log", "--fleet", fleet, "--update").returncode == 1
-    assert fleet.read_text() == BLOCK
+
+    def full():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    log = LOGS / "vllm-0.27.0.log"
+    done = run(log, "--fleet", fleet, "--update", preexec_fn=full)
+    assert (done.returncode, "cannot be written" in done.stderr) == (1, True)
+    assert [path.read_text() for path in tmp_path.iterdir()] == [BLOCK]
