@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from colocate import InputError, solve
 from colocate.inputs.compute import COMPUTE, BusyShare, busy_shares
 from colocate.inputs.fleet import parse_fleet
-from colocate.inputs.gpu_catalogue import ROWS
+from colocate.inputs.gpu_rows import ROWS
 from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.spec import ModelSpec
 

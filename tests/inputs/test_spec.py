@@ -226,7 +226,7 @@ def test_models_are_sized_from_their_configs(tmp_path):
         f"  - {{name: b, config: {config}, dtype: fp8, overhead_gb: 2, load: 1}}\n"
     )
     a, b = read_fleet(tmp_path / "fleet.yaml").problem.models
-    assert a.size_gb == pytest.approx(16.06 + 4, abs=0.01)
+    assert a.size_gb == pytest.approx(16.06 + 2.47, abs=0.01)
     assert b.size_gb < 9.2 + 2
 
 

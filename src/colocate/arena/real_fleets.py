@@ -28,7 +28,7 @@ LLAMA = {
 BYTES_OF_PARAMETER = 2
 """In half precision."""
 ENGINE_GB = 4.0
-"""Memory that an engine holds on each GPU beyond the weights: the default of fleet files."""
+"""Memory that an engine holds on each GPU beyond the weights."""
 ANSWER_SLO = 10.0
 """Seconds for an answer of any model. Alone on A100s, the mean of 261 tokens takes 2 to 5."""
 LEVELS = (500, 800, 1200, 1600, 2000)

@@ -10,6 +10,7 @@ import colocate
 from colocate.cli.bench import bench
 from colocate.cli.capacity import capacity
 from colocate.cli.check import check
+from colocate.cli.discover import discover
 from colocate.cli.emit import emit
 from colocate.cli.exit_codes import (
     BAD_INPUT,
@@ -20,6 +21,7 @@ from colocate.cli.exit_codes import (
     USAGE,
 )
 from colocate.cli.explain import explain
+from colocate.cli.footprint import footprint
 from colocate.cli.lab import lab
 from colocate.cli.models import models
 from colocate.cli.plan import plan
@@ -59,6 +61,8 @@ app.command()(strategies)
 app.command()(bench)
 app.command()(size)
 app.command()(models)
+app.command()(discover)
+app.command()(footprint)
 app.command()(schema)
 app.command()(score)
 app.add_typer(lab, name="lab")

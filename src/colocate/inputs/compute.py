@@ -19,8 +19,9 @@ from math import log2
 from typing import NamedTuple
 
 from colocate.errors import UnknownNameError
+from colocate.inputs.accelerator import Accelerator
 from colocate.inputs.demand import Tokens, tokens_of
-from colocate.inputs.gpu_catalogue import Accelerator, find_accelerator
+from colocate.inputs.gpu_catalogue import find_accelerator
 from colocate.inputs.huggingface.formats import bits_of
 from colocate.inputs.spec import ModelSpec
 

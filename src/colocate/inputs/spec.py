@@ -14,16 +14,15 @@ from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.inputs.expectation import Noun
 from colocate.inputs.gpu_catalogue import find_accelerator
-from colocate.inputs.huggingface import ModelConfig
+from colocate.inputs.huggingface import ModelConfig, ModelSize
 from colocate.inputs.huggingface.formats import bits_of
+from colocate.inputs.overheads import overhead_gb
 
 MOST_GPUS = 20_000
 """In a fleet: more are a slip, and would fill the memory before the solver sees them."""
 RESERVE = 0.05
 """The share of a GPU's memory that models may not use unless the file says otherwise: contexts of
 the driver, fragments, peaks. kvcached keeps as much free."""
-OVERHEAD_GB = 4.0
-"""What an engine holds beyond the weights that a config tells: measured, 2 to 8 GB."""
 COMPUTE_LIMIT = 0.8
 """The busy share of a GPU up to which queues stay short: at 0.8 a request waits four times as
 long as it runs, at 0.9 nine times."""
@@ -129,8 +128,8 @@ class ModelSpec(_Section):
     )
     overhead_gb: NotNegative | None = Field(
         None,
-        description="What an engine holds on each GPU beyond the weights; by default 4 with a "
-        "config, and 0 with size_gb, which is taken to include it.",
+        description="What an engine holds on each GPU beyond weights and KV cache; by default an "
+        "estimate with a config, and 0 with size_gb, which is taken to include it.",
     )
     rate: NotNegative | None = Field(None, description="Requests per second.")
     slo: Positive | None = Field(None, description="Latency objective in seconds.")
@@ -218,7 +217,7 @@ class ModelSpec(_Section):
         size = config.size(self.dtype, self.kv_dtype)
         found = {
             "source": config.hub_name,
-            "overhead_gb": OVERHEAD_GB,
+            "overhead_gb": self._overhead_gb(size),
             "dtype": size.dtype,
             "quantised_on_disk": self._is_on_disk(config) or None,
             "kv_dtype": size.kv_dtype,
@@ -238,6 +237,9 @@ class ModelSpec(_Section):
             "notes": [*self.notes, *size.notes],
         }
         return self.model_copy(update={**missing, **weights})
+
+    def _overhead_gb(self, size: ModelSize) -> float:
+        return overhead_gb(size, self.shards, self.arguments_for("vllm"), self.min_concurrency)
 
     def _is_on_disk(self, config: ModelConfig) -> bool:
         """Say whether weights are kept in as many bits as they are wanted in."""

@@ -24,13 +24,13 @@ def naming(path: str | Path) -> AbstractContextManager[None]:
     return within(file=name_of(path))
 
 
-def read_text(path: str | Path) -> str:
+def read_text(path: str | Path, most: int = LARGEST_FILE) -> str:
     """Return the text of a file, `-` being standard input, or say why it cannot be read."""
     try:
-        with _opened(path) as file:
-            content = file.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise InputError(Fault("is too large", f"a file of at most {LARGEST_FILE} bytes"))
+        with opened(path) as file:
+            content = file.read(most + 1)
+        if len(content) > most:
+            raise InputError(Fault("is too large", f"a file of at most {most} bytes"))
         return content.decode("utf-8")
     except OSError as error:
         raise InputError(Fault(f"cannot be read, {error.strerror or error}")) from None
@@ -38,7 +38,7 @@ def read_text(path: str | Path) -> str:
         raise InputError(Fault(f"byte {error.start} is not UTF-8", "a text file")) from None
 
 
-def _opened(path: str | Path) -> AbstractContextManager[BinaryIO]:
+def opened(path: str | Path) -> AbstractContextManager[BinaryIO]:
     """Open a file; standard input stays open."""
     if str(path) == STANDARD_INPUT:
         return nullcontext(sys.stdin.buffer)

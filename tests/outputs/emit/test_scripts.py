@@ -45,9 +45,10 @@ def test_engines_are_started_in_waves_on_their_devices_and_stopped(machine):
         "--quantization=fp8",
         "--kv-cache-dtype=fp8",
         "--tensor-parallel-size=2",
+        "--max-num-seqs=256",
         "--max-model-len=32768",
-        "--gpu-memory-utilization=0.569356",
-        "--kv-cache-memory-bytes=5048000000",
+        "--gpu-memory-utilization=0.545358",
+        "--kv-cache-memory-bytes=5844000000",
     ]
     served = {argument for port in (8001, 8002) for argument in told[port]["argv"]}
     assert "--served-model-name=llama-3.1-8b" in served
@@ -64,7 +65,8 @@ def test_sglang_is_started_by_its_module(machine):
         "--served-model-name=canary",
         "--host=0.0.0.0",
         "--port=8006",
-        "--mem-fraction-static=0.866666",
+        "--max-running-requests=256",
+        "--mem-fraction-static=0.866072",
     ]
     assert told[8006]["env"]["CUDA_VISIBLE_DEVICES"] == "3"
 

@@ -11,7 +11,7 @@ from colocate.errors import InputError
 from colocate.inputs.compute import known_accelerator
 from colocate.inputs.demand import demand_of
 from colocate.inputs.fleet import Fleet, fleet_of
-from colocate.inputs.gpu_catalogue import ROWS
+from colocate.inputs.gpu_rows import ROWS
 from colocate.inputs.huggingface import ModelConfig
 from colocate.inputs.spec import FleetSpec, GpuSpec, ModelSpec
 from colocate.problem.model import Model

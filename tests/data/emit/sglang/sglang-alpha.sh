@@ -286,7 +286,7 @@ exec "$@"
 
 # llama-3.1-70b on a-1, a-0, wave 1
 engine llama-3-1-70b 8000 1 '1 0' env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 \
-  bash -c "$SHARE_OF_FREE" llama-3-1-70b 1,0 37385 \
+  bash -c "$SHARE_OF_FREE" llama-3-1-70b 1,0 39430 \
   python3 -m sglang.launch_server --model-path=meta-llama/Llama-3.1-70B-Instruct \
   --served-model-name=llama-3.1-70b \
   --host=0.0.0.0 \
@@ -294,36 +294,40 @@ engine llama-3-1-70b 8000 1 '1 0' env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_
   --quantization=fp8 \
   --kv-cache-dtype=fp8_e4m3 \
   --tp-size=2 \
+  --max-running-requests=256 \
   --context-length=32768 \
-  --mem-fraction-static=0.506856
+  --mem-fraction-static=0.48652
 
 # llama-3.1-8b on a-2, wave 1
 engine llama-3-1-8b 8001 1 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
-  bash -c "$SHARE_OF_FREE" llama-3-1-8b 2 38460 \
+  bash -c "$SHARE_OF_FREE" llama-3-1-8b 2 40996 \
   python3 -m sglang.launch_server --model-path=meta-llama/Llama-3.1-8B-Instruct \
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
   --port=8001 \
   --dtype=bfloat16 \
-  --mem-fraction-static=0.504166
+  --max-running-requests=256 \
+  --mem-fraction-static=0.505844
 
 # llama-3.1-8b on a-0, wave 2
 engine llama-3-1-8b-2 8002 2 0 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 \
-  bash -c "$SHARE_OF_FREE" llama-3-1-8b-2 0 26511 \
+  bash -c "$SHARE_OF_FREE" llama-3-1-8b-2 0 28263 \
   python3 -m sglang.launch_server --model-path=meta-llama/Llama-3.1-8B-Instruct \
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
   --port=8002 \
   --dtype=bfloat16 \
-  --mem-fraction-static=0.767789
+  --max-running-requests=256 \
+  --mem-fraction-static=0.767053
 
 # Qwen/Qwen2.5-7B-Instruct on a-2, wave 2
 engine qwen-qwen2-5-7b-instruct 8004 2 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
-  bash -c "$SHARE_OF_FREE" qwen-qwen2-5-7b-instruct 2 26385 \
+  bash -c "$SHARE_OF_FREE" qwen-qwen2-5-7b-instruct 2 27651 \
   python3 -m sglang.launch_server --model-path=Qwen/Qwen2.5-7B-Instruct \
   --served-model-name=Qwen/Qwen2.5-7B-Instruct \
   --host=0.0.0.0 \
   --port=8004 \
-  --mem-fraction-static=0.7757
+  --max-running-requests=256 \
+  --mem-fraction-static=0.763116
 
 main "$@"

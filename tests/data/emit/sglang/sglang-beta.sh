@@ -286,31 +286,34 @@ exec "$@"
 
 # llama-3.1-8b on b-0, wave 1
 engine llama-3-1-8b-3 8003 1 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1 \
-  bash -c "$SHARE_OF_FREE" llama-3-1-8b-3 1 29307 \
+  bash -c "$SHARE_OF_FREE" llama-3-1-8b-3 1 36504 \
   python3 -m sglang.launch_server --model-path=meta-llama/Llama-3.1-8B-Instruct \
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
   --port=8003 \
   --dtype=bfloat16 \
-  --mem-fraction-static=0.804166
+  --max-running-requests=256 \
+  --mem-fraction-static=0.803126
 
 # canary on b-1, wave 1
 engine canary 8006 1 3 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3 \
-  bash -c "$SHARE_OF_FREE" canary 3 39670 \
+  bash -c "$SHARE_OF_FREE" canary 3 39365 \
   python3 -m sglang.launch_server --model-path=/models/canary \
   --served-model-name=canary \
   --host=0.0.0.0 \
   --port=8006 \
-  --mem-fraction-static=0.866666
+  --max-running-requests=256 \
+  --mem-fraction-static=0.866072
 
 # embedder on b-0, wave 2
 engine embedder 8005 2 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1 \
-  bash -c "$SHARE_OF_FREE" embedder 1 9648 \
+  bash -c "$SHARE_OF_FREE" embedder 1 2862 \
   python3 -m sglang.launch_server --model-path=/models/embedder \
   --runner=pooling \
   --served-model-name=embedder \
   --host=0.0.0.0 \
   --port=8005 \
-  --mem-fraction-static=0.555555
+  --max-running-requests=256 \
+  --mem-fraction-static=0.55731
 
 main "$@"

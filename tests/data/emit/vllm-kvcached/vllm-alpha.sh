@@ -271,7 +271,7 @@ ADDRESS=127.0.0.1
 TOGETHER=no
 
 # llama-3.1-70b on a-1, a-0, wave 1
-engine llama-3-1-70b 8000 1 '1 0' env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-70b KVCACHED_GPU_UTILIZATION=0.95 \
+engine llama-3-1-70b 8000 1 '1 0' env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-70b KVCACHED_GPU_UTILIZATION=0.94 \
   vllm serve meta-llama/Llama-3.1-70B-Instruct \
   --served-model-name=llama-3.1-70b \
   --host=0.0.0.0 \
@@ -279,29 +279,33 @@ engine llama-3-1-70b 8000 1 '1 0' env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_
   --quantization=fp8 \
   --kv-cache-dtype=fp8 \
   --tensor-parallel-size=2 \
+  --max-num-seqs=256 \
   --max-model-len=32768
 
 # llama-3.1-8b on a-2, wave 1
-engine llama-3-1-8b 8001 1 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-8b KVCACHED_GPU_UTILIZATION=0.95 \
+engine llama-3-1-8b 8001 1 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-8b KVCACHED_GPU_UTILIZATION=0.94 \
   vllm serve meta-llama/Llama-3.1-8B-Instruct \
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
   --port=8001 \
-  --dtype=bfloat16
+  --dtype=bfloat16 \
+  --max-num-seqs=256
 
 # llama-3.1-8b on a-0, wave 2
-engine llama-3-1-8b-2 8002 2 0 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-8b-2 KVCACHED_GPU_UTILIZATION=0.95 \
+engine llama-3-1-8b-2 8002 2 0 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=llama-3-1-8b-2 KVCACHED_GPU_UTILIZATION=0.94 \
   vllm serve meta-llama/Llama-3.1-8B-Instruct \
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
   --port=8002 \
-  --dtype=bfloat16
+  --dtype=bfloat16 \
+  --max-num-seqs=256
 
 # Qwen/Qwen2.5-7B-Instruct on a-2, wave 2
-engine qwen-qwen2-5-7b-instruct 8004 2 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=qwen-qwen2-5-7b-instruct KVCACHED_GPU_UTILIZATION=0.95 \
+engine qwen-qwen2-5-7b-instruct 8004 2 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=qwen-qwen2-5-7b-instruct KVCACHED_GPU_UTILIZATION=0.94 \
   vllm serve Qwen/Qwen2.5-7B-Instruct \
   --served-model-name=Qwen/Qwen2.5-7B-Instruct \
   --host=0.0.0.0 \
-  --port=8004
+  --port=8004 \
+  --max-num-seqs=256
 
 main "$@"

@@ -276,14 +276,16 @@ engine llama-3-1-8b-3 8003 1 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEV
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
   --port=8003 \
-  --dtype=bfloat16
+  --dtype=bfloat16 \
+  --max-num-seqs=256
 
 # canary on b-1, wave 1
 engine canary 8006 1 3 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=canary KVCACHED_GPU_UTILIZATION=0.95 \
   vllm serve /models/canary \
   --served-model-name=canary \
   --host=0.0.0.0 \
-  --port=8006
+  --port=8006 \
+  --max-num-seqs=256
 
 # embedder on b-0, wave 2
 engine embedder 8005 2 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1 ENABLE_KVCACHED=true KVCACHED_AUTOPATCH=1 KVCACHED_IPC_NAME=embedder KVCACHED_GPU_UTILIZATION=0.95 \
@@ -291,6 +293,7 @@ engine embedder 8005 2 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1
   --runner=pooling \
   --served-model-name=embedder \
   --host=0.0.0.0 \
-  --port=8005
+  --port=8005 \
+  --max-num-seqs=256
 
 main "$@"

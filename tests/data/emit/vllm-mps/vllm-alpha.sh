@@ -284,16 +284,16 @@ TOGETHER=yes
 # llama-3.1-70b on a-1, a-0, wave 1
 engine llama-3-1-70b 8000 1 '1 0' env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 \
   vllm serve meta-llama/Llama-3.1-70B-Instruct \
-  --max-model-len \
-  32768 \
   --served-model-name=llama-3.1-70b \
   --host=0.0.0.0 \
   --port=8000 \
   --quantization=fp8 \
   --kv-cache-dtype=fp8 \
   --tensor-parallel-size=2 \
-  --gpu-memory-utilization=0.5525 \
-  --kv-cache-memory-bytes=3700000000
+  --max-num-seqs=256 \
+  --max-model-len=32768 \
+  --gpu-memory-utilization=0.545358 \
+  --kv-cache-memory-bytes=5844000000
 
 # llama-3.1-8b on a-2, wave 1
 engine llama-3-1-8b 8001 1 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
@@ -302,9 +302,10 @@ engine llama-3-1-8b 8001 1 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVIC
   --host=0.0.0.0 \
   --port=8001 \
   --dtype=bfloat16 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.5541 \
-  --kv-cache-memory-bytes=24333000000
+  --gpu-memory-utilization=0.552914 \
+  --kv-cache-memory-bytes=26986000000
 
 # llama-3.1-8b on a-0, wave 2
 engine llama-3-1-8b-2 8002 2 0 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 \
@@ -313,9 +314,10 @@ engine llama-3-1-8b-2 8002 2 0 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEV
   --host=0.0.0.0 \
   --port=8002 \
   --dtype=bfloat16 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.3975 \
-  --kv-cache-memory-bytes=11800000000
+  --gpu-memory-utilization=0.395804 \
+  --kv-cache-memory-bytes=13635000000
 
 # Qwen/Qwen2.5-7B-Instruct on a-2, wave 2
 engine qwen-qwen2-5-7b-instruct 8004 2 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
@@ -323,8 +325,9 @@ engine qwen-qwen2-5-7b-instruct 8004 2 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_V
   --served-model-name=Qwen/Qwen2.5-7B-Instruct \
   --host=0.0.0.0 \
   --port=8004 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.3958 \
-  --kv-cache-memory-bytes=12666000000
+  --gpu-memory-utilization=0.388248 \
+  --kv-cache-memory-bytes=13993000000
 
 main "$@"

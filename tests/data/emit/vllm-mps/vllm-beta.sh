@@ -288,9 +288,10 @@ engine llama-3-1-8b-3 8003 1 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEV
   --host=0.0.0.0 \
   --port=8003 \
   --dtype=bfloat16 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.7236 \
-  --kv-cache-memory-bytes=14733000000
+  --gpu-memory-utilization=0.887054 \
+  --kv-cache-memory-bytes=22276000000
 
 # canary on b-1, wave 1
 engine canary 8006 1 3 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3 \
@@ -298,9 +299,10 @@ engine canary 8006 1 3 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3 \
   --served-model-name=canary \
   --host=0.0.0.0 \
   --port=8006 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
   --gpu-memory-utilization=0.95 \
-  --kv-cache-memory-bytes=25600000000
+  --kv-cache-memory-bytes=25276000000
 
 # embedder on b-0, wave 2
 engine embedder 8005 2 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1 \
@@ -309,8 +311,7 @@ engine embedder 8005 2 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1
   --served-model-name=embedder \
   --host=0.0.0.0 \
   --port=8005 \
-  --max-model-len=-1 \
-  --gpu-memory-utilization=0.2263 \
-  --kv-cache-memory-bytes=7866000000
+  --max-num-seqs=256 \
+  --gpu-memory-utilization=0.062945
 
 main "$@"

@@ -279,9 +279,10 @@ engine llama-3-1-70b 8000 1 '1 0' env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_
   --quantization=fp8 \
   --kv-cache-dtype=fp8 \
   --tensor-parallel-size=2 \
+  --max-num-seqs=256 \
   --max-model-len=32768 \
-  --gpu-memory-utilization=0.569356 \
-  --kv-cache-memory-bytes=5048000000
+  --gpu-memory-utilization=0.545358 \
+  --kv-cache-memory-bytes=5844000000
 
 # llama-3.1-8b on a-2, wave 1
 engine llama-3-1-8b 8001 1 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
@@ -290,9 +291,10 @@ engine llama-3-1-8b 8001 1 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVIC
   --host=0.0.0.0 \
   --port=8001 \
   --dtype=bfloat16 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.554166 \
-  --kv-cache-memory-bytes=24333000000
+  --gpu-memory-utilization=0.552914 \
+  --kv-cache-memory-bytes=26986000000
 
 # llama-3.1-8b on a-0, wave 2
 engine llama-3-1-8b-2 8002 2 0 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 \
@@ -301,9 +303,10 @@ engine llama-3-1-8b-2 8002 2 0 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEV
   --host=0.0.0.0 \
   --port=8002 \
   --dtype=bfloat16 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.380643 \
-  --kv-cache-memory-bytes=10451000000
+  --gpu-memory-utilization=0.395804 \
+  --kv-cache-memory-bytes=13635000000
 
 # Qwen/Qwen2.5-7B-Instruct on a-2, wave 2
 engine qwen-qwen2-5-7b-instruct 8004 2 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
@@ -311,8 +314,9 @@ engine qwen-qwen2-5-7b-instruct 8004 2 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_V
   --served-model-name=Qwen/Qwen2.5-7B-Instruct \
   --host=0.0.0.0 \
   --port=8004 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.395833 \
-  --kv-cache-memory-bytes=12666000000
+  --gpu-memory-utilization=0.388248 \
+  --kv-cache-memory-bytes=13993000000
 
 main "$@"

@@ -277,9 +277,10 @@ engine llama-3-1-8b-3 8003 1 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEV
   --host=0.0.0.0 \
   --port=8003 \
   --dtype=bfloat16 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
-  --gpu-memory-utilization=0.8875 \
-  --kv-cache-memory-bytes=22600000000
+  --gpu-memory-utilization=0.887054 \
+  --kv-cache-memory-bytes=22276000000
 
 # canary on b-1, wave 1
 engine canary 8006 1 3 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3 \
@@ -287,9 +288,10 @@ engine canary 8006 1 3 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3 \
   --served-model-name=canary \
   --host=0.0.0.0 \
   --port=8006 \
+  --max-num-seqs=256 \
   --max-model-len=-1 \
   --gpu-memory-utilization=0.95 \
-  --kv-cache-memory-bytes=25600000000
+  --kv-cache-memory-bytes=25276000000
 
 # embedder on b-0, wave 2
 engine embedder 8005 2 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1 \
@@ -298,6 +300,7 @@ engine embedder 8005 2 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1
   --served-model-name=embedder \
   --host=0.0.0.0 \
   --port=8005 \
-  --gpu-memory-utilization=0.0625
+  --max-num-seqs=256 \
+  --gpu-memory-utilization=0.062945
 
 main "$@"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from colocate.inputs.least_cache import has_no_cache
+from colocate.inputs.overheads import most_requests, stated_requests
 from colocate.inputs.spec import ModelSpec
 from colocate.outputs.emit.engines.launch import Launch
 from colocate.outputs.emit.engines.weight_formats import (
@@ -21,6 +22,8 @@ COMMANDS = {
 }
 SHARDS = {Engine.VLLM: "tensor-parallel-size", Engine.SGLANG: "tp-size"}
 """The option that splits a model into shards."""
+REQUESTS = {Engine.VLLM: "max-num-seqs", Engine.SGLANG: "max-running-requests"}
+"""The option that says how many requests to take at once: the overhead of a model depends on it."""
 CONTEXT = {Engine.VLLM: "max-model-len", Engine.SGLANG: "context-length"}
 """The option that limits the length of a request."""
 FITTED = -1
@@ -76,6 +79,8 @@ def engine_options(launch: Launch, settings: EmitSettings) -> Options:
     options = _formats(launch.spec, launch.args, of_vllm, bool(launch.kinds_without_bf16))
     if len(launch.gpus) > 1:
         options[SHARDS[settings.engine]] = len(launch.gpus)
+    if stated_requests(launch.args) is None:
+        options[REQUESTS[settings.engine]] = most_requests(launch.spec.min_concurrency)
     if (context := _context(launch, settings)) is not None:
         options[CONTEXT[settings.engine]] = context
     if settings.elastic:

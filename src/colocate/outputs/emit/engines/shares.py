@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from math import floor
 
 from colocate.inputs.fleet import Fleet
-from colocate.inputs.spec import OVERHEAD_GB, RESERVE
+from colocate.inputs.overheads import SGLANG_GB
+from colocate.inputs.spec import RESERVE
 from colocate.problem.cache import ReplicaCache, caches_of
 from colocate.problem.tolerance import LONG_SUM
 from colocate.solver.plan import Plan
@@ -121,7 +122,7 @@ def _overhead(fleet: Fleet, cache: ReplicaCache) -> float:
     """
     stated = fleet.models[cache.model].overhead_gb
     spare = cache.cache_gb - cache.least_gb
-    return stated if stated else min(OVERHEAD_GB, cache.size_gb / 4, spare)
+    return stated if stated else min(SGLANG_GB, cache.size_gb / 4, spare)
 
 
 def _down(fraction: float, parts: int) -> float:

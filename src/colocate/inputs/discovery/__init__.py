@@ -1,0 +1,1 @@
+"""The GPUs of machines, from what their tools print."""

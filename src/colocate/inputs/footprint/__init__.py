@@ -1,0 +1,1 @@
+"""What engines really hold, from the logs of their start."""
