@@ -43,7 +43,8 @@ def typical_request(model: ModelSpec) -> int:
     """Return the tokens of a mean request, or of the longest one where no lengths are stated."""
     if model.prompt_tokens is None or model.output_tokens is None:
         return longest_request(model)
-    return max(ceil(model.prompt_tokens + model.output_tokens), 1)
+    mean = max(ceil(model.prompt_tokens + model.output_tokens), 1)
+    return min(mean, model.context_limit or mean)
 
 
 def has_no_cache(model: ModelSpec) -> bool:

@@ -9,6 +9,8 @@ from colocate.outputs.text.wording import gigabytes, listed
 
 MOST_GPUS = 4
 """Names of GPUs in a cell."""
+MOST_SHARDS = 2
+"""GPUs of one replica that a cell names."""
 UNKNOWN, NO_CACHE = "?", "none"
 
 
@@ -52,7 +54,7 @@ def _slack(service: Service) -> float:
 
 def _row(replicas: Sequence[Service]) -> ServiceRow:
     worst = min(replicas, key=lambda each: each.cache_gb)
-    gpus = [" + ".join(each.gpus) for each in replicas]
+    gpus = [_shards(each.gpus) for each in replicas]
     has_cache = worst.cache_gb > 0.0
     return ServiceRow(
         worst.model,
@@ -62,6 +64,11 @@ def _row(replicas: Sequence[Service]) -> ServiceRow:
         f"{_figure(worst.requests_at_once, has_cache)}{_of_length(worst)}",
         _figure(worst.longest_context, True),
     )
+
+
+def _shards(gpus: Sequence[str]) -> str:
+    """Return the GPUs of one replica; of many, the first and the last."""
+    return " + ".join(gpus) if len(gpus) <= MOST_SHARDS else f"{gpus[0]} ... {gpus[-1]}"
 
 
 def _of_length(service: Service) -> str:
