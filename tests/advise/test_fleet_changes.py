@@ -189,3 +189,45 @@ def test_whatever_is_claimed_to_help_really_fits(data):
             assert left == set(fleet.models) - set(change.names)
         elif change.kind is ChangeKind.QUANTISE:
             assert change.after_gb < change.before_gb
+
+
+def of_heads(heads, kv_heads, shards=1, gpus=8):
+    return fleet_of(
+        {
+            "gpus": [{"name": "g", "memory_gb": 100, "node": "n", "count": gpus}],
+            "models": [
+                {
+                    "name": "m",
+                    "size_gb": 10,
+                    "load": 1,
+                    "attention_heads": heads,
+                    "kv_heads": kv_heads,
+                    "shards": shards,
+                }
+            ],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "shards", "numbers"),
+    [
+        (28, 4, 1, [2, 4]),
+        (24, 24, 1, [2, 3, 4, 6, 8]),
+        (40, 8, 8, [4, 2, 1]),
+        (71, 1, 1, []),
+    ],
+)
+def test_shards_are_proposed_only_where_engines_accept_them(heads, kv_heads, shards, numbers):
+    fleet = of_heads(heads, kv_heads, shards)
+    assert [change.count for change in shard_ladder(fleet, "m")] == numbers
+    lever = in_more_shards(fleet, "m")
+    assert (lever and lever.shards) == next((n for n in numbers if n > shards), None)
+
+
+def test_a_format_whose_groups_the_shards_would_cut_is_not_proposed():
+    fleet = of_heads(64, 8, 2)
+    spec = fleet.models["m"].model_copy(update={"shard_widths": {"feed_forward": 29568}})
+    assert [found.spec.dtype for found in quantised(spec)] == ["fp8"]
+    whole = spec.model_copy(update={"shards": 1})
+    assert [found.spec.dtype for found in quantised(whole)] == ["fp8", "int4"]

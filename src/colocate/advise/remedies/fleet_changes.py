@@ -4,16 +4,16 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, product
 from math import inf
 from pathlib import Path
-from typing import Any
 
+from colocate.advise.remedies.changed_fleet import problem_of, problem_with_models
 from colocate.advise.remedies.quantising import FEWER_BITS, Quantised, quantised
 from colocate.advise.what_if import Change, ChangeKind, Combination, Ladder, Options
-from colocate.errors import InputError
 from colocate.inputs.compute import known_accelerator
 from colocate.inputs.demand import demand_of
-from colocate.inputs.fleet import Fleet, fleet_of
+from colocate.inputs.fleet import Fleet
 from colocate.inputs.gpu_catalogue import ROWS
-from colocate.inputs.spec import FleetSpec, GpuSpec, ModelSpec
+from colocate.inputs.shard_rules import accepted_shards
+from colocate.inputs.spec import GpuSpec
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
@@ -64,16 +64,27 @@ def options_for(
 
 
 def shard_ladder(fleet: Fleet, name: str) -> Ladder:
-    """Yield a model in twice as many shards, four times as many, and so on, or in fewer."""
+    """Yield a model in more shards, the fewest first, or in fewer, the most first.
+
+    Engines accept all of these numbers. Where nothing says which they accept, the shards are
+    doubled or halved.
+    """
     model = fleet.models[name]
     most = min(_largest_node(fleet.problem, name), MOST_SHARDS)
-    more = [model.shards * 2**n for n in range(1, 5) if model.shards * 2**n <= most]
-    fewer = [model.shards // 2**n for n in range(1, 5) if model.shards % 2**n == 0]
-    for shards in more or [number for number in fewer if number <= most]:
+    accepted = accepted_shards(model, most)
+    if model.attention_heads is None:
+        accepted = [n for n in accepted if _doubled(n, model.shards) or _doubled(model.shards, n)]
+    more = [number for number in accepted if number > model.shards]
+    for shards in more or [number for number in reversed(accepted) if number < model.shards]:
         added = (model.overhead_gb or 0.0) * (shards - model.shards)
-        problem = _with_models(fleet, [model.model_copy(update={"shards": shards})])
+        problem = problem_with_models(fleet, [model.model_copy(update={"shards": shards})])
         if problem is not None:
             yield Change(ChangeKind.SHARDS, problem, (name,), count=shards, gb=added)
+
+
+def _doubled(large: int, small: int) -> bool:
+    """Return whether a number is another one doubled any number of times."""
+    return large % small == 0 and (large // small).bit_count() == 1
 
 
 def _replica_ladder(fleet: Fleet, name: str) -> Ladder:
@@ -84,13 +95,13 @@ def _replica_ladder(fleet: Fleet, name: str) -> Ladder:
         return
     for replicas in range(stated.replicas + 1, min(MOST_REPLICAS, len(fleet.problem.gpus)) + 1):
         added = stated.size_gb * (replicas - stated.replicas)
-        problem = _with_models(fleet, [model.model_copy(update={"replicas": replicas})])
+        problem = problem_with_models(fleet, [model.model_copy(update={"replicas": replicas})])
         if problem is not None:
             yield Change(ChangeKind.REPLICAS, problem, (name,), count=replicas, gb=added)
 
 
 def in_more_shards(fleet: Fleet, name: str) -> Model | None:
-    """Return a model in twice as many shards; None if no node has enough GPUs for that."""
+    """Return a model in the next number of shards; None if no node has enough GPUs for that."""
     for change in shard_ladder(fleet, name):
         if change.count > fleet.models[name].shards:
             return next(model for model in change.problem.models if model.name == name)
@@ -110,7 +121,7 @@ def _quantise_ladder(fleet: Fleet, formats: Iterable[Quantised]) -> Ladder:
 
 
 def _quantise(fleet: Fleet, formats: Sequence[Quantised]) -> Iterator[Change]:
-    problem = _with_models(fleet, [format_.spec for format_ in formats])
+    problem = problem_with_models(fleet, [format_.spec for format_ in formats])
     if problem is None:
         return
     names = tuple(format_.spec.name for format_ in formats)
@@ -201,7 +212,7 @@ def _more_gpus(fleet: Fleet, entry: GpuSpec, number: int) -> Iterator[Change]:
     taken = {gpu.name.partition("-")[0] for gpu in fleet.problem.gpus}
     name = next(name for n in count() if (name := f"added{n or ''}") not in taken)
     added = entry.model_copy(update={"name": name, "count": number, "devices": None})
-    problem = _problem(fleet.spec.model_copy(update={"gpus": [*fleet.spec.gpus, added]}))
+    problem = problem_of(fleet.spec.model_copy(update={"gpus": [*fleet.spec.gpus, added]}))
     if problem is not None:
         yield Change(
             ChangeKind.GPUS,
@@ -215,18 +226,3 @@ def _more_gpus(fleet: Fleet, entry: GpuSpec, number: int) -> Iterator[Change]:
 
 def _held_gb(model: Model) -> float:
     return model.replicas * model.size_gb
-
-
-def _with_models(fleet: Fleet, changed: Iterable[ModelSpec]) -> Problem | None:
-    by_name = {model.name: model for model in changed}
-    models = [by_name.get(model.name, model) for model in fleet.spec.models]
-    return _problem(fleet.spec.model_copy(update={"models": models}))
-
-
-def _problem(spec: FleetSpec) -> Problem | None:
-    """Return the problem of a changed fleet; None if the change contradicts the fleet."""
-    stated: dict[str, Any] = spec.model_dump(by_alias=True, exclude_defaults=True, mode="json")
-    try:
-        return fleet_of(stated).problem
-    except InputError:
-        return None

@@ -1,10 +1,11 @@
 """The size of a model: parameters, bytes of weights, bytes of keys and values for a token."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from colocate.errors import UnknownNameError
+from colocate.inputs.huggingface.divided_widths import divided_widths, weight_group
 from colocate.inputs.huggingface.fields import Fields
 from colocate.inputs.huggingface.formats import (
     FORMATS,
@@ -54,6 +55,10 @@ class ModelSize:
         Heads of keys and values, which shards divide; 1 where all heads share them.
     state_bytes
         State of one sequence that does not grow with it.
+    shard_widths
+        Widths that shards divide among them, by what they are of.
+    weight_group
+        Inputs of a weight that share a scale and that no shard may cut; None if any cut will do.
     context_limit
         The longest context that the config allows, None where it states none.
     source
@@ -78,6 +83,8 @@ class ModelSize:
     vocab_size: int
     kv_heads: int = 1
     state_bytes: int = 0
+    shard_widths: Mapping[str, int] = field(default_factory=dict)
+    weight_group: int | None = None
     context_limit: int | None = None
     source: str = "config"
     notes: tuple[str, ...] = ()
@@ -131,6 +138,8 @@ def model_size(
         head_dim=shape.attention.head_dim,
         vocab_size=shape.vocab_size,
         kv_heads=shape.attention.kv_heads,
+        shard_widths=divided_widths(shape),
+        weight_group=weight_group(storage.quantised),
         context_limit=reading.fields.optional_count("max_position_embeddings"),
         notes=(*reading.notes, *vision_notes, *dtype_notes),
     )
