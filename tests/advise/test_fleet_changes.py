@@ -4,14 +4,22 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from colocate import verify
+from colocate import Gpu, Model, Problem, verify
 from colocate.advise.remedies.diagnosis import EASIEST_FIRST, diagnose
 from colocate.advise.remedies.fleet_changes import in_more_shards, options_for, shard_ladder
 from colocate.advise.remedies.quantising import configs_in, quantised
 from colocate.advise.what_if import ChangeKind
 from colocate.inputs.fleet import fleet_of, parse_fleet
+from colocate.solver.warm_up import warm_up
 from tests.campaign import campaign
 from tests.inputs.tiny_model import CONFIGS
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled():
+    """Diagnoses here are so short that compiling would take all of their time."""
+    warm_up(Problem([Gpu("g", 80)], [Model("m", 1, load=1)], most_models=1))
+
 
 CROWDED = """
 gpus:

@@ -13,7 +13,7 @@ from colocate.solver.deadline import Deadline
 
 
 @dataclass(frozen=True)
-class AskedCache:
+class CacheNeed:
     """The cache that a model must have, and what for.
 
     Parameters
@@ -75,7 +75,7 @@ class Conflict:
     shortage: Shortage
     busiest: str = ""
     use: float = 0.0
-    caches: tuple[AskedCache, ...] = ()
+    caches: tuple[CacheNeed, ...] = ()
 
 
 def find_conflict(problem: Problem, watch: Deadline) -> Conflict | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from colocate.advise.relaxations import relaxations
 from colocate.advise.remedies.any_placement import ONE_SEARCH, any_placement
-from colocate.advise.remedies.conflict import AskedCache, Conflict, any_placement_of, find_conflict
+from colocate.advise.remedies.conflict import CacheNeed, Conflict, any_placement_of, find_conflict
 from colocate.advise.remedies.fleet_changes import options_for
 from colocate.advise.what_if import Change, ChangeKind, Combination, Ladder, Options
 from colocate.inputs.fleet import Fleet
@@ -110,15 +110,15 @@ def diagnose_fleet(fleet: Fleet, configs: Mapping[str, Path], seconds: float) ->
     found = diagnose(fleet.problem, partial(options_for, fleet, configs=configs), seconds)
     if found.conflict is None:
         return found
-    caches = _asked_caches(fleet, found.conflict.models)
+    caches = _least_caches(fleet, found.conflict.models)
     return replace(found, conflict=replace(found.conflict, caches=caches))
 
 
-def _asked_caches(fleet: Fleet, names: Sequence[str]) -> tuple[AskedCache, ...]:
+def _least_caches(fleet: Fleet, names: Sequence[str]) -> tuple[CacheNeed, ...]:
     """Return what the least caches of some models are for, largest first."""
     models = [fleet.models[name] for name in names]
     caches = [
-        AskedCache(m.name, least_cache_gb(m), m.min_concurrency, longest_request(m)) for m in models
+        CacheNeed(m.name, least_cache_gb(m), m.min_concurrency, longest_request(m)) for m in models
     ]
     return tuple(sorted(caches, key=lambda cache: -cache.gb))
 
