@@ -315,3 +315,15 @@ def test_much_too_busy_is_cured_by_replicas_with_the_gpus_that_they_take():
     assert (change.count, change.gpus, change.to, change.node) == (2, 1, "L40S", "a")
     assert len(change.problem.gpus) == 3
     assert not told(diagnosis, ChangeKind.COMPUTE_LIMIT)
+
+
+def test_formats_that_no_gpu_calculates_in_are_not_proposed():
+    text = """
+gpus: [{kind: KIND, node: n, count: 2}]
+models: [{name: m, size_gb: 24, load: 1}, {name: k, size_gb: 24, load: 2},
+         {name: l, size_gb: 12, load: 2}]
+"""
+    old = told(found(text.replace("KIND", "V100-32GB")), ChangeKind.QUANTISE)
+    assert {change.to for change in old} == {"int4"}
+    new = told(found(text.replace("KIND", "RTX-5090")), ChangeKind.QUANTISE)
+    assert "fp8" in {change.to for change in new}

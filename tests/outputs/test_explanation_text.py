@@ -86,8 +86,16 @@ def test_constraints_limits_and_sleep_in_words():
     text = told(Problem(gpus, models))
     assert "alone on the largest GPU that it may be on (40 GB)" in text
     assert "- without only, of 'hot': 0.1" in text
-    assert "small uses 0.95 of 1 compute (95%)" in text
+    assert "small is busy 95% of the time, 100% allowed" in text
     assert "asleep\n  dormant" in text
+
+
+def test_memory_that_least_caches_nearly_fill_is_told():
+    models = [Model("m", 50, load=1, least_cache_gb=28), Model("n", 9, load=1, least_cache_gb=30)]
+    gpus = [Gpu("a", 80), Gpu("b", 80), Gpu("c", 30)]
+    text = told(Problem(gpus, models))
+    assert "a needs 78 GB of 80 GB with the least cache of its models (98%)" in text
+    assert "c; no model is within its limits, or its memory with the least cache" in text
 
 
 def test_no_load_and_a_full_gpu_in_words():

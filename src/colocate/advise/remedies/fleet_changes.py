@@ -7,6 +7,7 @@ from colocate.advise.remedies.changed_fleet import problem_of, problem_with_mode
 from colocate.advise.remedies.gpu_changes import (
     MOST_ADDED,
     added_gpus,
+    calculates_in,
     catalogue_ladder,
     gpu_ladders,
     kind_name,
@@ -16,6 +17,7 @@ from colocate.advise.remedies.quantising import FEWER_BITS, Quantised, quantised
 from colocate.advise.remedies.request_room import room_options
 from colocate.advise.remedies.shortage import held_gb
 from colocate.advise.what_if import Change, ChangeKind, Combination, Ladder, Options
+from colocate.inputs.compute import known_accelerator
 from colocate.inputs.demand import demand_of
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.shard_rules import accepted_shards
@@ -54,7 +56,11 @@ def options_for(
     by_size = sorted(fleet.spec.models, key=lambda model: -(model.size_gb or 0.0))
     largest = [model.name for model in by_size[:MOST_COMBINED]]
     formats = {
-        name: list(quantised(fleet.models[name], (configs or {}).get(name)))
+        name: [
+            format_
+            for format_ in quantised(fleet.models[name], (configs or {}).get(name))
+            if _can_run(fleet, by_name[name], format_)
+        ]
         for name in {*some, *largest}
     }
     return [
@@ -69,6 +75,12 @@ def options_for(
         Options([*gpu_ladders(fleet), catalogue_ladder(fleet)]),
         Options([_sleep_ladder(fleet, names)], _all_asleep(fleet)),
     ]
+
+
+def _can_run(fleet: Fleet, model: Model, format_: Quantised) -> bool:
+    """Return whether a GPU that a model may be on can calculate in a format, as far as is known."""
+    rows = [known_accelerator(gpu.kind) for gpu in fleet.problem.gpus if model.may_be_on(gpu)]
+    return any(row is None or calculates_in(row, format_.spec.dtype) for row in rows)
 
 
 def _busier(fleet: Fleet) -> Ladder:

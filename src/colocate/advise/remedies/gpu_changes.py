@@ -8,7 +8,7 @@ from colocate.advise.remedies.changed_fleet import problem_of
 from colocate.advise.what_if import Change, ChangeKind, Ladder
 from colocate.inputs.compute import known_accelerator
 from colocate.inputs.fleet import Fleet
-from colocate.inputs.gpu_catalogue import ROWS
+from colocate.inputs.gpu_catalogue import ROWS, Accelerator
 from colocate.inputs.huggingface.formats import bits_of
 from colocate.inputs.spec import GpuSpec
 
@@ -49,22 +49,27 @@ def _gpu_ladder(fleet: Fleet, entries: Sequence[GpuSpec]) -> Ladder:
 def catalogue_ladder(fleet: Fleet) -> Ladder:
     """Yield one more GPU of each other kind that can be rented, smallest first.
 
-    Where models have weights of 8 bits, the kinds that cannot calculate with them are left out.
+    Kinds that cannot calculate in the format of a model are left out.
     """
     known = [known_accelerator(entry.kind) for entry in fleet.spec.gpus]
     if not all(known):
         return
-    eight_bit = any(bits_of(model.dtype) == EIGHT_BITS for model in fleet.spec.models)
+    dtypes = {model.dtype for model in fleet.spec.models}
     rows = [
         row
         for row in ROWS
         if row.price_per_hour is not None
         and row not in known
-        and (row.tflops_8bit is not None or not eight_bit)
+        and all(calculates_in(row, dtype) for dtype in dtypes)
     ]
     for row in sorted(rows, key=lambda row: (row.memory_gb, row.price_per_hour or inf)):
         entry = GpuSpec.model_validate({"kind": row.kind}).resolved()
         yield from _more_gpus(fleet, entry, 1)
+
+
+def calculates_in(row: Accelerator, dtype: str | None) -> bool:
+    """Return whether a kind of GPU can calculate with weights of a format."""
+    return row.tflops_8bit is not None or bits_of(dtype) != EIGHT_BITS
 
 
 def _more_gpus(fleet: Fleet, entry: GpuSpec, number: int) -> Iterator[Change]:
