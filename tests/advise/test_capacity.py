@@ -130,6 +130,45 @@ def models(draw, most=5, windows=1):
     return found
 
 
+def with_caches(data, served):
+    caches = st.sampled_from([0, 1, 6, 25, 60])
+    return [model.changed(least_cache_gb=data.draw(caches)) for model in served]
+
+
+@campaign(60)
+@given(st.data())
+def test_least_caches_count_among_the_gpus_needed(data):
+    served = with_caches(data, data.draw(models(most=4)))
+    agrees(market([Gpu("g", data.draw(MEMORIES))], served), data.draw(TARGETS))
+
+
+@campaign(60)
+@given(st.data())
+def test_least_caches_count_in_mixes_with_shards(data):
+    served = with_caches(data, data.draw(models(most=3)))
+    served[0] = served[0].changed(shards=data.draw(st.sampled_from([1, 2])))
+    gpus = [Gpu("x", data.draw(MEMORIES), "X"), Gpu("y", data.draw(MEMORIES), "Y")]
+    agrees(market(gpus, served, costs=(3, 2), nodes=True), data.draw(TARGETS))
+
+
+def test_too_little_memory_for_the_least_caches_is_told():
+    served = [Model(f"m{n}", 10, load=0.01, least_cache_gb=20) for n in range(5)]
+    offered = market([Gpu("g", 70)], served)
+    answer = CapacitySearch(offered, 1.0, MOST, time_limit=20, workers=1).answer()
+    assert answer.best.mix == (3,)
+    (two,) = [trial for trial in answer.trials if trial.mix == (2,)]
+    assert two.reason == "it needs 150 GB with the least cache of its models, it has 140"
+    served = [Model("m", 10, load=0.01, least_cache_gb=70)]
+    answer = CapacitySearch(
+        market([Gpu("g", 70)], served), 1.0, MOST, time_limit=20, workers=1
+    ).answer()
+    assert answer.status is Status.INFEASIBLE
+    assert answer.reason == (
+        "no number of GPUs reaches it: there are no GPUs with the 80 GB that m needs with its "
+        "least cache"
+    )
+
+
 @campaign(60)
 @given(st.data())
 def test_the_fewest_gpus_of_one_kind_agree_with_brute_force(data):

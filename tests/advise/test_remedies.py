@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from colocate import Gpu, Model, Problem, Status, solve, verify
 from colocate.advise.relaxations import relaxations, unconstrained
 from colocate.advise.remedies.any_placement import any_placement
-from colocate.advise.remedies.conflict import Lack, find_conflict
+from colocate.advise.remedies.conflict import find_conflict
 from colocate.advise.remedies.diagnosis import diagnose
+from colocate.advise.remedies.shortage import Lack, Shortage
 from colocate.advise.what_if import Change, ChangeKind, Combination, Options
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
@@ -141,8 +142,8 @@ def test_missing_memory_is_what_brute_force_says(sizes, memories):
         )
         for places in product(range(len(memories)), repeat=len(held))
     )
-    assert conflict.lack is Lack.MEMORY
-    assert conflict.lacking_gb == pytest.approx(least, abs=0.01)
+    assert conflict.shortage.lack is Lack.MEMORY
+    assert conflict.shortage.lacking_gb == pytest.approx(least, abs=0.01)
     assert conflict.size_gb == sum(held)
 
 
@@ -152,20 +153,115 @@ def test_one_model_too_large_is_a_conflict_by_itself():
     )
     conflict = find_conflict(problem, Deadline(10.0))
     assert conflict.models == ("m",)
-    assert (conflict.lack, conflict.lacking_gb) == (Lack.MEMORY, pytest.approx(19, abs=0.01))
+    assert (conflict.shortage.lack, conflict.shortage.lacking_gb) == (
+        Lack.MEMORY,
+        pytest.approx(19, abs=0.01),
+    )
     assert (conflict.gpus, conflict.memory_gb, conflict.largest_gb) == (2, 128, 80)
 
 
 def test_constraints_without_memory_and_pressure_are_told_apart():
     models = [Model(f"m{n}", 1, load=1) for n in range(3)]
     gpus = [Gpu("a", 80), Gpu("b", 80)]
+    apart = Problem(gpus, models, apart=[("m0", "m1", "m2")])
+    assert find_conflict(apart, Deadline(10.0)).shortage == Shortage(Lack.CONSTRAINTS)
     conflict = find_conflict(Problem(gpus, models, most_models=1), Deadline(10.0))
-    assert conflict.lack is Lack.CONSTRAINTS
+    assert conflict.shortage == Shortage(
+        Lack.RESOURCE, resource="number of models", needed=2, limit=1
+    )
     conflict = find_conflict(Problem(gpus, models, most_pressure=0.02), Deadline(10.0))
-    assert conflict.lack is Lack.PRESSURE
+    assert conflict.shortage.lack is Lack.PRESSURE
     sharded = Problem(gpus, [Model("t", 10, load=1, shards=4)])
     conflict = find_conflict(sharded, Deadline(10.0))
-    assert (conflict.shards, conflict.largest_node, conflict.lack) == (4, 2, Lack.CONSTRAINTS)
+    assert (conflict.shards, conflict.largest_node, conflict.shortage.lack) == (
+        4,
+        2,
+        Lack.CONSTRAINTS,
+    )
+
+
+@campaign(60)
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=5),
+    st.lists(st.sampled_from(["slow", "fast"]), min_size=1, max_size=3),
+)
+def test_a_short_resource_is_what_brute_force_says(uses, kinds):
+    gpus = [Gpu(f"g{n}", 80, kind, {"compute": 10}) for n, kind in enumerate(kinds)]
+    models = [
+        Model(f"m{n}", 1, load=1, uses={"compute": {"slow": 2 * use, "fast": use}})
+        for n, use in enumerate(uses)
+    ]
+    conflict = find_conflict(Problem(gpus, models), Deadline(30.0))
+    assume(conflict is not None)
+    some = [use for n, use in enumerate(uses) if f"m{n}" in conflict.models]
+    least = min(
+        max(
+            sum(
+                use * (2 if kind == "slow" else 1)
+                for use, on in zip(some, places, strict=True)
+                if on == g
+            )
+            for g, kind in enumerate(kinds)
+        )
+        for places in product(range(len(kinds)), repeat=len(some))
+    )
+    short = conflict.shortage
+    assert (short.lack, short.resource, short.limit) == (Lack.RESOURCE, "compute", 10)
+    assert short.needed == pytest.approx(least, abs=1e-4)
+    slowest = 1 if "fast" in kinds else 2
+    assert conflict.use == slowest * max(some)
+
+
+def test_a_hair_above_a_limit_is_told():
+    gpus = [Gpu("g", 80, "", {"compute": 0.8})]
+    conflict = find_conflict(Problem(gpus, [Model("m", 70, load=1, uses={"compute": 0.81})]),
+                             Deadline(10.0))  # fmt: skip
+    short = Shortage(Lack.RESOURCE, resource="compute", needed=pytest.approx(0.81), limit=0.8)
+    assert conflict.shortage == short
+    assert (conflict.busiest, conflict.use) == ("m", 0.81)
+
+
+@pytest.mark.parametrize(
+    ("size", "compute", "lack"),
+    [(79, 0.81, Lack.RESOURCE), (90, 0.5, Lack.MEMORY), (200, 0.81, Lack.RESOURCE),
+     (81, 1.6, Lack.MEMORY)],
+)  # fmt: skip
+def test_of_two_things_that_are_short_the_smaller_shortage_is_told(size, compute, lack):
+    gpus = [Gpu("g", 80, "", {"compute": 0.8})]
+    models = [Model("m", size, load=1, uses={"compute": compute})]
+    conflict = find_conflict(Problem(gpus, models), Deadline(10.0))
+    assert conflict.shortage.lack is lack
+
+
+@campaign(60)
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=5),
+    st.lists(st.integers(5, 20), min_size=1, max_size=3),
+)
+def test_cache_is_short_where_sizes_alone_would_fit(needs, memories):
+    gpus = [Gpu(f"g{n}", memory) for n, memory in enumerate(memories)]
+    models = [
+        Model(f"m{n}", size, load=1, least_cache_gb=cache) for n, (size, cache) in enumerate(needs)
+    ]
+    conflict = find_conflict(Problem(gpus, models), Deadline(30.0))
+    assume(conflict is not None)
+    some = [model for model in models if model.name in conflict.models]
+
+    def missing(held):
+        return min(
+            sum(
+                max(0, sum(h for h, on in zip(held, places, strict=True) if on == g) - memory)
+                for g, memory in enumerate(memories)
+            )
+            for places in product(range(len(memories)), repeat=len(held))
+        )
+
+    least = missing([model.size_gb + model.least_cache_gb for model in some])
+    fits_without = missing([model.size_gb for model in some]) == 0
+    lack = Lack.LEAST_CACHE if fits_without else Lack.MEMORY
+    assert conflict.shortage == Shortage(lack, pytest.approx(least, abs=0.01))
+    assert conflict.cache_gb == sum(model.least_cache_gb for model in some)
+    assert conflict.size_gb == conflict.cache_gb + sum(model.size_gb for model in some)
 
 
 def test_nobody_in_the_conflict_may_sleep():

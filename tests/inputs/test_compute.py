@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate import InputError, solve
-from colocate.inputs.compute import COMPUTE, BusyShare, busy_shares
+from colocate.inputs.compute import BusyShare, busy_shares
 from colocate.inputs.fleet import parse_fleet
 from colocate.inputs.gpu_rows import ROWS
 from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.spec import ModelSpec
+from colocate.problem.model import COMPUTE
 
 DATA = Path(__file__).parents[1] / "data"
 KINDS = [row.kind for row in ROWS]

@@ -141,7 +141,7 @@ def test_a_long_prompt_finds_no_room_beside_a_large_model():
     one = fleet_of({"gpus": [{"name": "g", "memory_gb": 84}], "models": models})
     plan = solve(one.problem)
     assert plan.status is Status.INFEASIBLE
-    assert "least cache add up to 78.5 + 8.94" in plan.reason
+    assert "size_gb adds up to 78.5, with the least cache of all models to 87.45" in plan.reason
     two = fleet_of({"gpus": [{"name": "g", "memory_gb": 84, "count": 2}], "models": models})
     plan = solve(two.problem)
     assert plan.placement["large"] != plan.placement["qwen2.5-14b"]

@@ -8,11 +8,11 @@ import pytest
 from colocate import Gpu, Model, Problem, Status, place, solve
 from colocate.advise.explain.cause import Cause
 from colocate.advise.explain.explanation import explain
-from colocate.advise.remedies.diagnosis import Diagnosis, Remedy, diagnose
+from colocate.advise.remedies.diagnosis import Diagnosis, Remedy, diagnose, diagnose_fleet
 from colocate.advise.what_if import Change, ChangeKind
 from colocate.inputs.fleet import parse_fleet
 from colocate.outputs.explain.json_form import plain
-from colocate.outputs.explain.remedies import diagnosis_lines
+from colocate.outputs.explain.remedies import change_text, diagnosis_lines
 from colocate.outputs.explain.sentences import explanation_lines
 from colocate.outputs.text.wording import amount, gigabytes, listed, percent, pressure_text, quoted
 from colocate.problem.placement import Placement
@@ -29,14 +29,14 @@ def told(problem, **arguments):
 def test_one_hot_model_in_words():
     fleet = parse_fleet(
         """
-gpus: [{name: a, memory_gb: 80}, {name: b, memory_gb: 80}, {name: c, memory_gb: 80}]
+gpus: [{name: g, memory_gb: 80, count: 3, reserve_gb: 0}]
 models: [{name: hot, size_gb: 16, overhead_gb: 4, load: 6}, {name: cold, size_gb: 10, load: 1}]
 """
     )
     text = told(fleet.problem, fleet=fleet)
     assert text.splitlines() == [
         "bottleneck",
-        "  a has the highest pressure, 0.1: a load of 6 over 60 GB free of 80 GB",
+        "  g-0 has the highest pressure, 0.1: a load of 6 over 60 GB free of 80 GB",
         "  - hot: 20 GB, load 6, 100% of the load",
         "",
         "why",
@@ -57,7 +57,7 @@ models: [{name: hot, size_gb: 16, overhead_gb: 4, load: 6}, {name: cold, size_gb
         "  so nothing lower is possible with these models and GPUs",
         "",
         "idle",
-        "  1 GPU of 80 GB: c; hot sets the peak wherever the other models are",
+        "  1 GPU of 80 GB: g-2; hot sets the peak wherever the other models are",
     ]
 
 
@@ -86,8 +86,16 @@ def test_constraints_limits_and_sleep_in_words():
     text = told(Problem(gpus, models))
     assert "alone on the largest GPU that it may be on (40 GB)" in text
     assert "- without only, of 'hot': 0.1" in text
-    assert "small uses 0.95 of 1 compute (95%)" in text
+    assert "small is busy 95% of the time, 100% allowed" in text
     assert "asleep\n  dormant" in text
+
+
+def test_memory_that_least_caches_nearly_fill_is_told():
+    models = [Model("m", 50, load=1, least_cache_gb=28), Model("n", 9, load=1, least_cache_gb=30)]
+    gpus = [Gpu("a", 80), Gpu("b", 80), Gpu("c", 30)]
+    text = told(Problem(gpus, models))
+    assert "a needs 78 GB of 80 GB with the least cache of its models (98%)" in text
+    assert "c; no model is within its limits, or its memory with the least cache" in text
 
 
 def test_no_load_and_a_full_gpu_in_words():
@@ -124,7 +132,7 @@ def test_conflicts_in_words():
     models = [Model(name, 5, load=1) for name in "abc"]
     lines = list(diagnosis_lines(diagnose(Problem([Gpu("g", 8), Gpu("h", 8)], models))))
     assert lines == [
-        "'a', 'b' and 'c' cannot be placed together: at least 2 GB are missing",
+        "'a', 'b' and 'c' cannot be placed together: at least 2 GB of memory are missing",
         "  they need 15 GB; the 2 GPUs that they may be on have 16 GB, the largest 8 GB",
         "  without any one of them, the others fit",
         "none of the changes tried makes it fit",
@@ -139,10 +147,91 @@ def test_conflicts_in_words():
     assert "--time-limit" in next(diagnosis_lines(Diagnosis(fits=True)))
 
 
+def lines_of(text, seconds=6.0):
+    return list(diagnosis_lines(diagnose_fleet(parse_fleet(text), {}, seconds)))
+
+
+def test_a_lack_of_cache_in_words():
+    lines = lines_of(
+        """
+gpus: [{name: g, memory_gb: 80, reserve_gb: 0}]
+models:
+  - {name: x, size_gb: 40, load: 1, kv_bytes_per_token: 196608, max_model_len: 131072}
+  - {name: y, size_gb: 20, load: 2, kv_bytes_per_token: 131072, max_model_len: 65536,
+     min_concurrency: 2}
+"""
+    )
+    assert lines[:7] == [
+        "'x' and 'y' cannot be placed together: the weights fit, but at least 23 GB of cache are "
+        "missing",
+        "  they need 103 GB, 43 GB of it for cache; the only GPU that they may be on has 80 GB",
+        "  'x': 25.8 GB of cache for 1 request of 131,072 tokens",
+        "  'y': 17.2 GB of cache for 2 requests of 65,536 tokens",
+        "  without any one of them, the others fit",
+        "it fits without any one of these constraints (confirmed by a placement):",
+        "  - the least cache: room in every model for requests of max_model_len tokens",
+    ]
+    assert lines[7:9] == [
+        "it fits after any one of these changes (confirmed by a placement), easiest first:",
+        "  - shorten max_model_len of 'x' to 8,192 tokens (least cache 25.8 GB -> 1.61 GB)",
+    ]
+    assert "  - shorten max_model_len of 'x' and 'y' to 32,768 tokens (least cache" in lines[9]
+
+
+def test_a_lack_of_compute_in_words():
+    lines = lines_of(
+        """
+gpus: [{name: g, kind: L40S, count: 2}]
+models:
+  - {name: a, size_gb: 9, load: 1, uses: {compute: 0.5}}
+  - {name: b, size_gb: 9, load: 1, uses: {compute: 0.4}}
+  - {name: c, size_gb: 9, load: 1, uses: {compute: 0.45}}
+"""
+    )
+    assert lines[:6] == [
+        "'a', 'b' and 'c' cannot be placed together: wherever they are, a GPU is busy at least 85% "
+        "of the time, 80% allowed",
+        "  'a' is the busiest: by itself 50% of a GPU's time",
+        "  without any one of them, the others fit",
+        "it fits without any one of these constraints (confirmed by a placement):",
+        "  - the limit on compute (compute_limit)",
+        "it fits after any one of these changes (confirmed by a placement), easiest first:",
+    ]
+    assert lines[6] == (
+        "  - compute_limit: 0.85, so GPUs may be busy 85% of the time instead of 80% (a request "
+        "then waits up to 5.7 times as long as it runs, not 4)"
+    )
+
+
+def test_limits_are_told_in_their_own_units():
+    gpus = [Gpu("g", 80, "", {"compute": 0.8, "adapters": 8})]
+    busy = Problem(gpus, [Model("m", 1, load=1, uses={"compute": 0.8004})])
+    assert next(diagnosis_lines(diagnose(busy))) == (
+        "'m' does not fit even without the other models: it keeps a GPU busy 80.04% of the time, "
+        "80.00% allowed"
+    )
+    models = [Model(name, 1, load=1, uses={"adapters": 5}) for name in "ab"]
+    assert next(diagnosis_lines(diagnose(Problem(gpus, models)))) == (
+        "'a' and 'b' cannot be placed together: wherever they are, a GPU uses at least 10 of "
+        "'adapters', 8 allowed"
+    )
+    models = [Model(name, 1, load=1) for name in "ab"]
+    assert next(diagnosis_lines(diagnose(Problem(gpus, models, most_models=1)))) == (
+        "'a' and 'b' cannot be placed together: wherever they are, a GPU holds at least 2 models, "
+        "1 allowed (most_models)"
+    )
+
+
+def test_replicas_with_more_gpus_in_words():
+    problem = Problem(GPUS, [Model("m", 1, load=1)])
+    change = Change(ChangeKind.REPLICAS, problem, ("m",), "L40S", 3, 2, node="x")
+    assert change_text(change) == "3 replicas of 'm', and 2 more GPUs of L40S in node 'x'"
+
+
 @pytest.mark.parametrize("kind", ChangeKind)
 def test_every_change_has_words(kind):
     problem = Problem(GPUS, [Model("m", 1, load=1)])
-    change = Change(kind, problem, ("m",), "fp8", 2, 3.0, 4.0, 1.0)
+    change = Change(kind, problem, ("m",), "fp8", 2, gb=3.0, before_gb=4.0, after_gb=1.0)
     placement = place(problem).placement
     (line,) = list(diagnosis_lines(Diagnosis(remedies=(Remedy(change, placement),))))[1:]
     assert line.startswith("  - ")

@@ -42,7 +42,7 @@ def test_a_valid_placement_and_its_pressures_by_hand():
         ({"x": [["a"]], "y": ("b",)}, "model 'x' is on ['a'], which does not exist"),
         ({"x": (), "y": ("b",)}, "model 'x' is on (), must be on one GPU"),
         ({"x": ("b",), "y": ("b",)}, "gpu 'b' holds 40 GB of 24 GB"),
-        ({"x": ("a",), "y": ("a",)}, "gpu 'a' uses 1.1 compute of 1"),
+        ({"x": ("a",), "y": ("a",)}, "gpu 'a' is busy 110% of the time, 100% at most"),
     ],
 )
 def test_every_broken_rule_is_named(placement, fault):
@@ -50,6 +50,22 @@ def test_every_broken_rule_is_named(placement, fault):
     assert not verdict
     assert fault in verdict.faults
     assert verdict.pressure == inf
+
+
+def test_a_lack_of_cache_is_told_with_sizes_and_caches():
+    models = [
+        Model("x", 50, load=1, least_cache_gb=6),
+        Model("y", 40, load=1, shards=2, least_cache_gb=12),
+    ]
+    problem = Problem([Gpu("a", 80), Gpu("b", 80)], models)
+    verdict = verify(problem, {"x": ("a",), "y": ("a", "b")})
+    assert verdict.faults == (
+        "gpu 'a' needs 82 GB of 80 GB: its models hold 70 GB and must have 12 GB of cache",
+    )
+    larger = Problem(problem.gpus, [models[0].changed(size_gb=70), models[1]])
+    assert verify(larger, {"x": ("a",), "y": ("a", "b")}).faults == (
+        "gpu 'a' holds 90 GB of 80 GB",
+    )
 
 
 def test_full_with_load_is_infinite_and_full_without_is_not():

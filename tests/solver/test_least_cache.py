@@ -89,7 +89,9 @@ def test_a_cache_that_does_not_fit_keeps_models_apart():
     assert verify(roomy, {"x": ["a"], "y": ["a"], "z": ["b"]}).valid
     tight = Problem(gpus, tuple(m.changed(least_cache_gb=3.0) for m in models))
     verdict = verify(tight, {"x": ["a"], "y": ["a"], "z": ["b"]})
-    assert verdict.faults == ("gpu 'a' uses 42 GB of 40 GB with the least cache of its models",)
+    assert verdict.faults == (
+        "gpu 'a' needs 42 GB of 40 GB: its models hold 36 GB and must have 6 GB of cache",
+    )
     plan = solve(tight)
     assert plan.status is Status.OPTIMAL
     assert plan.placement["x"] != plan.placement["y"]
@@ -100,12 +102,13 @@ def test_a_cache_that_does_not_fit_keeps_models_apart():
     [
         (
             [("m", 30, 1, 12)],
-            "models[0] 'm': needs 30 GB and a least cache of 12 GB, 40 GB at most (on 'a')",
+            "models[0] 'm': needs 42 GB with its least cache of 12 GB, must be at most 40 "
+            "(the memory of 'a')",
         ),
         (
             [("m", 30, 1, 5), ("n", 25, 1, 10), ("o", 5, 1, 6)],
-            "models: size_gb and least cache add up to 60 + 21 GB, must be at most 80 "
-            "(the memory of all GPUs)",
+            "models: size_gb adds up to 60, with the least cache of all models to 81, must be at "
+            "most 80 (the memory of all GPUs)",
         ),
     ],
 )

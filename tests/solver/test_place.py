@@ -60,7 +60,7 @@ def test_what_cannot_fit_is_infeasible_with_the_reason(strategy):
     assert "no way to put the 3 models on the 2 GPUs" in hidden.reason
     limited = [Gpu("a", 80, limits={"compute": 0.5})]
     busy = Problem(limited, [Model("x", 1, 1, 1, uses={"compute": 0.6})])
-    assert "uses more than the limit of every GPU" in place(busy, strategy).reason
+    assert "it keeps 'a' busy 60% of the time, 50% allowed" in place(busy, strategy).reason
 
 
 @each_strategy

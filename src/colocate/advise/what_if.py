@@ -32,6 +32,12 @@ class ChangeKind(StrEnum):
     """A model need not be on certain GPUs."""
     NEVER = "never"
     """A model may be on the GPUs that were forbidden to it."""
+    CONTEXT = "context"
+    """The longest requests of models are shorter."""
+    CONCURRENCY = "concurrency"
+    """Fewer of the longest requests of a model must fit at once."""
+    COMPUTE_LIMIT = "compute_limit"
+    """GPUs may be busier."""
     LEAST_CACHE = "least_cache"
     """Models need no cache beyond their size."""
     LIMIT = "limit"
@@ -55,11 +61,16 @@ class Change:
     to
         The new kind of GPU, or the new format of weights.
     count
-        How many GPUs are added, or how many shards or replicas there are afterwards.
+        How many GPUs are added, or how many shards, replicas, requests or tokens of a request
+        there are afterwards.
+    gpus
+        How many GPUs are added besides, of the kind `to`.
     gb
         Memory that the change adds or frees: a measure of how large it is.
     before_gb, after_gb
-        Memory of the weights before and after they are quantised.
+        Memory of the weights, or of the least cache, before and after the change.
+    before, after
+        The limit before and after the change.
     demand
         Demand that is lost while models sleep, in the unit of the fleet.
     node
@@ -73,9 +84,12 @@ class Change:
     names: tuple[str, ...] = ()
     to: str = ""
     count: int = 0
+    gpus: int = 0
     gb: float = 0.0
     before_gb: float = 0.0
     after_gb: float = 0.0
+    before: float = 0.0
+    after: float = 0.0
     demand: float = 0.0
     node: str = ""
     assumed: bool = False

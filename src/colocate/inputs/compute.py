@@ -7,7 +7,8 @@ The kernels of a model run one after the other, and each is bound by what takes 
   or is bound by operations instead where the batch is large. Steps need not come faster than one
   each `tpot_slo`, so the batch is what arrives within that time, and a model with few tokens takes
   a step for each.
-- Attention reads the keys and values of every sequence at every step.
+- Attention reads the keys and values of every sequence at every step, on every shard that holds
+  them.
 
 Reading weights is the work of every replica; the rest is shared by the replicas as the load is.
 Left out are the operations of attention, which are felt in prompts of tens of thousands of tokens,
@@ -23,10 +24,9 @@ from colocate.inputs.accelerator import Accelerator
 from colocate.inputs.demand import Tokens, tokens_of
 from colocate.inputs.gpu_catalogue import find_accelerator
 from colocate.inputs.huggingface.formats import bits_of
+from colocate.inputs.least_cache import cache_repeats
 from colocate.inputs.spec import ModelSpec
 
-COMPUTE = "compute"
-"""The name of the resource: the share of time that a GPU is busy."""
 OF_16_BIT, OF_8_BIT = 0.6, 0.5
 """What engines reach of a data sheet's operations. TensorRT-LLM 0.6 reached 0.60 to 0.67 on A100 in
 fp16 and 0.39 to 0.52 on H100 and L40S in fp8, on 2,048 tokens of prompt (its `performance.md`)."""
@@ -82,7 +82,8 @@ def _share(model: ModelSpec, tokens: Tokens, row: Accelerator | None) -> BusySha
     met = _share_met(min(active / parameters, 1.0) if parameters else 1.0, tokens.output * tpot)
     reading = min(tokens.output, 1.0 / tpot) * weights * met / bandwidth
     beyond_reading = max(tokens.output * seconds_of_token - reading, 0.0)
-    looking_back = tokens.output * tokens.context * (model.kv_bytes_per_token or 0.0) / bandwidth
+    kept = (model.kv_bytes_per_token or 0.0) * cache_repeats(model)
+    looking_back = tokens.output * tokens.context * kept / bandwidth
     shared = tokens.prompt * seconds_of_token + beyond_reading + looking_back
     left = OF_DOUBLED_SHARDS ** log2(model.shards)
     return BusyShare(reading / left, shared / left)

@@ -14,16 +14,17 @@ from colocate.errors import InputError
 from colocate.fault import Fault, Owner, shown
 from colocate.fault import Path as FieldPath
 from colocate.inputs.bulk import without_collection
-from colocate.inputs.compute import COMPUTE, busy_shares, known_accelerator
+from colocate.inputs.compute import busy_shares, known_accelerator
 from colocate.inputs.demand import demand_of, load_of
 from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.least_cache import cache_repeats, has_no_cache, least_cache_gb
+from colocate.inputs.shard_rules import checked_shards, noted
 from colocate.inputs.spec import MOST_GPUS, FleetSpec, GpuSpec, ModelSpec
 from colocate.inputs.spec_errors import faults_of, located
 from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
 from colocate.problem.gpu import Gpu
-from colocate.problem.model import Model
+from colocate.problem.model import COMPUTE, Model
 from colocate.problem.problem import Problem
 
 Entry = TypeVar("Entry", GpuSpec, ModelSpec)
@@ -173,7 +174,7 @@ def _resolved(spec: FleetSpec, configs: ConfigLookup) -> FleetSpec:
     faults = _Faults()
     find_config = cache(configs.find)  # a large fleet names few models, each of them often
     gpus = faults.made(spec.gpus, lambda gpu: _resolved_gpu(gpu, taken))
-    models = faults.made(spec.models, lambda model: model.resolved(find_config))
+    models = faults.made(spec.models, lambda model: noted(model.resolved(find_config)))
     faults.tell()
     return spec.model_copy(update={"gpus": gpus, "models": models})
 
@@ -249,7 +250,7 @@ def _model(spec: FleetSpec, kinds: set[str], gpu_count: int, model: ModelSpec) -
         _load_on_gpus(model, spec.load),
         uses=uses,
         replicas=1 if isinstance(model.replicas, str) else model.replicas,
-        shards=model.shards,
+        shards=checked_shards(model),
         only=model.only,
         never=model.never,
         most_replicas=max(gpu_count // model.shards, 1) if auto else None,

@@ -56,7 +56,8 @@ def cache_repeats(model: ModelSpec) -> float:
     """Return how often the shards of a replica hold the same keys and values.
 
     Shards divide the heads of keys and values among them. Where there are fewer heads than shards,
-    several shards hold the same head.
+    several shards hold the same head. The vector of latent attention (MLA) counts as one head: it
+    is whole on every shard. The state of state-space layers is divided, never repeated.
     """
     if model.kv_heads is None or model.kv_heads >= model.shards:
         return 1.0
@@ -71,7 +72,7 @@ def request_gb(model: ModelSpec, tokens: int) -> float:
     windowed = model.windowed_kv_bytes_per_token or 0.0
     held = min(blocks, (model.kv_window or inf) + BATCHED_TOKENS)
     grown = blocks * (model.kv_bytes_per_token - windowed) + held * windowed
-    return (grown + (model.state_bytes or 0.0)) / 1e9 * cache_repeats(model)
+    return (grown * cache_repeats(model) + (model.state_bytes or 0.0)) / 1e9
 
 
 def least_cache_gb(model: ModelSpec) -> float:
@@ -89,7 +90,7 @@ def tokens_in(model: ModelSpec, cache_gb: float) -> int | None:
     """
     if not model.kv_bytes_per_token:
         return None
-    bytes_held = cache_gb * 1e9 / cache_repeats(model) - (model.state_bytes or 0.0)
+    bytes_held = (cache_gb * 1e9 - (model.state_bytes or 0.0)) / cache_repeats(model)
     windowed = model.windowed_kv_bytes_per_token or 0.0
     within = floor(bytes_held / model.kv_bytes_per_token)
     held = (model.kv_window or inf) + BATCHED_TOKENS

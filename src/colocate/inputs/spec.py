@@ -38,6 +38,7 @@ Kind = Annotated[Name, Noun("text, such as a name of the GPU catalogue", "kinds 
 Config = Annotated[Name, Noun("name of a model, or path of its config.json or folder", "names")]
 Format = Annotated[Name, Noun("text, such as bf16, fp8 or awq", "formats")]
 CacheFormat = Annotated[Name, Noun("text, such as bf16 or fp8", "formats")]
+Width = Annotated[Name, Noun("name of a width", "names of widths")]
 Count = Annotated[int, Field(ge=1)]
 GpuCount = Annotated[int, Field(ge=1, le=MOST_GPUS)]
 Amounts = NotNegative | dict[Kind, NotNegative]
@@ -162,6 +163,16 @@ class ModelSpec(_Section):
         description="Heads of keys and values: shards beyond them repeat the cache. 1 for latent "
         "attention (MLA); by default from the config.",
     )
+    shard_widths: dict[Width, Count] = Field(
+        {},
+        description="Widths that shards divide, such as feed_forward and experts; by default from "
+        "the config.",
+    )
+    weight_group: Count | None = Field(
+        None,
+        description="Inputs of a quantised weight that share a scale, which no shard may cut; by "
+        "default from the config.",
+    )
     context_limit: Count | None = Field(
         None, description="The longest context that the model knows; by default from the config."
     )
@@ -227,6 +238,7 @@ class ModelSpec(_Section):
             "state_bytes": float(size.state_bytes) or None,
             "attention_heads": size.attention_heads or None,
             "kv_heads": size.kv_heads or None,
+            "weight_group": size.weight_group,
             "context_limit": size.context_limit,
             "active_parameters": float(size.active_parameters),
         }
@@ -234,6 +246,7 @@ class ModelSpec(_Section):
         weights = {
             "size_gb": size.weight_bytes / 1e9,
             "config": None,
+            "shard_widths": {**size.shard_widths, **self.shard_widths},
             "notes": [*self.notes, *size.notes],
         }
         return self.model_copy(update={**missing, **weights})

@@ -14,6 +14,8 @@ from colocate.problem.quantity import checked_name, checked_number
 ANY_KIND = ""
 MEMORY = "memory"
 """The resource that a model's size and least cache use together; a GPU has its memory of it."""
+COMPUTE = "compute"
+"""The resource that is the share of time that a GPU is busy; fleet files estimate it."""
 NAMELESS = Owner("model", None)
 
 Uses = tuple[tuple[str, tuple[tuple[str, float], ...]], ...]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from colocate.problem.checker.tolerance import CLEARLY, ROUNDING, SLACK
 from colocate.problem.exact import exact_sum, whole_numbers
 from colocate.problem.gpu import Gpu
-from colocate.problem.model import ANY_KIND, MEMORY, Model, Uses
+from colocate.problem.model import ANY_KIND, COMPUTE, MEMORY, Model, Uses
 from colocate.problem.problem import Problem
 
 
@@ -245,14 +245,23 @@ def _faults_of_limits(gpu: Gpu, parts: Sequence[PlacedPart], memory: int) -> lis
         faults.append(f"gpu {gpu.name!r} holds {told}")
     for resource, limit in gpu.limits:
         uses = [use for part in parts for use in uses_of(part.model, part.number, resource, gpu)]
-        if exceeds(uses, limit):
-            used = f"{_total(uses):.15g} {resource} of {limit:.15g}"
-            if resource == MEMORY:
-                used = (
-                    f"{_total(uses):.15g} GB of {limit:.15g} GB with the least cache of its models"
-                )
-            faults.append(f"gpu {gpu.name!r} uses {used}")
+        if exceeds(uses, limit) and not (resource == MEMORY and faults):
+            faults.append(f"gpu {gpu.name!r} {_told(resource, parts, _total(uses), limit)}")
     return faults
+
+
+def _told(resource: str, parts: Sequence[PlacedPart], used: float, limit: float) -> str:
+    """Say how much of a resource is used, in its own unit."""
+    if resource == COMPUTE:
+        return f"is busy {100 * used:.15g}% of the time, {100 * limit:.15g}% at most"
+    if resource == MEMORY and parts[0].model.least_cache_gb is not None:
+        size = _total([(part.model.size_gb, part.model.shards) for part in parts])
+        cache = [(part.model.least_cache_gb or 0.0, part.model.shards) for part in parts]
+        return (
+            f"needs {used:.15g} GB of {limit:.15g} GB: its models hold {size:.15g} GB and must "
+            f"have {_total(cache):.15g} GB of cache"
+        )
+    return f"uses {used:.15g} {resource} of {limit:.15g}"
 
 
 def exceeds(amounts: Sequence[tuple[float, int]], limit: float) -> bool:

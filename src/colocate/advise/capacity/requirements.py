@@ -2,7 +2,8 @@
 
 If all GPUs of a fleet are at or below the pressure K, then `sum(load / K + size) <= capacity` holds
 on each GPU. So it holds over any set of GPUs for the models that can be nowhere else, and likewise
-for every limited resource. What a sum excludes, no placement reaches.
+for sizes with least caches and for every limited resource. What a sum excludes, no placement
+reaches.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,6 +11,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from colocate.problem.instance import Instance
+from colocate.problem.model import MEMORY
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import COUNT, Reduction, reduction_of
 from colocate.problem.tolerance import EXACT_FIT, EXACTLY_SAFE
@@ -57,10 +59,15 @@ def needs_of(problem: Problem, kind_of: Sequence[int], pressure: float) -> list[
     sums = _Sums(reduction, tuple(kind_of), Fraction(pressure))
     for number, item in enumerate(reduction.items):
         if not sums.open_to[number]:
-            purpose = f"on which {item.name} alone is at or below that pressure"
+            purpose = sums.why_nowhere(number, item.name)
             return [Need((Fraction(),) * kinds, Fraction(1), "GPUs", purpose)]
-    needs = [sums.memory(only) for only in _sets(sums.open_to, frozenset(kind_of))]
-    needs += [sums.resource(column) for column in range(len(sums.resources))]
+    sets = _sets(sums.open_to, frozenset(kind_of))
+    needs = [sums.memory(only) for only in sets]
+    for column, name in enumerate(sums.resources):
+        if name == MEMORY:
+            needs += [sums.cache(column, only) for only in sets]
+        else:
+            needs.append(sums.resource(column))
     needs += [sums.apart(members) for members in sums.groups()]
     return [need for need in needs if need.least > 0]
 
@@ -85,18 +92,46 @@ class _Sums:
         self.resources = reduction.resources
         self.open_to = [self._open_kinds(number) for number in range(len(reduction.items))]
 
+    def why_nowhere(self, number: int, name: str) -> str:
+        """Say what no GPU has for an item that can be on none."""
+        open_gpus = [gpu for gpu in range(len(self._kind_of)) if self._may_be_on(number, gpu)]
+        roomy = [gpu for gpu in open_gpus if self._has_room(number, gpu)]
+        if MEMORY in self.resources and roomy:
+            column = self.resources.index(MEMORY)
+            held = float(self._instance.use[:, number, column].min())
+            if all(self._share(number, gpu, column) > 1 for gpu in roomy):
+                return f"with the {held:.6g} GB that {name} needs with its least cache"
+        if roomy:
+            return f"whose limits leave room for {name} alone"
+        return f"on which {name} alone is at or below that pressure"
+
     def memory(self, only: Kinds) -> Need:
         """Return the memory that models need on some kinds of GPU if they can be on no other."""
-        inside = [n for n, kinds in enumerate(self.open_to) if kinds <= only]
+        inside = self._inside(only)
         least = max(
             sum((self._room(number, window) for number in inside), Fraction())
             for window in range(self._instance.load.shape[1])
         )
+        return Need(self._memories(only), least * EXACTLY_SAFE, "GB", "at that pressure")
+
+    def cache(self, column: int, only: Kinds) -> Need:
+        """Return the memory that such models need for their sizes and least caches."""
+        held = self._instance.use[:, :, column].min(axis=0)
+        least = sum((Fraction(float(held[number])) for number in self._inside(only)), Fraction())
+        purpose = "with the least cache of its models"
+        return Need(self._memories(only), least * EXACTLY_SAFE, "GB", purpose)
+
+    def _inside(self, only: Kinds) -> list[int]:
+        """Return the items that can be nowhere but on some kinds of GPU."""
+        return [n for n, kinds in enumerate(self.open_to) if kinds <= only]
+
+    def _memories(self, only: Kinds) -> tuple[Fraction, ...]:
+        """Return the memory of one GPU of each of some kinds."""
         amounts = [Fraction()] * (max(self._kind_of) + 1)
         for gpu, kind in enumerate(self._kind_of):
             if kind in only:
                 amounts[kind] = self._capacity(gpu)
-        return Need(tuple(amounts), least * EXACTLY_SAFE, "GB", "at that pressure")
+        return tuple(amounts)
 
     def resource(self, column: int) -> Need:
         """Return how many GPUs the use of a resource fills, each up to its limit."""
@@ -135,14 +170,18 @@ class _Sums:
 
     def _open_kinds(self, number: int) -> Kinds:
         """Return the kinds with a GPU on which an item can be at or below the pressure."""
-        models = self._reduction.items[number].models
         return frozenset(
             kind
             for gpu, kind in enumerate(self._kind_of)
-            if all(model.may_be_on(self._reduction.whole.gpus[gpu]) for model in models)
+            if self._may_be_on(number, gpu)
             and self._has_room(number, gpu)
             and self._within_limits(number, gpu)
         )
+
+    def _may_be_on(self, number: int, gpu: int) -> bool:
+        """Return whether the pins of an item leave a GPU open."""
+        models = self._reduction.items[number].models
+        return all(model.may_be_on(self._reduction.whole.gpus[gpu]) for model in models)
 
     def _has_room(self, number: int, gpu: int) -> bool:
         """Return whether an item alone is at or below the pressure, with any number of replicas."""

@@ -16,6 +16,8 @@ from colocate.solver.prove.obstacles import obvious_obstacle
 from colocate.solver.prove.solvers.two_solvers import search_all, small_enough
 from colocate.solver.prove.tree import search_with_proof
 
+ONE_SEARCH = 0.5
+"""Seconds to decide whether some models fit."""
 NODES = 20_000
 """Nodes of the first search; CP-SAT and SCIP take over what it leaves undecided."""
 

@@ -2,39 +2,34 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from math import ceil, floor
-from typing import Any
+from dataclasses import dataclass
 
-from colocate.advise.remedies.any_placement import any_placement
-from colocate.problem.gpu import Gpu
-from colocate.problem.instance import Floats
-from colocate.problem.model import MEMORY, Model
+from colocate.advise.remedies.any_placement import ONE_SEARCH, any_placement
+from colocate.advise.remedies.shortage import Shortage, held_gb, shortage_of
+from colocate.problem.model import ANY_KIND
 from colocate.problem.problem import Problem
-from colocate.problem.reduction import Reduction, reduction_of
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
-from colocate.solver.prove.solvers.cpsat import LARGEST, new_program, run_cpsat
-from colocate.solver.prove.solvers.two_solvers import small_enough
-
-ONE_SEARCH = 0.5
-"""Seconds to decide whether some models fit."""
-SHORTEST, WORKERS = 0.1, 2
-"""CP-SAT's least seconds to find how much memory is missing, and its threads."""
-MEGABYTES = 1000.0
-"""Megabytes in a GB: missing memory is counted in whole megabytes."""
 
 
-class Lack(StrEnum):
-    """What is missing for models to have a placement."""
+@dataclass(frozen=True)
+class CacheNeed:
+    """The cache that a model must have, and what for.
 
-    MEMORY = "memory"
-    CONSTRAINTS = "constraints"
-    """Constraints forbid it, however much memory there is."""
-    PRESSURE = "pressure"
-    """They fit, but not below the highest pressure allowed."""
-    UNKNOWN = "unknown"
+    Parameters
+    ----------
+    model
+        Its name.
+    gb
+        The least cache of one replica.
+    requests, tokens
+        How many requests must fit at once, and how long each may be.
+    """
+
+    model: str
+    gb: float
+    requests: int
+    tokens: int
 
 
 @dataclass(frozen=True)
@@ -51,15 +46,20 @@ class Conflict:
         On how many GPUs they must be (replicas times shards), and the most shards of one of them.
     size_gb
         What all their replicas hold together, with their least caches.
+    cache_gb
+        Their least caches alone.
     gpus, memory_gb, largest_gb
         How many GPUs are open to at least one of them, the memory of these GPUs together, and of
         the largest one.
     largest_node
         How many of these GPUs are in one node at most.
-    lack
+    shortage
         What is missing.
-    lacking_gb
-        How much memory is missing at least, wherever it is added; 0 if it is something else.
+    busiest, use
+        The model that uses most of the resource that is short, and the least that one part of it
+        uses on a GPU; empty if no resource is short.
+    caches
+        The least caches of the models, largest first, if the fleet says what they are for.
     """
 
     models: tuple[str, ...]
@@ -67,12 +67,15 @@ class Conflict:
     parts: int
     shards: int
     size_gb: float
+    cache_gb: float
     gpus: int
     memory_gb: float
     largest_gb: float
     largest_node: int
-    lack: Lack
-    lacking_gb: float
+    shortage: Shortage
+    busiest: str = ""
+    use: float = 0.0
+    caches: tuple[CacheNeed, ...] = ()
 
 
 def find_conflict(problem: Problem, watch: Deadline) -> Conflict | None:
@@ -149,113 +152,32 @@ def _told(problem: Problem, names: Sequence[str], minimal: bool, watch: Deadline
     if whole is None:
         raise AssertionError("a conflict without models")
     gpus = [gpu for gpu in whole.gpus if any(model.may_be_on(gpu) for model in whole.models)]
+    shortage = shortage_of(whole, watch)
     return Conflict(
         tuple(model.name for model in whole.models),
         minimal,
         sum(model.parts for model in whole.models),
         max(model.shards for model in whole.models),
-        sum(model.replicas * _held(model) for model in whole.models),
+        sum(model.replicas * held_gb(model) for model in whole.models),
+        sum(model.replicas * (model.least_cache_gb or 0.0) for model in whole.models),
         len(gpus),
         sum(gpu.memory_gb for gpu in gpus),
         max((gpu.memory_gb for gpu in gpus), default=0.0),
         max(Counter(gpu.node for gpu in gpus).values(), default=0),
-        *_lacking(whole, watch),
+        shortage,
+        *_busiest(whole, shortage.resource),
     )
 
 
-def _lacking(problem: Problem, watch: Deadline) -> tuple[Lack, float]:
-    """Return what is missing and, if it is memory, the least number of GB, proven by CP-SAT."""
-    fewest = problem.with_replicas({model.name: model.replicas for model in problem.models})
-    reduction = reduction_of(fewest)
-    if not small_enough(fewest):
-        return Lack.UNKNOWN, 0.0
-    if _whatever_the_memory(fewest, watch):
-        return Lack.CONSTRAINTS, 0.0
-    program = new_program()
-    beyond = _program(program, reduction)
-    program.minimize(sum(beyond))
-    seconds = max(min(2 * ONE_SEARCH, watch.left), SHORTEST)
-    deadline = Deadline(seconds, stop_when=lambda: watch.stopped)
-    solver, status = run_cpsat(program, deadline, WORKERS)
-    if status == "INFEASIBLE":
-        return Lack.UNKNOWN, 0.0
-    if status == "OPTIMAL" and solver.objective_value == 0.0:
-        return (Lack.UNKNOWN if problem.most_pressure is None else Lack.PRESSURE), 0.0
-    proven = float(solver.best_objective_bound) / MEGABYTES
-    return (Lack.MEMORY, proven) if proven > 0.0 else (Lack.UNKNOWN, 0.0)
-
-
-def _whatever_the_memory(problem: Problem, watch: Deadline) -> bool:
-    """Return whether models provably do not fit even with memory for all on each GPU."""
-    memory = sum(model.replicas * _held(model) for model in problem.models) + 1.0
-    gpus = [
-        Gpu(gpu.name, gpu.memory_gb + memory, gpu.kind, _beside_memory(gpu), gpu.node)
-        for gpu in problem.gpus
+def _busiest(problem: Problem, resource: str) -> tuple[str, float]:
+    """Return the model that uses most of a resource, and its use where it uses least."""
+    kinds = {gpu.kind for gpu in problem.gpus}
+    uses = [
+        (min(by_kind.get(kind, by_kind.get(ANY_KIND, 0.0)) for kind in kinds), model.name)
+        for model in problem.models
+        for name, pairs in model.part().uses
+        if name == resource
+        for by_kind in [dict(pairs)]
     ]
-    roomy = replace(problem, gpus=tuple(gpus), most_pressure=None)
-    return any_placement(roomy, watch.part(ONE_SEARCH))[0] is Outcome.NONE
-
-
-def _held(model: Model) -> float:
-    """Return the memory that a replica must have, with its least cache."""
-    return model.size_gb + (model.least_cache_gb or 0.0)
-
-
-def _beside_memory(gpu: Gpu) -> dict[str, float]:
-    """Return the limits of a GPU that are not its memory."""
-    return {name: limit for name, limit in gpu.limits if name != MEMORY}
-
-
-def _program(program: Any, reduction: Reduction) -> list[Any]:
-    """State where items may be; return variables for the memory that GPUs lack."""
-    instance, node_of = reduction.instance, reduction.instance.rules.node.tolist()
-    gpus = range(len(node_of))
-    here = [[program.new_bool_var("") for _ in gpus] for _ in reduction.items]
-    column = reduction.resources.index(MEMORY) if MEMORY in reduction.resources else None
-    held = instance.size if column is None else instance.use[:, :, column].min(axis=0)
-    sizes = [floor(MEGABYTES * size) for size in held]
-    beyond = []
-    for row in here:
-        program.add_exactly_one(row)
-    for gpu in gpus:
-        over = program.new_int_var(0, sum(sizes), "")
-        room = ceil(MEGABYTES * instance.capacity[gpu])
-        taken = sum(size * row[gpu] for size, row in zip(sizes, here, strict=True))
-        program.add(taken <= room + over)
-        beyond.append(over)
-        for resource, limit in enumerate(instance.limit[gpu]):
-            if resource == column:
-                continue
-            use = instance.use[instance.kind[gpu], :, resource]
-            if use.sum() > limit:
-                shares = zip(_shares(use, limit), here, strict=True)
-                program.add(sum(share * row[gpu] for share, row in shares) <= LARGEST)
-    _keep_rules(program, reduction, here)
-    for shard_group in reduction.shard_groups:
-        home = {node: program.new_bool_var("") for node in dict.fromkeys(node_of)}
-        program.add_exactly_one(home.values())
-        for item in shard_group:
-            for gpu in gpus:
-                program.add_implication(here[item][gpu], home[node_of[gpu]])
-    return beyond
-
-
-def _keep_rules(program: Any, reduction: Reduction, here: list[list[Any]]) -> None:
-    """State where items may not be, and which ones may not share a GPU."""
-    rules = reduction.instance.rules
-    groups: dict[int, list[int]] = {}
-    for number, item in enumerate(reduction.items):
-        for gpu in (~rules.open[rules.pin[number]]).nonzero()[0]:
-            program.add(here[number][gpu] == 0)
-        for colour in item.colours:
-            groups.setdefault(colour, []).append(number)
-    for group in groups.values():
-        for gpu in range(len(rules.node)):
-            program.add_at_most_one(here[number][gpu] for number in group)
-
-
-def _shares(use: Floats, limit: float) -> list[int]:
-    """Return uses as whole parts of a limit; anything above twice the limit counts as twice."""
-    if limit <= 0.0:
-        return [2 * LARGEST if amount > 0.0 else 0 for amount in use]
-    return [floor(min(amount / limit, 2.0) * LARGEST) for amount in use]
+    use, name = max(uses, default=(0.0, ""))
+    return name, use

@@ -1,16 +1,17 @@
 """Find out what would make a problem fit: try changes, and confirm each by a placement."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from colocate.advise.relaxations import relaxations
-from colocate.advise.remedies.any_placement import any_placement
-from colocate.advise.remedies.conflict import ONE_SEARCH, Conflict, any_placement_of, find_conflict
+from colocate.advise.remedies.any_placement import ONE_SEARCH, any_placement
+from colocate.advise.remedies.conflict import CacheNeed, Conflict, any_placement_of, find_conflict
 from colocate.advise.remedies.fleet_changes import options_for
 from colocate.advise.what_if import Change, ChangeKind, Combination, Ladder, Options
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.huggingface import ModelConfig
+from colocate.inputs.least_cache import least_cache_gb, longest_request
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.solver.construct.completion import Outcome
@@ -19,6 +20,20 @@ from colocate.solver.interrupt import stopping_on_interrupt
 
 SECONDS = 6.0
 """Seconds for a whole diagnosis."""
+FEW = 3
+"""Things that a person changes without much thought."""
+EASIEST_FIRST = (
+    ChangeKind.CONCURRENCY,
+    ChangeKind.CONTEXT,
+    ChangeKind.COMPUTE_LIMIT,
+    ChangeKind.REPLICAS,
+    ChangeKind.SHARDS,
+    ChangeKind.QUANTISE,
+    ChangeKind.GPUS,
+    ChangeKind.SLEEP,
+)
+"""What people try first: settings, then what uses the GPUs there are, then smaller weights, then
+money, and last what nobody can use any more."""
 OF_MODELS = (
     ChangeKind.APART,
     ChangeKind.TOGETHER,
@@ -65,7 +80,7 @@ class Diagnosis:
     constraints
         Constraints that each keep the models from fitting: without any one of them all fits.
     remedies
-        Other changes that help, smallest first.
+        Other changes that help, the easiest first.
     undecided
         Changes that may help, but time ran out before that was known.
     complete
@@ -92,7 +107,20 @@ def diagnose_fleet(fleet: Fleet, configs: Mapping[str, ModelConfig], seconds: fl
     seconds
         Time for the whole diagnosis. An interrupt ends it earlier.
     """
-    return diagnose(fleet.problem, partial(options_for, fleet, configs=configs), seconds)
+    found = diagnose(fleet.problem, partial(options_for, fleet, configs=configs), seconds)
+    if found.conflict is None:
+        return found
+    caches = _least_caches(fleet, found.conflict.models)
+    return replace(found, conflict=replace(found.conflict, caches=caches))
+
+
+def _least_caches(fleet: Fleet, names: Sequence[str]) -> tuple[CacheNeed, ...]:
+    """Return what the least caches of some models are for, largest first."""
+    models = [fleet.models[name] for name in names]
+    caches = [
+        CacheNeed(m.name, least_cache_gb(m), m.min_concurrency, longest_request(m)) for m in models
+    ]
+    return tuple(sorted(caches, key=lambda cache: -cache.gb))
 
 
 def diagnose(
@@ -128,7 +156,7 @@ def diagnose(
     return Diagnosis(
         conflict=conflict,
         constraints=_confirmed(constraints),
-        remedies=_confirmed(sorted(remedies, key=_size)),
+        remedies=_confirmed(sorted(_once(remedies), key=_effort)),
         undecided=tuple(r.change for r in (*constraints, *remedies) if not r.confirmed),
         complete=complete and not watch.over,
     )
@@ -155,10 +183,26 @@ def _confirmed(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
     return tuple(remedy for remedy in remedies if remedy.confirmed)
 
 
-def _size(remedy: Remedy) -> tuple[int, float]:
-    """Return how large a change is: how many things it changes, then how much memory."""
+def _once(remedies: Iterable[Remedy]) -> Iterable[Remedy]:
+    """Return remedies without those that come to the same as an earlier one."""
+    found: dict[Hashable, Remedy] = {}
+    for remedy in remedies:
+        change = remedy.change
+        key = change.kind, frozenset(change.names), change.to, change.count, change.node
+        found.setdefault(key, remedy)
+    return found.values()
+
+
+def _effort(remedy: Remedy) -> tuple[bool, int, int, float]:
+    """Return how much a change asks of people: what it is, of how many things, how much memory.
+
+    A change to many things comes after any change to a few.
+    """
     change = remedy.change
-    return len(change.names) or change.count, change.gb
+    buys = change.kind is ChangeKind.GPUS or change.gpus > 0
+    things = len(change.names) + change.gpus or change.count
+    kind = EASIEST_FIRST.index(ChangeKind.GPUS if buys else change.kind)
+    return things > FEW, kind, things, 0.0 if buys else change.gb
 
 
 @dataclass

@@ -1,30 +1,37 @@
 """Changes to a fleet that could make its models fit: more GPUs, smaller or fewer models."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import count, product
-from math import inf
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from colocate.advise.remedies.changed_fleet import problem_of, problem_with_models
+from colocate.advise.remedies.gpu_changes import (
+    MOST_ADDED,
+    added_gpus,
+    calculates_in,
+    catalogue_ladder,
+    gpu_ladders,
+    kind_name,
+    one_of_each_kind,
+)
 from colocate.advise.remedies.quantising import FEWER_BITS, Quantised, quantised
+from colocate.advise.remedies.request_room import room_options
+from colocate.advise.remedies.shortage import held_gb
 from colocate.advise.what_if import Change, ChangeKind, Combination, Ladder, Options
-from colocate.errors import InputError
 from colocate.inputs.compute import known_accelerator
 from colocate.inputs.demand import demand_of
-from colocate.inputs.fleet import Fleet, fleet_of
-from colocate.inputs.gpu_rows import ROWS
+from colocate.inputs.fleet import Fleet
 from colocate.inputs.huggingface import ModelConfig
-from colocate.inputs.spec import FleetSpec, GpuSpec, ModelSpec
+from colocate.inputs.shard_rules import accepted_shards
+from colocate.inputs.spec import GpuSpec
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
+from colocate.problem.verify import use_of
 
-MOST_ADDED = 8
-"""The most GPUs to add."""
-MOST_NODES = 4
-"""The most nodes to try adding GPUs to."""
 MOST_TRIED = 12
 """The most models, the largest ones, to change one at a time."""
 MOST_COMBINED = 60
 """The most models, the largest ones, to quantise together."""
+BUSIER = (0.85, 0.9, 0.95)
+"""Higher limits on compute to try: at 0.95 a request waits 19 times as long as it runs."""
 MOST_SHARDS, MOST_REPLICAS = 16, 8
 """The most shards and replicas of a model to try."""
 
@@ -44,53 +51,125 @@ def options_for(
         Hugging Face configs of the models that are sized by one, by model name.
     """
     by_name = {model.name: model for model in fleet.problem.models}
-    some = sorted(names, key=lambda name: -_held_gb(by_name[name]))[:MOST_TRIED]
+    some = sorted(names, key=lambda name: -by_name[name].replicas * held_gb(by_name[name]))
+    some = some[:MOST_TRIED]
     by_size = sorted(fleet.spec.models, key=lambda model: -(model.size_gb or 0.0))
     largest = [model.name for model in by_size[:MOST_COMBINED]]
     formats = {
-        name: list(quantised(fleet.models[name], (configs or {}).get(name)))
+        name: [
+            format_
+            for format_ in quantised(fleet.models[name], (configs or {}).get(name))
+            if _can_run(fleet, by_name[name], format_)
+        ]
         for name in {*some, *largest}
     }
     return [
-        Options([shard_ladder(fleet, name) for name in some]),
+        *room_options(fleet, some),
+        Options([_busier(fleet)]),
         Options([_replica_ladder(fleet, name) for name in some]),
+        Options([shard_ladder(fleet, name) for name in some]),
         Options(
             [_quantise_ladder(fleet, formats[name]) for name in some],
             [_all_quantised(fleet, [formats[n] for n in largest], dtype) for dtype in FEWER_BITS],
         ),
-        Options([*_gpu_ladders(fleet), _catalogue_ladder(fleet)]),
+        Options([*gpu_ladders(fleet), catalogue_ladder(fleet)]),
         Options([_sleep_ladder(fleet, names)], _all_asleep(fleet)),
     ]
 
 
+def _can_run(fleet: Fleet, model: Model, format_: Quantised) -> bool:
+    """Return whether a GPU that a model may be on can calculate in a format, as far as is known."""
+    rows = [known_accelerator(gpu.kind) for gpu in fleet.problem.gpus if model.may_be_on(gpu)]
+    return any(row is None or calculates_in(row, format_.spec.dtype) for row in rows)
+
+
+def _busier(fleet: Fleet) -> Ladder:
+    """Yield GPUs that may be somewhat busier, if their compute is limited."""
+    limit = fleet.spec.compute_limit
+    for higher in BUSIER:
+        if limit is not None and higher > limit:
+            problem = problem_of(fleet.spec.model_copy(update={"compute_limit": higher}))
+            if problem is not None:
+                yield Change(ChangeKind.COMPUTE_LIMIT, problem, before=limit, after=higher)
+
+
 def shard_ladder(fleet: Fleet, name: str) -> Ladder:
-    """Yield a model in twice as many shards, four times as many, and so on, or in fewer."""
+    """Yield a model in more shards, the fewest first, or in fewer, the most first.
+
+    Engines accept all of these numbers. Where nothing says which they accept, the shards are
+    doubled or halved.
+    """
     model = fleet.models[name]
     most = min(_largest_node(fleet.problem, name), MOST_SHARDS)
-    more = [model.shards * 2**n for n in range(1, 5) if model.shards * 2**n <= most]
-    fewer = [model.shards // 2**n for n in range(1, 5) if model.shards % 2**n == 0]
-    for shards in more or [number for number in fewer if number <= most]:
+    accepted = accepted_shards(model, most)
+    if model.attention_heads is None:
+        accepted = [n for n in accepted if _doubled(n, model.shards) or _doubled(model.shards, n)]
+    more = [number for number in accepted if number > model.shards]
+    for shards in more or [number for number in reversed(accepted) if number < model.shards]:
         added = (model.overhead_gb or 0.0) * (shards - model.shards)
-        problem = _with_models(fleet, [model.model_copy(update={"shards": shards})])
+        problem = problem_with_models(fleet, [model.model_copy(update={"shards": shards})])
         if problem is not None:
             yield Change(ChangeKind.SHARDS, problem, (name,), count=shards, gb=added)
 
 
+def _doubled(large: int, small: int) -> bool:
+    """Return whether a number is another one doubled any number of times."""
+    return large % small == 0 and (large // small).bit_count() == 1
+
+
 def _replica_ladder(fleet: Fleet, name: str) -> Ladder:
-    """Yield a model in more replicas, if replicas share its use of a limited resource."""
-    model = fleet.models[name]
+    """Yield a model in more replicas, if replicas share its use of a limited resource.
+
+    If the GPUs there are do not suffice for that, the fewest replicas that are within the limits
+    come with more GPUs.
+    """
     stated = next(m for m in fleet.problem.models if m.name == name)
     if not stated.shared_uses or stated.open_replicas:
         return
-    for replicas in range(stated.replicas + 1, min(MOST_REPLICAS, len(fleet.problem.gpus)) + 1):
-        added = stated.size_gb * (replicas - stated.replicas)
-        problem = _with_models(fleet, [model.model_copy(update={"replicas": replicas})])
-        if problem is not None:
-            yield Change(ChangeKind.REPLICAS, problem, (name,), count=replicas, gb=added)
+    numbers = range(stated.replicas + 1, MOST_REPLICAS + 1)
+    for replicas in numbers:
+        if replicas * stated.shards <= len(fleet.problem.gpus):
+            yield from _more_replicas(fleet, stated, replicas)
+    enough = next((n for n in numbers if _within_limits(fleet.problem, stated, n)), None)
+    if enough is not None:
+        for gpus in range(1, MOST_ADDED + 1):
+            for entry in one_of_each_kind(fleet):
+                yield from _more_replicas(fleet, stated, enough, entry, gpus)
+
+
+def _more_replicas(
+    fleet: Fleet, stated: Model, replicas: int, entry: GpuSpec | None = None, gpus: int = 0
+) -> Iterator[Change]:
+    model = fleet.models[stated.name].model_copy(update={"replicas": replicas})
+    models = [model if m.name == model.name else m for m in fleet.spec.models]
+    added = [] if entry is None else [added_gpus(fleet, entry, gpus)]
+    update = {"models": models, "gpus": [*fleet.spec.gpus, *added]}
+    problem = problem_of(fleet.spec.model_copy(update=update))
+    if problem is not None:
+        yield Change(
+            ChangeKind.REPLICAS,
+            problem,
+            (stated.name,),
+            to=kind_name(entry) if entry else "",
+            count=replicas,
+            gpus=gpus,
+            gb=stated.size_gb * (replicas - stated.replicas),
+            node=(entry.node or "") if entry else "",
+        )
+
+
+def _within_limits(problem: Problem, model: Model, replicas: int) -> bool:
+    """Return whether a part of a model is alone within the limits of some GPU."""
+    part = model.part(replicas)
+    return any(
+        all(use_of(part, name, gpu.kind) <= limit for name, limit in gpu.limits)
+        for gpu in problem.gpus
+        if model.may_be_on(gpu)
+    )
 
 
 def in_more_shards(fleet: Fleet, name: str) -> Model | None:
-    """Return a model in twice as many shards; None if no node has enough GPUs for that."""
+    """Return a model in the next number of shards; None if no node has enough GPUs for that."""
     for change in shard_ladder(fleet, name):
         if change.count > fleet.models[name].shards:
             return next(model for model in change.problem.models if model.name == name)
@@ -110,7 +189,7 @@ def _quantise_ladder(fleet: Fleet, formats: Iterable[Quantised]) -> Ladder:
 
 
 def _quantise(fleet: Fleet, formats: Sequence[Quantised]) -> Iterator[Change]:
-    problem = _with_models(fleet, [format_.spec for format_ in formats])
+    problem = problem_with_models(fleet, [format_.spec for format_ in formats])
     if problem is None:
         return
     names = tuple(format_.spec.name for format_ in formats)
@@ -170,63 +249,5 @@ def _sleep(fleet: Fleet, names: Sequence[str]) -> Change:
     return Change(ChangeKind.SLEEP, problem, tuple(names), gb=saved, demand=demand)
 
 
-def _gpu_ladders(fleet: Fleet) -> Iterator[Ladder]:
-    """Yield, for each kind of GPU in the fleet, one more, two more, and so on."""
-    alike: dict[Hashable, list[GpuSpec]] = {}
-    for entry in fleet.spec.gpus:
-        alike.setdefault(entry.likeness, []).append(entry)
-    pinned = any(m.shards > 1 or m.only or m.never for m in fleet.problem.models)
-    for entries in alike.values():
-        by_node = list({entry.node: entry for entry in entries}.values())
-        yield _gpu_ladder(fleet, by_node[: MOST_NODES if pinned else 1])
-
-
-def _gpu_ladder(fleet: Fleet, entries: Sequence[GpuSpec]) -> Ladder:
-    for number, entry in product(range(1, MOST_ADDED + 1), entries):
-        yield from _more_gpus(fleet, entry, number)
-
-
-def _catalogue_ladder(fleet: Fleet) -> Ladder:
-    """Yield one more GPU of each other kind that can be rented, smallest first."""
-    known = [known_accelerator(entry.kind) for entry in fleet.spec.gpus]
-    if not all(known):
-        return
-    rows = [row for row in ROWS if row.price_per_hour is not None and row not in known]
-    for row in sorted(rows, key=lambda row: (row.memory_gb, row.price_per_hour or inf)):
-        entry = GpuSpec.model_validate({"kind": row.kind}).resolved()
-        yield from _more_gpus(fleet, entry, 1)
-
-
-def _more_gpus(fleet: Fleet, entry: GpuSpec, number: int) -> Iterator[Change]:
-    taken = {gpu.name.partition("-")[0] for gpu in fleet.problem.gpus}
-    name = next(name for n in count() if (name := f"added{n or ''}") not in taken)
-    added = entry.model_copy(update={"name": name, "count": number, "devices": None})
-    problem = _problem(fleet.spec.model_copy(update={"gpus": [*fleet.spec.gpus, added]}))
-    if problem is not None:
-        yield Change(
-            ChangeKind.GPUS,
-            problem,
-            to=entry.kind or f"{entry.memory_gb:g} GB",
-            count=number,
-            gb=number * ((entry.memory_gb or 0.0) - (entry.reserve_gb or 0.0)),
-            node=entry.node or "",
-        )
-
-
 def _held_gb(model: Model) -> float:
     return model.replicas * model.size_gb
-
-
-def _with_models(fleet: Fleet, changed: Iterable[ModelSpec]) -> Problem | None:
-    by_name = {model.name: model for model in changed}
-    models = [by_name.get(model.name, model) for model in fleet.spec.models]
-    return _problem(fleet.spec.model_copy(update={"models": models}))
-
-
-def _problem(spec: FleetSpec) -> Problem | None:
-    """Return the problem of a changed fleet; None if the change contradicts the fleet."""
-    stated: dict[str, Any] = spec.model_dump(by_alias=True, exclude_defaults=True, mode="json")
-    try:
-        return fleet_of(stated).problem
-    except InputError:
-        return None

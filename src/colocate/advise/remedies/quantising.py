@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from colocate.errors import ColocateError
 from colocate.inputs.huggingface import ConfigLookup, ModelConfig
+from colocate.inputs.huggingface.divided_widths import weight_group
 from colocate.inputs.huggingface.formats import FORMATS, bits_of
+from colocate.inputs.shard_rules import shards_fault
 from colocate.inputs.spec import ModelSpec
 from colocate.inputs.text_file import read_text
 from colocate.inputs.yaml_text import parse_yaml
@@ -37,7 +39,7 @@ def configs_in(path: Path, configs: ConfigLookup) -> dict[str, ModelConfig]:
 
 
 def quantised(model: ModelSpec, config: ModelConfig | None = None) -> Iterator[Quantised]:
-    """Yield a resolved model in every usual format with fewer bits than its own.
+    """Yield a resolved model in every usual format with fewer bits that its shards allow.
 
     Without a config, the whole size counts as weights and shrinks with their bits; nothing else
     about the model changes.
@@ -48,8 +50,11 @@ def quantised(model: ModelSpec, config: ModelConfig | None = None) -> Iterator[Q
         if fewer < bits:
             counted = _counted_gb(config, name)
             size = (model.size_gb or 0.0) * fewer / bits if counted is None else counted
-            spec = model.model_copy(update={"dtype": name, "size_gb": size})
-            yield Quantised(spec, counted is None)
+            group = weight_group(FORMATS[name])
+            update = {"dtype": name, "size_gb": size, "weight_group": group}
+            spec = model.model_copy(update=update)
+            if shards_fault(spec, spec.shards) is None:
+                yield Quantised(spec, counted is None)
 
 
 def _counted_gb(config: ModelConfig | None, dtype: str) -> float | None:

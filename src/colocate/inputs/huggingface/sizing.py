@@ -1,10 +1,11 @@
 """The size of a model: parameters, bytes of weights, bytes of keys and values for a token."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from colocate.errors import UnknownNameError
+from colocate.inputs.huggingface.divided_widths import divided_widths, weight_group
 from colocate.inputs.huggingface.fields import Fields
 from colocate.inputs.huggingface.formats import (
     FORMATS,
@@ -60,6 +61,10 @@ class ModelSize:
         does not say.
     dtype, kv_dtype
         Formats of the weights, and of keys and values.
+    shard_widths
+        Widths that shards divide among them, by what they are of.
+    weight_group
+        Inputs of a weight that share a scale and that no shard may cut; None if any cut will do.
     source
         Where `weight_bytes` is from: ``config``, or ``index`` for the index of the weight files.
     notes
@@ -82,6 +87,8 @@ class ModelSize:
     vocab_size: int
     state_bytes: int = 0
     kv_heads: int = 0
+    shard_widths: Mapping[str, int] = field(default_factory=dict)
+    weight_group: int | None = None
     context_limit: int | None = None
     source: str = "config"
     notes: tuple[str, ...] = ()
@@ -137,6 +144,8 @@ def model_size(
         kv_heads=0 if attention is None else attention.kv_heads,
         head_dim=0 if attention is None else attention.head_dim,
         vocab_size=shape.vocab_size,
+        shard_widths=divided_widths(shape),
+        weight_group=weight_group(storage.quantised),
         context_limit=reading.context_limit,
         notes=(*reading.notes, *other_notes, *cache.notes, *dtype_notes),
     )

@@ -3,13 +3,18 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from colocate.advise.remedies.conflict import Conflict, Lack
+from colocate.advise.remedies.conflict import Conflict
 from colocate.advise.remedies.diagnosis import Diagnosis
+from colocate.advise.remedies.shortage import Lack, Shortage
 from colocate.advise.what_if import Change, ChangeKind
-from colocate.outputs.text.wording import amount, gigabytes, listed, quoted
+from colocate.outputs.text.wording import amount, gigabytes, listed, percents, quoted
+from colocate.problem.model import COMPUTE
+from colocate.problem.reduction import COUNT
 
 MOST_SHOWN, MOST_OF_A_KIND = 12, 3
 """Changes that are listed, in all and of one kind: the smallest, as many as fit on a screen."""
+MOST_CACHES = 3
+"""Models whose least cache is told: the largest, which are the ones to change."""
 
 
 def diagnosis_lines(diagnosis: Diagnosis) -> Iterator[str]:
@@ -23,7 +28,7 @@ def diagnosis_lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield "it fits without any one of these constraints (confirmed by a placement):"
         yield from _items([change_text(remedy.change) for remedy in diagnosis.constraints])
     if diagnosis.remedies:
-        yield "it fits after any one of these changes (confirmed by a placement), smallest first:"
+        yield "it fits after any one of these changes (confirmed by a placement), easiest first:"
         yield from _items(_few_of_each_kind([r.change for r in diagnosis.remedies], MOST_OF_A_KIND))
     elif not diagnosis.constraints:
         yield "none of the changes tried makes it fit"
@@ -62,8 +67,13 @@ def _conflict(conflict: Conflict) -> Iterator[str]:
         yield f"{names} does not fit even without the other models: {_lack(conflict)}"
     else:
         yield f"{names} cannot be placed together: {_lack(conflict)}"
-    if conflict.gpus > 0:
+    if conflict.gpus > 0 and conflict.shortage.lack is not Lack.RESOURCE:
         yield f"  {_needs(conflict)}"
+    if conflict.shortage.lack is Lack.LEAST_CACHE:
+        yield from _caches(conflict)
+    if conflict.shortage.resource == COMPUTE and not single:
+        use = percents(conflict.use)[0]
+        yield f"  {quoted(conflict.busiest)} is the busiest: by itself {use} of a GPU's time"
     if not single and conflict.minimal:
         yield "  without any one of them, the others fit"
     elif not conflict.minimal:
@@ -76,8 +86,11 @@ def _needs(conflict: Conflict) -> str:
     needed = f"{it} {needs} {gigabytes(conflict.size_gb)}"
     if conflict.parts > len(conflict.models):
         needed += f" in {conflict.parts} parts"
-    gpus = f"{amount(conflict.gpus, 'GPU')} that {it} may be on"
-    have = f"the {gpus} {'has' if conflict.gpus == 1 else 'have'} {gigabytes(conflict.memory_gb)}"
+    if conflict.cache_gb > 0.0:
+        needed += f", {gigabytes(conflict.cache_gb)} of it for cache"
+    gpus = f"the {conflict.gpus:,} GPUs" if conflict.gpus > 1 else "the only GPU"
+    have = f"{gpus} that {it} may be on {'have' if conflict.gpus > 1 else 'has'} "
+    have += gigabytes(conflict.memory_gb)
     if conflict.gpus > 1:
         have += f", the largest {gigabytes(conflict.largest_gb)}"
     if conflict.shards > 1:
@@ -85,18 +98,46 @@ def _needs(conflict: Conflict) -> str:
     return f"{needed}; {have}"
 
 
+def _caches(conflict: Conflict) -> Iterator[str]:
+    """Describe what the largest least caches are for."""
+    for cache in conflict.caches[:MOST_CACHES]:
+        requests = amount(cache.requests, "request")
+        length = amount(cache.tokens, "token")
+        yield f"  {quoted(cache.model)}: {gigabytes(cache.gb)} of cache for {requests} of {length}"
+
+
 def _lack(conflict: Conflict) -> str:
     if conflict.gpus == 0:
         return "it may not be on any GPU"
     if conflict.shards > conflict.largest_node:
         return f"{conflict.shards} shards need as many GPUs in one node, and no node has them"
-    if conflict.lack is Lack.MEMORY:
-        return f"at least {gigabytes(conflict.lacking_gb)} are missing"
+    short = conflict.shortage
+    if short.lack is Lack.RESOURCE:
+        if conflict.parts == 1 and short.resource == COMPUTE:
+            needed, limit = percents(short.needed, short.limit)
+            return f"it keeps a GPU busy {needed} of the time, {limit} allowed"
+        it = "it is" if len(conflict.models) == 1 else "they are"
+        return f"wherever {it}, {_beyond(short)}"
+    missing = f"at least {gigabytes(short.lacking_gb)}"
     return {
+        Lack.MEMORY: f"{missing} of memory are missing",
+        Lack.LEAST_CACHE: f"the weights fit, but {missing} of cache are missing",
         Lack.CONSTRAINTS: "the constraints forbid it, no matter how much memory there is",
         Lack.PRESSURE: "the memory is enough, but most_pressure would be exceeded",
         Lack.UNKNOWN: "every placement was excluded",
-    }[conflict.lack]
+    }[short.lack]
+
+
+def _beyond(short: Shortage) -> str:
+    """Describe how far a resource goes beyond its limit, in its own unit."""
+    if short.resource == COMPUTE:
+        needed, limit = percents(short.needed, short.limit)
+        return f"a GPU is busy at least {needed} of the time, {limit} allowed"
+    if short.resource == COUNT:
+        models = amount(round(short.needed), "model")
+        return f"a GPU holds at least {models}, {short.limit:g} allowed (most_models)"
+    needed = f"{short.needed:.4g} of {quoted(short.resource)}"
+    return f"a GPU uses at least {needed}, {short.limit:.4g} allowed"
 
 
 def change_text(change: Change) -> str:
@@ -109,8 +150,12 @@ def _names(change: Change) -> str:
 
 
 def _gpus(change: Change) -> str:
+    return _added(change.count, change)
+
+
+def _added(gpus: int, change: Change) -> str:
     kind = quoted(change.to, "")
-    many = f"one more GPU of {kind}" if change.count == 1 else f"{change.count} more GPUs of {kind}"
+    many = f"one more GPU of {kind}" if gpus == 1 else f"{gpus} more GPUs of {kind}"
     return many + (f" in node {quoted(change.node)}" if change.node else "")
 
 
@@ -124,24 +169,64 @@ def _sleep(change: Change) -> str:
     return f"leave {_names(change)} asleep (demand {change.demand:.4g}, {gigabytes(change.gb)})"
 
 
+def _replicas(change: Change) -> str:
+    replicas = f"{amount(change.count, 'replica')} of {_names(change)}"
+    if change.gpus == 0:
+        return replicas
+    return f"{replicas}, and {_added(change.gpus, change)}"
+
+
+def _context(change: Change) -> str:
+    length = amount(change.count, "token")
+    return f"shorten max_model_len of {_names(change)} to {length} ({_cache(change)})"
+
+
+def _concurrency(change: Change) -> str:
+    requests = f"min_concurrency: {change.count} of {_names(change)}"
+    return f"{requests}, fewer requests at once ({_cache(change)})"
+
+
+def _cache(change: Change) -> str:
+    return f"least cache {gigabytes(change.before_gb)} -> {gigabytes(change.after_gb)}"
+
+
+def _compute_limit(change: Change) -> str:
+    """Describe a higher limit with what it costs: waiting grows as busy over idle time."""
+    before, after = percents(change.before, change.after)
+    waits = f"{change.after / (1.0 - change.after):.2g} times as long as it runs"
+    old = f"{change.before / (1.0 - change.before):.2g}" if change.before < 1.0 else "ever longer"
+    return (
+        f"compute_limit: {change.after:g}, so GPUs may be busy {after} of the time instead of "
+        f"{before} (a request then waits up to {waits}, not {old})"
+    )
+
+
 _WORDS: dict[ChangeKind, Callable[[Change], str]] = {
     ChangeKind.GPUS: _gpus,
     ChangeKind.QUANTISE: _quantise,
     ChangeKind.SLEEP: _sleep,
+    ChangeKind.CONTEXT: _context,
+    ChangeKind.CONCURRENCY: _concurrency,
+    ChangeKind.COMPUTE_LIMIT: _compute_limit,
     ChangeKind.SHARDS: lambda change: (
         f"cut {_names(change)} in {change.count} shards (tensor parallel {change.count})"
         if change.count > 1
         else f"serve {_names(change)} in one piece"
     ),
-    ChangeKind.REPLICAS: lambda change: (
-        f"{amount(change.count, 'replica', 'replicas')} of {_names(change)}"
-    ),
+    ChangeKind.REPLICAS: _replicas,
     ChangeKind.APART: lambda change: f"apart: {_names(change)}",
     ChangeKind.TOGETHER: lambda change: f"together: {_names(change)}",
     ChangeKind.MOST_MODELS: lambda change: f"most_models: {change.count}",
     ChangeKind.MOST_PRESSURE: lambda change: "most_pressure",
     ChangeKind.ONLY: lambda change: f"only, of {_names(change)}",
     ChangeKind.NEVER: lambda change: f"never, of {_names(change)}",
-    ChangeKind.LIMIT: lambda change: f"the limit on {_names(change)}",
+    ChangeKind.LEAST_CACHE: lambda change: (
+        "the least cache: room in every model for requests of max_model_len tokens"
+    ),
+    ChangeKind.LIMIT: lambda change: (
+        "the limit on compute (compute_limit)"
+        if change.names == (COMPUTE,)
+        else f"the limit on {_names(change)}"
+    ),
     ChangeKind.ONE_NODE: lambda change: f"the shards of {_names(change)} in one node",
 }

@@ -7,12 +7,21 @@ from colocate.advise.explain.bottleneck import Alone, Bottleneck, Tenant
 from colocate.advise.explain.bound import BoundFacts
 from colocate.advise.explain.cause import Cause, Why
 from colocate.advise.explain.explanation import Explanation
-from colocate.advise.explain.idle import Idle, IdleGpus
+from colocate.advise.explain.idle import Idle, IdleGpus, Tight
 from colocate.advise.explain.levers import Lever
 from colocate.advise.what_if import ChangeKind
 from colocate.outputs.explain.bound import proof_text
 from colocate.outputs.explain.remedies import change_text
-from colocate.outputs.text.wording import amount, gigabytes, listed, percent, pressure_text, quoted
+from colocate.outputs.text.wording import (
+    amount,
+    gigabytes,
+    listed,
+    percent,
+    percents,
+    pressure_text,
+    quoted,
+)
+from colocate.problem.model import COMPUTE, MEMORY
 from colocate.problem.tolerance import RECORDED_AS_PROVEN, TIE
 from colocate.solver.plan import Status
 
@@ -198,11 +207,21 @@ def _bound(found: BoundFacts | None, peak: float) -> Iterator[str]:
 
 def _tight(told: Explanation) -> Iterator[str]:
     for tight in told.tight[:MOST_SHOWN]:
-        share = percent(tight.use / tight.limit)
-        gpu, resource = quoted(tight.gpu, ""), quoted(tight.resource, "")
-        yield f"{gpu} uses {tight.use:.3g} of {tight.limit:.3g} {resource} ({share})"
+        yield f"{quoted(tight.gpu, '')} {_tight_gpu(tight)}"
     if len(told.tight) > MOST_SHOWN:
         yield f"and {amount(len(told.tight) - MOST_SHOWN, 'GPU')} more"
+
+
+def _tight_gpu(tight: Tight) -> str:
+    """Describe how much of a limit is used, in the unit of the resource."""
+    share = percent(tight.use / tight.limit)
+    if tight.resource == MEMORY:
+        use, limit = gigabytes(tight.use), gigabytes(tight.limit)
+        return f"needs {use} of {limit} with the least cache of its models ({share})"
+    if tight.resource == COMPUTE:
+        use, limit = percents(tight.use, tight.limit)
+        return f"is busy {use} of the time, {limit} allowed"
+    return f"uses {tight.use:.3g} of {tight.limit:.3g} {quoted(tight.resource, '')} ({share})"
 
 
 def _idle(told: Explanation) -> Iterator[str]:
@@ -220,7 +239,7 @@ def _idle_group(group: IdleGpus, told: Explanation) -> str:
     reason = {
         Idle.FORBIDDEN: "no model may go there (only, never)",
         Idle.TOO_SMALL: "no model that may go there fits",
-        Idle.LIMITED: "every model that fits there uses more than the limits allow",
+        Idle.LIMITED: "no model is within its limits, or its memory with the least cache",
         Idle.NOT_FOR_BOTTLENECK: "no model of the bottleneck may go there or fits there",
         Idle.NO_GAIN: no_gain,
         Idle.HELPS: "a model of the bottleneck could go there",

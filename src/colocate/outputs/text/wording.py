@@ -5,6 +5,8 @@ from math import isinf
 
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
+MOST_DIGITS = 6
+"""Digits after the point of a percentage: more than that is below any tolerance."""
 MOST_NAMES = 8
 """Names in a list, unless the caller wants another number."""
 
@@ -50,6 +52,15 @@ def pressure_text(value: float) -> str:
 def percent(share: float) -> str:
     """Return a share as people say it."""
     return "∞" if isinf(share) else f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"
+
+
+def percents(*shares: float) -> tuple[str, ...]:
+    """Return shares that are compared, with as many digits as it takes to tell them apart."""
+    for digits in range(MOST_DIGITS):
+        texts = tuple(f"{100 * share:.{digits}f}%" for share in shares)
+        if len(set(texts)) == len(set(shares)):
+            break
+    return texts
 
 
 def fixed(value: float | None, digits: int) -> str:

@@ -9,10 +9,13 @@ import numpy as np
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Bools
-from colocate.problem.model import MEMORY
+from colocate.problem.model import COMPUTE, MEMORY
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import COUNT, Reduction
 from colocate.problem.tolerance import GENEROUS
+
+DIGITS = (4, 6, 9, 15)
+"""Digits of numbers that a reason compares: few, unless they would look the same."""
 
 
 class Obstacle(NamedTuple):
@@ -47,9 +50,9 @@ def obvious_obstacle(reduction: Reduction) -> Obstacle | None:
         return Obstacle(_too_large(reduction, homeless), proof)
     needed, memory = instance.size.sum(), instance.capacity.sum()
     if needed > memory * GENEROUS:
+        have, most = _told_apart(needed, memory)
         reason = (
-            f"models: size_gb adds up to {needed:.15g}, "
-            f"must be at most {memory:.15g} (the memory of all GPUs)"
+            f"models: size_gb adds up to {have}, must be at most {most} (the memory of all GPUs)"
         )
         return Obstacle(reason, Certificate(Proof.VOLUME, inf))
     return _short_of_cache(reduction)
@@ -65,9 +68,10 @@ def _short_of_cache(reduction: Reduction) -> Obstacle | None:
     if used <= memory * GENEROUS:
         return None
     size = instance.size.sum()
+    have, most = _told_apart(used, memory)
     reason = (
-        f"models: size_gb and least cache add up to {size:.6g} + {used - size:.6g} GB, "
-        f"must be at most {memory:.6g} (the memory of all GPUs)"
+        f"models: size_gb adds up to {size:.4g}, with the least cache of all models to {have}, "
+        f"must be at most {most} (the memory of all GPUs)"
     )
     return Obstacle(reason, Certificate(Proof.VOLUME, inf))
 
@@ -93,9 +97,10 @@ def _too_large(reduction: Reduction, number: int) -> str:
     size = float(instance.size[number])
     if size > largest.memory_gb:
         among = " that it may be on" if len(gpus) < len(reduction.whole.gpus) else ""
+        have, most = _told_apart(size, largest.memory_gb)
         return (
-            f"{where}: size_gb={size:.15g}, "
-            f"must be at most {largest.memory_gb:.15g} (the largest GPU{among}, {largest.name!r})"
+            f"{where}: size_gb={have}, "
+            f"must be at most {most} (the largest GPU{among}, {largest.name!r})"
         )
     return f"{where}: {_over_its_limit(reduction, number, np.flatnonzero(open_here).tolist())}"
 
@@ -111,11 +116,28 @@ def _over_its_limit(reduction: Reduction, number: int, gpus: Sequence[int]) -> s
     _, use, limit, resource, gpu_name = min(worst)
     if resource == MEMORY:
         size = float(instance.size[number])
+        have, most = _told_apart(use, limit)
         return (
-            f"needs {size:.6g} GB and a least cache of {use - size:.6g} GB, "
-            f"{limit:.6g} GB at most (on {gpu_name!r})"
+            f"needs {have} GB with its least cache of {use - size:.4g} GB, "
+            f"must be at most {most} (the memory of {gpu_name!r})"
         )
-    return f"{told}: {use:.3g} of {resource} on {gpu_name!r}, {limit:.3g} at most"
+    if resource == COMPUTE:
+        have, most = _told_apart(100.0 * use, 100.0 * limit)
+        return (
+            f"is too busy for every GPU that has the memory for it: it keeps {gpu_name!r} busy "
+            f"{have}% of the time, {most}% allowed"
+        )
+    have, most = _told_apart(use, limit)
+    return f"{told}: {have} of {resource} on {gpu_name!r}, {most} at most"
+
+
+def _told_apart(number: float, limit: float) -> tuple[str, str]:
+    """Return two numbers with as few digits as it takes to tell them apart."""
+    for digits in DIGITS:
+        texts = f"{number:.{digits}g}", f"{limit:.{digits}g}"
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def _excesses(

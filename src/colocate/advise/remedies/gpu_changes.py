@@ -1,0 +1,109 @@
+"""More GPUs in a fleet: of the kinds that it has, or of another kind that can be rented."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import count, product
+from math import inf
+
+from colocate.advise.remedies.changed_fleet import problem_of
+from colocate.advise.what_if import Change, ChangeKind, Ladder
+from colocate.inputs.accelerator import Accelerator
+from colocate.inputs.compute import known_accelerator
+from colocate.inputs.fleet import Fleet
+from colocate.inputs.gpu_rows import ROWS
+from colocate.inputs.huggingface.formats import bits_of
+from colocate.inputs.spec import GpuSpec
+
+EIGHT_BITS = 8
+"""Bits of a weight that some GPUs cannot calculate with."""
+MOST_ADDED = 8
+"""The most GPUs to add."""
+MOST_NODES = 4
+"""The most nodes to try adding GPUs to."""
+
+
+def gpu_ladders(fleet: Fleet) -> Iterator[Ladder]:
+    """Yield, for each kind of GPU in the fleet, one more, two more, and so on."""
+    pinned = any(m.shards > 1 or m.only or m.never for m in fleet.problem.models)
+    for entries in _alike(fleet):
+        by_node = list({entry.node: entry for entry in entries}.values())
+        yield _gpu_ladder(fleet, by_node[: MOST_NODES if pinned else 1])
+
+
+def _alike(fleet: Fleet) -> list[list[GpuSpec]]:
+    """Return the entries of the fleet file, those of one kind together."""
+    alike: dict[Hashable, list[GpuSpec]] = {}
+    for entry in fleet.spec.gpus:
+        alike.setdefault(entry.likeness, []).append(entry)
+    return list(alike.values())
+
+
+def one_of_each_kind(fleet: Fleet) -> list[GpuSpec]:
+    """Return an entry of the fleet file for each kind of GPU."""
+    return [entries[0] for entries in _alike(fleet)]
+
+
+def _gpu_ladder(fleet: Fleet, entries: Sequence[GpuSpec]) -> Ladder:
+    for number, entry in product(range(1, MOST_ADDED + 1), entries):
+        yield from _more_gpus(fleet, entry, number)
+
+
+def catalogue_ladder(fleet: Fleet) -> Ladder:
+    """Yield one more GPU of each other kind that can be rented, smallest first.
+
+    Kinds that cannot calculate in the format of a model are left out.
+    """
+    known = [known_accelerator(entry.kind) for entry in fleet.spec.gpus]
+    if not all(known):
+        return
+    dtypes = {model.dtype for model in fleet.spec.models}
+    rows = [
+        row
+        for row in ROWS
+        if row.price_per_hour is not None
+        and row not in known
+        and all(calculates_in(row, dtype) for dtype in dtypes)
+    ]
+    for row in sorted(rows, key=lambda row: (row.memory_gb, row.price_per_hour or inf)):
+        entry = GpuSpec.model_validate({"kind": row.kind}).resolved()
+        yield from _more_gpus(fleet, entry, 1)
+
+
+def calculates_in(row: Accelerator, dtype: str | None) -> bool:
+    """Return whether a kind of GPU can calculate with weights of a format."""
+    return row.tflops_8bit is not None or bits_of(dtype) != EIGHT_BITS
+
+
+def _more_gpus(fleet: Fleet, entry: GpuSpec, number: int) -> Iterator[Change]:
+    gpus = [*fleet.spec.gpus, added_gpus(fleet, entry, number)]
+    problem = problem_of(fleet.spec.model_copy(update={"gpus": gpus}))
+    if problem is not None:
+        yield Change(
+            ChangeKind.GPUS,
+            problem,
+            to=kind_name(entry),
+            count=number,
+            gb=number * ((entry.memory_gb or 0.0) - (entry.reserve_gb or 0.0)),
+            node=entry.node or "",
+        )
+
+
+def added_gpus(fleet: Fleet, entry: GpuSpec, number: int) -> GpuSpec:
+    """Return so many more GPUs like those of an entry, under a name of their own.
+
+    Parameters
+    ----------
+    fleet
+        The fleet that they come to.
+    entry
+        An entry of a fleet file.
+    number
+        How many GPUs there are in addition.
+    """
+    taken = {gpu.name.partition("-")[0] for gpu in fleet.problem.gpus}
+    name = next(name for n in count() if (name := f"added{n or ''}") not in taken)
+    return entry.model_copy(update={"name": name, "count": number, "devices": None})
+
+
+def kind_name(entry: GpuSpec) -> str:
+    """Return the kind of the GPUs of an entry, or their memory if it has none."""
+    return entry.kind or f"{entry.memory_gb:g} GB"
