@@ -85,6 +85,27 @@ def test_chunks_shared_layers_and_indexes():
     assert size_of("DeepSeek-V3.2").kv_bytes_per_token == 61 * ((512 + 64) * 2 + 128 + 4)
 
 
+GEMMA4 = {**config_of("gemma4-default")["text_config"], "num_hidden_layers": 12}
+GEMMA4["layer_types"] = GEMMA4["layer_types"][:12]
+
+
+@pytest.mark.parametrize(
+    ("change", "counted", "growing", "windowed"),
+    [
+        ({"num_kv_shared_layers": 4, "use_double_wide_mlp": True}, 2_624_470_272,
+         2 * 4 * 512 * 2, 7 * 2 * 4 * 256 * 2),
+        ({"hidden_size_per_layer_input": 0, "enable_moe_block": True, "num_experts": 16,
+          "top_k_experts": 4, "moe_intermediate_size": 512, "attention_k_eq_v": True,
+          "num_global_key_value_heads": 2}, 2_232_567_232,
+         2 * 2 * 2 * 512 * 2, 10 * 2 * 4 * 256 * 2),
+    ],
+)  # fmt: skip
+def test_gemma4_shares_keys_or_has_experts(change, counted, growing, windowed):
+    size = model_size({**GEMMA4, **change})
+    assert size.parameters == counted
+    assert (size.kv_bytes_per_token, size.windowed_kv_bytes_per_token) == (growing, windowed)
+
+
 @pytest.mark.parametrize(
     ("model", "heads", "kv_heads"),
     [("Llama-3.1-8B", 32, 8), ("DeepSeek-V3", 128, 1), ("Kimi-Linear-48B-A3B", 32, 1),

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from colocate.inputs.huggingface.family import BIASED, CROSS, EVERY_LAYER, Family
+from colocate.inputs.huggingface.family import BIASED, CROSS, EVERY_LAYER, FULL, Family
 from colocate.inputs.huggingface.reading.attention import read_picture_attention
 from colocate.inputs.huggingface.reading.gemma3n import read_gemma3n
+from colocate.inputs.huggingface.reading.gemma4 import read_gemma4, read_wide_attention
 from colocate.inputs.huggingface.reading.kinds import crossed
 
 LLAMA = Family()
@@ -91,6 +92,24 @@ DENSE = {
             "hidden_size_per_layer_input": 256,
             "vocab_size_per_layer_input": 262144,
             "num_kv_shared_layers": 15,
+        },
+    ),
+    "gemma4_text": replace(
+        GEMMA3,
+        router_bias=True,
+        read=read_gemma4,
+        mixers={FULL: read_wide_attention},
+        spellings={
+            "num_experts_per_tok": "top_k_experts",
+            "shared_expert_intermediate_size": "intermediate_size",
+        },
+        defaults={
+            **GEMMA3.defaults,
+            "sliding_window": 512,
+            "global_head_dim": 512,
+            "hidden_size_per_layer_input": 256,
+            "vocab_size_per_layer_input": 262144,
+            "num_kv_shared_layers": 0,
         },
     ),
     "glm": GLM,

@@ -26,6 +26,8 @@ class Attention:
         Of what queries, keys and values are computed from; the hidden size where it is None.
     shared
         Whether its weights are those of an earlier layer, and counted there.
+    own_keys, own_values
+        Whether it has matrices for keys and for values, instead of those of an earlier layer.
     """
 
     heads: int
@@ -41,6 +43,8 @@ class Attention:
     gated: bool = False
     input_width: int | None = None
     shared: bool = False
+    own_keys: bool = True
+    own_values: bool = True
 
     module = "self_attn"
 
@@ -57,12 +61,15 @@ class Attention:
         queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
         rows = 2 * queries if self.gated else queries
         yield from linear(f"{name}.q_proj", rows, inputs, self.qkv_bias)
-        yield from linear(f"{name}.k_proj", keys, inputs, self.qkv_bias and self.key_bias)
-        yield from linear(f"{name}.v_proj", keys, inputs, self.qkv_bias)
+        if self.own_keys:
+            yield from linear(f"{name}.k_proj", keys, inputs, self.qkv_bias and self.key_bias)
+        if self.own_values:
+            yield from linear(f"{name}.v_proj", keys, inputs, self.qkv_bias)
         yield from linear(f"{name}.o_proj", hidden, queries, self.output_bias)
+        of_all = self.norm_of_all_heads
         if self.norm:
-            of_all = self.norm_of_all_heads
             yield norm(f"{name}.q_norm", queries if of_all else self.head_dim, self.norm_bias)
+        if self.norm and self.own_keys:
             yield norm(f"{name}.k_norm", keys if of_all else self.head_dim, self.norm_bias)
         if self.sinks:
             yield plain(f"{name}.sinks", self.heads)

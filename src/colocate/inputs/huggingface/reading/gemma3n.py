@@ -6,6 +6,7 @@ from dataclasses import replace
 from colocate.inputs.huggingface.family import Family
 from colocate.inputs.huggingface.fields import Fields
 from colocate.inputs.huggingface.layers.layer import Layer
+from colocate.inputs.huggingface.reading.small_inputs import layer_inputs, model_inputs
 from colocate.inputs.huggingface.reading.stack import read_stack
 from colocate.inputs.huggingface.shape import Shape
 from colocate.inputs.huggingface.tensor import Tensor, linear, norm, plain
@@ -38,16 +39,10 @@ def _layer_tensors(fields: Fields, name: str) -> Iterator[Tensor]:
     yield from linear(f"{name}.laurel.linear_left", rank, hidden)
     yield from linear(f"{name}.laurel.linear_right", hidden, rank)
     yield norm(f"{name}.laurel.post_laurel_norm", hidden)
-    yield from linear(f"{name}.per_layer_input_gate", small, hidden)
-    yield from linear(f"{name}.per_layer_projection", hidden, small)
-    yield norm(f"{name}.post_per_layer_input_norm", hidden)
+    yield from layer_inputs(name, hidden, small)
 
 
 def _ends(fields: Fields, layers: int) -> Iterator[Tensor]:
     hidden, streams = fields.count("hidden_size"), fields.count("altup_num_inputs")
-    small = fields.count("hidden_size_per_layer_input")
-    rows = fields.count("vocab_size_per_layer_input")
-    yield plain("embed_tokens_per_layer", rows, layers * small)
-    yield from linear("per_layer_model_projection", layers * small, hidden)
-    yield norm("per_layer_projection_norm", small)
+    yield from model_inputs(fields, layers)
     yield plain("altup_projections", hidden, hidden, 2 * (streams - 1))

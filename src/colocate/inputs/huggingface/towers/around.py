@@ -51,6 +51,10 @@ AROUND = {
         {"vision_config": "gemma3n_vision", "audio_config": "gemma3n_audio"},
         dict.fromkeys(SECTIONS, way_in.own_vocabulary),
     ),
+    "gemma4": TowerSections(
+        {"vision_config": "gemma4_vision", "audio_config": "gemma4_audio"},
+        dict.fromkeys(SECTIONS, way_in.bare_matrix),
+    ),
     "glm4v": _seeing("glm4v", way_in.glm_merger),
     "glm4v_moe": _seeing("glm4v", way_in.glm_merger),
     "idefics3": _seeing("idefics3", way_in.shuffled_matrix),

@@ -55,8 +55,40 @@ def conformer(fields: Fields) -> Iterator[Tensor]:
     yield plain("audio.scales", width // heads, 1, layers)
 
 
+def two_way_positions(fields: Fields) -> Iterator[Tensor]:
+    """Return the weights of the tower of Gemma 4 that sees: a position is a row and a column."""
+    width, wide = fields.count("hidden_size"), fields.count("intermediate_size")
+    layers, head_dim = fields.count("num_hidden_layers"), fields.count("head_dim")
+    inner = fields.count("num_attention_heads") * head_dim
+    if layers > MOST_LAYERS:
+        raise fields.refusal("num_hidden_layers", f"at most {MOST_LAYERS}")
+    yield plain("vision.patches", width, COLOURS * fields.count("patch_size") ** 2)
+    yield plain("vision.positions", fields.count("position_embedding_size"), width, 2)
+    yield plain("vision.norms", width, 4, layers)
+    yield plain("vision.attention", width, 4 * inner, layers)
+    yield plain("vision.qk_norm", head_dim, 2, layers)
+    yield plain("vision.block", wide, 3 * width, layers)
+
+
+def projected_conformer(fields: Fields) -> Iterator[Tensor]:
+    """Return the weights of the tower of Gemma 4 that hears."""
+    spelled = fields.of_family({"input_feat_size": 128}, CONFORMER_SPELLINGS)
+    yield from conformer(spelled)
+    yield plain("audio.output", fields.count("output_proj_dims"), fields.count("hidden_size") + 1)
+
+
+CONFORMER_SPELLINGS = {
+    "conf_num_hidden_layers": "num_hidden_layers",
+    "conf_num_attention_heads": "num_attention_heads",
+    "conf_conv_kernel_size": "conv_kernel_size",
+    "sscp_conv_channel_size": "subsampling_conv_channels",
+}
+"""How Gemma 4 spells what Gemma 3n has."""
+
 ODD_TOWERS = {
     "gemma3n_audio": conformer,
     "gemma3n_vision": mobile_net,
+    "gemma4_audio": projected_conformer,
+    "gemma4_vision": two_way_positions,
     "mllama_vision_model": llama_vision,
 }

@@ -143,6 +143,12 @@ def own_vocabulary(way: TowerInput) -> Iterator[Tensor]:
     yield plain("projector", way.hidden, width)
 
 
+def bare_matrix(way: TowerInput) -> Iterator[Tensor]:
+    """Gemma 4: a matrix without a bias."""
+    width = way.tower.optional_count("output_proj_dims") or way.tower.count("hidden_size")
+    yield plain("projector", way.hidden, width)
+
+
 def joint_space(way: TowerInput) -> Iterator[Tensor]:
     """CLIP: text and pictures are projected into one space."""
     space = way.whole.count("projection_dim")
