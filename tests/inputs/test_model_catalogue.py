@@ -22,29 +22,9 @@ NO_GUESSES = {
 }
 """Notes that tell a fact, not something assumed."""
 
-NOT_YET = {
-    "Qwen/Qwen3-Embedding-8B", "apertus", "bert", "chatglm", "dbrx", "deepseek_v32", "dots1",
-    "ernie4_5", "ernie4_5_moe", "exaone4", "falcon_h1", "falcon_mamba", "gemma3n", "glm4_moe_lite",
-    "glm4v", "glm4v_moe", "granitemoehybrid", "hunyuan_v1_moe", "idefics3", "internlm3",
-    "internvl_chat", "intfloat/e5-mistral-7b-instruct", "jamba", "kimi_linear", "lfm2", "lfm2_moe",
-    "llama4", "llava", "llava_next", "mamba", "mamba2", "minimax_m2", "minimax_text_01", "mistral3",
-    "mllama", "modernbert", "mpnet", "nemotron_h", "new", "nomic_bert", "olmo3", "qwen2_5_vl",
-    "qwen2_audio", "qwen2_vl", "qwen3_next", "qwen3_vl", "qwen3_vl_moe", "seed_oss", "smolvlm",
-    "t5", "whisper", "xlm-roberta",
-}  # fmt: skip
-"""Families and models whose sizes are not right yet: what is in here must still be wrong."""
-
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_a_model_sizes_to_its_published_count(model):
-    if NOT_YET & {model.name, model.config["model_type"]}:
-        with pytest.raises((AssertionError, InputError)):
-            check_size(model)
-    else:
-        check_size(model)
-
-
-def check_size(model):
     size = model_size(model.config)
     rounded = model.parameters % 1_000_000 == 0
     assert size.parameters == pytest.approx(model.parameters, rel=0.01 if rounded else 1e-4)

@@ -88,4 +88,4 @@ def _kv_bytes(size: ModelSize) -> int:
 
 
 def _context(size: ModelSize | None) -> int | None:
-    return getattr(size, "context_limit", None)
+    return size.context_limit if size else None
