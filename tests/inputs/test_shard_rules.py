@@ -1,5 +1,7 @@
 """Which numbers of shards engines accept, and what repeated keys and values cost."""
 
+import json
+
 import pytest
 
 from colocate import InputError
@@ -141,3 +143,28 @@ def test_what_shards_cost_is_noted_once():
     (note,) = notes_of(shards=4, dtype="int4", weight_group=128, shard_widths={"experts": 768})
     assert "moe_wna16" in note
     assert notes_of(kv_heads=8, attention_heads=16, shards=8) == []
+
+
+def plain_configs():
+    """Configs that state their heads and whose weights are in no groups."""
+    for path in sorted(CONFIGS.iterdir()):
+        config = json.loads((path / "config.json").read_text())
+        config = config.get("text_config", config)
+        if "num_attention_heads" in config and "quantization_config" not in config:
+            yield pytest.param(path.name, config, id=path.name)
+
+
+@pytest.mark.parametrize(("name", "config"), plain_configs())
+def test_plain_weights_are_cut_by_heads_and_widths_alone(name, config):
+    """Worked out from the config's own fields, with no code of the product."""
+    heads = config["num_attention_heads"]
+    kv_heads = config.get("num_kv_heads") or config.get("num_key_value_heads") or heads
+    if "kv_lora_rank" in config or (config.get("multi_query") and "num_kv_heads" not in config):
+        kv_heads = 1
+    model = of_config(name)
+    for shards in range(1, 65):
+        even = heads % shards == 0 and (kv_heads % shards == 0 or shards % kv_heads == 0)
+        if not even:
+            assert shards_fault(model, shards) is not None
+        elif shards in (1, 2, 4, 8):  # widths of real models are multiples of 8
+            assert shards_fault(model, shards) is None
