@@ -259,7 +259,7 @@ def test_a_format_whose_groups_the_shards_would_cut_is_not_proposed():
 
 
 LONG = """
-gpus: [{kind: H100-80GB, node: a}]
+gpus: [{kind: H100-80GB, memory_gb: 80, node: a}]
 models:
   - {name: x, size_gb: 34, rate: 1, slo: 5, kv_bytes_per_token: 196608, max_model_len: 131072}
   - {name: y, size_gb: 20, rate: 2, slo: 5, kv_bytes_per_token: 131072, max_model_len: 65536,
