@@ -1,0 +1,338 @@
+"""Settles the levels of a plan: after the peak the second highest pressure, then the third.
+
+Each level is a problem of its own, in which the GPUs that hold the levels above stay at or below
+their ceilings (see `level_problem`). Identical GPUs can hold a level just as well as each other;
+with unlike ones, another holder may leave a lower level below. So a bound on a level is the lowest
+over all choices of holders that the levels above leave open.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import isfinite
+
+from colocate.problem.certificate import Certificate
+from colocate.problem.level import Level, LevelProof
+from colocate.problem.placement import Placement
+from colocate.problem.pressure import lower
+from colocate.problem.problem import Problem
+from colocate.problem.reduction import reduction_of
+from colocate.problem.tolerance import CEILING
+from colocate.problem.verify import verify
+from colocate.problem.verify_levels import refuted_level
+from colocate.solver.budget import SolveBudget
+from colocate.solver.decide.holders import HolderChoices, Holders
+from colocate.solver.decide.level_problem import level_problem
+from colocate.solver.decide.pressure_limit import without_limit
+from colocate.solver.decide.replicas import place_awake
+from colocate.solver.plan import Alarm, Plan
+from colocate.solver.prove.obstacles import obvious_obstacle, too_many_parts
+from colocate.solver.prove.replica_bounds import prove_with_replicas
+from colocate.solver.prove.volume import prove_by_model, prove_by_volume
+
+PEAK = 0.8
+"""The share of the time that the peak may take; the other levels have the rest."""
+LEVEL = 0.4
+"""The share of the time left that one level may take."""
+LOOSE, TIGHT = 0.5, 1.0 - 1e-4
+"""Floors, as shares of the pressure of a level. The first leaves room for a better placement; the
+second hides nothing that matters and makes for the best bounds."""
+ROOF = 1.001
+"""The roof, as a multiple of the pressure of a level: enough to exclude holders beyond doubt."""
+FIRST = 0.3
+"""The share of a level's time for a better placement, before its bound is raised."""
+FLOORS = (TIGHT, 0.999, 0.99, 0.95, 0.9, 0.75, LOOSE)
+"""Floors for bounds by sums, the best first: a bound counts only if it is above its floor."""
+MOST_CHOICES = 48
+"""Choices of holders; with more, the levels below are improved, but no longer proven."""
+SHORTEST, MARGIN = 0.02, 3.0
+"""Seconds under which no search is begun, and the same as a multiple of what stating its problem
+takes: the search and the check of its proof handle all of it again."""
+
+
+def settle_levels(problem: Problem, plan: Plan, budget: SolveBudget, levels: int | None) -> Plan:
+    """Improve the levels below the peak of a plan, and prove bounds on them.
+
+    Parameters
+    ----------
+    problem
+        The problem of the models that are awake.
+    plan
+        The plan whose peak is settled, for the problem with its sleepers.
+    budget
+        What the call may still spend, and which gap is good enough for a level.
+    levels
+        How many levels are settled; None for all.
+    """
+    if not plan.placement or not isfinite(plan.pressure):
+        return plan
+    awake = Placement({model.name: plan.placement[model.name] for model in problem.models})
+    search = LevelSearch(without_limit(problem), awake, plan, budget)
+    search.settle(min(levels or len(problem.gpus), len(problem.gpus)))
+    places = {**plan.placement, **search.placement}
+    return replace(
+        plan,
+        placement=Placement({model: places[model] for model in plan.placement}),
+        pressures=search.pressures,
+        levels=search.levels,
+        alarms=(*plan.alarms, *search.alarms),
+    )
+
+
+class LevelSearch:
+    """The levels settled so far, the best placement, and the choices of holders left open.
+
+    Parameters
+    ----------
+    problem
+        The problem of the models that are awake, without a limit on the pressure.
+    placement
+        A placement whose peak is settled.
+    plan
+        The plan of that placement, with the bound on its peak.
+    budget
+        What the call may still spend.
+    """
+
+    def __init__(
+        self, problem: Problem, placement: Placement, plan: Plan, budget: SolveBudget
+    ) -> None:
+        self.problem = problem
+        self.placement = placement
+        self.pressures = dict(plan.pressures)
+        self.alarms: list[Alarm] = []
+        self.stating = 0.0
+        """Seconds that stating a level problem takes."""
+        self._budget = replace(budget, target=None, on_improvement=None)
+        self._holders = HolderChoices(problem)
+        self._open: list[Holders] | None = [()]
+        self._ceilings = [self._row[0][1] * CEILING]
+        self._bounds: list[tuple[float, tuple[LevelProof, ...]]] = [(plan.bound, ())]
+
+    @property
+    def _row(self) -> list[tuple[str, float]]:
+        """The GPUs with their pressures, the highest first."""
+        return sorted(self.pressures.items(), key=lambda pair: -pair[1])
+
+    @property
+    def value(self) -> float:
+        """The pressure of the level that is being settled."""
+        return self._row[len(self._ceilings)][1]
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """All levels of the placement; those that were not settled have no bound."""
+        nothing: tuple[float, tuple[LevelProof, ...]] = (0.0, ())
+        found = []
+        for number, (gpu, pressure) in enumerate(self._row):
+            bound, proofs = self._bounds[number] if number < len(self._bounds) else nothing
+            known = number < len(self._ceilings)
+            ceiling = self._ceilings[number] if known else pressure * CEILING
+            found.append(Level(gpu, pressure, ceiling, bound, proofs))
+        return tuple(found)
+
+    def settle(self, levels: int) -> None:
+        """Settle levels from the top until time is up, or no pressure is left."""
+        while len(self._ceilings) < levels and self.value > 0.0:
+            if self._budget.deadline.left < max(SHORTEST, MARGIN * self.stating):
+                return
+            self._settle_next()
+
+    def _settle_next(self) -> None:
+        """Settle one level: improve it, and prove a bound for every choice of holders."""
+        stage = replace(
+            self._budget, deadline=self._budget.deadline.part(self._budget.deadline.left * LEVEL)
+        )
+        choices = self._choices()
+        work = _LevelWork(self, choices or [self._own], stage)
+        work.run()
+        proofs = work.proofs
+        complete = choices is not None and len(proofs) == len(choices)
+        bound = min(proof.bound for proof in proofs) if complete else 0.0
+        self._bounds.append((min(bound, self.value), tuple(proofs) if bound > 0.0 else ()))
+        self._ceilings.append(self.value * CEILING)
+        if complete:
+            excluded = {p.holders for p in proofs if p.bound > self._ceilings[-1]}
+            self._open = [holders for holders in choices or () if holders not in excluded]
+        else:
+            self._open = choices
+
+    @property
+    def _own(self) -> Holders:
+        """The holders of the best placement."""
+        return tuple([gpu for gpu, _ in self._row[: len(self._ceilings)]])
+
+    def _choices(self) -> list[Holders] | None:
+        """Return the choices of holders to look at, that of the best placement first.
+
+        None if there are too many.
+        """
+        if self._open is None:
+            return None
+        own = self._own
+        mine = self._holders.key(own, self._ceilings)
+        found = [own]
+        for holders in self._holders.longer(self._open, self._ceilings):
+            if self._holders.key(holders, self._ceilings) != mine:
+                found.append(holders)
+            if len(found) > MOST_CHOICES:
+                return None
+        return found
+
+    def is_own(self, holders: Holders) -> bool:
+        """Whether the best placement is one with these holders."""
+        by_gpu = dict(zip(holders, self._ceilings, strict=True))
+        return all(
+            pressure <= by_gpu.get(gpu, self.value) for gpu, pressure in self.pressures.items()
+        )
+
+    def _offer(self, placement: Placement) -> bool:
+        """Take a placement if it keeps the levels above and is better below."""
+        verdict = verify(self.problem, placement)
+        if not verdict.valid:
+            return False
+        found = sorted(verdict.pressures.values(), reverse=True)
+        above = zip(found, self._ceilings, strict=False)
+        if any(pressure > ceiling for pressure, ceiling in above):
+            return False
+        for new, (_, old) in zip(found, self._row, strict=True):
+            if lower(new, old):
+                self.placement, self.pressures = placement, dict(verdict.pressures)
+                return True
+            if lower(old, new):
+                return False
+        return False
+
+    def by_sums(self, holders: Holders) -> LevelProof | None:
+        """Return the best proof by sums for a choice of holders: it takes no search."""
+        for floor in FLOORS:
+            problem = self._stated(holders, floor)
+            certificates = sorted(_sums(problem), key=lambda each: -each.bound)
+            for certificate in certificates:
+                if proof := self._confirmed(holders, floor, certificate):
+                    return proof
+            if self._budget.deadline.left < MARGIN * self.stating:
+                return None
+        return None
+
+    def searched(self, holders: Holders, floor: float, stage: SolveBudget) -> LevelProof | None:
+        """Search one choice of holders; take a better placement, and return its proof.
+
+        Parameters
+        ----------
+        holders
+            The GPUs that hold the levels above.
+        floor
+            The floor of the level problem, as a share of the pressure of the level.
+        stage
+            What the search may spend.
+        """
+        problem = self._stated(holders, floor)
+        own = self.is_own(holders)
+        if not own:
+            stage = replace(stage, ceiling=self.value * CEILING)
+        before = self.value
+        plan = place_awake(problem, stage, self.placement if own else None)
+        self.alarms.extend(plan.alarms)
+        if plan.placement:
+            self._offer(plan.placement)
+        return self._confirmed(holders, floor, plan.certificate, before)
+
+    def _stated(self, holders: Holders, floor: float) -> Problem:
+        """Return the problem of the level, and note how long that took."""
+        started = self._budget.deadline.seconds
+        ceilings = dict(zip(holders, self._ceilings, strict=True))
+        problem = level_problem(self.problem, ceilings, self.value * floor, self.value * ROOF)
+        self.stating = self._budget.deadline.seconds - started
+        return problem
+
+    def _confirmed(
+        self,
+        holders: Holders,
+        floor: float,
+        certificate: Certificate | None,
+        value: float | None = None,
+    ) -> LevelProof | None:
+        """Return a proof if it says something and the checker does not refute it."""
+        if certificate is None:
+            return None
+        value = self.value if value is None else value
+        proof = LevelProof(holders, value * floor, value * ROOF, certificate)
+        ceilings = dict(zip(holders, self._ceilings, strict=True))
+        if proof.bound == 0.0 or refuted_level(self.problem, ceilings, proof) is not None:
+            return None
+        return proof
+
+
+def _sums(problem: Problem) -> Iterator[Certificate]:
+    """Yield what follows from sums about any placement."""
+    if obstacle := too_many_parts(problem):
+        yield obstacle.proof
+        return
+    if problem.open_replicas:
+        yield prove_with_replicas(problem)
+        return
+    reduction = reduction_of(problem)
+    if obstacle := obvious_obstacle(reduction):
+        yield obstacle.proof
+    yield prove_by_volume(reduction.instance)
+    yield prove_by_model(reduction)
+
+
+class _LevelWork:
+    """The work on one level: choices of holders to look at, and the proofs found."""
+
+    def __init__(self, search: LevelSearch, choices: Sequence[Holders], stage: SolveBudget) -> None:
+        self._search = search
+        self._stage = stage
+        self._choices = list(choices)
+        self._best: dict[Holders, LevelProof] = {}
+
+    @property
+    def proofs(self) -> list[LevelProof]:
+        """The best proof for every choice that has one."""
+        return [self._best[holders] for holders in self._choices if holders in self._best]
+
+    def run(self) -> None:
+        """Look at all choices; at one that turned out better, again."""
+        for holders in self._choices:
+            if self.time_is_up:
+                return
+            self._keep(holders, self._search.by_sums(holders))
+        left = list(self._choices)
+        while left and not self.time_is_up:
+            holders, before = left[0], self._search.value
+            if not self._good_enough(holders):
+                self._look(holders, len(left))
+            if self._good_enough(holders) or not lower(self._search.value, before):
+                left.pop(0)
+
+    @property
+    def time_is_up(self) -> bool:
+        """Whether too little time is left to state one more problem."""
+        return self._stage.deadline.left < max(SHORTEST, MARGIN * self._search.stating)
+
+    def _look(self, holders: Holders, left: int) -> None:
+        """Search one choice of holders: for a better placement first, then for a bound."""
+        seconds = self._stage.deadline.left / left
+        if self._search.is_own(holders):
+            self._try(holders, LOOSE, seconds * FIRST)
+        if not self._good_enough(holders):
+            self._try(holders, TIGHT, seconds)
+
+    def _try(self, holders: Holders, floor: float, seconds: float) -> None:
+        if self.time_is_up:
+            return
+        stage = replace(self._stage, deadline=self._stage.deadline.part(seconds))
+        self._keep(holders, self._search.searched(holders, floor, stage))
+
+    def _keep(self, holders: Holders, proof: LevelProof | None) -> None:
+        """Keep the best proof for a choice."""
+        known = self._best.get(holders)
+        if proof and (known is None or proof.bound > known.bound):
+            self._best[holders] = proof
+
+    def _good_enough(self, holders: Holders) -> bool:
+        """Whether the bound is high enough for the level, or for this choice to be out."""
+        if holders not in self._best:
+            return False
+        return self._stage.enough(self._search.value, self._best[holders].bound)
