@@ -5,7 +5,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from colocate.outputs.plan.words import peak_line, proof_line, shown_gap, shown_pressure, sleep_line
+from colocate.outputs.plan.words import (
+    levels_line,
+    peak_line,
+    proof_line,
+    shown_gap,
+    shown_pressure,
+    sleep_line,
+)
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.solver.plan import Improvement, Plan, gap_between
@@ -99,6 +106,8 @@ def _summary(plan: Plan) -> Text:
     text = Text(f"{peak_line(plan)}\n", style="bold")
     if proof := proof_line(plan):
         text.append(f"{proof}\n", style="not bold")
+    if levels := levels_line(plan):
+        text.append(f"{levels}\n", style="not bold")
     if asleep := sleep_line(plan):
         text.append(f"{asleep}\n", style="not bold")
     if plan.reason:

@@ -31,6 +31,10 @@ from colocate.solver.prove.volume import prove_by_model, prove_by_volume
 
 PEAK = 0.8
 """The share of the time that the peak may take; the other levels have the rest."""
+AT_ONCE = 1.0
+"""Where the gap that is good enough changes with time, nobody waits for the lower levels: they have
+this many seconds since the start, or as long again as the peak took.
+"""
 LEVEL = 0.4
 """The share of the time left that one level may take."""
 LOOSE, TIGHT = 0.5, 1.0 - 1e-4
@@ -65,6 +69,9 @@ def settle_levels(problem: Problem, plan: Plan, budget: SolveBudget, levels: int
     """
     if not plan.placement or not isfinite(plan.pressure):
         return plan
+    if callable(budget.gap):
+        taken = budget.deadline.seconds
+        budget = replace(budget, deadline=budget.deadline.part(max(taken, AT_ONCE - taken)))
     awake = Placement({model.name: plan.placement[model.name] for model in problem.models})
     search = LevelSearch(without_limit(problem), awake, plan, budget)
     search.settle(min(levels or len(problem.gpus), len(problem.gpus)))
