@@ -10,16 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import isfinite
 
-from colocate.problem.certificate import Certificate
+from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.level import Level, LevelProof
 from colocate.problem.placement import Placement
 from colocate.problem.pressure import lower
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import reduction_of
-from colocate.problem.tolerance import CEILING
+from colocate.problem.tolerance import CEILING, JUST_BELOW
 from colocate.problem.verify import verify
 from colocate.problem.verify_levels import refuted_level
 from colocate.solver.budget import SolveBudget
+from colocate.solver.construct.completion import Outcome
 from colocate.solver.decide.holders import HolderChoices, Holders
 from colocate.solver.decide.level_problem import level_problem
 from colocate.solver.decide.pressure_limit import without_limit
@@ -27,6 +28,7 @@ from colocate.solver.decide.replicas import place_awake
 from colocate.solver.plan import Alarm, Plan
 from colocate.solver.prove.obstacles import obvious_obstacle, too_many_parts
 from colocate.solver.prove.replica_bounds import prove_with_replicas
+from colocate.solver.prove.solvers.two_solvers import search_all, small_enough
 from colocate.solver.prove.volume import prove_by_model, prove_by_volume
 
 PEAK = 0.8
@@ -42,8 +44,12 @@ LOOSE, TIGHT = 0.5, 1.0 - 1e-4
 second hides nothing that matters and makes for the best bounds."""
 ROOF = 1.001
 """The roof, as a multiple of the pressure of a level: enough to exclude holders beyond doubt."""
-FIRST = 0.3
-"""The share of a level's time for a better placement, before its bound is raised."""
+FIRST, SECOND = 0.3, 0.5
+"""The share of a choice's time for a better placement, before its bound is raised; and the share of
+the rest for the bound, before two solvers search all numbers of replicas."""
+OUT = 1.0005
+"""The pressure that solvers look for with other holders, as a multiple of that of the level: if
+there is none, these holders are out."""
 FLOORS = (TIGHT, 0.999, 0.99, 0.95, 0.9, 0.75, LOOSE)
 """Floors for bounds by sums, the best first: a bound counts only if it is above its floor."""
 MOST_CHOICES = 48
@@ -111,7 +117,8 @@ class LevelSearch:
         """Seconds that stating a level problem takes."""
         self._budget = replace(budget, target=None, on_improvement=None)
         self._holders = HolderChoices(problem)
-        self._open: list[Holders] | None = [()]
+        self._opens: list[list[Holders] | None] = [[()]]
+        self._known: dict[tuple[Holders, tuple[float, ...]], LevelProof] = {}
         self._ceilings = [self._row[0][1] * CEILING]
         self._bounds: list[tuple[float, tuple[LevelProof, ...]]] = [(plan.bound, ())]
 
@@ -138,11 +145,49 @@ class LevelSearch:
         return tuple(found)
 
     def settle(self, levels: int) -> None:
-        """Settle levels from the top until time is up, or no pressure is left."""
+        """Settle levels from the top; while time is left, go back to the first without a proof."""
+        self._settle_down(levels)
+        first = self._first_unproven()
+        while first is not None and not self.time_is_up:
+            for kept in (self._ceilings, self._bounds, self._opens):
+                del kept[first:]
+            self._settle_down(levels)
+            first = self._first_unproven()
+
+    def _settle_down(self, levels: int) -> None:
+        """Settle levels until time is up, then those that proofs are known for."""
         while len(self._ceilings) < levels and self.value > 0.0:
-            if self._budget.deadline.left < max(SHORTEST, MARGIN * self.stating):
+            if self.time_is_up and self.known(self._own) is None:
                 return
             self._settle_next()
+
+    @property
+    def time_is_up(self) -> bool:
+        """Whether too little time is left to state one more problem."""
+        return self._budget.deadline.left < self.least_seconds
+
+    @property
+    def least_seconds(self) -> float:
+        """The seconds that one search takes at least."""
+        return max(SHORTEST, MARGIN * self.stating)
+
+    def _first_unproven(self) -> int | None:
+        """Return the first level whose bound is too low, if more time may raise it."""
+        for number, (bound, _) in enumerate(self._bounds):
+            if number > 0 and not self._budget.enough(self._row[number][1], bound):
+                return None if self._opens[number] is None else number
+        return None
+
+    def known(self, holders: Holders) -> LevelProof | None:
+        """Return the best proof so far for a choice of holders of the levels above."""
+        return self._known.get((holders, tuple(self._ceilings)))
+
+    def keep(self, proof: LevelProof | None) -> None:
+        """Keep a proof if it is the best for its choice of holders."""
+        if proof is not None:
+            best = self.known(proof.holders)
+            if best is None or proof.bound > best.bound:
+                self._known[proof.holders, tuple(self._ceilings)] = proof
 
     def _settle_next(self) -> None:
         """Settle one level: improve it, and prove a bound for every choice of holders."""
@@ -150,18 +195,16 @@ class LevelSearch:
             self._budget, deadline=self._budget.deadline.part(self._budget.deadline.left * LEVEL)
         )
         choices = self._choices()
-        work = _LevelWork(self, choices or [self._own], stage)
-        work.run()
-        proofs = work.proofs
+        _LevelWork(self, choices or [self._own], stage).run()
+        proofs = [proof for each in choices or () if (proof := self.known(each))]
         complete = choices is not None and len(proofs) == len(choices)
         bound = min(proof.bound for proof in proofs) if complete else 0.0
-        self._bounds.append((min(bound, self.value), tuple(proofs) if bound > 0.0 else ()))
+        self._bounds.append((min(bound, self.value), tuple(proofs) if complete else ()))
         self._ceilings.append(self.value * CEILING)
         if complete:
             excluded = {p.holders for p in proofs if p.bound > self._ceilings[-1]}
-            self._open = [holders for holders in choices or () if holders not in excluded]
-        else:
-            self._open = choices
+            choices = [holders for holders in choices or () if holders not in excluded]
+        self._opens.append(choices)
 
     @property
     def _own(self) -> Holders:
@@ -173,12 +216,13 @@ class LevelSearch:
 
         None if there are too many.
         """
-        if self._open is None:
+        above = self._opens[-1]
+        if above is None:
             return None
         own = self._own
         mine = self._holders.key(own, self._ceilings)
         found = [own]
-        for holders in self._holders.longer(self._open, self._ceilings):
+        for holders in self._holders.longer(above, self._ceilings):
             if self._holders.key(holders, self._ceilings) != mine:
                 found.append(holders)
             if len(found) > MOST_CHOICES:
@@ -234,15 +278,37 @@ class LevelSearch:
             What the search may spend.
         """
         problem = self._stated(holders, floor)
-        own = self.is_own(holders)
+        value, own = self.value, self.is_own(holders)
         if not own:
-            stage = replace(stage, ceiling=self.value * CEILING)
-        before = self.value
+            stage = replace(stage, ceiling=value * CEILING)
         plan = place_awake(problem, stage, self.placement if own else None)
         self.alarms.extend(plan.alarms)
         if plan.placement:
             self._offer(plan.placement)
-        return self._confirmed(holders, floor, plan.certificate, before)
+        return self._confirmed(holders, floor, plan.certificate, value)
+
+    def asked(self, holders: Holders, stage: SolveBudget) -> LevelProof | None:
+        """Let two solvers search one choice of holders, with any numbers of replicas.
+
+        Parameters
+        ----------
+        holders
+            The GPUs that hold the levels above.
+        stage
+            What the solvers may spend.
+        """
+        problem, value = self._stated(holders, TIGHT), self.value
+        steps = (JUST_BELOW,) if self.is_own(holders) else (OUT, JUST_BELOW)
+        for step in steps if small_enough(problem) else ():
+            deadline = stage.deadline.part(stage.deadline.left)
+            answer = search_all(problem, value * step, deadline, stage.workers)
+            self.alarms.extend([answer.alarm] if answer.alarm else [])
+            if answer.outcome is Outcome.NONE:
+                proof = Certificate(Proof.SOLVERS, value * step)
+                return self._confirmed(holders, TIGHT, proof, value)
+            if answer.outcome is Outcome.FOUND and self._offer(Placement(answer.placement)):
+                return None
+        return None
 
     def _stated(self, holders: Holders, floor: float) -> Problem:
         """Return the problem of the level, and note how long that took."""
@@ -286,27 +352,20 @@ def _sums(problem: Problem) -> Iterator[Certificate]:
 
 
 class _LevelWork:
-    """The work on one level: choices of holders to look at, and the proofs found."""
+    """The work on one level: the choices of holders to look at, that of the best plan first."""
 
     def __init__(self, search: LevelSearch, choices: Sequence[Holders], stage: SolveBudget) -> None:
         self._search = search
         self._stage = stage
         self._choices = list(choices)
-        self._best: dict[Holders, LevelProof] = {}
-
-    @property
-    def proofs(self) -> list[LevelProof]:
-        """The best proof for every choice that has one."""
-        return [self._best[holders] for holders in self._choices if holders in self._best]
 
     def run(self) -> None:
         """Look at all choices; at one that turned out better, again."""
         for holders in self._choices:
-            if self.time_is_up:
-                return
-            self._keep(holders, self._search.by_sums(holders))
+            if not self._time_is_up and self._search.known(holders) is None:
+                self._search.keep(self._search.by_sums(holders))
         left = list(self._choices)
-        while left and not self.time_is_up:
+        while left and not self._time_is_up:
             holders, before = left[0], self._search.value
             if not self._good_enough(holders):
                 self._look(holders, len(left))
@@ -314,32 +373,29 @@ class _LevelWork:
                 left.pop(0)
 
     @property
-    def time_is_up(self) -> bool:
-        """Whether too little time is left to state one more problem."""
-        return self._stage.deadline.left < max(SHORTEST, MARGIN * self._search.stating)
+    def _time_is_up(self) -> bool:
+        return self._stage.deadline.left < self._search.least_seconds
 
     def _look(self, holders: Holders, left: int) -> None:
         """Search one choice of holders: for a better placement first, then for a bound."""
-        seconds = self._stage.deadline.left / left
+        whole = replace(
+            self._stage, deadline=self._stage.deadline.part(self._stage.deadline.left / left)
+        )
         if self._search.is_own(holders):
-            self._try(holders, LOOSE, seconds * FIRST)
-        if not self._good_enough(holders):
-            self._try(holders, TIGHT, seconds)
+            self._try(holders, LOOSE, whole, FIRST)
+        asking = self._search.problem.open_replicas
+        self._try(holders, TIGHT, whole, SECOND if asking else 1.0)
+        if asking and not self._good_enough(holders) and not self._time_is_up:
+            self._search.keep(self._search.asked(holders, whole))
 
-    def _try(self, holders: Holders, floor: float, seconds: float) -> None:
-        if self.time_is_up:
+    def _try(self, holders: Holders, floor: float, whole: SolveBudget, share: float) -> None:
+        """Search with a share of the time left, unless the bound is high enough."""
+        if self._good_enough(holders) or self._time_is_up:
             return
-        stage = replace(self._stage, deadline=self._stage.deadline.part(seconds))
-        self._keep(holders, self._search.searched(holders, floor, stage))
-
-    def _keep(self, holders: Holders, proof: LevelProof | None) -> None:
-        """Keep the best proof for a choice."""
-        known = self._best.get(holders)
-        if proof and (known is None or proof.bound > known.bound):
-            self._best[holders] = proof
+        stage = replace(whole, deadline=whole.deadline.part(whole.deadline.left * share))
+        self._search.keep(self._search.searched(holders, floor, stage))
 
     def _good_enough(self, holders: Holders) -> bool:
         """Whether the bound is high enough for the level, or for this choice to be out."""
-        if holders not in self._best:
-            return False
-        return self._stage.enough(self._search.value, self._best[holders].bound)
+        proof = self._search.known(holders)
+        return proof is not None and self._stage.enough(self._search.value, proof.bound)
