@@ -8,11 +8,12 @@ enough.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import isfinite
 from typing import NamedTuple
 
 from colocate.problem.checker.items import open_to
-from colocate.problem.checker.level_statement import LevelStatement
+from colocate.problem.checker.level_problem import LevelProblem
 from colocate.problem.level import Level, LevelProof
 from colocate.problem.problem import Problem
 from colocate.problem.verify_bound import refuted
@@ -48,7 +49,7 @@ def refuted_level(problem: Problem, ceilings: Mapping[str, float], proof: LevelP
         return "a ceiling is not a positive number"
     if min(ceilings.values()) < proof.floor:
         return "the floor is above a ceiling"
-    statement = LevelStatement(problem, ceilings, proof.floor, proof.roof)
+    statement = LevelProblem(problem, ceilings, proof.floor, proof.roof)
     if statement.impossible:
         return None
     return refuted(statement.stated(), proof.certificate)
@@ -62,7 +63,30 @@ def stated_again(problem: Problem, ceilings: Mapping[str, float], proof: LevelPr
     problem, ceilings, proof
         As `refuted_level` takes them.
     """
-    return LevelStatement(problem, ceilings, proof.floor, proof.roof).stated()
+    return LevelProblem(problem, ceilings, proof.floor, proof.roof).stated()
+
+
+def fault_of_levels(
+    levels: Sequence[Level], pressures: Mapping[str, float], bound: float
+) -> str | None:
+    """Return why levels are not those of a plan; None if they are.
+
+    Parameters
+    ----------
+    levels
+        The levels, the peak first.
+    pressures
+        The pressures of the plan, by GPU.
+    bound
+        The bound of the plan.
+    """
+    peak, stated = levels[0], [(level.gpu, level.pressure) for level in levels]
+    falling = all(high.pressure >= low.pressure for high, low in pairwise(levels))
+    if not falling or sorted(stated) != sorted(pressures.items()):
+        return "not the pressures of the plan, the highest first"
+    if peak.bound != bound or peak.proofs:
+        return "the first is the peak, whose bound is that of the plan"
+    return "the peak is above its own ceiling" if peak.pressure > peak.ceiling else None
 
 
 def check_levels(problem: Problem, levels: Sequence[Level]) -> Iterator[LevelFinding]:

@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from math import inf, isinf, nextafter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +17,7 @@ from colocate.problem.checker.tolerance import SAME, SAME_LOSS, STRICTLY_BELOW
 from colocate.problem.problem import Problem
 from colocate.problem.verify import highest_pressure, verify
 from colocate.problem.verify_bound import refuted
-from colocate.problem.verify_levels import check_levels, stated_again
+from colocate.problem.verify_levels import check_levels, fault_of_levels, stated_again
 from colocate.solver.plan import Plan, Status
 
 if TYPE_CHECKING:
@@ -264,7 +263,7 @@ def _check_status(plan: Plan, findings: Findings) -> None:
 
 def _check_levels(plan: Plan, findings: Findings, reprove: float | None) -> None:
     """Check that the levels are the pressures of the plan, and the bound on each of them."""
-    if fault := _fault_of_levels(plan):
+    if fault := fault_of_levels(plan.levels, plan.pressures, plan.bound):
         findings.faults.append(f"levels: {fault}")
         return
     awake = plan.problem.awake(frozenset(plan.asleep)) if plan.problem.sleepers else plan.problem
@@ -288,19 +287,6 @@ def _check_levels(plan: Plan, findings: Findings, reprove: float | None) -> None
         findings.by_solvers.append(f"{stated}, {unsure}")
     else:
         _repeat_levels(stated, awake, plan, findings, reprove)
-
-
-def _fault_of_levels(plan: Plan) -> str | None:
-    """Return why the levels are not those of a plan with this placement."""
-    first, stated = plan.levels[0], [(level.gpu, level.pressure) for level in plan.levels]
-    falling = all(high.pressure >= low.pressure for high, low in pairwise(plan.levels))
-    if not falling or sorted(stated) != sorted(plan.pressures.items()):
-        return "not the pressures of the plan, the highest first"
-    if first.bound != plan.bound or first.proofs:
-        return "the first is the peak, whose bound is that of the plan"
-    if first.pressure > first.ceiling:
-        return "the peak is above its own ceiling"
-    return None
 
 
 def _repeat_levels(

@@ -30,7 +30,7 @@ WINDOW = "within the ceiling in window"
 """How the names of the resources begin that stand for ceilings."""
 
 
-class LevelStatement:
+class LevelProblem:
     """What follows from ceilings, a floor and a roof, step by step.
 
     Parameters
