@@ -45,6 +45,13 @@ def plan(
             help="Stop once the plan is proven within this share of the optimum: 0.01 is 1%.",
         ),
     ] = None,
+    levels: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Pressures to minimise, the highest first, then the next (default: all).",
+        ),
+    ] = None,
     workers: Workers = None,
     seed: Seed = 0,
     compute: Compute = True,
@@ -81,7 +88,7 @@ def plan(
     if chosen:
         answer = chosen(stated.problem, seed)
     else:
-        answer = _solved(stated, time_limit, seed, workers, gap)
+        answer = _solved(stated, time_limit, seed, workers, gap, levels)
     if save:
         _save(save, answer, stated)
     if report:
@@ -108,7 +115,12 @@ def _strategy(name: str) -> "Callable[[Problem, int], Plan]":
 
 
 def _solved(
-    fleet: "Fleet", time_limit: float | None, seed: int, workers: int | None, gap: float | None
+    fleet: "Fleet",
+    time_limit: float | None,
+    seed: int,
+    workers: int | None,
+    gap: float | None,
+    levels: int | None,
 ) -> "Plan":
     """Solve, and show the progress."""
     from colocate.outputs.plan.table import improvement_line
@@ -123,6 +135,7 @@ def _solved(
             workers=workers,
             gap=_usual_gap if time_limit is None and gap is None else gap or 0.0,
             on_improvement=lambda found: status.update(improvement_line(found)),
+            levels=levels,
         )
 
 

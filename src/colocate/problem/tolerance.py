@@ -57,6 +57,11 @@ PROVEN = 2.0 * TIE
 """A gap up to this counts as closed: it allows for rounding in the value and in the bound.
 
 Users: the stop rule, the status of plans, the words for them."""
+CEILING = 1.0 + TIE / 2.0
+"""What lower levels allow at a settled one, as a multiple of its pressure: enough for rounding, and
+so little that a level which is proven stays proven.
+
+Users: `decide/levels.py`."""
 RECORDED_AS_PROVEN = 1e-8
 """The same for bounds recorded as decimals, which are rounded down a little.
 

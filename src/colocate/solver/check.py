@@ -6,6 +6,7 @@ proof: CP-SAT and SCIP, which have to agree.
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from math import inf, isinf, nextafter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +17,7 @@ from colocate.problem.checker.tolerance import SAME, SAME_LOSS, STRICTLY_BELOW
 from colocate.problem.problem import Problem
 from colocate.problem.verify import highest_pressure, verify
 from colocate.problem.verify_bound import refuted
+from colocate.problem.verify_levels import check_levels, fault_of_levels, stated_again
 from colocate.solver.plan import Plan, Status
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class Findings(NamedTuple):
 
 
 def check_plan(problem: Problem, data: Mapping[str, Any], reprove: float | None = None) -> Findings:
-    """Check the placement, pressures, bound and status of a plan in its JSON form.
+    """Check the placement, pressures, bound, status and levels of a plan in its JSON form.
 
     Parameters
     ----------
@@ -65,6 +67,8 @@ def check_plan(problem: Problem, data: Mapping[str, Any], reprove: float | None 
     _check_lost(plan, findings, reprove)
     _check_bound(plan, pressure, findings, reprove)
     _check_status(plan, findings)
+    if plan.levels and not findings.faults:
+        _check_levels(plan, findings, reprove)
     return findings
 
 
@@ -83,10 +87,26 @@ def _check_text(plan: Plan, data: Mapping[str, Any], findings: Findings) -> None
 def _comparable(data: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out the digest and the text of a tree, since one tree can be packed in many ways."""
     kept = {key: value for key, value in data.items() if key != "digest"}
-    if isinstance(proof := kept.get("certificate"), Mapping):
-        stated = in_todays_words(proof)
-        kept["certificate"] = {key: value for key, value in stated.items() if key != "tree"}
+    kept["certificate"] = _without_tree(kept.get("certificate"))
+    if isinstance(levels := kept.get("levels"), list):
+        kept["levels"] = [
+            {
+                **level,
+                "proofs": [
+                    {**proof, "certificate": _without_tree(proof["certificate"])}
+                    for proof in level["proofs"]
+                ],
+            }
+            for level in levels
+        ]
     return kept
+
+
+def _without_tree(certificate: object) -> object:
+    if not isinstance(certificate, Mapping):
+        return certificate
+    stated = in_todays_words(certificate)
+    return {key: value for key, value in stated.items() if key != "tree"}
 
 
 def _text(data: Mapping[str, Any], key: str | None = None) -> str:
@@ -239,6 +259,49 @@ def _check_status(plan: Plan, findings: Findings) -> None:
     elif optimal and not findings.faults:
         sure = findings.unchecked or findings.by_solvers or findings.confirmed
         sure.append("status: OPTIMAL, no placement has a lower pressure")
+
+
+def _check_levels(plan: Plan, findings: Findings, reprove: float | None) -> None:
+    """Check that the levels are the pressures of the plan, and the bound on each of them."""
+    if fault := fault_of_levels(plan.levels, plan.pressures, plan.bound):
+        findings.faults.append(f"levels: {fault}")
+        return
+    awake = plan.problem.awake(frozenset(plan.asleep)) if plan.problem.sleepers else plan.problem
+    if awake is None:
+        return
+    awake = replace(awake, most_pressure=None)
+    found = list(check_levels(awake, plan.levels))
+    faults = [
+        f"levels[{number}]: {finding.fault}"
+        for number, finding in enumerate(found, start=1)
+        if finding.fault is not None
+    ]
+    stated = f"levels: {plan.levels_proven} of {len(plan.levels)} proven"
+    findings.faults.extend(faults)
+    if faults:
+        return
+    if not any(finding.uncheckable for finding in found):
+        findings.confirmed.append(f"{stated}, each given the levels above it")
+    elif reprove is None:
+        unsure = "some by two solvers, not checkable (--reprove repeats it)"
+        findings.by_solvers.append(f"{stated}, {unsure}")
+    else:
+        _repeat_levels(stated, awake, plan, findings, reprove)
+
+
+def _repeat_levels(
+    stated: str, awake: Problem, plan: Plan, findings: Findings, seconds: float
+) -> None:
+    """Repeat the proofs of levels that cannot be checked."""
+    ceilings = [level.ceiling for level in plan.levels]
+    for number, level in enumerate(plan.levels):
+        for proof in level.proofs:
+            if proof.certificate.proof.checkable:
+                continue
+            held = dict(zip(proof.holders, ceilings[:number], strict=True))
+            target = min(proof.certificate.bound, LARGEST) * STRICTLY_BELOW
+            problem = stated_again(awake, held, proof)
+            _repeat(f"{stated}, level {number + 1}", problem, target, findings, seconds)
 
 
 def _check_lost(plan: Plan, findings: Findings, reprove: float | None) -> None:

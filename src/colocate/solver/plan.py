@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from colocate.errors import InputError
 from colocate.problem.certificate import Certificate
+from colocate.problem.level import Level
 from colocate.problem.model import Model
 from colocate.problem.parts import parts_by_gpu
 from colocate.problem.placement import Placement
@@ -94,6 +95,9 @@ class Plan:
         False claims of other solvers, which were not used.
     interrupted
         Whether someone interrupted the search.
+    levels
+        All pressures, the highest first, each with its own bound; empty if only the peak was asked
+        for.
     strategy, seed, seconds, version
         How it was found.
     """
@@ -108,6 +112,7 @@ class Plan:
     lost_bound: float = 0.0
     alarms: tuple[Alarm, ...] = ()
     interrupted: bool = False
+    levels: tuple[Level, ...] = ()
     strategy: str = ""
     seed: int = 0
     seconds: float = 0.0
@@ -150,6 +155,16 @@ class Plan:
         return bool(self.placement) and self.gap <= PROVEN and self.loses_least
 
     @property
+    def levels_proven(self) -> int:
+        """How many levels from the top are proven to be the lowest possible, up to rounding."""
+        open_ones = (
+            number
+            for number, level in enumerate(self.levels)
+            if gap_between(level.pressure, level.bound) > PROVEN
+        )
+        return next(open_ones, len(self.levels))
+
+    @property
     def bottleneck(self) -> str | None:
         """The name of the first GPU with the highest pressure."""
         return max(self.pressures, key=self.pressures.__getitem__, default=None)
@@ -163,16 +178,18 @@ class Plan:
     def digest(self) -> str:
         """A hash of the plan and its problem, which shows whether either was altered."""
         proof = self.certificate.fingerprint if self.certificate else None
-        stated = {**self._stated(), "certificate": proof}
+        levels = [level.fingerprint for level in self.levels]
+        stated = {**self._stated(levels), "certificate": proof}
         text = json.dumps([self.problem.digest, stated], sort_keys=True)
         return sha256(text.encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan as plain data for JSON; infinite numbers become the text Infinity."""
         proof = self.certificate.as_dict() if self.certificate else None
-        return {**self._stated(), "certificate": proof, "digest": self.digest}
+        levels = [level.as_dict() for level in self.levels]
+        return {**self._stated(levels), "certificate": proof, "digest": self.digest}
 
-    def _stated(self) -> dict[str, Any]:
+    def _stated(self, levels: list[dict[str, Any]]) -> dict[str, Any]:
         """Return all fields, with None for the certificate, which the callers fill in."""
         alarms = [{**alarm._asdict(), "bound": _number(alarm.bound)} for alarm in self.alarms]
         return {
@@ -184,6 +201,7 @@ class Plan:
             "pressures": {gpu: _number(value) for gpu, value in self.pressures.items()},
             "placement": {model: list(gpus) for model, gpus in self.placement.items()},
             "certificate": None,
+            **({"levels_proven": self.levels_proven, "levels": levels} if levels else {}),
             "asleep": list(self.asleep),
             "lost": self.lost,
             "lost_bound": self.lost_bound,
@@ -220,6 +238,7 @@ class Plan:
                 lost_bound=float(data["lost_bound"]),
                 alarms=tuple([_alarm(alarm) for alarm in data.get("alarms", ())]),
                 interrupted=bool(data.get("interrupted", False)),
+                levels=tuple([Level.from_dict(level) for level in data.get("levels", ())]),
                 strategy=str(data["strategy"]),
                 seed=int(data["seed"]),
                 seconds=float(data["seconds"]),

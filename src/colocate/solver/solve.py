@@ -10,6 +10,7 @@ from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_seed
 from colocate.solver.budget import Gap, SolveBudget
 from colocate.solver.deadline import Deadline
+from colocate.solver.decide.levels import PEAK, settle_levels
 from colocate.solver.decide.pressure_limit import place_within_limit
 from colocate.solver.decide.sleep import solve_with_sleepers
 from colocate.solver.interrupt import stopping_on_interrupt
@@ -26,6 +27,7 @@ def solve(
     gap: Gap = 0.0,
     on_improvement: Callable[[Improvement], None] | None = None,
     target: float | None = None,
+    levels: int | None = 1,
 ) -> Plan:
     """Place the models of a problem as well as possible, and prove how good the placement is.
 
@@ -47,6 +49,9 @@ def solve(
         Called with every better placement or bound as it is found, from any thread.
     target
         Stop as soon as a placement reaches this pressure, or a proof shows that none does.
+    levels
+        How many pressures are minimised, the highest first, then the second highest with the first
+        kept, and so on; None for all. With a target, only the first is.
 
     Returns
     -------
@@ -56,11 +61,13 @@ def solve(
         the search, not the call: the call returns the best placement so far.
     """
     _check(time_limit, seed, workers, gap, target)
-    warm_up(problem)
+    _check_levels(levels)
+    several = levels != 1 and target is None
+    warm_up(problem, several)
     deadline = Deadline(time_limit)
     budget = SolveBudget(deadline, gap, target, seed, workers or 2, on_improvement)
     with stopping_on_interrupt(deadline.stop):
-        plan = _answered(problem, budget)
+        plan = _with_levels(problem, budget, levels) if several else _answered(problem, budget)
     if deadline.stopped:
         reason = f"interrupted; {plan.reason or 'the best so far'}"
         plan = replace(plan, interrupted=True, reason=reason)
@@ -72,6 +79,22 @@ def _answered(problem: Problem, budget: SolveBudget) -> Plan:
     if problem.sleepers:
         return solve_with_sleepers(problem, budget)
     return place_within_limit(problem, budget)
+
+
+def _with_levels(problem: Problem, budget: SolveBudget, levels: int | None) -> Plan:
+    """Settle the peak, with a share of the time kept for the levels below it."""
+    whole = budget.deadline
+    plan = _answered(problem, replace(budget, deadline=whole.part(whole.left * PEAK)))
+    awake = problem.awake(frozenset(plan.asleep)) if problem.sleepers else problem
+    if awake is None or not plan.placement:
+        return plan
+    return settle_levels(awake, plan, budget, levels)
+
+
+def _check_levels(levels: int | None) -> None:
+    whole = isinstance(levels, int) and not isinstance(levels, bool)
+    if levels is not None and not (whole and levels >= 1):
+        raise InputError.of("levels", levels, "a whole number >= 1, or None")
 
 
 def _check(

@@ -36,11 +36,11 @@ OUT_OF_REACH = 0.025
 """Two of the three share a GPU, at 2/70, while their sums would allow 3/145."""
 
 
-def warm_up(problem: Problem) -> None:
-    """Call every kernel once that a problem may need, on a small one."""
+def warm_up(problem: Problem, several_levels: bool = False) -> None:
+    """Call every kernel once that a problem, or the problems of its levels, may need."""
     with compiled_together():
         _warm_up_for_few()
-        if len(problem.models) > FEW or not problem.plain:
+        if len(problem.models) > FEW or several_levels or not problem.plain:
             _warm_up_for_many()
         if problem.sleepers:
             _warm_up_for_sleepers()

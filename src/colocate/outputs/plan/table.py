@@ -9,7 +9,14 @@ from rich.text import Text
 
 from colocate.advise.service import Service
 from colocate.outputs.plan.service_rows import HEADINGS, service_rows
-from colocate.outputs.plan.words import peak_line, proof_line, shown_gap, shown_pressure, sleep_line
+from colocate.outputs.plan.words import (
+    levels_line,
+    peak_line,
+    proof_line,
+    shown_gap,
+    shown_pressure,
+    sleep_line,
+)
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.wording import amount
 from colocate.problem.gpu import Gpu
@@ -141,6 +148,8 @@ def _summary(plan: Plan) -> Text:
     text = Text(f"{peak_line(plan)}\n", style="bold")
     if proof := proof_line(plan):
         text.append(f"{proof}\n", style="not bold")
+    if levels := levels_line(plan):
+        text.append(f"{levels}\n", style="not bold")
     if asleep := sleep_line(plan):
         text.append(f"{asleep}\n", style="not bold")
     if plan.reason:

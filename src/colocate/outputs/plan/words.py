@@ -4,8 +4,9 @@ from math import inf, isinf
 
 from colocate.outputs.text.wording import amount, listed
 from colocate.problem.certificate import Proof
+from colocate.problem.level import Level
 from colocate.problem.tolerance import LEAST_SHOWN, PROVEN
-from colocate.solver.plan import Plan
+from colocate.solver.plan import Plan, gap_between
 
 PROOFS = {
     Proof.VOLUME: "all load over all free memory",
@@ -16,6 +17,8 @@ PROOFS = {
     Proof.SOLVERS: "two solvers, not checkable",
 }
 NOTHING_PROVEN = "Nothing is proven"
+FIRST_LEVELS = 4
+"""Levels that one line names."""
 FEW_NAMES = 2
 """So many names fit where there is little room."""
 
@@ -47,6 +50,23 @@ def proof_line(plan: Plan) -> str:
     if plan.gap <= PROVEN:
         proven = "optimal" if plan.loses_least else "optimal for the models that are awake"
     return f"proven {proven}, by {PROOFS[plan.certificate.proof]}"
+
+
+def levels_line(plan: Plan) -> str:
+    """Return how many levels are proven, and the first of them; empty if only the peak counts."""
+    if len(plan.levels) <= 1:
+        return ""
+    first = [_shown_level(level) for level in plan.levels[:FIRST_LEVELS]]
+    more = ", …" if len(plan.levels) > FIRST_LEVELS else ""
+    return f"levels: {plan.levels_proven} of {len(plan.levels)} proven: {', '.join(first)}{more}"
+
+
+def _shown_level(level: Level) -> str:
+    """Return the pressure of a level, and how far above the lowest possible it may be."""
+    pressure, gap = shown_pressure(level.pressure), gap_between(level.pressure, level.bound)
+    if gap <= PROVEN:
+        return pressure
+    return f"{pressure} (no bound)" if isinf(gap) else f"{pressure} (gap {100 * gap:.2g}%)"
 
 
 def alarm_lines(plan: Plan) -> list[str]:

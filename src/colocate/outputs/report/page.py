@@ -11,6 +11,7 @@ from colocate.outputs.plan.fleet_bars import Bars, fleet_bars
 from colocate.outputs.plan.words import (
     NOTHING_PROVEN,
     as_sentence,
+    levels_line,
     peak_line,
     proof_line,
     shown_pressure,
@@ -109,6 +110,8 @@ def _facts(plan: Plan, comparison: Comparison | None) -> Facts:
     used = sum(part.size_gb for parts in plan.models_by_gpu().values() for part in parts)
     memory = sum(gpu.memory_gb for gpu in problem.gpus)
     yield "memory", f"{gigabytes(used)} of models, {gigabytes(max(memory - used, 0.0))} KV cache"
+    if levels := levels_line(plan):
+        yield "levels", levels.removeprefix("levels: ")
     if comparison:
         yield "greedy", _other(plan, comparison.greedy)
         yield "one model per GPU", _other(plan, comparison.dedicated)
