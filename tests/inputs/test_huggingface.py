@@ -162,6 +162,9 @@ def test_experts_only_in_some_layers():
         ({"model_type": "cohere"}, -80 - 2 * 8),
         ({"model_type": "olmo"}, -5 * 8),
         ({"model_type": "stablelm"}, 5 * 8),
+        ({"model_type": "stablelm", "qk_layernorm": True}, 5 * 8 + 2 * (8 + 4)),
+        ({"architectures": ["LlamaModel"]}, -80),
+        ({"architectures": ["LlamaLMHeadModel"]}, 0),
     ],
 )
 def test_what_a_config_leaves_out_is_as_in_the_transformers_library(config, more):
@@ -216,6 +219,14 @@ def test_nested_configs():
     assert model_size({**outer, "text_config": {}, "model_type": "llama"}).hidden_size == 4096
     with pytest.raises(InputError, match=r"text_config\.vocab_size='x', must be a whole number"):
         model_size({**outer, "text_config": {**inner, "vocab_size": "x"}})
+
+
+def test_towers_may_leave_out_what_equals_a_default():
+    config = config_of("pixtral-12b")
+    tower = {"model_type": "pixtral", "head_dim": 64, "image_size": 1024}
+    assert model_size({**config, "vision_config": tower}) == model_size(config)
+    with pytest.raises(InputError, match=r"vision_config\.hidden_size is missing"):
+        model_size({**config, "vision_config": {"model_type": "clip_vision_model"}})
 
 
 def test_a_dtype_that_is_left_out_or_is_wide_is_noted():

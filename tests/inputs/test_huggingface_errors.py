@@ -116,6 +116,15 @@ def test_a_list_meant_to_take_forever_is_read_quickly():
     assert perf_counter() - started < 5
 
 
+def test_long_lists_about_layers_are_read_quickly():
+    many = {"num_experts": 2, "num_experts_per_tok": 1, "mlp_only_layers": list(range(100_000))}
+    started = perf_counter()
+    model_size({**TINY, "num_hidden_layers": 1000, **many})
+    with pytest.raises(InputError, match="layer_types has 100001 entries"):
+        model_size({**TINY, "layer_types": ["full_attention"] * 100_001})
+    assert perf_counter() - started < 5
+
+
 def test_files_that_are_not_there(tmp_path):
     with pytest.raises(InputError, match=r"none\.json: cannot be read, No such file"):
         read_model_size(tmp_path / "none.json")
@@ -141,6 +150,8 @@ ANYTHING = st.recursive(
     max_leaves=5,
 )
 EXAMPLES = [config_of(path.name) for path in sorted(CONFIGS.iterdir())]
+SECTIONS = ("text_config", "vision_config", "audio_config", "ffn_config", "linear_attn_config")
+NESTED = [config for config in EXAMPLES if any(name in config for name in SECTIONS)]
 QUANTISED = [config for config in EXAMPLES if "quantization_config" in config]
 
 
@@ -148,6 +159,13 @@ QUANTISED = [config for config in EXAMPLES if "quantization_config" in config]
 def test_anything_in_any_field_is_a_size_or_a_sentence(config, data):
     field = data.draw(st.sampled_from(sorted(config)))
     _check({**config, field: data.draw(ANYTHING)})
+
+
+@given(config=st.sampled_from(NESTED), data=st.data())
+def test_anything_in_a_section_is_a_size_or_a_sentence(config, data):
+    section = data.draw(st.sampled_from([name for name in SECTIONS if name in config]))
+    field = data.draw(st.sampled_from(sorted(config[section])))
+    _check({**config, section: {**config[section], field: data.draw(ANYTHING)}})
 
 
 @given(config=st.sampled_from(QUANTISED), data=st.data())
@@ -167,6 +185,8 @@ def _check(config):
         assert 0 < size.active_parameters <= size.parameters
         assert size.weight_bytes > 0
         assert size.kv_bytes(10) >= 0
+        assert size.state_bytes >= 0
+        assert size.context_limit is None or size.context_limit > 0
         sentence = "".join(size.notes)
     assert len(sentence) < 1000
     assert sentence.isprintable()

@@ -46,8 +46,9 @@ class Family:
         Whether the first layer has a norm less.
     final_norm
         Whether a norm follows the last layer.
-    qk_norm, qk_norm_of_all_heads
-        Norms of queries and keys, one for each head or one weight for all of them.
+    qk_norm, qk_norm_of_all_heads, qk_norm_bias
+        Norms of queries and keys, one for each head or one weight for all of them; whether they
+        have a bias where other norms have one.
     output_gate
         Whether the output of attention has a gate.
     window_pattern
@@ -98,6 +99,7 @@ class Family:
     final_norm: bool = True
     qk_norm: Switch = False
     qk_norm_of_all_heads: bool = False
+    qk_norm_bias: bool = True
     output_gate: bool = False
     attention_sinks: bool = False
     embedding_norm: bool = False

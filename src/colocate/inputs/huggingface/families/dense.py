@@ -127,7 +127,7 @@ DENSE = {
     ),
     "gptj": replace(PHI, qkv_bias=False, output_bias=False),
     "granite": LLAMA,
-    "helium": LLAMA,
+    "helium": Family(output_bias=False),
     "hunyuan_v1_dense": Family(qk_norm="use_qk_norm", defaults={"use_qk_norm": True}),
     "internlm2": LLAMA,
     "internlm3": Family(qkv_bias="qkv_bias", output_bias="bias", mlp_bias="bias"),
@@ -170,6 +170,7 @@ DENSE = {
         single_norm="use_parallel_residual",
         qk_norm="qk_layernorm",
         qk_norm_of_all_heads=True,
+        qk_norm_bias=False,
     ),
     "starcoder2": Family(
         tied=True,

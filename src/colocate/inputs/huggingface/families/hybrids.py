@@ -178,7 +178,6 @@ HYBRIDS = {
             "mamba_n_heads": "n_mamba_heads",
             "mamba_d_head": "mamba_headdim",
             "mamba_n_groups": "mamba_ngroups",
-            "mamba_conv_bias": "use_conv_bias",
             "mamba_proj_bias": "add_bias_linear",
         },
         defaults={**BESIDE_ATTENTION, "num_mem_blocks": 1, "adapter_rank": 128},

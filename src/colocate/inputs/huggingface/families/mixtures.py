@@ -97,5 +97,9 @@ MIXTURES = {
     "qwen2_moe": replace(QWEN2, shared_expert_gate=True),
     "qwen3_moe": QWEN3_MOE,
     "qwen3_vl_moe_text": QWEN3_MOE,
-    "solar_open": Family(router_bias=True, defaults={"head_dim": 128, "n_shared_experts": 1}),
+    "solar_open": Family(
+        output_bias=False,
+        router_bias=True,
+        defaults={"head_dim": 128, "n_shared_experts": 1},
+    ),
 }

@@ -33,7 +33,7 @@ def plain_attention(fields: Fields, family: Family) -> Attention:
         output_bias=on(family.output_bias, fields),
         norm=on(family.qk_norm, fields),
         norm_of_all_heads=family.qk_norm_of_all_heads,
-        norm_bias=family.norm_bias,
+        norm_bias=family.norm_bias and family.qk_norm_bias,
         sinks=family.attention_sinks,
         gated=family.output_gate,
     )

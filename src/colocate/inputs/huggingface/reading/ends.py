@@ -6,8 +6,10 @@ from colocate.inputs.huggingface.family import Family, on
 from colocate.inputs.huggingface.fields import Fields
 from colocate.inputs.huggingface.tensor import Tensor, TensorRole, linear, norm, plain
 
-CLASSIFIER, MASKED, BARE = "ForSequenceClassification", "ForMaskedLM", "Model"
-"""How names of architectures end: a few labels, words that were masked, or no head at all."""
+CLASSIFIER, MASKED = "ForSequenceClassification", "ForMaskedLM"
+"""How names of architectures end that tell a few labels apart, or fill in masked words."""
+BARE, HEADED = "Model", "LMHeadModel"
+"""How names of architectures end that have no head at all, and those that have one."""
 USUAL_LABELS = 2
 """Of a classifier whose config does not name them, as in the transformers library."""
 MOST_LABELS = 100_000
@@ -59,7 +61,7 @@ def _decoder_head(fields: Fields, family: Family, vocabulary: int, width: int) -
     if name.endswith(CLASSIFIER):
         yield plain("score", label_count(fields), width)
         return
-    if name.endswith(BARE) and not family.headed:
+    if name.endswith(BARE) and not name.endswith(HEADED) and not family.headed:
         return
     if not fields.switch("tie_word_embeddings"):
         yield plain("lm_head", vocabulary, width)

@@ -96,7 +96,8 @@ def around_tensors(whole: Fields, hidden: int) -> tuple[list[Tensor], list[str]]
         if way is None or kind not in (*TOWERS, *ODD_TOWERS):
             notes.append(f"{name} is not counted: add the weights of that part")
             continue
-        found += [*_tower(kind, section), *way(way_in.TowerInput(section, whole, hidden))]
+        filled = _filled(kind, section)
+        found += [*_tower(kind, filled), *way(way_in.TowerInput(filled, whole, hidden))]
     return found, notes
 
 
@@ -106,6 +107,12 @@ def picture_tokens(whole: Fields) -> int | None:
     if tower is None or tower.optional_count("max_num_tiles") is None:
         return None
     return tower.count("max_num_tiles") * (image_patches(_squared(tower)) + 1)
+
+
+def _filled(kind: str, section: Fields) -> Fields:
+    """Return the fields of a tower with the defaults of its kind."""
+    row = TOWERS.get(kind)
+    return section if row is None else section.of_family(row.defaults, {})
 
 
 def _tower(kind: str, section: Fields) -> Iterator[Tensor]:

@@ -39,6 +39,8 @@ class Tower:
         Whether it begins with two convolutions over sound instead of patches.
     spellings
         How it spells fields.
+    defaults
+        Of its configuration class, for fields that configs on the hub leave out.
     """
 
     gated: bool = False
@@ -60,6 +62,15 @@ class Tower:
 
 SIGLIP = Tower()
 CLIP = Tower(patch_bias=False, class_token=True, norms=2)
+IDEFICS = Tower(
+    defaults={
+        "hidden_size": 1152,
+        "intermediate_size": 3072,
+        "num_hidden_layers": 12,
+        "image_size": 224,
+        "patch_size": 32,
+    }
+)
 QWEN = {"num_hidden_layers": "depth"}
 NO_MERGE = {"temporal_patch_size": 2}
 QWEN2_VL = Tower(
@@ -92,8 +103,8 @@ TOWERS = {
     "glm4v_vision": GLM4V,
     "glm4v_moe": GLM4V,
     "glm4v_moe_vision": GLM4V,
-    "idefics3": SIGLIP,
-    "idefics3_vision": SIGLIP,
+    "idefics3": IDEFICS,
+    "idefics3_vision": IDEFICS,
     "intern_vit_6b": replace(
         INTERN_VIT, spellings={"attention_bias": "qkv_bias", "use_qk_norm": "qk_normalization"}
     ),
@@ -107,6 +118,12 @@ TOWERS = {
         norm_bias=False,
         patch_bias=False,
         positions=False,
+        defaults={
+            "hidden_size": 1024,
+            "intermediate_size": 4096,
+            "num_hidden_layers": 24,
+            "patch_size": 16,
+        },
     ),
     "qwen2_vl": QWEN2_VL,
     "qwen2_vl_vision": QWEN2_VL,
@@ -125,7 +142,7 @@ TOWERS = {
         spellings={"num_hidden_layers": "encoder_layers", "intermediate_size": "encoder_ffn_dim"},
     ),
     "siglip_vision_model": SIGLIP,
-    "smolvlm_vision": SIGLIP,
+    "smolvlm_vision": IDEFICS,
     "voxtral_encoder": WHISPER,
 }
 
