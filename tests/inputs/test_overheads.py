@@ -72,7 +72,8 @@ def test_experts_shards_and_images_count():
     assert overhead_gb(size) > overhead_gb(dense)
     small = read_model_size(CONFIGS / "Llama-3.2-1B")
     assert overhead_gb(small, 2) == pytest.approx(overhead_gb(small, 1) + 0.45 * GIB)
-    assert overhead_gb(replace(small, model_type="qwen2_vl")) > overhead_gb(small) + 1
+    for seeing in ("qwen2_vl", "qwen3_vl_text", "mllama_text_model"):
+        assert overhead_gb(replace(small, model_type=seeing)) > overhead_gb(small) + 1
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,8 @@ def overhead_gb(
         layers *= EXPERTS
     samples = size.model_type not in ENCODERS and not _pools(words)
     sampler = SAMPLER_BYTES * requests * size.vocab_size if samples else 0.0
-    seeing = SEEING_GIB * GIB if size.model_type in SEEING else 0.0
+    family = size.model_type.removesuffix("_model").removesuffix("_text")
+    seeing = SEEING_GIB * GIB if family in SEEING else 0.0
     libraries = (NON_TORCH_GIB if shards == 1 else NON_TORCH_OF_SHARDS_GIB) * GIB
     return (max(layers, sampler, seeing) + libraries + GRAPHS_GIB * GIB) / 1e9 + CONTEXT_GB
 
