@@ -224,6 +224,7 @@ stop_at_exit() {
 stay() { # starts everything, stays with it, and stops it in the end
   refuse_if_taken "${!names[@]}"
   trap stop_at_exit EXIT
+  trap 'exit 129' HUP
   trap 'exit 130' INT
   trap 'exit 143' TERM
   start_mps

@@ -13,6 +13,7 @@ from colocate.outputs.emit.emission import Emission, EmittedFile
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.groups import groups_of
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
+from colocate.outputs.emit.engines.load_time import ready_by
 from colocate.outputs.emit.engines.names import front_names, safe_names
 from colocate.outputs.emit.settings import EmitSettings, Share
 from colocate.outputs.emit.targets.containers import MPS_FOLDER
@@ -75,9 +76,10 @@ def _manifests(fleetwide: Fleetwide) -> list[dict[str, Any]]:
     if settings.share in (Share.DRA, Share.POD):
         documents += claims(claimed, fleetwide)
     models = safe_names(fleet.models)
+    started = ready_by(fleetwide.launches, settings)
     for pod in _pods(fleetwide):
         labels = {NAME: pod[0].name, **_served(pod, models, settings), **MANAGED_BY}
-        documents.append(deployment(pod, fleetwide, labels, claimed))
+        documents.append(deployment(pod, fleetwide, labels, claimed, started))
         for launch in pod:
             named = {NAME: launch.name, PART_OF: models[launch.model], **MANAGED_BY}
             port = port_name(launch, pod, settings)

@@ -9,7 +9,6 @@ from typing import Any
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch
 from colocate.outputs.emit.engines.load_time import (
     STEP_SECONDS,
-    ready_by,
     ready_seconds,
     weights_on_disk_gb,
 )
@@ -44,6 +43,7 @@ def deployment(
     fleetwide: Fleetwide,
     labels: Mapping[str, str],
     claimed: Claimed,
+    started: Mapping[str, int],
 ) -> dict[str, Any]:
     """Return what keeps one pod running.
 
@@ -57,6 +57,8 @@ def deployment(
         By which Services find the pod.
     claimed
         Which request of which claim each GPU is.
+    started
+        The seconds after which each engine answers, by its name.
     """
     first = launches[0]
     gpus = dict.fromkeys(gpu for launch in launches for gpu in launch.gpus)
@@ -64,7 +66,7 @@ def deployment(
         "colocate/model": ", ".join(launch.model for launch in launches),
         "colocate/gpus": ", ".join(gpus),
     }
-    last = max(ready_by(fleetwide.launches, fleetwide.settings)[la.name] for la in launches)
+    last = max(started[launch.name] for launch in launches)
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -76,7 +78,7 @@ def deployment(
             "selector": {"matchLabels": {NAME: first.name}},
             "template": {
                 "metadata": {"labels": dict(labels)},
-                "spec": _pod(launches, fleetwide, claimed),
+                "spec": _pod(fleetwide, launches, claimed, started),
             },
         },
     }
@@ -102,10 +104,15 @@ def port_name(launch: Launch, launches: Sequence[Launch], settings: EmitSettings
     return name if place == 0 else f"{name}-{place + 1}"
 
 
-def _pod(launches: Sequence[Launch], fleetwide: Fleetwide, claimed: Claimed) -> dict[str, Any]:
+def _pod(
+    fleetwide: Fleetwide,
+    launches: Sequence[Launch],
+    claimed: Claimed,
+    started: Mapping[str, int],
+) -> dict[str, Any]:
     settings = fleetwide.settings
     pod: dict[str, Any] = {
-        "containers": [_container(launch, launches, fleetwide, claimed) for launch in launches],
+        "containers": [_container(la, launches, fleetwide, claimed, started) for la in launches],
         "volumes": pod_volumes(launches, fleetwide),
         "enableServiceLinks": False,  # or a service called vllm sets VLLM_PORT to no port
     }
@@ -114,7 +121,7 @@ def _pod(launches: Sequence[Launch], fleetwide: Fleetwide, claimed: Claimed) -> 
         pod["nodeSelector"] = {"kubernetes.io/hostname": first.node}
     pod["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
     if first.after and settings.share is not Share.POD:
-        pod["initContainers"] = [_waiting(first, fleetwide)]
+        pod["initContainers"] = [_waiting(first, settings, started)]
     if settings.share in (Share.DRA, Share.POD):
         pod["resourceClaims"] = [
             {"name": local, "resourceClaimName": claim}
@@ -128,7 +135,11 @@ def _pod(launches: Sequence[Launch], fleetwide: Fleetwide, claimed: Claimed) -> 
 
 
 def _container(
-    launch: Launch, launches: Sequence[Launch], fleetwide: Fleetwide, claimed: Claimed
+    launch: Launch,
+    launches: Sequence[Launch],
+    fleetwide: Fleetwide,
+    claimed: Claimed,
+    started: Mapping[str, int],
 ) -> dict[str, Any]:
     settings = fleetwide.settings
     program = COMMANDS[settings.engine]
@@ -139,7 +150,6 @@ def _container(
     together = settings.share is Share.POD
     seconds = ready_seconds(launch, settings)
     if together and launch.after:
-        started = ready_by(fleetwide.launches, settings)
         seconds = started[launch.name]
         ports = {other.name: other.port for other in launches}
         urls = [f"http://127.0.0.1:{ports[name]}/health" for name in launch.after]
@@ -211,10 +221,8 @@ def _variables(launch: Launch, settings: EmitSettings) -> list[dict[str, Any]]:
     ]
 
 
-def _waiting(launch: Launch, fleetwide: Fleetwide) -> dict[str, Any]:
+def _waiting(launch: Launch, settings: EmitSettings, started: Mapping[str, int]) -> dict[str, Any]:
     """Return a container that ends when the engines before this one on its GPUs answer."""
-    settings = fleetwide.settings
-    started = ready_by(fleetwide.launches, settings)
     urls = [f"http://{name}:{settings.base_port}/health" for name in launch.after]
     words = waiting(urls, max(started[name] for name in launch.after))
     return {"name": "wait", "image": image_of(settings), "command": words}
