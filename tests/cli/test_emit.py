@@ -28,11 +28,12 @@ def test_files_are_written_whole_and_said(plan, tmp_path):
     result = run(plan, "--to", "vllm", "--out", out)
     assert result.exit_code == 0
     assert result.stdout == ""
-    assert sorted(path.name for path in out.iterdir()) == ["vllm-alpha.sh", "vllm-beta.sh"]
+    scripts, others = ["vllm-alpha.sh", "vllm-beta.sh"], ["endpoints.json", "litellm.yaml"]
+    assert sorted(path.name for path in out.iterdir()) == [*others, "nginx.conf", *scripts]
     assert f"wrote {out / 'vllm-alpha.sh'}" in result.stderr.replace("\n", "")
     for path in out.iterdir():
         assert path.read_text("utf-8") == (DATA / "vllm" / path.name).read_text("utf-8")
-        assert path.stat().st_mode & 0o111
+        assert bool(path.stat().st_mode & 0o111) == (path.suffix == ".sh")
 
 
 def test_files_of_another_plan_in_the_folder_are_named_and_kept(plan, tmp_path):
@@ -43,7 +44,7 @@ def test_files_of_another_plan_in_the_folder_are_named_and_kept(plan, tmp_path):
     (out / "vllm2-beta.sh").write_text("# A colocate plan\n", encoding="utf-8")
     (out / "vllm-folder.sh").mkdir()
     said = run(plan, "--to", "vllm", "--out", out, "--node", "alpha").stderr.splitlines()
-    assert said == [
+    assert [line for line in said if str(out) in line] == [
         f"wrote {out / 'vllm-alpha.sh'}",
         f"note: {out / 'vllm-gone.sh'} belongs to another plan; remove it",
     ]

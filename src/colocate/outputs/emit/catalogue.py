@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.emit.emission import Emission
+from colocate.outputs.emit.gateway.gateway_files import gateway_files
 from colocate.outputs.emit.settings import OWN_ENGINES, EmitSettings, Target
 from colocate.outputs.emit.targets.compose import emit_compose
 from colocate.outputs.emit.targets.kubernetes import emit_kubernetes
@@ -47,4 +48,11 @@ def emit(
     """
     chosen = settings or EmitSettings()
     engine = OWN_ENGINES.get(target, chosen.engine)
-    return TARGETS[target](plan, fleet, replace(chosen, engine=engine))
+    final = replace(chosen, engine=engine)
+    emission = TARGETS[target](plan, fleet, final)
+    files, notes = gateway_files(target, plan, fleet, final)
+    return replace(
+        emission,
+        companions=(*emission.companions, *files),
+        notes=(*emission.notes, *notes),
+    )

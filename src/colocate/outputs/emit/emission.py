@@ -21,3 +21,5 @@ class Emission:
     files: tuple[EmittedFile, ...]
     notes: tuple[str, ...] = ()
     """What the files cannot honour, for a person."""
+    companions: tuple[EmittedFile, ...] = ()
+    """What goes beside them into a folder; a single file is printed without it."""

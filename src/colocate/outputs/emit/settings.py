@@ -1,13 +1,15 @@
 """What a user may choose about the files, beside the plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from colocate.errors import InputError
-from colocate.problem.quantity import checked_name
+from colocate.outputs.emit.gateway_settings import A_HOST, LAST_PORT, GatewaySettings, is_host
+from colocate.problem.quantity import checked_name, checked_number
 
-LAST_PORT = 65_535
-"""Ports have 16 bits."""
+LOAD_GB_PER_SECOND = 0.2
+"""A download at 2 Gbit/s. Disks are faster, but a time that is too long only delays the news of an
+engine that hangs, while one that is too short ends an engine that loads."""
 
 
 class Target(StrEnum):
@@ -74,6 +76,10 @@ class EmitSettings:
         The container image; None is the usual one of the engine.
     venv
         The virtual environment that engines are started from, by the controller of kvcached.
+    load_gb_per_second
+        How fast weights come to a GPU: what probes and time limits wait for.
+    gateway
+        What stands before the engines, and where it finds them.
     """
 
     memory: Memory = Memory.STATIC
@@ -83,14 +89,19 @@ class EmitSettings:
     host: str = "0.0.0.0"
     image: str | None = None
     venv: str = ".venv"
+    load_gb_per_second: float = LOAD_GB_PER_SECOND
+    gateway: GatewaySettings = field(default_factory=GatewaySettings)
 
     def __post_init__(self) -> None:
+        checked_number(self.load_gb_per_second, ("load_gb_per_second",), positive=True)
         if not 1 <= self.base_port <= LAST_PORT:
             raise InputError.of("base_port", self.base_port, f"from 1 to {LAST_PORT}")
-        for field in ("host", "venv", "image"):
-            text = getattr(self, field)
-            if text is not None and checked_name(text, (field,)).startswith("-"):
-                raise InputError.of(field, text, "a text that does not begin with a dash")
+        for name in ("host", "venv", "image"):
+            text = getattr(self, name)
+            if text is not None and checked_name(text, (name,)).startswith("-"):
+                raise InputError.of(name, text, "a text that does not begin with a dash")
+        if not is_host(self.host):
+            raise InputError.of("host", self.host, A_HOST)
 
     @property
     def elastic(self) -> bool:

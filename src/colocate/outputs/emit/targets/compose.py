@@ -4,11 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 from colocate.inputs.fleet import Fleet
+from colocate.inputs.format_support import Maker
 from colocate.outputs.emit.emission import Emission
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
-from colocate.outputs.emit.engines.options import COMMANDS, command, environment
+from colocate.outputs.emit.engines.options import COMMANDS, command, device_environment, environment
 from colocate.outputs.emit.settings import EmitSettings
+from colocate.outputs.emit.targets.amd import compose_fields
 from colocate.outputs.emit.targets.containers import (
     CACHE_FOLDER,
     MODEL_FOLDER,
@@ -61,18 +63,19 @@ def _service(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
     inner = replace(settings, host="0.0.0.0")
     words = command(replace(launch, port=INSIDE), inner, source_inside(launch))
     service: dict[str, Any] = {
-        "image": dollars_doubled([image_of(settings)])[0],
+        "image": dollars_doubled([image_of(settings, launch)])[0],
         "entrypoint": entry,
         "command": dollars_doubled(words[len(entry) :]),
         "environment": {
             "HF_TOKEN": None,
             "HF_HOME": CACHE_FOLDER,
+            **(device_environment(launch) if launch.maker is Maker.AMD else {}),
             **environment(launch, settings),
         },
         "ipc": "host",
         "ports": [_port(launch, settings)],
         "volumes": [_volume("volume", CACHE, CACHE_FOLDER)],
-        "deploy": {"resources": {"reservations": {"devices": [_gpus(launch)]}}},
+        **_gpu_fields(launch),
         "healthcheck": _healthcheck(),
         "restart": "on-failure:3",
     }
@@ -94,9 +97,12 @@ def _volume(kind: str, source: str, target: str) -> dict[str, Any]:
     return {"type": kind, "source": source, "target": target}
 
 
-def _gpus(launch: Launch) -> dict[str, Any]:
+def _gpu_fields(launch: Launch) -> dict[str, Any]:
+    if launch.maker is Maker.AMD:
+        return compose_fields()
     numbers = [str(number) for number in launch.devices]
-    return {"driver": "nvidia", "device_ids": numbers, "capabilities": ["gpu"]}
+    device = {"driver": "nvidia", "device_ids": numbers, "capabilities": ["gpu"]}
+    return {"deploy": {"resources": {"reservations": {"devices": [device]}}}}
 
 
 def _healthcheck() -> dict[str, Any]:

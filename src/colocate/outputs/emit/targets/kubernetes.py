@@ -8,12 +8,14 @@ from typing import Any
 from colocate.errors import InputError
 from colocate.fault import Fault, Owner
 from colocate.inputs.fleet import Fleet
+from colocate.inputs.format_support import Maker
 from colocate.outputs.emit.emission import Emission, EmittedFile
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.engines.names import front_names, safe_names
 from colocate.outputs.emit.engines.options import COMMANDS, command, environment
 from colocate.outputs.emit.settings import EmitSettings, Share
+from colocate.outputs.emit.targets.amd import add_devices
 from colocate.outputs.emit.targets.containers import (
     MODEL_FOLDER,
     READY_SECONDS,
@@ -31,6 +33,12 @@ NAME, PART_OF = "app.kubernetes.io/name", "app.kubernetes.io/part-of"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "colocate"}
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 PORT_NAME = "http"
+GPU_RESOURCES = {Maker.NVIDIA: "nvidia.com/gpu", Maker.AMD: "amd.com/gpu"}
+"""By maker: the resource of its device plugin, after which taints of nodes are called."""
+DRA_DRIVERS = {
+    Maker.NVIDIA: "NVIDIA's DRA driver with GPUs enabled",
+    Maker.AMD: "AMD's DRA driver 1.0 (k8s-gpu-dra-driver)",
+}
 DOOR = "Engines ask for no key: anything in the cluster may use them through their Services."
 
 
@@ -66,10 +74,11 @@ def emit_kubernetes(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emissio
 
 def _comments(fleetwide: Fleetwide) -> list[str]:
     needs = {
-        Share.DRA: "It needs Kubernetes 1.34 and NVIDIA's DRA driver with GPUs enabled. Each "
-        "ResourceClaim is one planned GPU, which its pods share.",
+        Share.DRA: f"It needs Kubernetes 1.34 and {_drivers(fleetwide)}. Each ResourceClaim is one "
+        "planned GPU, which its pods share.",
         Share.ENV: "It needs the NVIDIA container toolkit as RuntimeClass nvidia, with "
-        "NVIDIA_VISIBLE_DEVICES allowed for unprivileged containers. The scheduler does not know "
+        "NVIDIA_VISIBLE_DEVICES allowed for unprivileged containers; pods on GPUs of AMD are "
+        "privileged instead. The scheduler does not know "
         "that these GPUs are used: keep all other GPU pods off these nodes.",
     }
     return [
@@ -79,6 +88,11 @@ def _comments(fleetwide: Fleetwide) -> list[str]:
         "The Service NAME-all of a model spreads requests over all of its replicas.",
         *comments_on(fleetwide, fleetwide.launches, DOOR),
     ]
+
+
+def _drivers(fleetwide: Fleetwide) -> str:
+    makers = dict.fromkeys(launch.maker for launch in fleetwide.launches)
+    return " and ".join(DRA_DRIVERS[maker] for maker in makers)
 
 
 def _notes(fleetwide: Fleetwide) -> list[str]:
@@ -107,7 +121,7 @@ def _deployment(
     }
     if launch.node:
         pod["nodeSelector"] = {"kubernetes.io/hostname": launch.node}
-    pod["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    pod["tolerations"] = [{"key": GPU_RESOURCES[launch.maker], "operator": "Exists"}]
     if launch.after:
         pod["initContainers"] = [_waiting(launch, settings)]
     if settings.share is Share.DRA:
@@ -117,6 +131,8 @@ def _deployment(
         ]
         wanted = [{"name": name, "request": REQUEST} for name, _ in names]
         pod["containers"][0]["resources"] = {"claims": wanted}
+    elif launch.maker is Maker.AMD:
+        add_devices(pod, launch)
     else:
         pod["runtimeClassName"] = "nvidia"
     return {
@@ -149,7 +165,7 @@ def _container(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
         mounts.append({"name": "model", "mountPath": MODEL_FOLDER, "readOnly": True})
     return {
         "name": "engine",
-        "image": image_of(settings),
+        "image": image_of(settings, launch),
         "command": entry,
         "args": dollars_doubled(words[len(entry) :]),
         "env": _variables(launch, settings),
@@ -168,7 +184,7 @@ def _container(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
 def _variables(launch: Launch, settings: EmitSettings) -> list[dict[str, Any]]:
     secret = {"name": "huggingface", "key": "token", "optional": True}
     values = environment(launch, settings)
-    if settings.share is Share.ENV:
+    if settings.share is Share.ENV and launch.maker is Maker.NVIDIA:
         values["NVIDIA_VISIBLE_DEVICES"] = ",".join(map(str, launch.devices))
     return [
         {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret}},
@@ -179,7 +195,7 @@ def _variables(launch: Launch, settings: EmitSettings) -> list[dict[str, Any]]:
 def _waiting(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
     """Return a container that ends when the engines before this one on its GPUs answer."""
     urls = [f"http://{name}:{launch.port}/health" for name in launch.after]
-    return {"name": "wait", "image": image_of(settings), "command": waiting(urls)}
+    return {"name": "wait", "image": image_of(settings, launch), "command": waiting(urls)}
 
 
 def _model_volume(launch: Launch) -> list[dict[str, Any]]:

@@ -11,8 +11,10 @@ from math import floor
 from typing import Any
 
 from colocate.inputs.fleet import Device, Fleet
+from colocate.inputs.format_support import Maker, maker_of
 
-DRIVER = "gpu.nvidia.com"
+DRIVERS = {Maker.NVIDIA: "gpu.nvidia.com", Maker.AMD: "gpu.amd.com"}
+"""By maker: its driver, and the device class of the same name."""
 REQUEST = "gpu"
 
 
@@ -31,7 +33,7 @@ def claim(name: str, gpu: str, fleet: Fleet) -> dict[str, Any]:
     device = fleet.devices[gpu]
     expression = _selector(device, fleet.devices.values())
     request = {
-        "deviceClassName": DRIVER,
+        "deviceClassName": DRIVERS[maker_of(device.kind)],
         "allocationMode": "ExactCount",
         "count": 1,
         "selectors": [{"cel": {"expression": expression}}],
@@ -54,13 +56,16 @@ def indistinct(fleet: Fleet) -> list[str]:
 
 def _selector(device: Device, devices: Iterable[Device]) -> str:
     """Return what a device must have: its memory, and less than any larger kind on its node."""
-    memory = f"device.capacity['{DRIVER}'].memory"
+    maker = maker_of(device.kind)
+    memory = f"device.capacity['{DRIVERS[maker]}'].memory"
     larger = [
         other.memory_gb
         for other in devices
         if other.node == device.node and other.memory_gb > device.memory_gb
     ]
     wanted = f"{memory}.compareTo(quantity('{_quantity(device.memory_gb)}')) >= 0"
+    if maker is Maker.AMD:  # partitions of a GPU are devices too
+        wanted = f"device.attributes['{DRIVERS[maker]}'].type == 'amdgpu' && {wanted}"
     if not larger:
         return wanted
     return f"{wanted} && {memory}.compareTo(quantity('{_quantity(min(larger))}')) < 0"
