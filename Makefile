@@ -5,6 +5,8 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-c
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 CHROMIUM ?= chromium
+# In an environment of its own: it pins what colocate uses too.
+LITELLM := .venv/litellm/bin/python
 SEEDS ?= 5
 # One more than there are cores, since many tests wait for processes that they start.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
@@ -12,7 +14,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 # Bytecode of what is used is kept, whatever the shell says: tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-bounds test-walls test-browser test-lab test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
+.PHONY: demo test test-long test-bounds test-walls test-browser test-lab test-llm test-ray test-files lint types contracts unit start-times bench scores best-known commands picture clean
 
 demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
 	$(BIN)/colocate plan examples/fleet.yaml
@@ -40,6 +42,10 @@ test-lab: $(READY)  ## The lab offline to the proven optimum, for five seeds.
 test-ray: $(READY)  ## Judge on a real Ray cluster of two nodes.
 	@$(PIP) --editable '.[ray]'
 	$(BIN)/pytest tests/ray
+
+test-files: $(READY) $(LITELLM)  ## Emitted files, read by the programs that they are for: nginx and LiteLLM.
+	@command -v nginx >/dev/null || { echo "nginx is not installed: apt-get install nginx-light" >&2; exit 2; }
+	LITELLM_PYTHON="$$PWD/$(LITELLM)" $(BIN)/pytest tests/files
 
 test-browser: $(READY)  ## Look at all pages in a browser: CHROMIUM=its command, by default chromium.
 	@command -v '$(CHROMIUM)' >/dev/null || { echo "CHROMIUM='$(CHROMIUM)' is not there: install chromium, or make test-browser CHROMIUM=..." >&2; exit 2; }
@@ -92,6 +98,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv .venv
 	@$(PIP) --editable .
 	@touch $@
+
+$(LITELLM): | $(INSTALLED)
+	@echo "installing the LiteLLM proxy, some 600 MB"
+	@$(PYTHON) -m venv .venv/litellm
+	@$@ -m pip install --quiet --no-compile --disable-pip-version-check 'litellm[proxy]==1.108.4' || { rm -rf .venv/litellm; exit 1; }
 
 $(READY): $(INSTALLED)
 	@echo "installing what tests need, another minute"

@@ -155,7 +155,7 @@ def test_litellm_has_an_entry_for_each_replica():
     assert len(entries) == 3
     assert {e["litellm_params"]["model"] for e in entries} == {"openai/llama-3.1-8b"}
     assert {e["litellm_params"]["api_key"] for e in entries} == {"os.environ/COLOCATE_API_KEY"}
-    assert config["router_settings"]["routing_strategy"] == "least-busy"
+    assert config["router_settings"]["routing_strategy"] == "simple-shuffle"
 
 
 def test_names_that_litellm_would_misread_are_left_out_and_said():

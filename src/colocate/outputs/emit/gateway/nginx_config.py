@@ -46,8 +46,8 @@ http {
 """
 NOT_FOUND = '{"error": {"message": "no such model: see endpoints.json", "code": 404}}'
 COMMENTS = (
-    'nginx for a colocate plan: nginx -p "$PWD" -c "$PWD/nginx.conf" -g "daemon off;" in the '
-    "folder of this file, which keeps its temporary files there.",
+    'nginx for a colocate plan: nginx -e stderr -p "$PWD" -c "$PWD/nginx.conf" -g "daemon off;" '
+    "in the folder of this file, which keeps its temporary files there.",
     "Clients ask for /NAME/v1/... and name the model in the request too; endpoints.json has both.",
     "nginx looks up the addresses of engines when it starts: they must be known where it runs. "
     "Reload it when they change.",
