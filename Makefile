@@ -102,7 +102,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 $(LITELLM): | $(INSTALLED)
 	@echo "installing the LiteLLM proxy, some 600 MB"
 	@$(PYTHON) -m venv .venv/litellm
-	@$@ -m pip install --quiet --no-compile --disable-pip-version-check 'litellm[proxy]==1.108.4' || { rm -rf .venv/litellm; exit 1; }
+	@$@ -m pip install --quiet --no-compile --disable-pip-version-check 'litellm[proxy]==1.106.2' || { rm -rf .venv/litellm; exit 1; }
 
 $(READY): $(INSTALLED)
 	@echo "installing what tests need, another minute"

@@ -127,3 +127,28 @@ def test_options_reach_the_files(plan):
     assert "ENABLE_KVCACHED" in text
     assert "NVIDIA_VISIBLE_DEVICES" in text
     assert "ResourceClaim" not in text
+
+
+def test_gateways_are_told_where_machines_are(plan, tmp_path):
+    words = ["--address", "alpha=10.0.0.1", "--address", "beta=b.lan", "--gateway-port", "80"]
+    run(plan, "--to", "vllm", "--out", tmp_path / "start", *words)
+    nginx = (tmp_path / "start" / "nginx.conf").read_text("utf-8")
+    assert "server 10.0.0.1:8000 " in nginx
+    assert "server b.lan:8003 " in nginx
+    assert "listen 0.0.0.0:80;" in nginx
+
+
+def test_the_gateway_of_others_stays_as_it_is(plan, tmp_path):
+    path = tmp_path / "nginx.conf"
+    path.write_text("events {}\n", encoding="utf-8")
+    result = run(plan, "--to", "vllm", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert "nginx.conf is not from colocate emit" in " ".join(
+        result.stderr.replace("│", "").split()
+    )
+    assert path.read_text("utf-8") == "events {}\n"
+    assert [p.name for p in tmp_path.iterdir() if p != plan] == ["nginx.conf"]
+    assert run(plan, "--to", "vllm", "--out", tmp_path, "--node", "alpha").exit_code == 0
+    path.unlink()
+    assert run(plan, "--to", "vllm", "--out", tmp_path).exit_code == 0
+    assert run(plan, "--to", "sglang", "--out", tmp_path).exit_code == 0, "its own are replaced"

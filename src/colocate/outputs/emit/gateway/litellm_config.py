@@ -10,8 +10,8 @@ FROM_ENVIRONMENT = "os.environ/"
 """How a value begins that LiteLLM reads from the environment."""
 KEY, MASTER_KEY = "COLOCATE_API_KEY", "LITELLM_MASTER_KEY"
 STRATEGY = "simple-shuffle"
-"""Replicas get requests at random, as LiteLLM advises. Its least-busy strategy counts a request only
-after it has chosen, so it sends requests that come at once to one replica (measured with 1.108)."""
+"""Replicas get requests at random, as LiteLLM advises. Its least-busy strategy counts a request
+only after it has chosen, so requests that come at once all go to one replica (seen in 1.106)."""
 LONGEST_SECONDS = 3600
 """That a request may take: long answers of large models take many minutes."""
 COMMENTS = (
