@@ -141,7 +141,9 @@ _WORDS: dict[ChangeKind, Callable[[Change], str]] = {
     ChangeKind.MOST_MODELS: lambda change: f"most_models: {change.count}",
     ChangeKind.MOST_PRESSURE: lambda change: "most_pressure",
     ChangeKind.ONLY: lambda change: f"only, of {_names(change)}",
-    ChangeKind.NEVER: lambda change: f"never, of {_names(change)}",
+    ChangeKind.NEVER: lambda change: (
+        f"never (or a format that these GPUs cannot run), of {_names(change)}"
+    ),
     ChangeKind.LIMIT: lambda change: f"the limit on {_names(change)}",
     ChangeKind.ONE_NODE: lambda change: f"the shards of {_names(change)} in one node",
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from colocate.inputs.format_support import FormatLimit, Runs
+from colocate.inputs.format_support import FormatLimit, Maker, Runs, maker_of
 from colocate.outputs.text.wording import listed, quoted
 
 MOST_NAMES = 5
@@ -39,14 +39,15 @@ def _sentence(limit: FormatLimit, models: list[str], engine: str) -> str:
         return f"{limit.kind} cannot run {what}, so the plan does not use it ({which})"
     if limit.runs is Runs.NATIVE:
         return f"{limit.kind} runs {what} only in {ENGINE_NAMES[limit.engine or 'vllm']} ({which})"
-    if limit.field == "kv_dtype":
+    if limit.field == "kv_dtype" and maker_of(limit.kind) is Maker.NVIDIA:
         return (
             f"{limit.kind} runs {what} only with the FlashInfer attention backend{only} ({which})"
         )
     if limit.format in ONLY_FROM:
         found = ONLY_FROM[limit.format]
         return f"{limit.kind} runs {what} only from checkpoints of {found}{only} ({which})"
+    widened = "weights" if limit.field == "dtype" else "they"
     return (
-        f"{limit.kind} does not calculate in {what}: weights are widened to 16 bits before use"
+        f"{limit.kind} does not calculate in {what}: {widened} are widened to 16 bits before use"
         f"{only}, which saves memory but no time ({which})"
     )
