@@ -46,7 +46,7 @@ def urls(entry):
 @pytest.mark.parametrize("target", Target)
 def test_every_target_has_the_same_three_files(target):
     found = gateway(target)
-    assert list(found) == ["endpoints.json", "litellm.yaml", "nginx.conf"]
+    assert list(found)[-3:] == ["endpoints.json", "litellm.yaml", "nginx.conf"]
     assert set(models(target)) == set(realistic_plan()[1].models)
 
 
@@ -116,7 +116,7 @@ def test_a_name_that_cannot_be_a_host_is_replaced_and_said():
     emission = emit(Target.VLLM, *two_machines(second="rack 1; deny all"))
     note = "'rack 1; deny all' cannot be a host name, so the files for gateways call that machine"
     assert any(note in text for text in emission.notes)
-    nginx = emission.companions[2].text
+    nginx = emission.companions[-1].text
     assert "server rack-1-deny-all:8001 max_fails" in nginx
     assert "deny all" not in nginx
 
@@ -160,7 +160,7 @@ def test_litellm_has_an_entry_for_each_replica():
 
 def test_names_that_litellm_would_misread_are_left_out_and_said():
     emission = emit(Target.VLLM, *one_machine(name="os.environ/HOME", source="a/b"))
-    assert yaml.safe_load(emission.companions[1].text)["model_list"] == []
+    assert yaml.safe_load(emission.companions[-2].text)["model_list"] == []
     assert any("litellm.yaml leaves out model 'os.environ/HOME'" in n for n in emission.notes)
 
 
