@@ -5,6 +5,8 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-c
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 CHROMIUM ?= chromium
+# In an environment of its own: it pins what colocate uses too.
+LITELLM := .venv/litellm/bin/python
 SEEDS ?= 5
 # One more than there are cores, since many tests wait for processes that they start.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
@@ -45,9 +47,10 @@ test-browser: $(READY)  ## Look at all pages in a browser: CHROMIUM=its command,
 	@command -v '$(CHROMIUM)' >/dev/null || { echo "CHROMIUM='$(CHROMIUM)' is not there: install chromium, or make test-browser CHROMIUM=..." >&2; exit 2; }
 	CHROMIUM='$(CHROMIUM)' $(BIN)/pytest tests/browser
 
-test-files: $(READY)  ## Read emitted files with the programs that they are for, where these are installed.
+test-files: $(READY) $(LITELLM)  ## Read emitted files with the programs that they are for, where these are installed, and with nginx and LiteLLM.
+	@command -v nginx >/dev/null || { echo "nginx is not installed: apt-get install nginx-light" >&2; exit 2; }
 	@$(PIP) check-jsonschema
-	$(BIN)/pytest tests/files
+	LITELLM_PYTHON="$$PWD/$(LITELLM)" $(BIN)/pytest tests/files
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -96,6 +99,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv .venv
 	@$(PIP) --editable .
 	@touch $@
+
+$(LITELLM): | $(INSTALLED)
+	@echo "installing the LiteLLM proxy, some 600 MB"
+	@$(PYTHON) -m venv .venv/litellm
+	@$@ -m pip install --quiet --no-compile --disable-pip-version-check 'litellm[proxy]==1.106.2' || { rm -rf .venv/litellm; exit 1; }
 
 $(READY): $(INSTALLED)
 	@echo "installing what tests need, another minute"

@@ -173,3 +173,15 @@ def test_the_page_shows_what_the_commands_print(tmp_path):
         assert printed == [took.sub(")", line.rstrip()) for line in shown]
     assert (tmp_path / "capacity.svg").exists()
     assert any((tmp_path / "start").iterdir())
+
+
+def test_gpus_that_cannot_run_a_format_are_not_bought(tmp_path):
+    path = fleet(
+        tmp_path,
+        "gpus: [{kind: T4, count: 8}, {kind: L4, count: 8}]\n"
+        "models: [{name: m, size_gb: 10, load: 1, dtype: mxfp4}]",
+    )
+    prices = ("--price", "T4=0.1", "--price", "L4=9")
+    done = run("capacity", path, "--pressure", "1", *prices)
+    assert done.returncode == 0, done.stderr
+    assert "1 x L4" in done.stdout

@@ -337,3 +337,22 @@ models:
   - {name: b, size_gb: 50, load: 1}
   - {name: c, size_gb: 50, load: 1}
 """
+
+
+def test_plan_says_which_gpus_cannot_run_a_format(tmp_path):
+    path = fleet(
+        tmp_path,
+        "gpus: [{kind: V100}, {kind: A100-80GB}]\n"
+        "models: [{name: '[bold]m', size_gb: 10, load: 1, dtype: fp8}]",
+    )
+    done = run("plan", path, "--json")
+    assert json.loads(done.stdout)["placement"] == {"[bold]m": ["A100-80GB"]}
+    said = " ".join(done.stderr.split())
+    assert "note: V100 cannot run fp8, so the plan does not use it (dtype of '[bold]m')" in said
+    assert "note: A100-80GB does not calculate in fp8: weights are widened" in said
+    path = fleet(tmp_path, path.read_text().replace("{kind: A100-80GB}", "{kind: V100, name: b}"))
+    refused = run("plan", path)
+    assert refused.returncode == 3
+    assert "dtype='fp8' cannot run on V100, must be a format that" in " ".join(
+        refused.stderr.split()
+    )

@@ -28,11 +28,12 @@ def test_files_are_written_whole_and_said(plan, tmp_path):
     result = run(plan, "--to", "vllm", "--out", out)
     assert result.exit_code == 0
     assert result.stdout == ""
-    assert sorted(path.name for path in out.iterdir()) == ["vllm-alpha.sh", "vllm-beta.sh"]
+    scripts, others = ["vllm-alpha.sh", "vllm-beta.sh"], ["endpoints.json", "litellm.yaml"]
+    assert sorted(path.name for path in out.iterdir()) == [*others, "nginx.conf", *scripts]
     assert f"wrote {out / 'vllm-alpha.sh'}" in result.stderr.replace("\n", "")
     for path in out.iterdir():
         assert path.read_text("utf-8") == (DATA / "vllm" / path.name).read_text("utf-8")
-        assert path.stat().st_mode & 0o111
+        assert bool(path.stat().st_mode & 0o111) == (path.suffix == ".sh")
 
 
 def test_files_of_another_plan_in_the_folder_are_named_and_kept(plan, tmp_path):
@@ -43,7 +44,7 @@ def test_files_of_another_plan_in_the_folder_are_named_and_kept(plan, tmp_path):
     (out / "vllm2-beta.sh").write_text("# A colocate plan\n", encoding="utf-8")
     (out / "vllm-folder.sh").mkdir()
     said = run(plan, "--to", "vllm", "--out", out, "--node", "alpha").stderr.splitlines()
-    assert said == [
+    assert [line for line in said if str(out) in line] == [
         f"wrote {out / 'vllm-alpha.sh'}",
         f"note: {out / 'vllm-gone.sh'} belongs to another plan; remove it",
     ]
@@ -143,6 +144,7 @@ def test_a_base_for_kustomize_lies_beside_the_manifests(plan, tmp_path):
     assert {path.name for path in tmp_path.glob("*.yaml")} == {
         "kubernetes.yaml",
         "kustomization.yaml",
+        "litellm.yaml",
     }
     assert "namespace: models" in (tmp_path / "kustomization.yaml").read_text("utf-8")
     text = (tmp_path / "kubernetes.yaml").read_text("utf-8")
@@ -167,3 +169,28 @@ def test_a_base_for_kustomize_lies_beside_the_manifests(plan, tmp_path):
 def test_options_that_mean_nothing_are_refused(plan, words):
     with pytest.raises(InputError, match=r"weights|namespace|load_gb_per_second|time_slice"):
         run(plan, "--to", "kubernetes", *words)
+
+
+def test_gateways_are_told_where_machines_are(plan, tmp_path):
+    words = ["--address", "alpha=10.0.0.1", "--address", "beta=b.lan", "--gateway-port", "80"]
+    run(plan, "--to", "vllm", "--out", tmp_path / "start", *words)
+    nginx = (tmp_path / "start" / "nginx.conf").read_text("utf-8")
+    assert "server 10.0.0.1:8000 " in nginx
+    assert "server b.lan:8003 " in nginx
+    assert "listen 0.0.0.0:80;" in nginx
+
+
+def test_the_gateway_of_others_stays_as_it_is(plan, tmp_path):
+    path = tmp_path / "nginx.conf"
+    path.write_text("events {}\n", encoding="utf-8")
+    result = run(plan, "--to", "vllm", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert "nginx.conf is not from colocate emit" in " ".join(
+        result.stderr.replace("│", "").split()
+    )
+    assert path.read_text("utf-8") == "events {}\n"
+    assert [p.name for p in tmp_path.iterdir() if p != plan] == ["nginx.conf"]
+    assert run(plan, "--to", "vllm", "--out", tmp_path, "--node", "alpha").exit_code == 0
+    path.unlink()
+    assert run(plan, "--to", "vllm", "--out", tmp_path).exit_code == 0
+    assert run(plan, "--to", "sglang", "--out", tmp_path).exit_code == 0, "its own are replaced"

@@ -6,6 +6,7 @@ import pytest
 
 from colocate import InputError
 from colocate.inputs.fleet import fleet_of, parse_fleet
+from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.least_cache import cache_repeats, least_cache_gb, request_gb, tokens_in
 from colocate.inputs.shard_rules import accepted_shards, shards_fault
 from colocate.inputs.spec import ModelSpec
@@ -14,7 +15,7 @@ from tests.inputs.tiny_model import CONFIGS
 
 def of_config(name, **fields):
     spec = ModelSpec.model_validate({"name": name, "config": str(CONFIGS / name), **fields})
-    return spec.resolved(CONFIGS)
+    return spec.resolved(ConfigLookup(CONFIGS).find)
 
 
 def made(**fields):

@@ -23,7 +23,10 @@ def emit(
     to: Annotated[Target, typer.Option(help="The system that will start the engines.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="Write to this folder (default: stdout, for a single file)."),
+        typer.Option(
+            help="Write to this folder, with endpoints.json, litellm.yaml and nginx.conf (default: "
+            "stdout, for a single file)."
+        ),
     ] = None,
     node: Annotated[str | None, typer.Option(help="Write only the file for this machine.")] = None,
     memory: Annotated[
@@ -73,18 +76,31 @@ def emit(
     base_port: Annotated[
         int, typer.Option(help="Port of the first engine; the others count up from it.")
     ] = 8000,
+    address: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NODE=HOST",
+            help="Host name or IP address of a machine, for clients and gateways (default: its "
+            "name, or 127.0.0.1 if there is only one). Repeatable.",
+        ),
+    ] = None,
+    gateway_port: Annotated[
+        int | None, typer.Option(help="Port of nginx (default: the one below --base-port).")
+    ] = None,
 ) -> None:
     """Write the files that start a plan: scripts, manifests or configs."""
     from colocate.cli.plan_input import read_valid_plan
     from colocate.outputs.emit.catalogue import emit as emitted
     from colocate.outputs.emit.cluster import KubernetesSettings, parse_weights
+    from colocate.outputs.emit.gateway_settings import GatewaySettings, parse_addresses
     from colocate.outputs.emit.settings import EmitSettings
-    from colocate.outputs.emit.write import chosen, left_over, write_files
+    from colocate.outputs.emit.write import chosen, foreign, left_over, write_files
     from colocate.outputs.text.console import notes
     from colocate.outputs.text.sanitise import LONGEST_NOTE, one_line
     from colocate.outputs.text.wording import listed
 
     _check_engine(to, engine)
+    gateway = GatewaySettings(parse_addresses(address or ()), gateway_port)
     settings = EmitSettings(
         memory,
         engine or Engine.VLLM,
@@ -97,6 +113,7 @@ def emit(
         time_slice,
         load_gb_per_second,
         KubernetesSettings(namespace, parse_weights(weights) if weights else None),
+        gateway,
     )
     emission = emitted(to, *read_valid_plan(plan), settings)
     files = chosen(emission.files, node)
@@ -106,6 +123,8 @@ def emit(
         files += [file for file in emission.companions if node in (None, file.node)]
         for file in files:
             refuse_to_overwrite(plan, out / file.name)
+        if others := foreign(out, [file for file in files if file in emission.companions]):
+            raise typer.BadParameter(f"{others[0]} is not from colocate emit; give another --out")
         for path in write_files(out, files):
             say_wrote(path)
         for path in left_over(out, to, emission.files):

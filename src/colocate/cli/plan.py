@@ -96,6 +96,7 @@ def plan(
     if plot and answer.placement:
         _plot(plot, answer, stated)
     _print(answer, stated, as_json)
+    _say_formats(stated)
     if answer.placement and not chosen and answer.gap > max(gap or 0.0, GOOD):
         notes().print("note: a longer --time-limit may improve the plan or its proof")
     if not answer.placement:
@@ -141,6 +142,16 @@ def _solved(
 
 def _usual_gap(seconds: float) -> float:
     return 0.0 if seconds < USUAL else GOOD
+
+
+def _say_formats(fleet: "Fleet") -> None:
+    """Print on stderr which GPUs do not run a format as it is."""
+    from colocate.outputs.text.console import notes
+    from colocate.outputs.text.format_notes import format_notes
+
+    limits = [(name, limit) for name, found in fleet.format_limits.items() for limit in found]
+    for note in format_notes(limits):
+        notes().print(f"note: {note}", markup=False)
 
 
 def _code_without_placement(answer: "Plan") -> int:

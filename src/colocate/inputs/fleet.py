@@ -16,6 +16,7 @@ from colocate.fault import Path as FieldPath
 from colocate.inputs.bulk import without_collection
 from colocate.inputs.compute import busy_shares, known_accelerator
 from colocate.inputs.demand import demand_of, load_of
+from colocate.inputs.format_support import FormatLimit, kept_off, limits_of
 from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.least_cache import cache_repeats, has_no_cache, least_cache_gb
 from colocate.inputs.shard_rules import checked_shards, noted
@@ -67,6 +68,13 @@ class Fleet:
     def models(self) -> dict[str, ModelSpec]:
         """What is said of every model, by its name."""
         return {model.name: model for model in self.spec.models}
+
+    @cached_property
+    def format_limits(self) -> dict[str, list[FormatLimit]]:
+        """The kinds of GPU that do not run the formats of a model as they are, by its name."""
+        kinds = {gpu.kind or "" for gpu in self.spec.gpus}
+        found = {name: limits_of(model, sorted(kinds)) for name, model in self.models.items()}
+        return {name: limits for name, limits in found.items() if limits}
 
     @cached_property
     def devices(self) -> dict[str, Device]:
@@ -252,7 +260,7 @@ def _model(spec: FleetSpec, kinds: set[str], gpu_count: int, model: ModelSpec) -
         replicas=1 if isinstance(model.replicas, str) else model.replicas,
         shards=checked_shards(model),
         only=model.only,
-        never=model.never,
+        never=[*model.never, *kept_off(model, kinds, spec.gpus)],
         most_replicas=max(gpu_count // model.shards, 1) if auto else None,
         sleep_cost=model.importance * demand_of(model) if model.may_sleep else None,
         shared_uses=shared,

@@ -59,8 +59,12 @@ def emission(case):
     return emit(target, *realistic_plan(), settings)
 
 
+def all_files(case):
+    found = emission(case)
+    return [*found.files, *found.companions]
+
+
 if __name__ == "__main__":
     for case in CASES:
-        made = emission(case)
-        for path in write_files(DATA / case, [*made.files, *made.companions]):
+        for path in write_files(DATA / case, all_files(case)):
             print(path.relative_to(DATA))

@@ -157,7 +157,7 @@ def test_of_many_names_a_few_are_told():
     assert "'m4' and 4 more have no source, so their engines load these names" in note
 
 
-@pytest.mark.parametrize("target", sorted(set(Target) - {Target.KUBERNETES}))
+@pytest.mark.parametrize("target", sorted(set(Target) - {Target.KUBERNETES, Target.KVCACHED}))
 def test_an_open_door_is_said_and_a_closed_one_is_not(target):
     open_to_all = file_text([{"size_gb": 9}], target)
     assert " on 0.0.0.0 without a key: anyone who reaches that address" in open_to_all

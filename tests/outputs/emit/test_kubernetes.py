@@ -232,7 +232,7 @@ def test_the_device_plugin_divides_the_only_gpu_of_a_machine():
         p["containers"][0]["resources"] for p in pods(manifests(plan, share=Share.PLUGIN)).values()
     ]
     assert [each["limits"]["nvidia.com/gpu.shared"] for each in asked] == ["1"] * 3
-    base, plugin = emit(Target.KUBERNETES, *plan, settings).companions
+    base, plugin, *_ = emit(Target.KUBERNETES, *plan, settings).companions
     config = yaml.safe_load(plugin.text)
     kubernetes_validate.validate(config, KUBERNETES, strict=True)
     slicing = yaml.safe_load(config["data"]["shared-3"])["sharing"]["timeSlicing"]
@@ -249,7 +249,10 @@ def test_the_device_plugin_gives_whole_gpus_where_none_is_shared():
     ]
     assert [each["limits"]["nvidia.com/gpu"] for each in asked] == ["1", "1"]
     assert [file.name for file in emit(Target.KUBERNETES, *plan, settings).companions] == [
-        "kustomization.yaml"
+        "kustomization.yaml",
+        "endpoints.json",
+        "litellm.yaml",
+        "nginx.conf",
     ]
 
 

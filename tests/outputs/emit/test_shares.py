@@ -151,7 +151,7 @@ def test_shares_never_add_up_to_more_than_a_gpu(case):
 def test_sglang_engines_fit_one_after_the_other(case):
     found, _, fleet = launches(*case)
     free = {name: device.memory_gb for name, device in fleet.devices.items()}
-    for launch in found:
+    for launch in sorted(found, key=lambda launch: launch.wave):
         static = launch.share.static_fraction * min(free[gpu] for gpu in launch.gpus)
         overhead = launch.spec.overhead_gb or 0.0
         assert static + overhead <= (launch.share.size_gb + launch.share.cache_gb) * (1 + 1e-9)

@@ -196,10 +196,10 @@ def test_ray_says_when_two_shards_may_meet():
 
 def test_kvcached_says_when_its_router_takes_two_for_one():
     notes = emit(Target.KVCACHED, *realistic_plan()).notes
-    assert notes == (
+    assert [note for note in notes if "router tells" in note] == [
         "alpha has 2 engines that load meta-llama/Llama-3.1-8B-Instruct: the kvcached router "
         "tells engines apart by what they load, so it may send all requests to one of them",
-    )
+    ]
 
 
 def test_the_router_of_kvcached_has_the_base_port():

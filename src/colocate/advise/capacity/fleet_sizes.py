@@ -13,6 +13,7 @@ from typing import Any
 from colocate.errors import InputError
 from colocate.fault import Fault, Owner, shown
 from colocate.inputs.fleet import Fleet, fleet_of
+from colocate.inputs.format_support import runs_nowhere
 from colocate.inputs.spec import GpuSpec
 from colocate.problem.gpu import Gpu
 from colocate.problem.problem import Problem
@@ -79,11 +80,13 @@ class FleetSizes:
         """Return the fleet with so many units of each kind, with all models awake.
 
         None if it cannot serve the models, because it has no GPU, or none of those that a model
-        must be on.
+        must be on or can run on.
         """
         sized = self._sized(counts)
         names = {name for gpu in sized for name in _names(gpu)}
         if not sized or any(model.only and names.isdisjoint(model.only) for model in self._models):
+            return None
+        if any(runs_nowhere(model, sized) for model in self._models):
             return None
         gpus = [gpu.model_dump(exclude_defaults=True, mode="json") for gpu in sized]
         models = [_awake(model, names) for model in self._stated["models"]]

@@ -6,7 +6,9 @@ from dataclasses import replace
 from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.inputs.fleet import Fleet
+from colocate.inputs.format_support import Maker, maker_of
 from colocate.outputs.emit.emission import Emission
+from colocate.outputs.emit.gateway.gateway_files import gateway_files
 from colocate.outputs.emit.settings import OWN_ENGINES, EmitSettings, Share, Target, TimeSlice
 from colocate.outputs.emit.targets.compose import emit_compose
 from colocate.outputs.emit.targets.kubernetes import emit_kubernetes
@@ -14,6 +16,7 @@ from colocate.outputs.emit.targets.kvcached import emit_kvcached
 from colocate.outputs.emit.targets.ray_serve import emit_ray
 from colocate.outputs.emit.targets.shell_script import emit_scripts
 from colocate.outputs.emit.targets.systemd import emit_systemd
+from colocate.outputs.text.wording import quoted
 from colocate.solver.plan import Plan
 
 TARGETS: dict[Target, Callable[[Plan, Fleet, EmitSettings], Emission]] = {
@@ -58,8 +61,29 @@ def emit(
         found, advice = f"is not for {target}, which does not start MPS", "choose another target"
         raise InputError(Fault(found, advice=advice, value=chosen.sharing, path=("sharing",)))
     engine = OWN_ENGINES.get(target, chosen.engine)
-    emission = TARGETS[target](plan, fleet, replace(chosen, engine=engine))
-    return replace(emission, notes=(*emission.notes, *_slice_notes(target, chosen)))
+    _refuse_amd(plan, fleet, chosen)
+    final = replace(chosen, engine=engine)
+    emission = TARGETS[target](plan, fleet, final)
+    files, notes = gateway_files(target, plan, fleet, final)
+    return replace(
+        emission,
+        companions=(*emission.companions, *files),
+        notes=(*emission.notes, *_slice_notes(target, chosen), *notes),
+    )
+
+
+def _refuse_amd(plan: Plan, fleet: Fleet, settings: EmitSettings) -> None:
+    """Refuse ways of taking turns that only GPUs of NVIDIA have, where an engine is on others."""
+    if settings.mps:
+        path, value = "sharing", settings.sharing.value
+    elif settings.time_slice is not TimeSlice.DEFAULT:
+        path, value = "time_slice", settings.time_slice.value
+    else:
+        return
+    for gpu, models in plan.models_by_gpu().items():
+        if models and maker_of(fleet.devices[gpu].kind) is Maker.AMD:
+            found = f"is only for GPUs of NVIDIA, and {quoted(gpu)} is one of AMD"
+            raise InputError(Fault(found, advice="leave it out", value=value, path=(path,)))
 
 
 def _slice_notes(target: Target, settings: EmitSettings) -> list[str]:

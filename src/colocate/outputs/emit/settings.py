@@ -6,10 +6,9 @@ from enum import StrEnum
 from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.outputs.emit.cluster import KubernetesSettings
+from colocate.outputs.emit.gateway_settings import A_HOST, LAST_PORT, GatewaySettings, is_host
 from colocate.problem.quantity import checked_name, checked_number
 
-LAST_PORT = 65_535
-"""Ports have 16 bits."""
 USUAL_VENV = ".venv"
 LOAD_GB_PER_SECOND = 0.2
 """A download at 2 Gbit/s. Disks are faster, but a time that is too long only delays the news of an
@@ -112,6 +111,8 @@ class EmitSettings:
         How fast weights come to a GPU: what probes and time limits wait for.
     cluster
         What only Kubernetes needs to know.
+    gateway
+        What stands before the engines, and where it finds them.
     """
 
     memory: Memory = Memory.STATIC
@@ -125,6 +126,7 @@ class EmitSettings:
     time_slice: TimeSlice = TimeSlice.DEFAULT
     load_gb_per_second: float = LOAD_GB_PER_SECOND
     cluster: KubernetesSettings = field(default_factory=KubernetesSettings)
+    gateway: GatewaySettings = field(default_factory=GatewaySettings)
 
     def __post_init__(self) -> None:
         checked_number(self.load_gb_per_second, ("load_gb_per_second",), positive=True)
@@ -134,6 +136,8 @@ class EmitSettings:
             text = getattr(self, name)
             if text is not None and checked_name(text, (name,)).startswith("-"):
                 raise InputError.of(name, text, "a text that does not begin with a dash")
+        if not is_host(self.host):
+            raise InputError.of("host", self.host, A_HOST)
         if self.mps and self.time_slice is not TimeSlice.DEFAULT:
             advice = "leave out one of --sharing mps and --time-slice"
             raise InputError(Fault("means nothing under MPS", advice=advice, path=("time_slice",)))

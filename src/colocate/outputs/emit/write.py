@@ -50,10 +50,19 @@ def left_over(folder: Path, target: Target, files: Sequence[EmittedFile]) -> lis
     return [path for path in others if _is_emitted(path, f"{stem}{path.suffix}", f"{stem}-")]
 
 
+def foreign(folder: Path, files: Sequence[EmittedFile]) -> list[Path]:
+    """Return the files of others in a folder that these files would replace."""
+    paths = [folder / file.name for file in files]
+    return [path for path in paths if path.exists() and not _is_marked(path)]
+
+
 def _is_emitted(path: Path, name: str, prefix: str) -> bool:
     """Return whether a file has a name of ours and the mark of an emitted file."""
-    if path.name != name and not path.name.startswith(prefix):
-        return False
+    return (path.name == name or path.name.startswith(prefix)) and _is_marked(path)
+
+
+def _is_marked(path: Path) -> bool:
+    """Return whether a file has the mark of an emitted one."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             return SIGNATURE in file.read(SIGNED_WITHIN)

@@ -219,7 +219,9 @@ _WORDS: dict[ChangeKind, Callable[[Change], str]] = {
     ChangeKind.MOST_MODELS: lambda change: f"most_models: {change.count}",
     ChangeKind.MOST_PRESSURE: lambda change: "most_pressure",
     ChangeKind.ONLY: lambda change: f"only, of {_names(change)}",
-    ChangeKind.NEVER: lambda change: f"never, of {_names(change)}",
+    ChangeKind.NEVER: lambda change: (
+        f"never (or a format that these GPUs cannot run), of {_names(change)}"
+    ),
     ChangeKind.LEAST_CACHE: lambda change: (
         "the least cache: room in every model for requests of max_model_len tokens"
     ),

@@ -4,9 +4,12 @@
 # Runs as long as they do; Ctrl-C stops them all.
 # With start, stop, restart or status and names of engines, does that and ends.
 # Engines listen on 0.0.0.0 without a key: anyone who reaches that address may use the models. --host of colocate emit changes the address.
+# NOTE: A100-80GB does not calculate in fp8: weights are widened to 16 bits before use, which saves memory but no time (dtype of 'llama-3.1-70b')
+# NOTE: A100-80GB runs keys and values in fp8 only with the FlashInfer attention backend (kv_dtype of 'llama-3.1-70b')
+# NOTE: SGLang refuses to start if one of its GPUs has less than 90% of the free memory of another. The GPUs of 'llama-3-1-70b' differ, so that check is off there (SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0): it does not notice memory that others hold.
 # Asleep in this plan, so not started: qwen2.5-32b
-# To start it where there is room: python3 -m sglang.launch_server --model-path=Qwen/Qwen2.5-32B-Instruct --served-model-name=qwen2.5-32b
-# A running SGLang can make room: with --enable-memory-saver in args, POST /release_memory_occupation frees its GPU and POST /resume_memory_occupation brings it back.
+# To start it where there is room: python3 -m sglang.launch_server --model-path=Qwen/Qwen2.5-32B-Instruct --served-model-name=qwen2.5-32b --enable-memory-saver --enable-weights-cpu-backup
+# No engine of this plan can make room by sleeping: that needs may_sleep: true of its model in the fleet file.
 set -euo pipefail
 
 # Where the output of engines goes, and the numbers of their processes.
@@ -286,7 +289,7 @@ exec "$@"
 '
 
 # llama-3.1-70b on a-1, a-0, wave 1
-engine llama-3-1-70b 8000 1 '1 0' env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 \
+engine llama-3-1-70b 8000 1 '1 0' env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0 \
   bash -c "$SHARE_OF_FREE" llama-3-1-70b 1,0 39430 \
   python3 -m sglang.launch_server --model-path=meta-llama/Llama-3.1-70B-Instruct \
   --served-model-name=llama-3.1-70b \

@@ -5,8 +5,8 @@
 # With start, stop, restart or status and names of engines, does that and ends.
 # Engines listen on 0.0.0.0 without a key: anyone who reaches that address may use the models. --host of colocate emit changes the address.
 # Asleep in this plan, so not started: qwen2.5-32b
-# To start it where there is room: python3 -m sglang.launch_server --model-path=Qwen/Qwen2.5-32B-Instruct --served-model-name=qwen2.5-32b
-# A running SGLang can make room: with --enable-memory-saver in args, POST /release_memory_occupation frees its GPU and POST /resume_memory_occupation brings it back.
+# To start it where there is room: python3 -m sglang.launch_server --model-path=Qwen/Qwen2.5-32B-Instruct --served-model-name=qwen2.5-32b --enable-memory-saver --enable-weights-cpu-backup
+# No engine of this plan can make room by sleeping: that needs may_sleep: true of its model in the fleet file.
 set -euo pipefail
 
 # Where the output of engines goes, and the numbers of their processes.

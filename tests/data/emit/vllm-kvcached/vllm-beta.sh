@@ -5,8 +5,8 @@
 # With start, stop, restart or status and names of engines, does that and ends.
 # Engines listen on 0.0.0.0 without a key: anyone who reaches that address may use the models. --host of colocate emit changes the address.
 # Asleep in this plan, so not started: qwen2.5-32b
-# To start it where there is room: vllm serve Qwen/Qwen2.5-32B-Instruct --served-model-name=qwen2.5-32b
-# A running vLLM can make room: with --enable-sleep-mode in args and VLLM_SERVER_DEV_MODE=1 in its environment, POST /sleep?level=1 frees its GPU and POST /wake_up brings it back.
+# To start it where there is room: env VLLM_SERVER_DEV_MODE=1 vllm serve Qwen/Qwen2.5-32B-Instruct --served-model-name=qwen2.5-32b --enable-sleep-mode
+# No engine of this plan can make room by sleeping: that needs may_sleep: true of its model in the fleet file.
 set -euo pipefail
 
 # Where the output of engines goes, and the numbers of their processes.

@@ -3,9 +3,14 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from colocate.inputs.format_support import Maker, limits_of
 from colocate.outputs.emit.engines.groups import crowded_gpus
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch
-from colocate.outputs.emit.engines.options import engine_options
+from colocate.outputs.emit.engines.options import (
+    NO_BALANCE_CHECK,
+    engine_environment,
+    engine_options,
+)
 from colocate.outputs.emit.engines.weight_formats import (
     format_name,
     full_weights_gb,
@@ -13,12 +18,18 @@ from colocate.outputs.emit.engines.weight_formats import (
     must_be_on_disk,
 )
 from colocate.outputs.emit.settings import EmitSettings, Engine
+from colocate.outputs.text.format_notes import format_notes
 from colocate.outputs.text.wording import listed, quoted
 
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|\.{0,2}/.*|~.*")
 """Names that can be loaded as they are: of the Hugging Face hub, or paths."""
 MOST_NAMES = 5
 """Names in a note, which should stay short; the file has all of them."""
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+DEVELOPMENT = {
+    Engine.VLLM: ", and use the other development endpoints of vLLM",
+    Engine.SGLANG: "",
+}
 LESS_AT_LOADING = {
     Engine.VLLM: "Use vLLM 0.16 or newer, which needs less, or a source that is fp8 on disk.",
     Engine.SGLANG: "Use a source that is fp8 on disk.",
@@ -43,6 +54,10 @@ def cautions(fleetwide: Fleetwide, launches: Sequence[Launch] | None = None) -> 
         *_large_at_loading(found, fleetwide.settings.engine),
         *_tight(fleetwide, found),
         *_in_float16(found, fleetwide.settings),
+        *_widened(fleetwide, found),
+        *_of_amd(once, fleetwide.settings),
+        *_unchecked(found, fleetwide.settings),
+        *_may_be_put_to_sleep(once, fleetwide.settings),
         *_without_source(once),
     )
 
@@ -106,6 +121,59 @@ def _in_float16(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[
         have = "has" if len(kinds) == 1 else "have"
         run = "runs" if len(models) == 1 else "run"
         yield f"{_names(kinds)} {have} no bf16, so {_names(models)} {run} in float16 there"
+
+
+def _widened(fleetwide: Fleetwide, launches: Iterable[Launch]) -> Iterator[str]:
+    devices, settings = fleetwide.fleet.devices, fleetwide.settings
+    kinds = {launch.name: [devices[gpu].kind for gpu in launch.gpus] for launch in launches}
+    limits = [
+        (launch.model, limit)
+        for launch in launches
+        for limit in limits_of(launch.spec, kinds[launch.name], settings.engine.value)
+    ]
+    yield from format_notes(limits, settings.engine.value)
+
+
+def _unchecked(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[str]:
+    """Say where SGLang must not compare the free memory of its GPUs."""
+    names = [
+        launch.name
+        for launch in launches
+        if NO_BALANCE_CHECK.items() <= engine_environment(launch, settings).items()
+    ]
+    if names:
+        yield (
+            "SGLang refuses to start if one of its GPUs has less than 90% of the free memory of "
+            f"another. The GPUs of {_names(names)} differ, so that check is off there "
+            f"({next(iter(NO_BALANCE_CHECK))}=0): it does not notice memory that others hold."
+        )
+
+
+def _may_be_put_to_sleep(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[str]:
+    """Say who can put engines to sleep."""
+    names = [launch.model for launch in launches if launch.can_sleep]
+    if names and settings.host not in LOOPBACK:
+        yield (
+            f"anyone who reaches the engines of {_names(names)} can put them to sleep"
+            f"{DEVELOPMENT[settings.engine]}. Let users reach a gateway only: nginx.conf and "
+            "litellm.yaml do not forward this."
+        )
+
+
+def _of_amd(launches: Sequence[Launch], settings: EmitSettings) -> Iterator[str]:
+    """Say what GPUs of AMD do not have."""
+    of_amd = [launch.model for launch in launches if launch.maker is Maker.AMD]
+    if of_amd and settings.elastic:
+        yield (
+            "kvcached has no packages for GPUs of AMD: build it from source against ROCm. It then "
+            "keeps its cache in another layout (KVCACHED_CONTIGUOUS_LAYOUT=false), by itself."
+        )
+    if of_amd and settings.image and len(of_amd) < len(launches):
+        yield f"--image {settings.image} is for all engines, on GPUs of NVIDIA and of AMD alike"
+    if of_amd and settings.engine is Engine.SGLANG:
+        may = [la.model for la in launches if la.spec.may_sleep and not la.can_sleep]
+        if may:
+            yield f"SGLang cannot sleep on GPUs of AMD, so {_names(may)} always stay awake there"
 
 
 def _asked(launch: Launch) -> str:

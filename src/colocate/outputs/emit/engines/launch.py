@@ -1,14 +1,15 @@
 """The engines to start: one for each replica of each model that is awake."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
 from colocate.errors import InputError
 from colocate.fault import Fault, Owner
-from colocate.inputs.fleet import Fleet
+from colocate.inputs.fleet import Device, Fleet
+from colocate.inputs.format_support import Maker, capability_of, maker_of
 from colocate.inputs.least_cache import longest_context
 from colocate.inputs.spec import ModelSpec
 from colocate.outputs.emit.engines.names import replica_names, safe_names
@@ -19,7 +20,8 @@ from colocate.outputs.emit.engines.weight_formats import (
     made_while_loading,
     must_be_on_disk,
 )
-from colocate.outputs.emit.settings import LAST_PORT, EmitSettings, Engine
+from colocate.outputs.emit.gateway_settings import LAST_PORT
+from colocate.outputs.emit.settings import EmitSettings, Engine
 from colocate.problem.parts import parts_of, replicas_in
 from colocate.solver.plan import Plan
 
@@ -73,6 +75,14 @@ class Launch:
     """Tokens of the longest request that it can serve; None if that is not known."""
     kvcached_utilization: float
     """The share of a GPU that kvcached may fill."""
+    maker: Maker = Maker.NVIDIA
+    """Of its GPUs."""
+    generation: int = 0
+    """The number of its GPUs' generation, as `inputs.format_support` counts; 0 if unknown."""
+    can_sleep: bool = False
+    """Whether it is started so that it can make room for others for a while."""
+    uneven: bool = False
+    """Whether its GPUs may differ in free memory when it is started."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +120,8 @@ def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: in
     """Return the engines that a plan starts.
 
     Engines that make fp8 while they load may need the memory of 16 bits for a while, so they are
-    the first on their GPUs, and of these the largest.
+    the first on their GPUs, and of these the largest. Then come those with the most shards: SGLang
+    refuses to start where others have left its GPUs with unequal memory.
 
     Parameters
     ----------
@@ -128,12 +139,16 @@ def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: in
     made = {name for name, spec in specs.items() if made_while_loading(spec, args[name]) == "fp8"}
     replicas = sorted(
         _replicas(plan),
-        key=lambda replica: -full_weights_gb(specs[replica.model]) * (replica.model in made),
+        key=lambda replica: (
+            -full_weights_gb(specs[replica.model]) * (replica.model in made),
+            -len(replica.gpus),
+        ),
     )
     rooms = rooms_of(plan, fleet)
     shares = shares_of(plan, fleet, [(replica.model, replica.replica) for replica in replicas])
     names = replica_names(safe_names(specs), replicas_in(plan.problem, plan.placement))
     usable = {gpu.name: gpu.memory_gb for gpu in plan.problem.gpus}
+    crowd = {gpu: len(models) for gpu, models in plan.models_by_gpu().items()}
     last: dict[str, Launch] = {}
     launches = []
     for (number, model, replica, gpus), share in zip(replicas, shares, strict=True):
@@ -156,6 +171,10 @@ def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: in
             share,
             longest_context(specs[model], share.cache_gb * len(gpus)),
             min(0.95, int(filled * 100) / 100),
+            maker_of(devices[0].kind),
+            known.number if (known := capability_of(devices[0].kind)) else 0,
+            specs[model].may_sleep and _can_sleep(maker_of(devices[0].kind), settings),
+            _is_uneven(devices, [crowd[gpu] for gpu in gpus]),
         )
         last |= dict.fromkeys(gpus, launch)
         launches.append(launch)
@@ -172,6 +191,24 @@ def _replicas(plan: Plan) -> list[_Replica]:
         _Replica(number, model, replica, tuple(part.gpu for part in shards))
         for number, ((model, replica), shards) in enumerate(by_replica)
     ]
+
+
+def _can_sleep(maker: Maker, settings: EmitSettings) -> bool:
+    """Return whether an engine can sleep.
+
+    SGLang needs torch_memory_saver for that, which its packages for AMD leave out.
+    """
+    return settings.engine is Engine.VLLM or maker is not Maker.AMD
+
+
+def _is_uneven(devices: Sequence[Device], crowd: Sequence[int]) -> bool:
+    """Return whether the GPUs of a replica differ in memory, or others hold some of it.
+
+    Those may be there first, since an engine can also be restarted alone.
+    """
+    if len(devices) == 1:
+        return False
+    return any(count > 1 for count in crowd) or len({d.memory_gb for d in devices}) > 1
 
 
 def _port(port: int) -> int:

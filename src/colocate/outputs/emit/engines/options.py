@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+from colocate.inputs.format_support import Maker
 from colocate.inputs.least_cache import has_no_cache
 from colocate.inputs.overheads import most_requests, stated_requests
 from colocate.inputs.spec import ModelSpec
 from colocate.outputs.emit.engines.launch import Launch
+from colocate.outputs.emit.engines.sleep import VARIABLES, switches
 from colocate.outputs.emit.engines.weight_formats import (
     ENGINE_DTYPES,
     format_name,
@@ -29,6 +31,10 @@ CONTEXT = {Engine.VLLM: "max-model-len", Engine.SGLANG: "context-length"}
 FITTED = -1
 """The context length that lets vLLM take as much as its cache can hold."""
 AUTOPATCH = {"ENABLE_KVCACHED": "true", "KVCACHED_AUTOPATCH": "1"}
+NO_BALANCE_CHECK = {"SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK": "0"}
+"""Lets SGLang start where one of its GPUs has less than 90% of the free memory of another."""
+WITH_AITER = {"SGLANG_USE_AITER": "1"}
+"""What SGLang needs to run mxfp4 on GPUs of AMD."""
 
 
 def command(launch: Launch, settings: EmitSettings, source: str | None = None) -> list[str]:
@@ -48,13 +54,20 @@ def command(launch: Launch, settings: EmitSettings, source: str | None = None) -
 
 
 def command_by_hand(spec: ModelSpec, engine: Engine) -> list[str]:
-    """Return a command that starts a model wherever there is room for it."""
+    """Return a command that starts a model wherever there is room for it, and lets it sleep."""
     args = spec.arguments_for(engine.value)
     own = {"served-model-name": spec.name, **_formats(spec, args, engine is Engine.VLLM)}
     if spec.shards > 1:
         own[SHARDS[engine]] = spec.shards
-    words = [f"--{name}={value}" for name, value in own.items()]
-    return [*_start(engine, spec.source or spec.name), *args, *words]
+    words = [*arguments(own), *(f"--{name}" for name in switches(args, engine))]
+    variables = [f"{name}={value}" for name, value in VARIABLES[engine].items()]
+    start = ["env", *variables] if variables else []
+    return [*start, *_start(engine, spec.source or spec.name), *args, *words]
+
+
+def arguments(options: Options) -> list[str]:
+    """Return options as words of a command; no value can pass for an option."""
+    return [f"--{name}={value}" for name, value in options.items()]
 
 
 def _start(engine: Engine, source: str) -> list[str]:
@@ -63,14 +76,21 @@ def _start(engine: Engine, source: str) -> list[str]:
 
 
 def own_arguments(launch: Launch, settings: EmitSettings) -> list[str]:
-    """Return the options that the plan decides on; no value can pass for an option."""
+    """Return the options that the plan decides on."""
     own: Options = {
         "served-model-name": launch.model,
         "host": settings.host,
         "port": launch.port,
         **engine_options(launch, settings),
     }
-    return [f"--{name}={value}" for name, value in own.items()]
+    return [*arguments(own), *sleep_arguments(launch, settings)]
+
+
+def sleep_arguments(launch: Launch, settings: EmitSettings) -> list[str]:
+    """Return the options that let an engine sleep, none where its model may not."""
+    if not launch.can_sleep:
+        return []
+    return [f"--{name}" for name in switches(launch.args, settings.engine)]
 
 
 def engine_options(launch: Launch, settings: EmitSettings) -> Options:
@@ -108,6 +128,11 @@ def _context(launch: Launch, settings: EmitSettings) -> int | None:
 
 
 def environment(launch: Launch, settings: EmitSettings) -> dict[str, str]:
+    """Return the environment of an engine, less what pins it to its GPUs."""
+    return {**kvcached_environment(launch, settings), **engine_environment(launch, settings)}
+
+
+def kvcached_environment(launch: Launch, settings: EmitSettings) -> dict[str, str]:
     """Return the environment that kvcached needs; none without it."""
     if not settings.elastic:
         return {}
@@ -118,9 +143,21 @@ def environment(launch: Launch, settings: EmitSettings) -> dict[str, str]:
     }
 
 
+def engine_environment(launch: Launch, settings: EmitSettings) -> dict[str, str]:
+    """Return the environment that an engine itself needs: to sleep, or to start at all."""
+    asleep = VARIABLES[settings.engine] if launch.can_sleep else {}
+    if settings.engine is Engine.VLLM:
+        return dict(asleep)
+    unchecked = NO_BALANCE_CHECK if launch.uneven else {}
+    needed = launch.maker is Maker.AMD and format_name(launch.spec.dtype) == "mxfp4"
+    return {**asleep, **unchecked, **(WITH_AITER if needed else {})}
+
+
 def device_environment(launch: Launch) -> dict[str, str]:
-    """Return what pins an engine to its GPUs, by the numbers that nvidia-smi shows."""
+    """Return what pins an engine to its GPUs, by the numbers that nvidia-smi or rocm-smi shows."""
     numbers = ",".join(map(str, launch.devices))
+    if launch.maker is Maker.AMD:
+        return {"HIP_VISIBLE_DEVICES": numbers}
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": numbers}
 
 

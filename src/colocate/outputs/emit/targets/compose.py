@@ -5,12 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from colocate.inputs.fleet import Fleet
+from colocate.inputs.format_support import Maker
 from colocate.outputs.emit.emission import Emission
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.engines.load_time import ready_seconds
-from colocate.outputs.emit.engines.options import COMMANDS, command, environment
+from colocate.outputs.emit.engines.options import COMMANDS, command, device_environment, environment
 from colocate.outputs.emit.settings import EmitSettings
+from colocate.outputs.emit.targets.amd import compose_fields
 from colocate.outputs.emit.targets.containers import (
     CACHE_FOLDER,
     MODEL_FOLDER,
@@ -66,12 +68,12 @@ def _mps_service(launches: list[Launch], settings: EmitSettings) -> dict[str, An
     """Return the daemon of MPS; its program comes from the driver, into any image."""
     numbers = sorted({number for launch in launches for number in launch.devices})
     return {
-        "image": dollars_doubled([image_of(settings)])[0],
+        "image": dollars_doubled([image_of(settings, launches[0])])[0],
         "entrypoint": ["nvidia-cuda-mps-control", "-f"],
         "environment": {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **MPS_VARIABLES},
         "ipc": "host",
         "volumes": [_volume("volume", MPS, MPS_FOLDER)],
-        "deploy": {"resources": {"reservations": {"devices": [_gpus(numbers)]}}},
+        **_reserved(numbers),
         "healthcheck": {
             "test": ["CMD-SHELL", "echo get_server_list | nvidia-cuda-mps-control"],
             "interval": "5s",
@@ -86,19 +88,20 @@ def _service(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
     inner = replace(settings, host="0.0.0.0")
     words = command(replace(launch, port=INSIDE), inner, source_inside(launch))
     service: dict[str, Any] = {
-        "image": dollars_doubled([image_of(settings)])[0],
+        "image": dollars_doubled([image_of(settings, launch)])[0],
         "entrypoint": dollars_doubled([*share_of_free(launch, settings), *program]),
         "command": dollars_doubled(words[len(program) :]),
         "environment": {
             "HF_TOKEN": None,
             "HF_HOME": CACHE_FOLDER,
+            **(device_environment(launch) if launch.maker is Maker.AMD else {}),
             **environment(launch, settings),
             **(MPS_VARIABLES if settings.mps else {}),
         },
         "ipc": "host",
         "ports": [_port(launch, settings)],
         "volumes": [_volume("volume", CACHE, CACHE_FOLDER)],
-        "deploy": {"resources": {"reservations": {"devices": [_gpus(launch.devices)]}}},
+        **_gpu_fields(launch),
         "healthcheck": _healthcheck(ready_seconds(launch, settings)),
         "restart": "on-failure:3",
     }
@@ -123,9 +126,17 @@ def _volume(kind: str, source: str, target: str) -> dict[str, Any]:
     return {"type": kind, "source": source, "target": target}
 
 
-def _gpus(devices: Sequence[int]) -> dict[str, Any]:
-    numbers = [str(number) for number in devices]
-    return {"driver": "nvidia", "device_ids": numbers, "capabilities": ["gpu"]}
+def _gpu_fields(launch: Launch) -> dict[str, Any]:
+    if launch.maker is Maker.AMD:
+        return compose_fields()
+    return _reserved(launch.devices)
+
+
+def _reserved(numbers: Sequence[int]) -> dict[str, Any]:
+    """Return what gives a service some GPUs of NVIDIA, by their numbers."""
+    names = [str(number) for number in numbers]
+    device = {"driver": "nvidia", "device_ids": names, "capabilities": ["gpu"]}
+    return {"deploy": {"resources": {"reservations": {"devices": [device]}}}}
 
 
 def _healthcheck(seconds: int) -> dict[str, Any]:

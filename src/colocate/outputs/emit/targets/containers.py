@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from colocate.errors import InputError
 from colocate.fault import Fault, Owner
+from colocate.inputs.format_support import Maker
 from colocate.outputs.emit.engines.launch import Launch
 from colocate.outputs.emit.settings import EmitSettings, Engine
 
@@ -14,7 +15,15 @@ IMAGES = {
     (Engine.VLLM, True): "ghcr.io/ovg-project/kvcached-vllm:latest",
     (Engine.SGLANG, True): "ghcr.io/ovg-project/kvcached-sglang:latest",
 }
-"""By engine, and whether it is patched for kvcached."""
+"""By engine, and whether it is patched for kvcached, for NVIDIA."""
+AMD_IMAGES = {
+    (Engine.VLLM, 2): "vllm/vllm-openai-rocm:latest",
+    (Engine.VLLM, 3): "vllm/vllm-openai-rocm:latest",
+    (Engine.VLLM, 4): "vllm/vllm-openai-rocm:latest",
+    (Engine.SGLANG, 3): "lmsysorg/sglang:v0.5.12-rocm720-mi30x",
+    (Engine.SGLANG, 4): "lmsysorg/sglang:v0.5.12-rocm720-mi35x",
+}
+"""By engine and number of CDNA. SGLang has no tag for its newest, and none for MI200."""
 MODEL_FOLDER = "/model"
 """The folder inside a container that holds a model from the machine's disk."""
 CACHE_FOLDER = "/huggingface"
@@ -23,9 +32,20 @@ MPS_FOLDER = "/tmp/nvidia-mps"
 """Where the daemon of MPS and its clients meet, by NVIDIA's default."""
 
 
-def image_of(settings: EmitSettings) -> str:
+def image_of(settings: EmitSettings, launch: Launch) -> str:
     """Return the image that the user chose, or the usual one."""
-    return settings.image or IMAGES[settings.engine, settings.elastic]
+    if settings.image or launch.maker is Maker.NVIDIA:
+        return settings.image or IMAGES[settings.engine, settings.elastic]
+    found = None if settings.elastic else AMD_IMAGES.get((settings.engine, launch.generation))
+    if found is None:
+        engine = f"{settings.engine} with kvcached" if settings.elastic else str(settings.engine)
+        fault = Fault(
+            f"is on GPUs of AMD for which {engine} has no public image",
+            advice="build one and give it as --image",
+            owner=Owner("model", launch.model),
+        )
+        raise InputError(fault)
+    return found
 
 
 def folder_of(launch: Launch) -> str | None:

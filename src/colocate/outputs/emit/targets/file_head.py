@@ -3,22 +3,13 @@
 import shlex
 from collections.abc import Iterable, Sequence
 
-from colocate.outputs.emit.engines.cautions import cautions
+from colocate.outputs.emit.engines.cautions import LOOPBACK, cautions
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch
 from colocate.outputs.emit.engines.options import command_by_hand
+from colocate.outputs.emit.engines.sleep import PATHS
 from colocate.outputs.emit.engines.weight_formats import has_argument
-from colocate.outputs.emit.settings import EmitSettings, Engine
+from colocate.outputs.emit.settings import EmitSettings
 from colocate.outputs.text.sanitise import LONGEST_NOTE, one_line
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-SLEEP = {
-    Engine.VLLM: "A running vLLM can make room: with --enable-sleep-mode in args and "
-    "VLLM_SERVER_DEV_MODE=1 in its environment, POST /sleep?level=1 frees its GPU and POST "
-    "/wake_up brings it back.",
-    Engine.SGLANG: "A running SGLang can make room: with --enable-memory-saver in args, POST "
-    "/release_memory_occupation frees its GPU and POST /resume_memory_occupation brings it back.",
-}
-"""How a running engine makes room for one that sleeps."""
 
 
 def comment_lines(sentences: Iterable[str]) -> str:
@@ -57,7 +48,7 @@ def open_door(settings: EmitSettings, listener: str = "Engines listen") -> str:
 
 
 def _asleep(fleetwide: Fleetwide) -> list[str]:
-    """Return sentences on the models that the plan leaves asleep, and how to start them."""
+    """Return sentences on the models that the plan leaves asleep, and how to make room for them."""
     engine = fleetwide.settings.engine
     lines = []
     for spec in fleetwide.asleep:
@@ -65,4 +56,20 @@ def _asleep(fleetwide: Fleetwide) -> list[str]:
         lines.append(
             f"To start it where there is room: {shlex.join(command_by_hand(spec, engine))}"
         )
-    return [*lines, SLEEP[engine]] if lines else []
+    return [*lines, _making_room(fleetwide)] if lines else []
+
+
+def _making_room(fleetwide: Fleetwide) -> str:
+    """Return which engines can make room for a model that sleeps."""
+    engine = fleetwide.settings.engine
+    paths = PATHS[engine]
+    may = dict.fromkeys(la.model for la in fleetwide.launches if la.can_sleep)
+    if not may:
+        return (
+            "No engine of this plan can make room by sleeping: that needs may_sleep: true of its "
+            "model in the fleet file."
+        )
+    return (
+        f"These can make room for it: {', '.join(may)}. POST {paths['sleep']} to an engine frees "
+        f"its GPU, and POST {paths['wake_up']} brings it back."
+    )

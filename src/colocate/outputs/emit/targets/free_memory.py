@@ -2,12 +2,13 @@
 
 `--mem-fraction-static` is a share of what is free then. The plan knows that for the order in which
 it starts the engines of a GPU. An engine that is started again beside its neighbours finds less
-free, so the share is computed from what nvidia-smi reports. Where there is no nvidia-smi, that of
-the plan holds.
+free, so the share is computed from what nvidia-smi reports. Where there is no nvidia-smi, and on
+GPUs of AMD, that of the plan holds.
 """
 
 from math import ceil
 
+from colocate.inputs.format_support import Maker
 from colocate.outputs.emit.engines.launch import Launch
 from colocate.outputs.emit.settings import EmitSettings, Engine
 
@@ -45,14 +46,15 @@ def share_of_free(
     program
         What stands for the program itself.
     """
-    if not depends_on_free_memory(settings):
+    if not depends_on_free_memory(launch, settings):
         return []
     return ["bash", "-c", program, launch.name, gpus, str(_static_mib(launch))]
 
 
-def depends_on_free_memory(settings: EmitSettings) -> bool:
-    """Return whether what an engine takes depends on what is free when it starts."""
-    return settings.engine is Engine.SGLANG and not settings.elastic
+def depends_on_free_memory(launch: Launch, settings: EmitSettings) -> bool:
+    """Return whether an engine takes a share of what nvidia-smi says is free when it starts."""
+    of_nvidia = launch.maker is Maker.NVIDIA
+    return of_nvidia and settings.engine is Engine.SGLANG and not settings.elastic
 
 
 def _static_mib(launch: Launch) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from colocate.errors import InputError
 from colocate.fault import Fault, Owner
 from colocate.inputs.fleet import Fleet
+from colocate.inputs.format_support import Maker
 from colocate.outputs.emit.cluster import VolumeKind
 from colocate.outputs.emit.emission import Emission, EmittedFile
 from colocate.outputs.emit.engines.cautions import cautions
@@ -34,18 +35,16 @@ PART_OF, SERVES = "app.kubernetes.io/part-of", "serves.colocate"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "colocate"}
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 FILE, BASE, PLUGIN_FILE = "kubernetes.yaml", "kustomization.yaml", "device-plugin.yaml"
-DOOR = "Engines ask for no key: anything in the cluster may use them through their Services."
-NEEDS = {
-    Share.DRA: "It needs Kubernetes 1.34 and NVIDIA's DRA driver with GPUs enabled. Each "
-    "ResourceClaim is one planned GPU, which its pods share.",
-    Share.POD: "It needs Kubernetes 1.34 and NVIDIA's DRA driver with GPUs enabled. Engines that "
-    "share GPUs are containers of one pod. A pod is ready when all of its engines are.",
-    Share.ENV: "It needs the NVIDIA container toolkit as RuntimeClass nvidia, with "
-    "NVIDIA_VISIBLE_DEVICES allowed for unprivileged containers. The scheduler does not know "
-    "that these GPUs are used: keep all other GPU pods off these nodes.",
-    Share.PLUGIN: "It needs NVIDIA's device plugin, with the settings of device-plugin.yaml where "
-    "a GPU is shared.",
+DRA_DRIVERS = {
+    Maker.NVIDIA: "NVIDIA's DRA driver with GPUs enabled",
+    Maker.AMD: "AMD's DRA driver 1.0 (k8s-gpu-dra-driver)",
 }
+PLUGINS = {
+    Maker.NVIDIA: "NVIDIA's device plugin, with the settings of device-plugin.yaml where a GPU is "
+    "shared",
+    Maker.AMD: "AMD's device plugin",
+}
+DOOR = "Engines ask for no key: anything in the cluster may use them through their Services."
 
 
 def emit_kubernetes(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
@@ -118,13 +117,30 @@ def _comments(fleetwide: Fleetwide) -> list[str]:
     return [
         "A colocate plan: kubectl apply --filename this file, or kubectl apply --kustomize its "
         "folder",
-        NEEDS[settings.share],
+        _needs(fleetwide),
         *([f"The driver needs its feature gate {gate}, which is off by default."] if gate else []),
         *([f"If it is not there yet: kubectl create namespace {place}"] if place else []),
         "Pods read a Hugging Face token from the secret huggingface (key token), if it exists.",
         "The Service NAME-all of a model spreads requests over all of its replicas.",
         *comments_on(fleetwide, fleetwide.launches, DOOR),
     ]
+
+
+def _needs(fleetwide: Fleetwide) -> str:
+    """Return what the cluster must have, so that pods get their GPUs."""
+    makers = list(dict.fromkeys(launch.maker for launch in fleetwide.launches))
+    drivers = " and ".join(DRA_DRIVERS[maker] for maker in makers)
+    return {
+        Share.DRA: f"It needs Kubernetes 1.34 and {drivers}. Each ResourceClaim is one planned "
+        "GPU, which its pods share.",
+        Share.POD: f"It needs Kubernetes 1.34 and {drivers}. Engines that share GPUs are "
+        "containers of one pod. A pod is ready when all of its engines are.",
+        Share.ENV: "It needs the NVIDIA container toolkit as RuntimeClass nvidia, with "
+        "NVIDIA_VISIBLE_DEVICES allowed for unprivileged containers; pods on GPUs of AMD are "
+        "privileged instead. The scheduler does not know that these GPUs are used: keep all other "
+        "GPU pods off these nodes.",
+        Share.PLUGIN: f"It needs {' and '.join(PLUGINS[maker] for maker in makers)}.",
+    }[fleetwide.settings.share]
 
 
 def _notes(fleetwide: Fleetwide) -> list[str]:

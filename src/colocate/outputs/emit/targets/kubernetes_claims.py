@@ -14,12 +14,14 @@ from math import floor
 from typing import Any
 
 from colocate.inputs.fleet import Device, Fleet
+from colocate.inputs.format_support import Maker, maker_of
 from colocate.outputs.emit.engines.groups import crowded_gpus, groups_of
 from colocate.outputs.emit.engines.launch import Fleetwide
 from colocate.outputs.emit.engines.names import safe_names
 from colocate.outputs.emit.settings import EmitSettings, TimeSlice
 
-DRIVER = "gpu.nvidia.com"
+DRIVERS = {Maker.NVIDIA: "gpu.nvidia.com", Maker.AMD: "gpu.amd.com"}
+"""By maker: its driver, and the device class of the same name."""
 REQUEST = "gpu"
 CONFIG = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig"}
 
@@ -87,13 +89,17 @@ def _claim(name: str, gpus: Sequence[str], devices: Mapping[str, Any]) -> dict[s
 
 def _config(requests: list[str], settings: EmitSettings) -> dict[str, Any]:
     parameters = {**CONFIG, "sharing": _sharing(settings)}
-    return {"requests": requests, "opaque": {"driver": DRIVER, "parameters": parameters}}
+    return {
+        "requests": requests,
+        "opaque": {"driver": DRIVERS[Maker.NVIDIA], "parameters": parameters},
+    }
 
 
 def _request(name: str, gpu: str, fleet: Fleet) -> dict[str, Any]:
-    expression = _selector(fleet.devices[gpu], fleet.devices.values())
+    device = fleet.devices[gpu]
+    expression = _selector(device, fleet.devices.values())
     exactly = {
-        "deviceClassName": DRIVER,
+        "deviceClassName": DRIVERS[maker_of(device.kind)],
         "allocationMode": "ExactCount",
         "count": 1,
         "selectors": [{"cel": {"expression": expression}}],
@@ -110,13 +116,16 @@ def _sharing(settings: EmitSettings) -> dict[str, Any]:
 
 def _selector(device: Device, devices: Iterable[Device]) -> str:
     """Return what a device must have: its memory, and less than any larger kind on its node."""
-    memory = f"device.capacity['{DRIVER}'].memory"
+    maker = maker_of(device.kind)
+    memory = f"device.capacity['{DRIVERS[maker]}'].memory"
     larger = [
         other.memory_gb
         for other in devices
         if other.node == device.node and other.memory_gb > device.memory_gb
     ]
     wanted = f"{memory}.compareTo(quantity('{_quantity(device.memory_gb)}')) >= 0"
+    if maker is Maker.AMD:  # partitions of a GPU are devices too
+        wanted = f"device.attributes['{DRIVERS[maker]}'].type == 'amdgpu' && {wanted}"
     if not larger:
         return wanted
     return f"{wanted} && {memory}.compareTo(quantity('{_quantity(min(larger))}')) < 0"

@@ -1,6 +1,6 @@
-"""GPUs by NVIDIA's device plugin, which can divide each GPU of a machine into shared ones.
+"""GPUs by device plugins. NVIDIA's can divide each GPU of a machine into shared ones.
 
-The plugin chooses the GPU. So it keeps a plan only where it has no wrong choice: on a machine with
+A plugin chooses the GPU. So it keeps a plan only where it has no wrong choice: on a machine with
 one GPU, and on one where every GPU has a single engine.
 """
 
@@ -10,12 +10,15 @@ import yaml
 
 from colocate.errors import InputError
 from colocate.fault import Fault
+from colocate.inputs.format_support import Maker
 from colocate.outputs.emit.engines.groups import crowded_gpus
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch
 from colocate.outputs.emit.settings import Share
 from colocate.outputs.text.wording import listed
 
-WHOLE, SHARED = "nvidia.com/gpu", "nvidia.com/gpu.shared"
+WHOLE = {Maker.NVIDIA: "nvidia.com/gpu", Maker.AMD: "amd.com/gpu"}
+"""By maker: the resource of its plugin, after which taints of nodes are called."""
+SHARED = "nvidia.com/gpu.shared"
 CONFIG_MAP, OPERATOR = "colocate-device-plugin", "gpu-operator"
 """The names of the settings of the plugin, and of the namespace that NVIDIA's operator is in."""
 NODE_LABEL = "nvidia.com/device-plugin.config"
@@ -28,7 +31,7 @@ def plugin_gpus(launch: Launch, fleetwide: Fleetwide) -> dict[str, str]:
     if fleetwide.settings.share is not Share.PLUGIN:
         return {}
     shared = launch.gpus[0] in crowded_gpus(fleetwide.launches)
-    return {SHARED: "1"} if shared else {WHOLE: str(len(launch.gpus))}
+    return {SHARED: "1"} if shared else {WHOLE[launch.maker]: str(len(launch.gpus))}
 
 
 def check_plugin(fleetwide: Fleetwide) -> None:
@@ -40,6 +43,7 @@ def check_plugin(fleetwide: Fleetwide) -> None:
         found = "gives all engines on a GPU the same memory under MPS, whatever the plan says"
         advice = "choose --share dra or pod for MPS"
         raise InputError(Fault(found, advice=advice, value=settings.share, path=("share",)))
+    _check_amd(fleetwide)
     for node, crowded in _crowded(fleetwide).items():
         gpus = [gpu for gpu, device in fleetwide.fleet.devices.items() if device.node == node]
         if len(gpus) > 1:
@@ -49,6 +53,17 @@ def check_plugin(fleetwide: Fleetwide) -> None:
             )
             advice = "choose --share dra, pod or env"
             raise InputError(Fault(found, advice=advice, value=settings.share, path=("share",)))
+
+
+def _check_amd(fleetwide: Fleetwide) -> None:
+    """Refuse GPUs of AMD that several engines share: only NVIDIA's plugin divides GPUs."""
+    crowded = crowded_gpus(fleetwide.launches)
+    for launch in fleetwide.launches:
+        if launch.maker is Maker.AMD and not crowded.isdisjoint(launch.gpus):
+            found = f"cannot share GPUs of AMD, as {launch.model} does"
+            advice = "choose --share dra, pod or env"
+            value = fleetwide.settings.share
+            raise InputError(Fault(found, advice=advice, value=value, path=("share",)))
 
 
 def plugin_config(fleetwide: Fleetwide) -> tuple[list[str], dict[str, Any]] | None:
@@ -73,7 +88,7 @@ def plugin_config(fleetwide: Fleetwide) -> tuple[list[str], dict[str, Any]] | No
 
 
 def _divided(count: int) -> str:
-    resource = {"name": WHOLE, "replicas": count}
+    resource = {"name": WHOLE[Maker.NVIDIA], "replicas": count}
     slicing = {"renameByDefault": True, "failRequestsGreaterThanOne": True, "resources": [resource]}
     settings = {"version": "v1", "sharing": {"timeSlicing": slicing}}
     return yaml.safe_dump(settings, sort_keys=False)

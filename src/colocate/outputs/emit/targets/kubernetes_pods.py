@@ -6,6 +6,7 @@ from hashlib import sha256
 from math import ceil
 from typing import Any
 
+from colocate.inputs.format_support import Maker
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch
 from colocate.outputs.emit.engines.load_time import (
     STEP_SECONDS,
@@ -14,10 +15,11 @@ from colocate.outputs.emit.engines.load_time import (
 )
 from colocate.outputs.emit.engines.options import COMMANDS, command, environment
 from colocate.outputs.emit.settings import EmitSettings, Share
+from colocate.outputs.emit.targets.amd import add_devices
 from colocate.outputs.emit.targets.containers import MPS_FOLDER, image_of, source_inside, waiting
 from colocate.outputs.emit.targets.free_memory import share_of_free
 from colocate.outputs.emit.targets.kubernetes_claims import Claimed
-from colocate.outputs.emit.targets.kubernetes_plugin import plugin_gpus
+from colocate.outputs.emit.targets.kubernetes_plugin import WHOLE, plugin_gpus
 from colocate.outputs.emit.targets.kubernetes_volumes import (
     cache_variables,
     mounts,
@@ -119,7 +121,7 @@ def _pod(
     first = launches[0]
     if first.node:
         pod["nodeSelector"] = {"kubernetes.io/hostname": first.node}
-    pod["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    pod["tolerations"] = [{"key": WHOLE[first.maker], "operator": "Exists"}]
     if first.after and settings.share is not Share.POD:
         pod["initContainers"] = [_waiting(first, settings, started)]
     if settings.share in (Share.DRA, Share.POD):
@@ -127,6 +129,8 @@ def _pod(
             {"name": local, "resourceClaimName": claim}
             for claim, local in _local_claims(launches, claimed).items()
         ]
+    elif settings.share is Share.ENV and first.maker is Maker.AMD:
+        add_devices(pod, first)
     elif settings.share is Share.ENV:
         pod["runtimeClassName"] = "nvidia"
         if settings.mps:
@@ -156,7 +160,7 @@ def _container(
         entry = waiting(urls, seconds - ready_seconds(launch, settings), entry)
     return {
         "name": launch.name if together else "engine",
-        "image": image_of(settings),
+        "image": image_of(settings, launch),
         "command": dollars_doubled(entry),
         "args": dollars_doubled(words[len(program) :]),
         "env": _variables(launch, settings),
@@ -186,7 +190,7 @@ def _resources(
     """
     shards = len(launch.gpus)
     weights = weights_on_disk_gb(launch.spec, launch.args)
-    held = SERVER_GB + SHARD_GB * shards + (weights if launch.spec.may_sleep else 0.0)
+    held = SERVER_GB + SHARD_GB * shards + (weights if launch.can_sleep else 0.0)
     cores = f"{round(1000 * PROCESS_CORES * (1 + shards))}m"
     gpus = plugin_gpus(launch, fleetwide)
     found: dict[str, Any] = {
@@ -211,7 +215,7 @@ def _local_claims(launches: Sequence[Launch], claimed: Claimed) -> dict[str, str
 def _variables(launch: Launch, settings: EmitSettings) -> list[dict[str, Any]]:
     secret = {"name": "huggingface", "key": "token", "optional": True}
     values = {**cache_variables(launch, settings), **environment(launch, settings)}
-    if settings.share is Share.ENV:
+    if settings.share is Share.ENV and launch.maker is Maker.NVIDIA:
         values["NVIDIA_VISIBLE_DEVICES"] = ",".join(map(str, launch.devices))
         if settings.mps:
             values["CUDA_MPS_PIPE_DIRECTORY"] = MPS_FOLDER
@@ -225,4 +229,4 @@ def _waiting(launch: Launch, settings: EmitSettings, started: Mapping[str, int])
     """Return a container that ends when the engines before this one on its GPUs answer."""
     urls = [f"http://{name}:{settings.base_port}/health" for name in launch.after]
     words = waiting(urls, max(started[name] for name in launch.after))
-    return {"name": "wait", "image": image_of(settings), "command": words}
+    return {"name": "wait", "image": image_of(settings, launch), "command": words}

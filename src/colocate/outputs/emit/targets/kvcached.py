@@ -3,21 +3,42 @@
 import shlex
 from collections import Counter
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.emit.emission import Emission
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
-from colocate.outputs.emit.engines.options import device_environment, engine_options, environment
+from colocate.outputs.emit.engines.load_time import STEP_SECONDS, weights_on_disk_gb
+from colocate.outputs.emit.engines.options import (
+    arguments,
+    device_environment,
+    engine_environment,
+    engine_options,
+    kvcached_environment,
+    sleep_arguments,
+)
 from colocate.outputs.emit.settings import EmitSettings, Memory
-from colocate.outputs.emit.targets.file_head import comments_on, open_door
+from colocate.outputs.emit.targets.file_head import comments_on
 from colocate.outputs.emit.targets.node_files import by_node
 from colocate.outputs.emit.targets.yaml_file import yaml_text
 from colocate.solver.plan import Plan
 
-DELAY_SECONDS = 60
-"""Between starts: the controller waits for a time and not for an answer."""
+GET_READY_SECONDS = 60
+"""Between starts, beside the time to load: to import and to capture graphs. The controller waits
+for a time and not for an answer."""
+IDLE_SECONDS = 300
+"""Without a request, after which a model may sleep: the default of kvcached."""
+DOOR = (
+    "The router listens on all addresses of the machine, whatever --host says, and asks for no "
+    "key: anyone who reaches it may use the models and put them to sleep."
+)
+TMUX = (
+    "The controller needs tmux: each engine runs in a session kvcached-NAME, and the router in "
+    "kvcached-frontend. Start it from the virtual environment that has kvcached, since the router "
+    "runs the python of PATH. python launch.py --kill-all stops everything."
+)
 
 
 def emit_kvcached(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
@@ -39,7 +60,7 @@ def emit_kvcached(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
         if count > 1
     ]
     return Emission(
-        by_node(fleetwide, "kvcached", ".yaml", text_of), (*cautions(fleetwide), *twice)
+        by_node(fleetwide, "kvcached", ".yaml", text_of), (*cautions(fleetwide), *twice, TMUX)
     )
 
 
@@ -53,11 +74,51 @@ def _comments(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> list[s
     return [
         f"kvcached controller for a colocate plan{f' on {node}' if node else ''}: "
         f"python launch.py --config this file; clients ask port {router}.",
-        f"Engines start {DELAY_SECONDS} s apart. The controller does not wait until they answer: "
-        "raise launch_delay_seconds if loading takes longer.",
+        TMUX,
+        f"Engines start {_delay(launches, fleetwide.settings)} s apart, time for the largest that "
+        f"others wait for to load at {fleetwide.settings.load_gb_per_second:g} GB/s. The "
+        "controller does not wait until they answer: raise launch_delay_seconds if loading takes "
+        "longer.",
         *dict.fromkeys(called),
-        *comments_on(fleetwide, launches, open_door(fleetwide.settings, "The router listens")),
+        *comments_on(fleetwide, launches, DOOR),
+        *_on_sleep(launches, fleetwide.settings),
     ]
+
+
+def _on_sleep(launches: list[Launch], settings: EmitSettings) -> list[str]:
+    """Return sentences on when models sleep."""
+    may = [launch.source for launch in launches if launch.can_sleep]
+    if not may:
+        return []
+    asked = "POST /action/sleep/MODEL to the router puts a model to sleep; a request wakes it up."
+    if len(may) == len(launches):
+        return [
+            f"All models here may sleep, so each does after {IDLE_SECONDS} s without a request."
+        ]
+    return [f"May sleep: {', '.join(may)}. {asked}"]
+
+
+def _delay(launches: list[Launch], settings: EmitSettings) -> int:
+    """Return the seconds between starts: what the slowest engine takes that others wait for."""
+    awaited = {name for launch in launches for name in launch.after}
+    loads = [weights_on_disk_gb(la.spec, la.args) for la in launches if la.name in awaited]
+    seconds = GET_READY_SECONDS + max(loads, default=0.0) / settings.load_gb_per_second
+    return ceil(seconds / STEP_SECONDS) * STEP_SECONDS
+
+
+def _sleep_manager(launches: list[Launch], settings: EmitSettings) -> dict[str, Any]:
+    """Return when models sleep: after a while without requests, if all of a machine may.
+
+    The controller cannot choose among them. A request for one that has just fallen asleep would
+    fail if it had to sleep for a least time.
+    """
+    may = [launch for launch in launches if launch.can_sleep]
+    return {
+        "auto_sleep_enabled": bool(may) and len(may) == len(launches),
+        "wakeup_on_request": True,
+        "idle_threshold_seconds": IDLE_SECONDS,
+        "min_sleep_duration": 0,
+    }
 
 
 def _config(settings: EmitSettings, launches: list[Launch]) -> dict[str, Any]:
@@ -72,8 +133,8 @@ def _config(settings: EmitSettings, launches: list[Launch]) -> dict[str, Any]:
             "router_port": settings.base_port,
             "router_host": settings.host,
         },
-        "sleep_manager": {"auto_sleep_enabled": False, "wakeup_on_request": True},
-        "launch_delay_seconds": DELAY_SECONDS,
+        "sleep_manager": _sleep_manager(launches, settings),
+        "launch_delay_seconds": _delay(launches, settings),
         "instances": [
             _instance(launch, settings) for launch in sorted(launches, key=lambda la: la.wave)
         ],
@@ -86,16 +147,18 @@ def _instance(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
     Its name goes into a shell unquoted, so it must be a safe one.
     """
     options = {"host": "localhost", "port": launch.port, **engine_options(launch, settings)}
-    arguments = [*launch.args, *(f"--{name}={value}" for name, value in options.items())]
+    words = [*launch.args, *arguments(options), *sleep_arguments(launch, settings)]
     return {
         "name": launch.name,
         "model": launch.source,
         "engine": settings.engine.value,
         "using_venv": True,
         "venv_path": settings.venv,
-        "kvcached_env": _assignments(environment(launch, settings)),
-        "engine_env": _assignments(device_environment(launch)),
-        "engine_args": [shlex.quote(argument) for argument in arguments],
+        "kvcached_env": _assignments(kvcached_environment(launch, settings)),
+        "engine_env": _assignments(
+            {**device_environment(launch), **engine_environment(launch, settings)}
+        ),
+        "engine_args": [shlex.quote(word) for word in words],
     }
 
 

@@ -16,7 +16,7 @@ from colocate.outputs.emit.emission import Emission, EmittedFile
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.engines.names import safe_names
-from colocate.outputs.emit.engines.options import engine_options, environment
+from colocate.outputs.emit.engines.options import engine_options, kvcached_environment
 from colocate.outputs.emit.engines.shares import MemoryShare
 from colocate.outputs.emit.settings import EmitSettings
 from colocate.outputs.emit.targets.file_head import comments_on, open_door
@@ -38,7 +38,7 @@ def emit_ray(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
 
     The parameters are those of `catalogue.emit`.
     """
-    fleetwide = launches_of(plan, fleet, settings, settings.base_port)
+    fleetwide = _without_sleep(launches_of(plan, fleet, settings, settings.base_port))
     resources = {name: f"colocate-{safe}" for name, safe in safe_names(fleet.models).items()}
     replicas: dict[str, list[Launch]] = {}
     for launch in fleetwide.launches:
@@ -60,6 +60,12 @@ def emit_ray(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
     notes = (*NOTES, *_mixed(fleetwide), *_doubled(fleetwide))
     text = yaml_text([*_comments(fleetwide, resources), *notes], document)
     return Emission((EmittedFile("ray.yaml", text),), (*cautions(fleetwide), *notes))
+
+
+def _without_sleep(fleetwide: Fleetwide) -> Fleetwide:
+    """Return engines that always stay awake: Ray forwards nothing that puts them to sleep."""
+    launches = (replace(launch, can_sleep=False) for launch in fleetwide.launches)
+    return replace(fleetwide, launches=tuple(launches))
 
 
 def _comments(fleetwide: Fleetwide, resources: dict[str, str]) -> list[str]:
@@ -113,7 +119,7 @@ def _model(replicas: list[Launch], settings: EmitSettings, resource: str) -> dic
     fraction = launch.share.gpu_fraction
     bundle: dict[str, float] = {"CPU": 1, "GPU": fraction if fraction < 1 else 1}
     pinned = {**bundle, resource: 1} if launch.node else bundle
-    variables = environment(launch, settings)
+    variables = kvcached_environment(launch, settings)
     # All replicas share their environment, and so they would share a name.
     variables.pop("KVCACHED_IPC_NAME", None)
     if fraction < 1:

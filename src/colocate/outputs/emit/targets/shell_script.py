@@ -77,7 +77,7 @@ def _facts(launches: list[Launch], settings: EmitSettings) -> str:
         "# Whether the engines of a GPU are restarted together.",
         f"TOGETHER={together}",
     ]
-    if depends_on_free_memory(settings):
+    if any(depends_on_free_memory(launch, settings) for launch in launches):
         lines += [
             "# Starts SGLang with its share of what is free at that moment.",
             f"SHARE_OF_FREE={shlex.quote(SHARE_OF_FREE)}",

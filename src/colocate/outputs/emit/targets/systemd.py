@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
+from colocate.inputs.format_support import Maker
 from colocate.outputs.emit.emission import Emission, EmittedFile
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.groups import groups_of
@@ -32,6 +33,12 @@ STOP_SECONDS, RESTART_SECONDS = 60, 10
 MOST_STARTS = "StartLimitIntervalSec=1h\nStartLimitBurst=5"
 LONGEST_DESCRIPTION = 200
 """Letters; journals show a line of them."""
+DEVICES = {
+    Maker.NVIDIA: "# Makes the devices, which needs more rights than an engine has.\n"
+    "ExecStartPre=-+/usr/bin/env nvidia-modprobe -u -c 0\n",
+    Maker.AMD: "# Who may use the devices.\nSupplementaryGroups=video render\n",
+}
+"""By maker: what an engine needs to reach its GPUs."""
 UNTIL_HEALTHY = (
     'until curl --silent --fail --noproxy "*" --max-time 5 --output /dev/null "$1"; '
     'do kill -0 "$MAINPID" || exit 1; sleep 1; done'
@@ -145,8 +152,7 @@ def _service(launch: Launch, launches: Sequence[Launch], settings: EmitSettings,
         + f"EnvironmentFile=-{ENVIRONMENT_FILE}\n"
         "StateDirectory=colocate\n"
         f"WorkingDirectory={HOME}\n"
-        "# Makes the devices, which needs more rights than an engine has.\n"
-        "ExecStartPre=-+/usr/bin/env nvidia-modprobe -u -c 0\n"
+        f"{DEVICES[launch.maker]}"
         f"ExecStart={_line(_command(launch, settings))}\n"
         f"ExecStartPost={_line(ask)}\n"
         f"TimeoutStartSec={seconds}\n"

@@ -1,0 +1,1 @@
+"""Files for clients and gateways: where every model answers."""
