@@ -19,12 +19,12 @@ def test_fewer_gpus_reach_what_greedy_reaches_with_all():
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert lines[0].startswith(
-        "the fewest GPUs for a pressure of 0.744444 or less, the pressure of"
+        "the fewest GPUs for a pressure of 0.123593 or less, the pressure of"
     )
-    assert "4 GPUs: 4 x h100" in lines
+    assert "4 GPUs: 4 x H100-80GB, $10.76 per hour" in lines
     assert "proven the fewest: fewer GPUs cannot reach the pressure" in lines
     assert done.stdout.count("◀") == 2
-    assert "it needs 249.46 GB at that pressure, it has 228" in done.stdout
+    assert "it needs 306.816 GB at that pressure, it has 242.051" in done.stdout
 
 
 def test_the_answer_in_the_docs_is_the_answer():
@@ -42,16 +42,16 @@ def test_the_cheapest_mix_by_price(tmp_path):
     assert done.returncode == 0
     data = json.loads(done.stdout)
     assert (data["status"], data["by"]) == ("OPTIMAL", "price")
-    assert data["best"]["counts"] == {"h100": 1, "l40s": 4}
-    assert data["best"]["price_per_hour"] == 5.85
+    assert data["best"]["counts"] == {"H100-80GB": 0, "L40S": 8}
+    assert data["best"]["price_per_hour"] == pytest.approx(6.32)
     assert data["best"]["pressure"] <= data["target"]
-    cheaper = [look for look in data["looks"] if look["price_per_hour"] < 5.85]
+    cheaper = [look for look in data["looks"] if look["price_per_hour"] < 6.3]
     assert cheaper
     assert {look["verdict"] for look in cheaper} == {"excluded"}
     assert picture.read_text().startswith("<?xml")
     saved, changed = read_valid_plan(plan)
     assert saved.as_dict() == {k: v for k, v in data["plan"].items() if k != "fleet"}
-    assert len(changed.problem.gpus) == 5
+    assert len(changed.problem.gpus) == 8
 
 
 def test_the_plan_that_was_saved_can_be_checked_against_its_own_fleet(tmp_path):
@@ -63,11 +63,16 @@ def test_the_plan_that_was_saved_can_be_checked_against_its_own_fleet(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_price_that_is_not_known_is_asked_for():
-    done = run("capacity", EXAMPLE, "--pressure", "0.3", "--price", "h100=2")
+def test_a_price_that_is_not_known_is_asked_for(tmp_path):
+    text = (
+        "gpus: [{name: mine, memory_gb: 80}, {name: yours, memory_gb: 40}]\n"
+        "models: [{name: m, size_gb: 10, rate: 1, slo: 1}]"
+    )
+    path = fleet(tmp_path, text)
+    done = run("capacity", path, "--pressure", "0.3", "--price", "mine=2")
     assert done.returncode == 2
-    assert "the price of 'l40s' is not known, give it: --price l40s=..." in done.stderr
-    assert run("capacity", EXAMPLE, "--pressure", "1", "--price", "h10=2").returncode == 2
+    assert "the price of 'yours' is not known, give it: --price yours=..." in done.stderr
+    assert run("capacity", path, "--pressure", "1", "--price", "min=2").returncode == 2
 
 
 def test_an_impossible_pressure_is_proven_and_has_its_exit_code():

@@ -68,7 +68,7 @@ def test_nothing_is_asked_without_the_flag(tmp_path):
         ("org/broken", "is refused with HTTP status 500, give a config.json"),
         ("org/none", "is not there, or is private"),
         ("org/empty", "org/empty on the Hugging Face hub: has no config.json"),
-        ("org/huge", "config.json has 1000000000 bytes, at most 16777216 are read"),
+        ("org/huge", "config.json has 1000000000 bytes, at most 67108864 are read"),
     ],
 )
 def test_what_the_hub_refuses_is_told(tmp_path, name, message):

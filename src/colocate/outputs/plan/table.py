@@ -137,7 +137,7 @@ def _bar(gpu: Gpu, models: list[Model], length: int) -> Text:
 
 
 def _memory(gpu: Gpu, models: list[Model]) -> str:
-    return f"{sum(model.size_gb for model in models):.6g} / {gpu.memory_gb:.6g}"
+    return f"{sum(model.size_gb for model in models):.4g} / {gpu.memory_gb:.4g}"
 
 
 def _names(models: list[Model]) -> str:
