@@ -110,7 +110,9 @@ def test_fleet_files_in_the_docs_can_be_planned(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_in_the_docs_runs(page, capsys):
+def test_python_in_the_docs_runs(page, capsys, tmp_path, monkeypatch):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
     programs = blocks(page, "python")
     models = [SimpleNamespace(model_size=20, req_rate=4, slo=8)]
     for code in programs:

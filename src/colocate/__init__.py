@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from colocate.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from colocate.advise.service import services_of as services_of
     from colocate.arena.drop_in import compute_model_placement as compute_model_placement
     from colocate.arena.strategy_score import Score as Score
     from colocate.arena.strategy_score import score_strategy as score_strategy
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from colocate.errors import NothingFoundError as NothingFoundError
     from colocate.errors import UnknownNameError as UnknownNameError
     from colocate.inputs.fleet import read_fleet as read_fleet
+    from colocate.outputs.emit.catalogue import emit as emit
     from colocate.problem.gpu import Gpu as Gpu
     from colocate.problem.model import Model as Model
     from colocate.problem.placement import Placement as Placement
@@ -51,10 +53,12 @@ _HOMES = {
     "UnknownNameError": "errors",
     "Verdict": "problem.verify",
     "compute_model_placement": "arena.drop_in",
+    "emit": "outputs.emit.catalogue",
     "load_suite": "arena.suites",
     "place": "solver.place",
     "read_fleet": "inputs.fleet",
     "score_strategy": "arena.strategy_score",
+    "services_of": "advise.service",
     "solve": "solver.solve",
     "verify": "problem.verify",
 }

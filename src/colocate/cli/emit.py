@@ -92,9 +92,10 @@ def emit(
     from colocate.cli.plan_input import read_valid_plan
     from colocate.outputs.emit.catalogue import emit as emitted
     from colocate.outputs.emit.cluster import KubernetesSettings, parse_weights
+    from colocate.outputs.emit.emission import write_files
     from colocate.outputs.emit.gateway_settings import GatewaySettings, parse_addresses
     from colocate.outputs.emit.settings import EmitSettings
-    from colocate.outputs.emit.write import chosen, foreign, left_over, write_files
+    from colocate.outputs.emit.write import chosen, foreign, left_over
     from colocate.outputs.text.console import notes
     from colocate.outputs.text.sanitise import LONGEST_NOTE, one_line
     from colocate.outputs.text.wording import listed
@@ -118,7 +119,7 @@ def emit(
     emission = emitted(to, *read_valid_plan(plan), settings)
     files = chosen(emission.files, node)
     for note in emission.notes:
-        notes().print(f"note: {one_line(note, LONGEST_NOTE)}", markup=False)
+        notes().print(f"note: {one_line(note.text, LONGEST_NOTE)}", markup=False)
     if out is not None:
         files += [file for file in emission.companions if node in (None, file.node)]
         for file in files:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 USUAL, LONGEST, GOOD = 1.0, 10.0, 0.01
 """Seconds of a solve without options: `USUAL` if the gap is at most `GOOD` by then, else up to
 `LONGEST`. People wait a second for a table; a gap of 1% is below the error of any load estimate."""
+MOST_NAMES = 5
+"""Names in a note, which should stay short."""
 
 
 def plan(
@@ -96,7 +98,7 @@ def plan(
     if plot and answer.placement:
         _plot(plot, answer, stated)
     _print(answer, stated, as_json)
-    _say_formats(stated)
+    _say_notes(stated)
     if answer.placement and not chosen and answer.gap > max(gap or 0.0, GOOD):
         notes().print("note: a longer --time-limit may improve the plan or its proof")
     if not answer.placement:
@@ -144,11 +146,16 @@ def _usual_gap(seconds: float) -> float:
     return 0.0 if seconds < USUAL else GOOD
 
 
-def _say_formats(fleet: "Fleet") -> None:
-    """Print on stderr which GPUs do not run a format as it is."""
+def _say_notes(fleet: "Fleet") -> None:
+    """Print on stderr what is known about sizes, and which GPUs do not run a format as it is."""
+    from colocate.inputs.size_notes import size_notes
     from colocate.outputs.text.console import notes
     from colocate.outputs.text.format_notes import format_notes
+    from colocate.outputs.text.wording import listed, quoted
 
+    for note, models in size_notes(fleet.spec.models).items():
+        names = listed([quoted(model) for model in models], MOST_NAMES)
+        notes().print(f"note: {names}: {note}", markup=False)
     limits = [(name, limit) for name, found in fleet.format_limits.items() for limit in found]
     for note in format_notes(limits):
         notes().print(f"note: {note}", markup=False)

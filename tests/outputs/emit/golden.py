@@ -6,6 +6,7 @@ it.
 
 from colocate.outputs.emit.catalogue import emit
 from colocate.outputs.emit.cluster import KubernetesSettings, parse_weights
+from colocate.outputs.emit.emission import write_files
 from colocate.outputs.emit.settings import (
     EmitSettings,
     Engine,
@@ -15,7 +16,6 @@ from colocate.outputs.emit.settings import (
     Target,
     TimeSlice,
 )
-from colocate.outputs.emit.write import write_files
 from tests.outputs.emit.plans import DATA, realistic_plan
 
 CASES = {

@@ -29,3 +29,8 @@ def plan_of(text, placement):
 
 def realistic_plan():
     return plan_of((DATA / "fleet.yaml").read_text(encoding="utf-8"), PLACEMENT)
+
+
+def texts(emission):
+    """Return the sentences of its notes."""
+    return tuple(note.text for note in emission.notes)

@@ -7,8 +7,9 @@ import yaml
 
 from colocate.errors import InputError
 from colocate.outputs.emit.catalogue import emit
+from colocate.outputs.emit.emission import NoteKind
 from colocate.outputs.emit.settings import EmitSettings, Engine, Target
-from tests.outputs.emit.plans import plan_of
+from tests.outputs.emit.plans import plan_of, texts
 
 
 def plan(models, memory=80, **gpu):
@@ -19,7 +20,7 @@ def plan(models, memory=80, **gpu):
 
 
 def notes(models, target=Target.VLLM, **gpu):
-    return emit(target, *plan(models, **gpu)).notes
+    return texts(emit(target, *plan(models, **gpu)))
 
 
 def file_text(models, target=Target.VLLM, settings=None, **gpu):
@@ -195,3 +196,13 @@ def test_files_of_a_machine_have_only_what_is_about_it():
     first, second = emit(Target.VLLM, *plan_of(text, {"o/x": ["a"], "o/y": ["b"]})).files
     assert "# NOTE: model 'o/x'" in first.text
     assert "NOTE" not in second.text
+
+
+def test_notes_are_data_about_models_and_gpus():
+    found = emit(Target.VLLM, *plan([{"size_gb": 40, "notes": ["half is assumed"]}], reserve_gb=1))
+    assert [(note.kind, note.about) for note in found.notes] == [
+        (NoteKind.MEMORY, ("g",)),
+        (NoteKind.SIZE, ("org/m0",)),
+    ]
+    assert found.notes[1].text == "'org/m0': half is assumed"
+    assert "# NOTE: 'org/m0': half is assumed" in found.files[0].text.splitlines()

@@ -11,7 +11,7 @@ from colocate.outputs.emit.cluster import KubernetesSettings
 from colocate.outputs.emit.engines.launch import launches_of
 from colocate.outputs.emit.gateway_settings import GatewaySettings, parse_addresses
 from colocate.outputs.emit.settings import EmitSettings, Share, Target
-from tests.outputs.emit.plans import plan_of, realistic_plan
+from tests.outputs.emit.plans import plan_of, realistic_plan, texts
 from tests.outputs.emit.test_hostile import NAMES, hostile_plan
 
 
@@ -133,7 +133,7 @@ def test_a_machine_has_one_address():
 def test_a_name_that_cannot_be_a_host_is_replaced_and_said():
     emission = emit(Target.VLLM, *two_machines(second="rack 1; deny all"))
     note = "'rack 1; deny all' cannot be a host name, so the files for gateways call that machine"
-    assert any(note in text for text in emission.notes)
+    assert any(note in text for text in texts(emission))
     nginx = emission.companions[-1].text
     assert "server rack-1-deny-all:8001 max_fails" in nginx
     assert "deny all" not in nginx
@@ -179,7 +179,7 @@ def test_litellm_has_an_entry_for_each_replica():
 def test_names_that_litellm_would_misread_are_left_out_and_said():
     emission = emit(Target.VLLM, *one_machine(name="os.environ/HOME", source="a/b"))
     assert yaml.safe_load(emission.companions[-2].text)["model_list"] == []
-    assert any("litellm.yaml leaves out model 'os.environ/HOME'" in n for n in emission.notes)
+    assert any("litellm.yaml leaves out model 'os.environ/HOME'" in n for n in texts(emission))
 
 
 def test_hostile_names_stay_names():

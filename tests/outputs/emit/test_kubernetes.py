@@ -10,7 +10,7 @@ from colocate.errors import InputError
 from colocate.outputs.emit.catalogue import emit
 from colocate.outputs.emit.cluster import KubernetesSettings, parse_weights
 from colocate.outputs.emit.settings import EmitSettings, Share, Sharing, Target, TimeSlice
-from tests.outputs.emit.plans import plan_of, realistic_plan
+from tests.outputs.emit.plans import plan_of, realistic_plan, texts
 from tests.outputs.emit.test_golden import KUBERNETES
 from tests.outputs.emit.test_targets import documents, of_kind, one_gpu
 
@@ -175,7 +175,7 @@ def test_a_replica_that_the_service_of_its_model_cannot_reach_is_said():
     ports = [container["ports"][0] for container in pod["containers"]]
     assert len({port["name"] for port in ports}) == len({p["containerPort"] for p in ports}) == 3
     settings = EmitSettings(share=Share.POD)
-    notes = emit(Target.KUBERNETES, *two_replicas_in_one_pod(), settings).notes
+    notes = texts(emit(Target.KUBERNETES, *two_replicas_in_one_pod(), settings))
     assert any("replica twice-2 of twice is in one pod with another one" in note for note in notes)
 
 
@@ -214,7 +214,7 @@ def test_without_claims_pods_join_the_mps_of_their_machine():
     folder = variables(pod["containers"][0])["CUDA_MPS_PIPE_DIRECTORY"]
     assert {"name": "mps", "mountPath": folder} in pod["containers"][0]["volumeMounts"]
     settings = EmitSettings(share=Share.ENV, sharing=Sharing.MPS)
-    notes = emit(Target.KUBERNETES, *realistic_plan(), settings).notes
+    notes = texts(emit(Target.KUBERNETES, *realistic_plan(), settings))
     assert any("the manifests do not start MPS" in note for note in notes)
 
 
@@ -278,15 +278,15 @@ def test_mps_is_refused_where_nothing_starts_it(target):
 def test_that_mps_gives_up_isolation_is_said_where_engines_share(target):
     settings = EmitSettings(sharing=Sharing.MPS)
     emission = emit(target, *realistic_plan(), settings)
-    assert any(note.startswith("MPS gives up isolation") for note in emission.notes)
+    assert any(note.startswith("MPS gives up isolation") for note in texts(emission))
     assert "# NOTE: MPS gives up isolation" in emission.files[0].text
     alone = emit(target, *one_gpu(), settings)
-    assert not any("MPS gives up" in note for note in alone.notes)
+    assert not any("MPS gives up" in note for note in texts(alone))
 
 
 def test_how_to_set_slices_is_said_where_files_cannot():
     settings = EmitSettings(time_slice=TimeSlice.LONG)
     command = "nvidia-smi compute-policy --set-timeslice=3"
-    assert any(command in note for note in emit(Target.VLLM, *realistic_plan(), settings).notes)
-    notes = emit(Target.KUBERNETES, *realistic_plan(), settings).notes
+    assert any(command in note for note in texts(emit(Target.VLLM, *realistic_plan(), settings)))
+    notes = texts(emit(Target.KUBERNETES, *realistic_plan(), settings))
     assert not any("timeslice" in note for note in notes)

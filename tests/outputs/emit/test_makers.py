@@ -18,7 +18,7 @@ from colocate.outputs.emit.settings import (
     Target,
     TimeSlice,
 )
-from tests.outputs.emit.plans import plan_of
+from tests.outputs.emit.plans import plan_of, texts
 from tests.outputs.emit.test_golden import KUBERNETES
 
 CHECK = "SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK"
@@ -82,7 +82,7 @@ def test_kvcached_has_no_image_for_amd():
         services(EmitSettings(memory=Memory.KVCACHED))
     own = EmitSettings(memory=Memory.KVCACHED, image="own:1")
     assert services(own)["a"]["image"] == "own:1"
-    notes = emit(Target.COMPOSE, *mixed(), own).notes
+    notes = texts(emit(Target.COMPOSE, *mixed(), own))
     assert any("build it from source against ROCm" in note for note in notes)
     assert any("--image own:1 is for all engines" in note for note in notes)
 
@@ -194,7 +194,7 @@ def test_engines_with_shards_are_first_on_their_gpus():
 def test_sglang_does_not_compare_gpus_that_others_share():
     emission = emit(Target.SGLANG, *sharded("small"))
     assert emission.files[0].text.count(f" {CHECK}=0 ") == 1
-    assert any("The GPUs of 'wide' differ, so that check is off" in n for n in emission.notes)
+    assert any("The GPUs of 'wide' differ, so that check is off" in n for n in texts(emission))
 
 
 def test_sglang_compares_gpus_that_it_has_alone():
@@ -208,6 +208,6 @@ def test_a_format_that_an_engine_cannot_run_on_its_gpu_is_said():
     model = {"name": "m", "size_gb": 5, "load": 1, "dtype": "fp8"}
     plan = plan_of(json.dumps({"gpus": gpus, "models": [model]}), {"m": ["g"]})
     assert any(
-        "T4 cannot run fp8 in SGLang (dtype of 'm')" in n for n in emit(Target.SGLANG, *plan).notes
+        "T4 cannot run fp8 in SGLang (dtype of 'm')" in n for n in texts(emit(Target.SGLANG, *plan))
     )
-    assert any("T4 does not calculate in fp8" in n for n in emit(Target.VLLM, *plan).notes)
+    assert any("T4 does not calculate in fp8" in n for n in texts(emit(Target.VLLM, *plan)))

@@ -5,7 +5,7 @@ import yaml
 
 from colocate.outputs.emit.catalogue import emit
 from colocate.outputs.emit.settings import EmitSettings, Engine, Target
-from tests.outputs.emit.plans import plan_of
+from tests.outputs.emit.plans import plan_of, texts
 
 VLLM, SGLANG = ["--enable-sleep-mode"], ["--enable-memory-saver", "--enable-weights-cpu-backup"]
 
@@ -47,15 +47,15 @@ def test_containers_can_sleep_too(target):
 def test_ray_keeps_all_awake():
     emission = emit(Target.RAY, *plan({"may_sleep": True}))
     assert "sleep" not in emission.files[0].text
-    assert not any("sleep" in note for note in emission.notes)
+    assert not any("sleep" in note for note in texts(emission))
 
 
 def test_who_may_put_an_engine_to_sleep_is_said():
     emission = emit(Target.VLLM, *plan({"may_sleep": True}, {}))
-    (note,) = [note for note in emission.notes if "put them to sleep" in note]
+    (note,) = [note for note in texts(emission) if "put them to sleep" in note]
     assert "the engines of 'm0' can" in note
     local = emit(Target.VLLM, *plan({"may_sleep": True}), EmitSettings(host="127.0.0.1"))
-    assert not any("put them to sleep" in note for note in local.notes)
+    assert not any("put them to sleep" in note for note in texts(local))
 
 
 def test_who_can_make_room_for_a_sleeper_is_said():
@@ -69,7 +69,7 @@ def test_who_can_make_room_for_a_sleeper_is_said():
 def test_sglang_cannot_sleep_on_amd():
     found = plan({"may_sleep": True}, kind="MI300X")
     assert "--enable-memory-saver" not in words(Target.SGLANG, found)
-    assert any("cannot sleep on GPUs of AMD" in n for n in emit(Target.SGLANG, *found).notes)
+    assert any("cannot sleep on GPUs of AMD" in n for n in texts(emit(Target.SGLANG, *found)))
     assert "--enable-sleep-mode" in words(Target.VLLM, found)
 
 
@@ -107,6 +107,6 @@ def test_kvcached_waits_for_the_largest_that_others_wait_for():
 
 def test_kvcached_says_that_it_needs_tmux_and_that_its_router_is_open():
     emission = emit(Target.KVCACHED, *plan({}), EmitSettings(host="127.0.0.1"))
-    assert any("needs tmux" in note for note in emission.notes)
+    assert any("needs tmux" in note for note in texts(emission))
     assert "needs tmux" in emission.files[0].text
     assert "listens on all addresses of the machine, whatever --host says" in emission.files[0].text

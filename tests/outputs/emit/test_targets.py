@@ -6,7 +6,7 @@ import yaml
 from colocate.errors import InputError
 from colocate.outputs.emit.catalogue import emit
 from colocate.outputs.emit.settings import EmitSettings, Engine, Memory, Share, Target
-from tests.outputs.emit.plans import plan_of, realistic_plan
+from tests.outputs.emit.plans import plan_of, realistic_plan, texts
 
 
 def documents(target, settings=None, plan=None):
@@ -191,11 +191,11 @@ def test_ray_says_when_two_shards_may_meet():
     plan = plan_of(
         json.dumps({"gpus": gpus, "models": models}), {"wide": ["g-0", "g-1"], "hot": ["g-0"]}
     )
-    assert any("two shards of wide" in note for note in emit(Target.RAY, *plan).notes)
+    assert any("two shards of wide" in note for note in texts(emit(Target.RAY, *plan)))
 
 
 def test_kvcached_says_when_its_router_takes_two_for_one():
-    notes = emit(Target.KVCACHED, *realistic_plan()).notes
+    notes = texts(emit(Target.KVCACHED, *realistic_plan()))
     assert [note for note in notes if "router tells" in note] == [
         "alpha has 2 engines that load meta-llama/Llama-3.1-8B-Instruct: the kvcached router "
         "tells engines apart by what they load, so it may send all requests to one of them",

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from colocate.errors import InputError
+from colocate.errors import InputError, UnknownNameError
 from colocate.fault import Fault
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.format_support import Maker, maker_of
-from colocate.outputs.emit.emission import Emission
+from colocate.outputs.emit.emission import Emission, NoteKind, notes_on
 from colocate.outputs.emit.gateway.gateway_files import gateway_files
 from colocate.outputs.emit.settings import OWN_ENGINES, EmitSettings, Share, Target, TimeSlice
 from colocate.outputs.emit.targets.compose import emit_compose
@@ -35,14 +35,15 @@ SLICE_NUMBERS = {TimeSlice.SHORT: 1, TimeSlice.MEDIUM: 2, TimeSlice.LONG: 3}
 
 
 def emit(
-    target: Target, plan: Plan, fleet: Fleet, settings: EmitSettings | None = None
+    target: Target | str, plan: Plan, fleet: Fleet, settings: EmitSettings | None = None
 ) -> Emission:
     """Return the files that start a plan.
 
     Parameters
     ----------
     target
-        What the files are for; a target with an engine of its own ignores that of the settings.
+        What the files are for, such as "vllm" or "kubernetes"; a target with an engine of its own
+        ignores that of the settings.
     plan
         Which model is on which GPU, checked.
     fleet
@@ -53,9 +54,14 @@ def emit(
     Raises
     ------
     InputError
-        If something in plan or settings cannot be started, such as a model without any room for
-        its cache.
+        If something in plan or settings cannot be started, such as an argument for an engine that
+        the plan decides on.
+    UnknownNameError
+        If there is no such target.
     """
+    if target not in TARGETS:
+        raise UnknownNameError.among("target", str(target), [each.value for each in TARGETS])
+    target = Target(target)
     chosen = settings or EmitSettings()
     if chosen.mps and target in WITHOUT_MPS:
         found, advice = f"is not for {target}, which does not start MPS", "choose another target"
@@ -68,7 +74,11 @@ def emit(
     return replace(
         emission,
         companions=(*emission.companions, *files),
-        notes=(*emission.notes, *_slice_notes(target, chosen), *notes),
+        notes=(
+            *emission.notes,
+            *notes_on(NoteKind.TARGET, _slice_notes(target, chosen)),
+            *notes_on(NoteKind.GATEWAY, notes),
+        ),
     )
 
 

@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from colocate.errors import OutputError, UnknownNameError
+from colocate.errors import UnknownNameError
 from colocate.fault import Fault
 from colocate.outputs.emit.emission import EmittedFile
 from colocate.outputs.emit.settings import Target
-from colocate.outputs.text.whole_files import write_text
 
-RUNNABLE = 0o755
-"""The mode of a script: the owner may change it, everyone may run it."""
 SIGNATURE, SIGNED_WITHIN = "colocate plan", 500
 """The words that mark an emitted file, and the letters within which they stand."""
 
@@ -68,19 +65,3 @@ def _is_marked(path: Path) -> bool:
             return SIGNATURE in file.read(SIGNED_WITHIN)
     except OSError:
         return False
-
-
-def write_files(folder: Path, files: Sequence[EmittedFile]) -> list[Path]:
-    """Write files to a folder, which is made if needed, and return their paths."""
-    paths = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be made: {error.strerror}") from error
-    for file in files:
-        path = folder / file.name
-        write_text(path, file.text)
-        if file.executable:
-            path.chmod(RUNNABLE)
-        paths.append(path)
-    return paths

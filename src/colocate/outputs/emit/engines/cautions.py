@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from colocate.inputs.format_support import Maker, limits_of
+from colocate.inputs.size_notes import size_notes
+from colocate.outputs.emit.emission import Note, NoteKind, notes_on
 from colocate.outputs.emit.engines.groups import crowded_gpus
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch
 from colocate.outputs.emit.engines.options import (
@@ -36,8 +38,8 @@ LESS_AT_LOADING = {
 }
 
 
-def cautions(fleetwide: Fleetwide, launches: Sequence[Launch] | None = None) -> tuple[str, ...]:
-    """Return sentences on what may not start as planned.
+def cautions(fleetwide: Fleetwide, launches: Sequence[Launch] | None = None) -> tuple[Note, ...]:
+    """Return notes on what may not start as planned.
 
     Parameters
     ----------
@@ -59,25 +61,27 @@ def cautions(fleetwide: Fleetwide, launches: Sequence[Launch] | None = None) -> 
         *_unchecked(found, fleetwide.settings),
         *_may_be_put_to_sleep(once, fleetwide.settings),
         *_without_source(once),
+        *_of_sizes(once),
     )
 
 
-def _without_isolation(fleetwide: Fleetwide, launches: Sequence[Launch]) -> Iterator[str]:
+def _without_isolation(fleetwide: Fleetwide, launches: Sequence[Launch]) -> Iterator[Note]:
     if fleetwide.settings.mps and crowded_gpus(launches):
-        yield (
+        text = (
             "MPS gives up isolation: if an engine is killed at work, its neighbours on the GPU "
             "may die of an illegal memory access, and MPS may take no new engine for a while. Let "
             "an engine finish its requests before you stop it, and restart the engines of a GPU "
             "together."
         )
+        yield Note(NoteKind.ISOLATION, text, tuple(sorted(crowded_gpus(launches))))
 
 
-def _not_on_disk(launches: Iterable[Launch]) -> Iterator[str]:
+def _not_on_disk(launches: Iterable[Launch]) -> Iterator[Note]:
     for launch in launches:
         spec = launch.spec
         if must_be_on_disk(spec, launch.args):
             dtype = quoted(str(spec.dtype))
-            yield (
+            text = (
                 f"model {quoted(launch.model)} needs a checkpoint that is already {dtype}, since "
                 f"engines cannot make {dtype} while loading. Nothing shows that "
                 f"{quoted(launch.source)} is one; if it is not, its engine takes up to "
@@ -85,33 +89,36 @@ def _not_on_disk(launches: Iterable[Launch]) -> Iterator[str]:
                 f"{launch.share.size_gb:.3g}. Set source to such a checkpoint, or set "
                 "quantised_on_disk: true if it is one."
             )
+            yield Note(NoteKind.CHECKPOINT, text, (launch.model,))
 
 
-def _large_at_loading(launches: Iterable[Launch], engine: Engine) -> Iterator[str]:
+def _large_at_loading(launches: Iterable[Launch], engine: Engine) -> Iterator[Note]:
     said = set()
     for launch in launches:
         needed, free = full_weights_gb(launch.spec), launch.share.free_gb
         made = made_while_loading(launch.spec, launch.args) == "fp8"
         if made and needed > free and launch.model not in said:
             said.add(launch.model)
-            yield (
+            text = (
                 f"model {quoted(launch.model)} is quantised to fp8 while it loads. That may take "
                 f"up to {needed:.3g} GB on each GPU, and only {free:.3g} GB are free then. "
                 f"{LESS_AT_LOADING[engine]}"
             )
+            yield Note(NoteKind.LOADING, text, (launch.model,))
 
 
-def _tight(fleetwide: Fleetwide, launches: Iterable[Launch]) -> Iterator[str]:
+def _tight(fleetwide: Fleetwide, launches: Iterable[Launch]) -> Iterator[Note]:
     for gpu in dict.fromkeys(gpu for launch in launches for gpu in launch.gpus):
         room = fleetwide.rooms[gpu]
         if room.tight:
-            yield (
+            text = (
                 f"gpu {quoted(gpu)} keeps only {room.free_gb:.3g} GB free (advised: "
                 f"{room.advised_gb:.3g}), so engines may run out of memory. Raise its reserve_gb."
             )
+            yield Note(NoteKind.MEMORY, text, (gpu,))
 
 
-def _in_float16(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[str]:
+def _in_float16(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[Note]:
     changed: dict[tuple[str, ...], dict[str, None]] = {}
     for launch in launches:
         chosen = engine_options(launch, settings).get("dtype")
@@ -120,10 +127,11 @@ def _in_float16(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[
     for kinds, models in changed.items():
         have = "has" if len(kinds) == 1 else "have"
         run = "runs" if len(models) == 1 else "run"
-        yield f"{_names(kinds)} {have} no bf16, so {_names(models)} {run} in float16 there"
+        text = f"{_names(kinds)} {have} no bf16, so {_names(models)} {run} in float16 there"
+        yield Note(NoteKind.FORMAT, text, tuple(models))
 
 
-def _widened(fleetwide: Fleetwide, launches: Iterable[Launch]) -> Iterator[str]:
+def _widened(fleetwide: Fleetwide, launches: Iterable[Launch]) -> Iterator[Note]:
     devices, settings = fleetwide.fleet.devices, fleetwide.settings
     kinds = {launch.name: [devices[gpu].kind for gpu in launch.gpus] for launch in launches}
     limits = [
@@ -131,10 +139,10 @@ def _widened(fleetwide: Fleetwide, launches: Iterable[Launch]) -> Iterator[str]:
         for launch in launches
         for limit in limits_of(launch.spec, kinds[launch.name], settings.engine.value)
     ]
-    yield from format_notes(limits, settings.engine.value)
+    yield from notes_on(NoteKind.FORMAT, format_notes(limits, settings.engine.value))
 
 
-def _unchecked(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[str]:
+def _unchecked(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[Note]:
     """Say where SGLang must not compare the free memory of its GPUs."""
     names = [
         launch.name
@@ -142,61 +150,74 @@ def _unchecked(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[s
         if NO_BALANCE_CHECK.items() <= engine_environment(launch, settings).items()
     ]
     if names:
-        yield (
+        text = (
             "SGLang refuses to start if one of its GPUs has less than 90% of the free memory of "
             f"another. The GPUs of {_names(names)} differ, so that check is off there "
             f"({next(iter(NO_BALANCE_CHECK))}=0): it does not notice memory that others hold."
         )
+        yield Note(NoteKind.BALANCE, text, tuple(names))
 
 
-def _may_be_put_to_sleep(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[str]:
+def _may_be_put_to_sleep(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[Note]:
     """Say who can put engines to sleep."""
     names = [launch.model for launch in launches if launch.can_sleep]
     if names and settings.host not in LOOPBACK:
-        yield (
+        text = (
             f"anyone who reaches the engines of {_names(names)} can put them to sleep"
             f"{DEVELOPMENT[settings.engine]}. Let users reach a gateway only: nginx.conf and "
             "litellm.yaml do not forward this."
         )
+        yield Note(NoteKind.SLEEP, text, tuple(names))
 
 
-def _of_amd(launches: Sequence[Launch], settings: EmitSettings) -> Iterator[str]:
+def _of_amd(launches: Sequence[Launch], settings: EmitSettings) -> Iterator[Note]:
     """Say what GPUs of AMD do not have."""
     of_amd = [launch.model for launch in launches if launch.maker is Maker.AMD]
     if of_amd and settings.elastic:
-        yield (
+        text = (
             "kvcached has no packages for GPUs of AMD: build it from source against ROCm. It then "
             "keeps its cache in another layout (KVCACHED_CONTIGUOUS_LAYOUT=false), by itself."
         )
+        yield Note(NoteKind.MAKER, text, tuple(of_amd))
     if of_amd and settings.image and len(of_amd) < len(launches):
-        yield f"--image {settings.image} is for all engines, on GPUs of NVIDIA and of AMD alike"
+        text = f"--image {settings.image} is for all engines, on GPUs of NVIDIA and of AMD alike"
+        yield Note(NoteKind.MAKER, text, tuple(of_amd))
     if of_amd and settings.engine is Engine.SGLANG:
         may = [la.model for la in launches if la.spec.may_sleep and not la.can_sleep]
         if may:
-            yield f"SGLang cannot sleep on GPUs of AMD, so {_names(may)} always stay awake there"
+            text = f"SGLang cannot sleep on GPUs of AMD, so {_names(may)} always stay awake there"
+            yield Note(NoteKind.MAKER, text, tuple(of_amd))
 
 
 def _asked(launch: Launch) -> str:
     return "float16" if format_name(launch.spec.dtype) == "fp16" else ""
 
 
-def _without_source(launches: Iterable[Launch]) -> Iterator[str]:
+def _without_source(launches: Iterable[Launch]) -> Iterator[Note]:
     missing = [
         launch.model
         for launch in launches
         if launch.spec.source is None and not HUB_NAME.fullmatch(launch.model)
     ]
     if len(missing) == 1:
-        yield (
+        text = (
             f"{_names(missing)} has no source, so its engine loads that name, which is neither a "
             "path nor a name of the Hugging Face hub (org/model). Set source in the fleet file."
         )
+        yield Note(NoteKind.SOURCE, text, tuple(missing))
     elif missing:
-        yield (
+        text = (
             f"{_names(missing)} have no source, so their engines load these names, which are "
             "neither paths nor names of the Hugging Face hub (org/model). Set source in the fleet "
             "file."
         )
+        yield Note(NoteKind.SOURCE, text, tuple(missing))
+
+
+def _of_sizes(launches: Sequence[Launch]) -> Iterator[Note]:
+    """Repeat what was assumed or left out when models were sized."""
+    for text, models in size_notes(launch.spec for launch in launches).items():
+        yield Note(NoteKind.SIZE, f"{_names(models)}: {text}", tuple(models))
 
 
 def _names(names: Iterable[str]) -> str:

@@ -33,7 +33,7 @@ def comments_on(
     """
     locked = all(has_argument(launch.args, "--api-key") for launch in launches)
     doors = [] if locked else [open_door(fleetwide.settings) if door is None else door]
-    noted = (f"NOTE: {sentence}" for sentence in cautions(fleetwide, launches))
+    noted = (f"NOTE: {note.text}" for note in cautions(fleetwide, launches))
     return [*filter(None, doors), *noted, *_asleep(fleetwide)]
 
 

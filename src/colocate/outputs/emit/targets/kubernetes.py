@@ -10,7 +10,7 @@ from colocate.fault import Fault, Owner
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.format_support import Maker
 from colocate.outputs.emit.cluster import VolumeKind
-from colocate.outputs.emit.emission import Emission, EmittedFile
+from colocate.outputs.emit.emission import Emission, EmittedFile, NoteKind, notes_on
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.groups import groups_of
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
@@ -64,7 +64,9 @@ def emit_kubernetes(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emissio
         comments, document = config
         beside.append(EmittedFile(PLUGIN_FILE, yaml_text(comments, document)))
     return Emission(
-        (EmittedFile(FILE, text),), (*cautions(fleetwide), *notes), companions=tuple(beside)
+        (EmittedFile(FILE, text),),
+        (*cautions(fleetwide), *notes_on(NoteKind.TARGET, notes)),
+        companions=tuple(beside),
     )
 
 

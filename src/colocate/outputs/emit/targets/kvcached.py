@@ -7,7 +7,7 @@ from math import ceil
 from typing import Any
 
 from colocate.inputs.fleet import Fleet
-from colocate.outputs.emit.emission import Emission
+from colocate.outputs.emit.emission import Emission, NoteKind, notes_on
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.engines.load_time import STEP_SECONDS, weights_on_disk_gb
@@ -59,9 +59,8 @@ def emit_kvcached(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
         for source, count in Counter(launch.source for launch in launches).items()
         if count > 1
     ]
-    return Emission(
-        by_node(fleetwide, "kvcached", ".yaml", text_of), (*cautions(fleetwide), *twice, TMUX)
-    )
+    notes = (*cautions(fleetwide), *notes_on(NoteKind.TARGET, (*twice, TMUX)))
+    return Emission(by_node(fleetwide, "kvcached", ".yaml", text_of), notes)
 
 
 def _comments(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> list[str]:

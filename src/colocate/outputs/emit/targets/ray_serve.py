@@ -12,7 +12,7 @@ from typing import Any
 from colocate.errors import InputError
 from colocate.fault import Fault, Owner
 from colocate.inputs.fleet import Fleet
-from colocate.outputs.emit.emission import Emission, EmittedFile
+from colocate.outputs.emit.emission import Emission, EmittedFile, NoteKind, notes_on
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.engines.names import safe_names
@@ -59,7 +59,8 @@ def emit_ray(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
     }
     notes = (*NOTES, *_mixed(fleetwide), *_doubled(fleetwide))
     text = yaml_text([*_comments(fleetwide, resources), *notes], document)
-    return Emission((EmittedFile("ray.yaml", text),), (*cautions(fleetwide), *notes))
+    every = (*cautions(fleetwide), *notes_on(NoteKind.TARGET, notes))
+    return Emission((EmittedFile("ray.yaml", text),), every)
 
 
 def _without_sleep(fleetwide: Fleetwide) -> Fleetwide:

@@ -1,0 +1,56 @@
+"""The fleets of the examples plan, are explained and checked, and every target writes them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from colocate import emit, read_fleet, services_of, solve
+from colocate.advise.explain.explanation import explain
+from colocate.outputs.emit.catalogue import TARGETS
+from colocate.solver.check import check_plan
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+FLEETS = {"office": (22, 12), "longtail": (300, 24), "production": (20, 32)}
+"""Models and GPUs."""
+
+
+@pytest.fixture(scope="module", params=FLEETS)
+def planned(request):
+    """Return the name of an example, its fleet and its plan."""
+    fleet = read_fleet(EXAMPLES / f"{request.param}.yaml")
+    return request.param, fleet, solve(fleet.problem, time_limit=20.0, gap=0.02)
+
+
+def test_it_has_a_plan_of_every_model_that_passes_the_check(planned):
+    name, fleet, plan = planned
+    assert (len(plan.problem.models), len(plan.problem.gpus)) == FLEETS[name]
+    assert plan.placement, plan.reason
+    assert check_plan(fleet.problem, plan.as_dict()).faults == []
+    asleep = {"production": {"legacy-mixtral"}}.get(name, set())
+    assert set(plan.asleep) == asleep
+    assert plan.gap <= 0.02
+
+
+def test_every_engine_has_room_for_its_requests(planned):
+    _, fleet, plan = planned
+    for service in services_of(plan, fleet):
+        assert service.cache_gb >= service.least_cache_gb * (1 - 1e-9)
+        if service.cache_tokens is not None:
+            assert service.longest_context >= service.longest_request
+            assert service.requests_at_once >= fleet.models[service.model].min_concurrency
+
+
+def test_it_is_explained(planned):
+    _, _, plan = planned
+    assert explain(plan, 2.0).bottleneck.pressure == plan.pressure
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_target_writes_it(planned, target, tmp_path):
+    _, fleet, plan = planned
+    paths = {path.name for path in emit(target, plan, fleet).write(tmp_path)}
+    assert {"endpoints.json", "nginx.conf", "litellm.yaml"} <= paths
+    endpoints = json.loads((tmp_path / "endpoints.json").read_text(encoding="utf-8"))
+    listed = {model["model"] for model in endpoints["models"]}
+    assert listed == set(fleet.models)
