@@ -71,7 +71,7 @@ def test_windows_and_states_stop_growing():
     held = 1024 + 8192
     assert request_gb(gemma, 100_000) * 1e9 == pytest.approx(100_016 * 20 + held * 80)
     hybrid = spec(kv_bytes_per_token=10.0, state_bytes=5e6)
-    assert request_gb(hybrid, 1000) * 1e9 == pytest.approx(1024 * 10 + 5e6)
+    assert request_gb(hybrid, 1000) * 1e9 == pytest.approx(1024 * 10 + 2 * 5e6)
     assert least_cache_gb(spec(kv_bytes_per_token=0.0, state_bytes=5e8)) == pytest.approx(0.5)
 
 

@@ -72,7 +72,18 @@ def request_gb(model: ModelSpec, tokens: int) -> float:
     windowed = model.windowed_kv_bytes_per_token or 0.0
     held = min(blocks, (model.kv_window or inf) + BATCHED_TOKENS)
     grown = blocks * (model.kv_bytes_per_token - windowed) + held * windowed
-    return (grown * cache_repeats(model) + (model.state_bytes or 0.0)) / 1e9
+    return (grown * cache_repeats(model) + _fixed_bytes(model)) / 1e9
+
+
+def _fixed_bytes(model: ModelSpec) -> float:
+    """Return what a request takes however short it is.
+
+    Where layers with a state and layers with attention are mixed, vLLM gives all of them pages as
+    large as a state. The last page of an attention layer is mostly empty. There are fewer such
+    layers than layers with a state, so all of these pages are less than a second state.
+    """
+    state = model.state_bytes or 0.0
+    return 2.0 * state if model.kv_bytes_per_token else state
 
 
 def least_cache_gb(model: ModelSpec) -> float:
@@ -90,7 +101,7 @@ def tokens_in(model: ModelSpec, cache_gb: float) -> int | None:
     """
     if not model.kv_bytes_per_token:
         return None
-    bytes_held = (cache_gb * 1e9 - (model.state_bytes or 0.0)) / cache_repeats(model)
+    bytes_held = (cache_gb * 1e9 - _fixed_bytes(model)) / cache_repeats(model)
     windowed = model.windowed_kv_bytes_per_token or 0.0
     within = floor(bytes_held / model.kv_bytes_per_token)
     held = (model.kv_window or inf) + BATCHED_TOKENS
