@@ -1,4 +1,4 @@
-"""Sizes of all configs beside the published parameter counts and the memory that Prism measured."""
+"""Sizes of configs and the catalogue beside published counts and what Prism measured."""
 
 import csv
 import json
@@ -7,7 +7,8 @@ from pathlib import Path
 from rich import box
 from rich.table import Table
 
-from colocate.inputs.huggingface import ModelSize, read_model_size
+from colocate.inputs.huggingface import ModelSize, model_size, read_model_size
+from colocate.inputs.model_catalogue import model_catalogue, model_sources
 from colocate.outputs.text.console import show
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
@@ -43,6 +44,7 @@ CONFIGS = {
 
 def main() -> None:
     _compare_with_published()
+    _compare_catalogue()
     _compare_with_measured()
 
 
@@ -69,6 +71,29 @@ def _compare_with_published() -> None:
     counted = "* no published count: the transformers library built the model and counted"
     alone = f"published counts alone: {_summary(published_errors)}"
     show("parameters", table, f"{_summary(errors)}, {len(families)} families", alone, counted)
+
+
+def _compare_catalogue() -> None:
+    table = _table("model", "family", "published", "ours", "error", "weights GB", "count from")
+    errors: dict[str, list[float]] = {}
+    families = set()
+    for model in model_catalogue().values():
+        size, family = model_size(model.config), str(model.config["model_type"])
+        error = size.parameters / model.parameters - 1
+        errors.setdefault(model.count_from, []).append(error)
+        families.add(family)
+        table.add_row(
+            model.name,
+            family,
+            f"{model.parameters:,}",
+            f"{size.parameters:,}",
+            f"{error:+.3%}",
+            f"{size.weight_bytes / 1e9:,.2f}",
+            model.count_from,
+        )
+    every = [error for found in errors.values() for error in found]
+    parts = [f"{key}: {_summary(errors[key])}" for key in model_sources() if key in errors]
+    show("the catalogue", table, f"{_summary(every)}, {len(families)} families", *parts)
 
 
 def _compare_with_measured() -> None:
