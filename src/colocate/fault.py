@@ -4,7 +4,7 @@ Faults travel as data. The sentence about one is made here and nowhere else.
 """
 
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import Enum, StrEnum
 from reprlib import Repr
 from typing import NamedTuple
 
@@ -156,6 +156,8 @@ def shown(value: object) -> str:
     """Show a value from outside briefly, however large or nested it is."""
     if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
         return "a number with very many digits"
+    if isinstance(value, StrEnum):
+        value = value.value
     short = Repr()
     short.maxlevel = MOST_LEVELS
     short.maxlist = short.maxtuple = short.maxdict = MOST_ENTRIES

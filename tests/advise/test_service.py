@@ -55,7 +55,7 @@ def test_rows_say_what_is_not_known_and_what_does_not_apply():
         ("none", "-", "-", "512"),
         (rows[2].cache, "?", "?", "?"),
     ]
-    assert rows[0].requests.endswith(" of 1,000")
+    assert rows[0].requests.endswith(" x 1,000")
 
 
 def test_of_many_models_the_tightest_are_shown():

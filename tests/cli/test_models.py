@@ -14,7 +14,7 @@ def test_the_catalogue_is_listed_with_sizes_and_sources():
     row = next(line for line in done.stdout.splitlines() if "Qwen/Qwen2.5-7B-Instruct " in line)
     assert row.split()[:7] == ["Qwen/Qwen2.5-7B-Instruct", "qwen2", "7.62", "B", "bf16", "15.23",
                                "57,344"]  # fmt: skip
-    assert "hub: the model's own repository" in done.stdout
+    assert "hub: as published in the model's repository" in done.stdout
     assert all(name in done.stdout for name in model_catalogue())
 
 

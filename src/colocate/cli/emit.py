@@ -118,6 +118,11 @@ def emit(
     )
     emission = emitted(to, *read_valid_plan(plan), settings)
     files = chosen(emission.files, node)
+    if out is None and len(files) > 1:
+        names = listed([file.name for file in files])
+        raise typer.BadParameter(
+            f"this plan has {len(files)} files ({names}); give --out FOLDER, or --node NAME for one"
+        )
     for note in emission.notes:
         notes().print(f"note: {one_line(note.text, LONGEST_NOTE)}", markup=False)
     if out is not None:
@@ -131,11 +136,6 @@ def emit(
         for path in left_over(out, to, emission.files):
             notes().print(f"note: {path} belongs to another plan; remove it", markup=False)
         return
-    if len(files) > 1:
-        names = listed([file.name for file in files])
-        raise typer.BadParameter(
-            f"this plan has {len(files)} files ({names}); give --out FOLDER, or --node NAME for one"
-        )
     typer.echo(files[0].text, nl=False)
 
 

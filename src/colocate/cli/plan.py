@@ -148,7 +148,7 @@ def _usual_gap(seconds: float) -> float:
 
 def _say_notes(fleet: "Fleet") -> None:
     """Print on stderr what is known about sizes, and which GPUs do not run a format as it is."""
-    from colocate.inputs.size_notes import size_notes
+    from colocate.inputs.size_notes import models_without_tokens, size_notes
     from colocate.outputs.text.console import notes
     from colocate.outputs.text.format_notes import format_notes
     from colocate.outputs.text.wording import listed, quoted
@@ -157,8 +157,11 @@ def _say_notes(fleet: "Fleet") -> None:
         names = listed([quoted(model) for model in models], MOST_NAMES)
         notes().print(f"note: {names}: {note}", markup=False)
     limits = [(name, limit) for name, found in fleet.format_limits.items() for limit in found]
-    for note in format_notes(limits):
+    for note, _ in format_notes(limits):
         notes().print(f"note: {note}", markup=False)
+    if without := models_without_tokens(fleet):
+        found = f"{len(without)} of {len(fleet.models)} models state no tokens of a request"
+        notes().print(f"note: {found}, so compute_limit does not count them", markup=False)
 
 
 def _code_without_placement(answer: "Plan") -> int:

@@ -61,6 +61,7 @@ def size(
 
 
 def _lines(config: "ModelConfig", found: "ModelSize") -> list[str]:
+    from colocate.inputs.overheads import REQUESTS, overhead_gb
     from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
     rows = [
@@ -68,6 +69,10 @@ def _lines(config: "ModelConfig", found: "ModelSize") -> list[str]:
         ("model", f"{one_line(found.model_type, LONGEST_NAME)}, {found.layers} layers"),
         ("parameters", f"{_billions(found.parameters)}{_active(found)}"),
         ("weights", f"{found.weight_bytes / 1e9:,.2f} GB ({found.dtype}, {SOURCES[found.source]})"),
+        (
+            "engine",
+            f"about {overhead_gb(found):.2g} GB more, for up to {REQUESTS} requests at once",
+        ),
         *_sequence_rows(found),
     ]
     if found.context_limit is not None:

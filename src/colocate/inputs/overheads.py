@@ -124,6 +124,11 @@ def _stated(words: Sequence[str], options: Sequence[str]) -> int | None:
     return None
 
 
+def is_pooling(args: Sequence[str]) -> bool:
+    """Say whether the arguments of an engine make its model an embedder or a classifier."""
+    return _pools(_words(args))
+
+
 def _pools(words: Sequence[str]) -> bool:
     pairs = {f"{option}={value}" for option, value in pairwise(words)}
     return not pairs.isdisjoint(POOLING) or not set(words).isdisjoint(POOLING)

@@ -53,6 +53,10 @@ class SolveBudget:
         """Return the remaining budget, less some seconds kept for later stages."""
         return replace(self, deadline=self.deadline.part(self.deadline.left - seconds))
 
-    def attempt(self, seconds: float) -> "SolveBudget":
-        """Return a budget of some seconds to optimise a part of the problem, without reports."""
-        return SolveBudget(self.deadline.part(seconds), seed=self.seed, workers=self.workers)
+    def attempt(self, seconds: float, target: float | None = None) -> "SolveBudget":
+        """Return a budget of some seconds for a part of the problem, without reports.
+
+        A placement at or below the target, if there is one, ends it.
+        """
+        deadline = self.deadline.part(seconds)
+        return SolveBudget(deadline, target=target, seed=self.seed, workers=self.workers)

@@ -48,11 +48,15 @@ def search(problem: Problem, budget: SolveBudget, start: Placement | None = None
     start
         A placement to improve; None to look for one.
     """
-    return _searched(problem, budget, None, start)
+    return _searched(problem, budget, None, start, None)
 
 
 def attempt(
-    problem: Problem, budget: SolveBudget, seconds: float, start: Placement | None = None
+    problem: Problem,
+    budget: SolveBudget,
+    seconds: float,
+    start: Placement | None = None,
+    target: float | None = None,
 ) -> Plan:
     """Place models as well as some seconds of a budget allow, without reporting improvements.
 
@@ -66,12 +70,18 @@ def attempt(
         How long the attempt may take.
     start
         A placement to improve; None to look for one.
+    target
+        A pressure that is good enough; None to go on to the optimum.
     """
-    return _searched(problem, budget, seconds, start)
+    return _searched(problem, budget, seconds, start, target)
 
 
 def _searched(
-    problem: Problem, budget: SolveBudget, seconds: float | None, start: Placement | None
+    problem: Problem,
+    budget: SolveBudget,
+    seconds: float | None,
+    start: Placement | None,
+    target: float | None,
 ) -> Plan:
     if obstacle := too_many_parts(problem):
         return _without_placement(problem, obstacle.proof, obstacle.reason)
@@ -80,7 +90,7 @@ def _searched(
     if seconds is None:
         stage = budget.keeping(checking)
     else:
-        stage = budget.attempt(min(seconds, budget.deadline.left) - checking)
+        stage = budget.attempt(min(seconds, budget.deadline.left) - checking, target)
     return _solved(ItemProgress(reduction, stage), budget, start)
 
 

@@ -34,6 +34,8 @@ class NoteKind(StrEnum):
     """Who can put engines to sleep."""
     SOURCE = "source"
     """A name that engines may not be able to load."""
+    TASK = "task"
+    """A model that embeds or ranks has an engine that answers chats."""
     SIZE = "size"
     """What was assumed or left out when a model was sized."""
     TARGET = "target"

@@ -67,12 +67,14 @@ def _row(replicas: Sequence[Service]) -> ServiceRow:
 
 
 def _shards(gpus: Sequence[str]) -> str:
-    """Return the GPUs of one replica; of many, the first and the last."""
-    return " + ".join(gpus) if len(gpus) <= MOST_SHARDS else f"{gpus[0]} ... {gpus[-1]}"
+    """Return the GPUs of one replica; of many, the first and how many more."""
+    if len(gpus) <= MOST_SHARDS:
+        return " + ".join(gpus)
+    return f"{gpus[0]} + {len(gpus) - 1} more"
 
 
 def _of_length(service: Service) -> str:
-    return f" of {service.typical_request:,}" if service.requests_at_once is not None else ""
+    return f" x {service.typical_request:,}" if service.requests_at_once is not None else ""
 
 
 def _figure(value: int | None, applies: bool) -> str:

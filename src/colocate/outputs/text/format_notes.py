@@ -12,8 +12,10 @@ ONLY_FROM = {"int4": "GPTQ", "int8": "GPTQ or bitsandbytes"}
 ENGINE_NAMES = {"vllm": "vLLM", "sglang": "SGLang"}
 
 
-def format_notes(limits: Iterable[tuple[str, FormatLimit]], engine: str = "") -> list[str]:
-    """Return a sentence for each format and kind of GPU, with the models that it is about.
+def format_notes(
+    limits: Iterable[tuple[str, FormatLimit]], engine: str = ""
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Return a sentence for each format and kind of GPU, and the models that it is about.
 
     Parameters
     ----------
@@ -25,7 +27,9 @@ def format_notes(limits: Iterable[tuple[str, FormatLimit]], engine: str = "") ->
     models: dict[FormatLimit, dict[str, None]] = {}
     for model, limit in limits:
         models.setdefault(limit, {})[model] = None
-    return [_sentence(limit, list(names), engine) for limit, names in models.items()]
+    return [
+        (_sentence(limit, list(names), engine), tuple(names)) for limit, names in models.items()
+    ]
 
 
 def _sentence(limit: FormatLimit, models: list[str], engine: str) -> str:
@@ -36,7 +40,7 @@ def _sentence(limit: FormatLimit, models: list[str], engine: str) -> str:
         advice = "Use another engine, or plan without this kind of GPU for it."
         return f"{limit.kind} cannot run {what} in {ENGINE_NAMES[engine]} ({which}). {advice}"
     if limit.runs is Runs.NOT:
-        return f"{limit.kind} cannot run {what}, so the plan does not use it ({which})"
+        return f"{limit.kind} cannot run {what}, so the plan keeps it free of this ({which})"
     if limit.runs is Runs.NATIVE:
         return f"{limit.kind} runs {what} only in {ENGINE_NAMES[limit.engine or 'vllm']} ({which})"
     if limit.field == "kv_dtype" and maker_of(limit.kind) is Maker.NVIDIA:

@@ -58,7 +58,9 @@ def _tried(problem: Problem, budget: SolveBudget) -> Plan:
     """Place models with the fewest replicas allowed, within the highest pressure allowed."""
     fewest = problem.with_replicas({model.name: model.replicas for model in problem.models})
     seconds = budget.deadline.left * TRYING
-    return held_to_limit(fewest, attempt(without_limit(fewest), budget, seconds))
+    enough = highest_pressure(problem)
+    plan = attempt(without_limit(fewest), budget, seconds, target=enough)
+    return held_to_limit(fewest, plan)
 
 
 def _holds_for_all_replicas(problem: Problem, plan: Plan) -> bool:

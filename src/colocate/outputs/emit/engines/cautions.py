@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from colocate.inputs.format_support import Maker, limits_of
+from colocate.inputs.least_cache import has_no_cache
+from colocate.inputs.overheads import is_pooling
 from colocate.inputs.size_notes import size_notes
-from colocate.outputs.emit.emission import Note, NoteKind, notes_on
+from colocate.outputs.emit.emission import Note, NoteKind
 from colocate.outputs.emit.engines.groups import crowded_gpus
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch
 from colocate.outputs.emit.engines.options import (
@@ -27,6 +29,9 @@ HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|\.{0,2}/.*|~.*")
 """Names that can be loaded as they are: of the Hugging Face hub, or paths."""
 MOST_NAMES = 5
 """Names in a note, which should stay short; the file has all of them."""
+OTHER_TASK = re.compile(r"embed|rerank|retriev|(^|/)(e5|gte|bge)-", re.IGNORECASE)
+"""Names of models that embed or rank; some are built like chat models."""
+POOLING_ARGUMENT = {Engine.VLLM: "--runner=pooling", Engine.SGLANG: "--is-embedding"}
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 DEVELOPMENT = {
     Engine.VLLM: ", and use the other development endpoints of vLLM",
@@ -61,6 +66,7 @@ def cautions(fleetwide: Fleetwide, launches: Sequence[Launch] | None = None) -> 
         *_unchecked(found, fleetwide.settings),
         *_may_be_put_to_sleep(once, fleetwide.settings),
         *_without_source(once),
+        *_of_other_tasks(once, fleetwide.settings.engine),
         *_of_sizes(once),
     )
 
@@ -139,7 +145,8 @@ def _widened(fleetwide: Fleetwide, launches: Iterable[Launch]) -> Iterator[Note]
         for launch in launches
         for limit in limits_of(launch.spec, kinds[launch.name], settings.engine.value)
     ]
-    yield from notes_on(NoteKind.FORMAT, format_notes(limits, settings.engine.value))
+    for text, models in format_notes(limits, settings.engine.value):
+        yield Note(NoteKind.FORMAT, text, models)
 
 
 def _unchecked(launches: Iterable[Launch], settings: EmitSettings) -> Iterator[Note]:
@@ -212,6 +219,20 @@ def _without_source(launches: Iterable[Launch]) -> Iterator[Note]:
             "file."
         )
         yield Note(NoteKind.SOURCE, text, tuple(missing))
+
+
+def _of_other_tasks(launches: Iterable[Launch], engine: Engine) -> Iterator[Note]:
+    """Say which models embed or rank, while their engines would answer chats."""
+    for launch in launches:
+        if OTHER_TASK.search(launch.source) and not (
+            has_no_cache(launch.spec) or is_pooling(launch.args)
+        ):
+            text = (
+                f"model {quoted(launch.model)} loads {quoted(launch.source)}, which embeds or "
+                f"ranks texts by its name. Its engine would answer chats: add "
+                f"{POOLING_ARGUMENT[engine]} to its args, and what its card asks for."
+            )
+            yield Note(NoteKind.TASK, text, (launch.model,))
 
 
 def _of_sizes(launches: Sequence[Launch]) -> Iterator[Note]:
