@@ -156,6 +156,6 @@ def test_notes_say_which_models_and_why():
         "saves memory but no time (dtype of 'm')",
         "A100-80GB runs keys and values in fp8 only with the FlashInfer attention backend "
         "(kv_dtype of 'm')",
-        "V100 cannot run fp8, so the plan does not use it (dtype of 'm')",
-        "V100 cannot run keys and values in fp8, so the plan does not use it (kv_dtype of 'm')",
+        "V100 cannot run fp8, so the plan uses other GPUs (dtype of 'm')",
+        "V100 cannot run keys and values in fp8, so the plan uses other GPUs (kv_dtype of 'm')",
     ]

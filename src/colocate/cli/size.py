@@ -71,7 +71,7 @@ def _lines(config: "ModelConfig", found: "ModelSize") -> list[str]:
         ("weights", f"{found.weight_bytes / 1e9:,.2f} GB ({found.dtype}, {SOURCES[found.source]})"),
         (
             "engine",
-            f"about {overhead_gb(found):.2g} GB more, for up to {REQUESTS} requests at once",
+            f"about {overhead_gb(found):.2g} GB more, for {REQUESTS} requests at once",
         ),
         *_sequence_rows(found),
     ]

@@ -40,7 +40,7 @@ def _sentence(limit: FormatLimit, models: list[str], engine: str) -> str:
         advice = "Use another engine, or plan without this kind of GPU for it."
         return f"{limit.kind} cannot run {what} in {ENGINE_NAMES[engine]} ({which}). {advice}"
     if limit.runs is Runs.NOT:
-        return f"{limit.kind} cannot run {what}, so the plan keeps it free of this ({which})"
+        return f"{limit.kind} cannot run {what}, so the plan uses other GPUs ({which})"
     if limit.runs is Runs.NATIVE:
         return f"{limit.kind} runs {what} only in {ENGINE_NAMES[limit.engine or 'vllm']} ({which})"
     if limit.field == "kv_dtype" and maker_of(limit.kind) is Maker.NVIDIA:
