@@ -151,7 +151,8 @@ def test_one_of_several_gpus_can_be_named():
 def test_notes_say_which_models_and_why():
     found = fleet("V100", "A100-80GB", "H100", dtype="fp8", kv_dtype="fp8")
     limits = [(name, limit) for name, all_of in found.format_limits.items() for limit in all_of]
-    assert format_notes(limits) == [
+    assert {about for _, about in format_notes(limits)} == {("m",)}
+    assert [text for text, _ in format_notes(limits)] == [
         "A100-80GB does not calculate in fp8: weights are widened to 16 bits before use, which "
         "saves memory but no time (dtype of 'm')",
         "A100-80GB runs keys and values in fp8 only with the FlashInfer attention backend "
