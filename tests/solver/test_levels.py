@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from itertools import combinations, product
+from math import inf, nan
 from time import perf_counter
 
 import numpy as np
@@ -197,6 +198,16 @@ def test_forged_levels_are_refused(proven):
         {"proofs": (replace(second.proofs[0], holders=("nowhere",)), *second.proofs[1:])},
     ):
         assert check_plan(UNLIKE, forged(proven, 1, **changes)).faults, changes
+
+
+@pytest.mark.parametrize("ceiling", [nan, inf])
+def test_a_ceiling_that_is_no_number_excludes_no_holders(proven, ceiling):
+    """Nothing is above NaN; yet it must not leave the levels below without choices to prove."""
+    levels = list(proven.levels)
+    levels[1] = replace(levels[1], ceiling=ceiling)
+    levels[2:] = [replace(level, bound=5.0, proofs=()) for level in levels[2:]]
+    found = check_plan(UNLIKE, replace(proven, levels=tuple(levels)).as_dict())
+    assert any("above the ceiling" in fault for fault in found.faults)
 
 
 def test_the_ceilings_of_a_plan_bind_its_bounds(proven):

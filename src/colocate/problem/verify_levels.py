@@ -9,7 +9,7 @@ enough.
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from math import isfinite
+from math import inf, isfinite
 from typing import NamedTuple
 
 from colocate.problem.checker.items import open_to
@@ -43,7 +43,7 @@ def refuted_level(problem: Problem, ceilings: Mapping[str, float], proof: LevelP
     proof
         The proof.
     """
-    if not 0.0 < proof.floor < proof.roof < float("inf"):
+    if not 0.0 < proof.floor < proof.roof < inf:
         return f"a floor of {proof.floor:.15g} and a roof of {proof.roof:.15g} prove nothing"
     if not all(ceiling > 0.0 and isfinite(ceiling) for ceiling in ceilings.values()):
         return "a ceiling is not a positive number"
@@ -86,7 +86,7 @@ def fault_of_levels(
         return "not the pressures of the plan, the highest first"
     if peak.bound != bound or peak.proofs:
         return "the first is the peak, whose bound is that of the plan"
-    return "the peak is above its own ceiling" if peak.pressure > peak.ceiling else None
+    return None if _within_ceiling(peak) else "the peak is above its own ceiling"
 
 
 def check_levels(problem: Problem, levels: Sequence[Level]) -> Iterator[LevelFinding]:
@@ -118,6 +118,11 @@ def check_levels(problem: Problem, levels: Sequence[Level]) -> Iterator[LevelFin
         ceilings.append(level.ceiling)
 
 
+def _within_ceiling(level: Level) -> bool:
+    """Whether a level is at or below its ceiling, which is a number: nothing is above NaN."""
+    return level.pressure <= level.ceiling < inf
+
+
 def _bound(proof: LevelProof | None) -> float:
     return proof.bound if proof else 0.0
 
@@ -145,7 +150,7 @@ def _fault_of_proofs(
     ceilings: Sequence[float],
 ) -> str | None:
     """Return what is wrong with a level or with one of its proofs."""
-    if level.pressure > level.ceiling:
+    if not _within_ceiling(level):
         return f"the pressure is above the ceiling of {level.ceiling:.15g}"
     if len(proofs) < len(level.proofs):
         return "its proofs are not about GPUs that could hold the levels above"
