@@ -168,3 +168,11 @@ def test_engines_of_a_wave_share_no_gpu_and_come_after_their_neighbours(case):
         for other in found:
             if other is not launch and set(other.gpus) & set(launch.gpus):
                 assert other.wave != launch.wave
+
+
+def test_rounding_leaves_an_engine_its_least_cache():
+    """Of a small model, a megabyte is more than the block that its least cache has to spare."""
+    gpus = [{"name": "g", "memory_gb": 80}]
+    small = model("small", 2, 0, kv_bytes_per_token=12_288, max_model_len=32_768)
+    found, *_ = launches(gpus, [small, model("hot", 20, 3)], {"small": ["g"], "hot": ["g"]})
+    assert found[0].share.cache_bytes >= 12_288 * (32_768 + 16)
