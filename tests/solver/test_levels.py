@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from colocate import Gpu, InputError, Model, Plan, Problem, solve, verify
+from colocate.problem.level import Level
 from colocate.problem.tolerance import PROVEN
 from colocate.problem.verify_levels import check_levels
 from colocate.solver.check import check_plan
@@ -241,6 +242,18 @@ def test_the_time_limit_holds_for_many_models():
     assert perf_counter() - started < 4.0
     assert plan.placement
     assert plan.levels_proven <= len(plan.levels) == 120
+
+
+@pytest.mark.parametrize("claimed", [0, 9])
+def test_checking_the_levels_of_many_gpus_takes_seconds(claimed):
+    gpus = [Gpu(f"g{n}", 80 if n % 3 else 141, node=f"n{n // 8}") for n in range(600)]
+    problem = Problem(gpus, [Model("m", 10, load=1), Model("sharded", 10, load=1, shards=2)])
+    levels = [Level(f"g{n}", 9.0 - n / 100, 9.1 - n / 100) for n in range(600)]
+    levels[claimed] = replace(levels[claimed], bound=1.0)
+    started = perf_counter()
+    faults = [number for number, each in enumerate(check_levels(problem, levels), 1) if each.fault]
+    assert perf_counter() - started < 5.0
+    assert faults == [claimed][: claimed > 0]
 
 
 def test_sleepers_are_chosen_before_levels():

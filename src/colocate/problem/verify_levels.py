@@ -102,7 +102,10 @@ def check_levels(problem: Problem, levels: Sequence[Level]) -> Iterator[LevelFin
     sorts = _Sorts(problem)
     choices: list[tuple[str, ...]] | None = [()]
     ceilings: list[float] = []
-    for level in levels:
+    claims = [number for number, level in enumerate(levels) if level.proofs or level.bound > 0.0]
+    for number, level in enumerate(levels):
+        if number > max(claims, default=0):
+            choices = None
         if ceilings:
             choices = None if choices is None else sorts.longer(choices, ceilings)
             proofs = {
@@ -184,24 +187,21 @@ class _Sorts:
         pins = {(frozenset(m.only), frozenset(m.never)) for m in problem.models}
         ordered = sorted(pins, key=lambda pin: (sorted(pin[0]), sorted(pin[1])))
         sharded = any(model.shards > 1 for model in problem.models)
-        self._sort = {
-            gpu.name: (
-                gpu.memory_gb,
-                gpu.kind,
-                gpu.limits,
-                tuple([open_to((pin,), gpu) for pin in ordered]),
-            )
-            for gpu in problem.gpus
-        }
+        numbers: dict[object, int] = {}
+        self._sort = {}
+        for gpu in problem.gpus:
+            open_here = tuple([open_to((pin,), gpu) for pin in ordered])
+            sort = (gpu.memory_gb, gpu.kind, gpu.limits, open_here)
+            self._sort[gpu.name] = numbers.setdefault(sort, len(numbers))
         self._node = {gpu.name: gpu.node if sharded else "" for gpu in problem.gpus}
 
     def key(self, holders: Sequence[str], ceilings: Sequence[float]) -> object:
         """Return every node as the sorts of its GPUs, each with its ceiling if it holds a level."""
         held = dict(zip(holders, ceilings, strict=True))
-        nodes: dict[str, list[tuple[object, float]]] = {}
+        nodes: dict[str, list[tuple[int, float]]] = {}
         for gpu, node in self._node.items():
             nodes.setdefault(node, []).append((self._sort[gpu], held.get(gpu, -1.0)))
-        return tuple(sorted(tuple(sorted(gpus, key=repr)) for gpus in nodes.values()))
+        return tuple(sorted(tuple(sorted(gpus)) for gpus in nodes.values()))
 
     def fit(self, proof: LevelProof, ceilings: Sequence[float]) -> bool:
         """Return whether a proof names as many different GPUs as there are levels above."""
@@ -214,9 +214,10 @@ class _Sorts:
         """Return all choices of one more holder, one of those alike; None if they are too many."""
         found: dict[object, tuple[str, ...]] = {}
         for choice in choices:
-            for gpu in self._sort:
-                if gpu not in choice:
-                    found.setdefault(self.key((*choice, gpu), ceilings), (*choice, gpu))
+            free = [gpu for gpu in reversed(self._sort) if gpu not in choice]
+            unlike = {(self._node[gpu], self._sort[gpu]): gpu for gpu in free}
+            for gpu in unlike.values():
+                found.setdefault(self.key((*choice, gpu), ceilings), (*choice, gpu))
             if len(found) > MOST_CHOICES:
                 return None
         return list(found.values())
