@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from colocate import Gpu, InputError, Model, Plan, Problem, solve, verify
+from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.level import Level
 from colocate.problem.tolerance import PROVEN
 from colocate.problem.verify_levels import check_levels
@@ -267,3 +268,18 @@ def test_sleepers_are_chosen_before_levels():
     assert plan.asleep == ("light",)
     assert plan.levels_proven == 2
     assert check_plan(problem, plan.as_dict()).faults == []
+
+
+def test_a_level_by_a_search_without_its_tree_is_not_checked(proven):
+    """Two solvers agree on some proofs; nobody has repeated a search."""
+    for proof, listed in ((Proof.SOLVERS, "by_solvers"), (Proof.SEARCH, "unchecked")):
+        proofs = tuple(
+            [
+                replace(each, certificate=Certificate(proof, each.certificate.bound))
+                for each in proven.levels[1].proofs
+            ]
+        )
+        found = check_plan(UNLIKE, forged(proven, 1, proofs=proofs))
+        assert found.faults == []
+        (sentence,) = [text for text in getattr(found, listed) if text.startswith("levels: 4 of 4")]
+        assert sentence.endswith("(--reprove repeats it)")
