@@ -176,3 +176,9 @@ def test_rounding_leaves_an_engine_its_least_cache():
     small = model("small", 2, 0, kv_bytes_per_token=12_288, max_model_len=32_768)
     found, *_ = launches(gpus, [small, model("hot", 20, 3)], {"small": ["g"], "hot": ["g"]})
     assert found[0].share.cache_bytes >= 12_288 * (32_768 + 16)
+
+
+def test_kvcached_may_fill_what_the_plan_counts_on():
+    gpus = [{"name": "g", "memory_gb": 80, "reserve_gb": 4.5}]
+    found, *_ = launches(gpus, [model("m", 20, 1)], {"m": ["g"]})
+    assert found[0].kvcached_utilization == pytest.approx(75.5 / 80, abs=1e-4)
