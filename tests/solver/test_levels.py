@@ -226,8 +226,9 @@ def test_the_first_level_is_the_peak(proven):
 def test_a_damaged_level_is_told(proven, part):
     data = proven.as_dict()
     del data["levels"][1][part]
-    with pytest.raises(InputError, match="level"):
+    with pytest.raises(InputError, match=r"level.*cannot be read, KeyError") as told:
         Plan.from_dict(UNLIKE, data)
+    assert "Fault(" not in str(told.value)
 
 
 def test_the_time_limit_holds_for_many_models():
@@ -283,3 +284,29 @@ def test_a_level_by_a_search_without_its_tree_is_not_checked(proven):
         assert found.faults == []
         (sentence,) = [text for text in getattr(found, listed) if text.startswith("levels: 4 of 4")]
         assert sentence.endswith("(--reprove repeats it)")
+
+
+def test_a_proof_that_is_refused_again_and_again_is_told_once():
+    """Where loads differ by a factor of 1e12, the checker refuses what rounding may decide."""
+    models = [
+        Model("hot", 26.7, load=1e6),
+        Model("cold", 20, load=1e-6, shards=2),
+        Model("warm", 39.9, load=1),
+    ]
+    gpus = [Gpu("a", 40, node="n1"), Gpu("b", 80, node="n2"), Gpu("c", 80, node="n1")]
+    plan = solve(Problem(gpus, models), time_limit=1.0, levels=None)
+    assert len(plan.alarms) == 1
+
+
+def test_a_level_may_fall_to_nothing():
+    models = [
+        Model("hot", 80, load=[1e6, 2], shards=2, least_cache_gb=13.3),
+        Model("weightless", 0, load=[1e-6, 1], shards=2, least_cache_gb=10),
+    ]
+    problem = Problem(
+        [Gpu(f"g{n}", 80, kind) for n, kind in enumerate(["A", "B", "A", ""])], models
+    )
+    plan = solve(problem, time_limit=2.0, levels=None)
+    assert [level.pressure for level in plan.levels] == pytest.approx([12_500, 12_500, 0, 0])
+    assert plan.levels_proven == 4
+    assert check_plan(problem, plan.as_dict()).faults == []
