@@ -182,7 +182,7 @@ class ModelSpec(_Section):
     max_model_len: TokenCount | None = Field(
         None,
         description="Tokens of the longest request, prompt and answer, that must be served; by "
-        "default twice prompt_tokens + output_tokens, or 4096.",
+        "default twice prompt_tokens + output_tokens, and at least 4096 unless both are stated.",
     )
     min_concurrency: TokenCount = Field(
         1, description="How many requests of max_model_len must fit in the cache at once."
