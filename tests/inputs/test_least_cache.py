@@ -35,7 +35,9 @@ def known(**fields):
         ({"prompt_tokens": 20_000, "output_tokens": 500, "context_limit": 32_768}, 32_768),
         ({"prompt_tokens": 700, "output_tokens": 300, "max_model_len": 9000}, 9000),
         ({"prompt_tokens": 0, "output_tokens": 0}, 1),
-        ({"prompt_tokens": 5000}, 4096),
+        ({"prompt_tokens": 5000}, 10_000),
+        ({"output_tokens": 100}, 4096),
+        ({"prompt_tokens": 5000, "context_limit": 8192}, 8192),
     ],
 )
 def test_the_longest_request(fields, tokens):
@@ -145,3 +147,40 @@ def test_a_long_prompt_finds_no_room_beside_a_large_model():
     two = fleet_of({"gpus": [{"name": "g", "memory_gb": 84, "count": 2}], "models": models})
     plan = solve(two.problem)
     assert plan.placement["large"] != plan.placement["qwen2.5-14b"]
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"max_model_len": HUGE}, "max_model_len"),
+        ({"min_concurrency": HUGE}, "min_concurrency"),
+        ({"shards": HUGE, "kv_heads": 1}, "shards"),
+        ({"prompt_tokens": 1e308, "output_tokens": 1e308}, "prompt_tokens=1e[+]308, must be at"),
+        ({"kv_bytes_per_token": 1e-308}, "kv_bytes_per_token=1e-308, must be 0, or at least 1"),
+        ({"kv_bytes_per_token": 1e308}, "least_cache_gb=inf"),
+        (
+            {"kv_bytes_per_token": 1e3, "windowed_kv_bytes_per_token": 5e4, "kv_window": 16},
+            "windowed_kv_bytes_per_token=50000.0, must be at most 1000",
+        ),
+        (
+            {"kv_bytes_per_token": None, "windowed_kv_bytes_per_token": 5e4},
+            "kv_bytes_per_token is missing",
+        ),
+        ({"uses": {"memory": 1}}, "uses has memory, which size_gb"),
+    ],
+)
+def test_fields_that_cannot_be_are_refused(fields, told):
+    stated = {"name": "m", "size_gb": 10, "load": 1, "kv_bytes_per_token": 1e5, **fields}
+    model = {name: value for name, value in stated.items() if value is not None}
+    with pytest.raises(InputError, match=told):
+        fleet_of({"gpus": [{"kind": "H100-80GB", "count": 2}], "models": [model]})
+
+
+def test_no_limit_on_memory_makes_room_for_a_cache_that_a_gpu_has_not():
+    gpu = {"name": "g", "memory_gb": 80, "limits": {"memory": 1000}}
+    model = {"name": "m", "size_gb": 10, "load": 1}
+    with pytest.raises(InputError, match="limits has memory, which memory_gb and reserve_gb"):
+        fleet_of({"gpus": [gpu], "models": [model]})

@@ -3,12 +3,15 @@
 import json
 from dataclasses import replace
 from itertools import combinations, product
+from math import inf, nan
 from time import perf_counter
 
 import numpy as np
 import pytest
 
 from colocate import Gpu, InputError, Model, Plan, Problem, solve, verify
+from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.level import Level
 from colocate.problem.tolerance import PROVEN
 from colocate.problem.verify_levels import check_levels
 from colocate.solver.check import check_plan
@@ -199,6 +202,16 @@ def test_forged_levels_are_refused(proven):
         assert check_plan(UNLIKE, forged(proven, 1, **changes)).faults, changes
 
 
+@pytest.mark.parametrize("ceiling", [nan, inf])
+def test_a_ceiling_that_is_no_number_excludes_no_holders(proven, ceiling):
+    """Nothing is above NaN; yet it must not leave the levels below without choices to prove."""
+    levels = list(proven.levels)
+    levels[1] = replace(levels[1], ceiling=ceiling)
+    levels[2:] = [replace(level, bound=5.0, proofs=()) for level in levels[2:]]
+    found = check_plan(UNLIKE, replace(proven, levels=tuple(levels)).as_dict())
+    assert any("above the ceiling" in fault for fault in found.faults)
+
+
 def test_the_ceilings_of_a_plan_bind_its_bounds(proven):
     """With a peak that may be higher, the second level could be lower."""
     assert check_plan(UNLIKE, forged(proven, 0, ceiling=proven.pressure * 1.5)).faults
@@ -213,8 +226,9 @@ def test_the_first_level_is_the_peak(proven):
 def test_a_damaged_level_is_told(proven, part):
     data = proven.as_dict()
     del data["levels"][1][part]
-    with pytest.raises(InputError, match="level"):
+    with pytest.raises(InputError, match=r"level.*cannot be read, KeyError") as told:
         Plan.from_dict(UNLIKE, data)
+    assert "Fault(" not in str(told.value)
 
 
 def test_the_time_limit_holds_for_many_models():
@@ -232,6 +246,18 @@ def test_the_time_limit_holds_for_many_models():
     assert plan.levels_proven <= len(plan.levels) == 120
 
 
+@pytest.mark.parametrize("claimed", [0, 9])
+def test_checking_the_levels_of_many_gpus_takes_seconds(claimed):
+    gpus = [Gpu(f"g{n}", 80 if n % 3 else 141, node=f"n{n // 8}") for n in range(600)]
+    problem = Problem(gpus, [Model("m", 10, load=1), Model("sharded", 10, load=1, shards=2)])
+    levels = [Level(f"g{n}", 9.0 - n / 100, 9.1 - n / 100) for n in range(600)]
+    levels[claimed] = replace(levels[claimed], bound=1.0)
+    started = perf_counter()
+    faults = [number for number, each in enumerate(check_levels(problem, levels), 1) if each.fault]
+    assert perf_counter() - started < 5.0
+    assert faults == [claimed][: claimed > 0]
+
+
 def test_sleepers_are_chosen_before_levels():
     models = [
         Model("must", 30, load=9),
@@ -242,4 +268,45 @@ def test_sleepers_are_chosen_before_levels():
     plan = solve(problem, time_limit=5.0, levels=None)
     assert plan.asleep == ("light",)
     assert plan.levels_proven == 2
+    assert check_plan(problem, plan.as_dict()).faults == []
+
+
+def test_a_level_by_a_search_without_its_tree_is_not_checked(proven):
+    """Two solvers agree on some proofs; nobody has repeated a search."""
+    for proof, listed in ((Proof.SOLVERS, "by_solvers"), (Proof.SEARCH, "unchecked")):
+        proofs = tuple(
+            [
+                replace(each, certificate=Certificate(proof, each.certificate.bound))
+                for each in proven.levels[1].proofs
+            ]
+        )
+        found = check_plan(UNLIKE, forged(proven, 1, proofs=proofs))
+        assert found.faults == []
+        (sentence,) = [text for text in getattr(found, listed) if text.startswith("levels: 4 of 4")]
+        assert sentence.endswith("(--reprove repeats it)")
+
+
+def test_a_proof_that_is_refused_again_and_again_is_told_once():
+    """Where loads differ by a factor of 1e12, the checker refuses what rounding may decide."""
+    models = [
+        Model("hot", 26.7, load=1e6),
+        Model("cold", 20, load=1e-6, shards=2),
+        Model("warm", 39.9, load=1),
+    ]
+    gpus = [Gpu("a", 40, node="n1"), Gpu("b", 80, node="n2"), Gpu("c", 80, node="n1")]
+    plan = solve(Problem(gpus, models), time_limit=1.0, levels=None)
+    assert len(plan.alarms) == 1
+
+
+def test_a_level_may_fall_to_nothing():
+    models = [
+        Model("hot", 80, load=[1e6, 2], shards=2, least_cache_gb=13.3),
+        Model("weightless", 0, load=[1e-6, 1], shards=2, least_cache_gb=10),
+    ]
+    problem = Problem(
+        [Gpu(f"g{n}", 80, kind) for n, kind in enumerate(["A", "B", "A", ""])], models
+    )
+    plan = solve(problem, time_limit=2.0, levels=None)
+    assert [level.pressure for level in plan.levels] == pytest.approx([12_500, 12_500, 0, 0])
+    assert plan.levels_proven == 4
     assert check_plan(problem, plan.as_dict()).faults == []

@@ -4,6 +4,7 @@ import signal
 from dataclasses import replace
 from math import inf
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -171,3 +172,20 @@ def test_there_is_a_placement_however_short_the_time():
     models = [Model(f"m{n}", 5 + n, load=1 + n % 3, most_replicas=4) for n in range(8)]
     problem = Problem([Gpu(f"g{n}", 80) for n in range(4)], models)
     assert verify(problem, solve(problem, time_limit=1e-6).placement)
+
+
+def test_a_large_fleet_gets_a_placement_though_every_first_try_is_too_short():
+    """With a hundredth of the time, no try places a thousand models."""
+    rng = np.random.default_rng(1)
+    models = [
+        Model(
+            f"m{n}",
+            float(rng.uniform(2.0, 7.0)),
+            load=float(rng.uniform(0, 5)),
+            shards=2 if n % 10 == 0 else 1,
+            most_replicas=4 if n % 5 == 0 else 1,
+        )
+        for n in range(1000)
+    ]
+    problem = Problem([Gpu(f"g{n}", 80, node=f"n{n // 8}") for n in range(120)], models)
+    assert solve(problem, time_limit=2.0).placement

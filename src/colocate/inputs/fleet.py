@@ -25,7 +25,7 @@ from colocate.inputs.spec_errors import faults_of, located
 from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
 from colocate.problem.gpu import Gpu
-from colocate.problem.model import COMPUTE, Model
+from colocate.problem.model import COMPUTE, MEMORY, Model
 from colocate.problem.problem import Problem
 
 Entry = TypeVar("Entry", GpuSpec, ModelSpec)
@@ -229,6 +229,9 @@ def _entry_path(path: FieldPath, entries: Sequence[int]) -> FieldPath:
 
 def _gpus(spec: FleetSpec, entry: GpuSpec) -> list[Gpu]:
     limits = dict(entry.limits)
+    if MEMORY in limits:
+        found = f"has {MEMORY}, which memory_gb and reserve_gb decide"
+        raise InputError(Fault(found, advice="leave it out", path=("limits",)))
     if spec.compute_limit is not None and known_accelerator(entry.kind):
         limits.setdefault(COMPUTE, spec.compute_limit)
     memory = (entry.memory_gb or 0.0) - (entry.reserve_gb or 0.0)
@@ -244,6 +247,9 @@ def _names(entry: GpuSpec) -> list[str]:
 def _model(spec: FleetSpec, kinds: set[str], gpu_count: int, model: ModelSpec) -> Model:
     shares = busy_shares(model, kinds) if spec.compute_limit is not None else {}
     uses: dict[str, Any] = dict(model.uses)
+    if MEMORY in uses:
+        found = f"has {MEMORY}, which size_gb and the least cache decide"
+        raise InputError(Fault(found, advice="leave it out", path=("uses",)))
     if shares and COMPUTE not in uses:
         uses[COMPUTE] = {kind: share.own / model.shards for kind, share in shares.items()}
         shared = {COMPUTE: {kind: share.shared for kind, share in shares.items()}}

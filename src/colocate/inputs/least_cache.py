@@ -8,7 +8,7 @@ context. So every model has a least cache: keys and values for `min_concurrency`
 from math import ceil, floor, inf
 
 from colocate.errors import InputError
-from colocate.inputs.spec import ModelSpec
+from colocate.inputs.spec import MOST_TOKENS, ModelSpec
 
 USUAL_CONTEXT = 4096
 """Tokens of the longest request where a model states no lengths: a long chat."""
@@ -33,18 +33,29 @@ def longest_request(model: ModelSpec) -> int:
             expected = f"at most {limit}, the longest context that the model knows"
             raise InputError.of("max_model_len", model.max_model_len, expected)
         return model.max_model_len
-    longest = USUAL_CONTEXT
-    if model.prompt_tokens is not None and model.output_tokens is not None:
-        longest = max(ceil(MARGIN * (model.prompt_tokens + model.output_tokens)), 1)
-    return min(longest, model.context_limit or longest)
+    longest = ceil(MARGIN * _mean_tokens(model))
+    if model.prompt_tokens is None or model.output_tokens is None:
+        longest = max(longest, USUAL_CONTEXT)
+    return max(min(longest, model.context_limit or longest), 1)
 
 
 def typical_request(model: ModelSpec) -> int:
     """Return the tokens of a mean request, or of the longest one where no lengths are stated."""
     if model.prompt_tokens is None or model.output_tokens is None:
         return longest_request(model)
-    mean = max(ceil(model.prompt_tokens + model.output_tokens), 1)
+    mean = max(ceil(_mean_tokens(model)), 1)
     return min(mean, model.context_limit or mean)
+
+
+def _mean_tokens(model: ModelSpec) -> float:
+    """Return the tokens of a mean request, as far as they are stated."""
+    mean = 0.0
+    for field in ("prompt_tokens", "output_tokens"):
+        tokens = getattr(model, field) or 0.0
+        if tokens > MOST_TOKENS:
+            raise InputError.of(field, tokens, f"at most {MOST_TOKENS}")
+        mean += tokens
+    return mean
 
 
 def has_no_cache(model: ModelSpec) -> bool:
@@ -88,10 +99,23 @@ def _fixed_bytes(model: ModelSpec) -> float:
 
 def least_cache_gb(model: ModelSpec) -> float:
     """Return the cache that a replica must have, on all of its shards together."""
+    _check_bytes(model)
     if has_no_cache(model):
         return 0.0
     asked = model.min_concurrency * request_gb(model, longest_request(model))
     return max(asked, LEAST_GB * model.shards)
+
+
+def _check_bytes(model: ModelSpec) -> None:
+    """Refuse keys and values of a token that cannot be."""
+    held, windowed = model.kv_bytes_per_token, model.windowed_kv_bytes_per_token or 0.0
+    if held is not None and 0.0 < held < 1.0:
+        raise InputError.of("kv_bytes_per_token", held, "0, or at least 1")
+    if windowed and held is None:
+        raise InputError.missing("kv_bytes_per_token", advice="give it for all layers together")
+    if held is not None and windowed > held:
+        expected = f"at most {held:g}, kv_bytes_per_token"
+        raise InputError.of("windowed_kv_bytes_per_token", windowed, expected)
 
 
 def tokens_in(model: ModelSpec, cache_gb: float) -> int | None:

@@ -20,6 +20,8 @@ from colocate.inputs.overheads import overhead_gb
 
 MOST_GPUS = 20_000
 """In a fleet: more are a slip, and would fill the memory before the solver sees them."""
+MOST_TOKENS = 1_000_000_000
+"""In a request, and of requests at once: more are a slip, and sums of them leave the floats."""
 RESERVE = 0.05
 """The share of a GPU's memory that models may not use unless the file says otherwise: contexts of
 the driver, fragments, peaks. kvcached keeps as much free."""
@@ -41,6 +43,7 @@ CacheFormat = Annotated[Name, Noun("text, such as bf16 or fp8", "formats")]
 Width = Annotated[Name, Noun("name of a width", "names of widths")]
 Count = Annotated[int, Field(ge=1)]
 GpuCount = Annotated[int, Field(ge=1, le=MOST_GPUS)]
+TokenCount = Annotated[int, Field(ge=1, le=MOST_TOKENS)]
 Amounts = NotNegative | dict[Kind, NotNegative]
 EngineName = Literal["vllm", "sglang"]
 
@@ -176,12 +179,12 @@ class ModelSpec(_Section):
     context_limit: Count | None = Field(
         None, description="The longest context that the model knows; by default from the config."
     )
-    max_model_len: Count | None = Field(
+    max_model_len: TokenCount | None = Field(
         None,
         description="Tokens of the longest request, prompt and answer, that must be served; by "
-        "default twice prompt_tokens + output_tokens, or 4096.",
+        "default twice prompt_tokens + output_tokens, and at least 4096 unless both are stated.",
     )
-    min_concurrency: Count = Field(
+    min_concurrency: TokenCount = Field(
         1, description="How many requests of max_model_len must fit in the cache at once."
     )
     notes: list[Name] = Field(
@@ -197,7 +200,7 @@ class ModelSpec(_Section):
     replicas: Count | Literal["auto"] = Field(
         1, description="Replicas on different GPUs, which share the load; auto decides how many."
     )
-    shards: Count = Field(
+    shards: GpuCount = Field(
         1, description="Parts of a replica, on GPUs of one node (tensor parallel)."
     )
     only: list[Place] = Field(

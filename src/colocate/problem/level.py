@@ -110,6 +110,8 @@ class Level:
                 _number(data["bound"]),
                 tuple([LevelProof.from_dict(proof) for proof in data["proofs"]]),
             )
+        except InputError:
+            raise
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             found = f"cannot be read, {error!r:.200}"
             raise InputError(Fault(found, owner=OWNER)) from None

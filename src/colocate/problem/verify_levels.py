@@ -9,7 +9,7 @@ enough.
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from math import isfinite
+from math import inf, isfinite
 from typing import NamedTuple
 
 from colocate.problem.checker.items import open_to
@@ -43,7 +43,7 @@ def refuted_level(problem: Problem, ceilings: Mapping[str, float], proof: LevelP
     proof
         The proof.
     """
-    if not 0.0 < proof.floor < proof.roof < float("inf"):
+    if not 0.0 < proof.floor < proof.roof < inf:
         return f"a floor of {proof.floor:.15g} and a roof of {proof.roof:.15g} prove nothing"
     if not all(ceiling > 0.0 and isfinite(ceiling) for ceiling in ceilings.values()):
         return "a ceiling is not a positive number"
@@ -86,7 +86,7 @@ def fault_of_levels(
         return "not the pressures of the plan, the highest first"
     if peak.bound != bound or peak.proofs:
         return "the first is the peak, whose bound is that of the plan"
-    return "the peak is above its own ceiling" if peak.pressure > peak.ceiling else None
+    return None if _within_ceiling(peak) else "the peak is above its own ceiling"
 
 
 def check_levels(problem: Problem, levels: Sequence[Level]) -> Iterator[LevelFinding]:
@@ -102,7 +102,10 @@ def check_levels(problem: Problem, levels: Sequence[Level]) -> Iterator[LevelFin
     sorts = _Sorts(problem)
     choices: list[tuple[str, ...]] | None = [()]
     ceilings: list[float] = []
-    for level in levels:
+    claims = [number for number, level in enumerate(levels) if level.proofs or level.bound > 0.0]
+    for number, level in enumerate(levels):
+        if number > max(claims, default=0):
+            choices = None
         if ceilings:
             choices = None if choices is None else sorts.longer(choices, ceilings)
             proofs = {
@@ -116,6 +119,11 @@ def check_levels(problem: Problem, levels: Sequence[Level]) -> Iterator[LevelFin
                     if _bound(proofs.get(sorts.key(choice, ceilings))) <= level.ceiling
                 ]
         ceilings.append(level.ceiling)
+
+
+def _within_ceiling(level: Level) -> bool:
+    """Whether a level is at or below its ceiling, which is a number: nothing is above NaN."""
+    return level.pressure <= level.ceiling < inf
 
 
 def _bound(proof: LevelProof | None) -> float:
@@ -145,7 +153,7 @@ def _fault_of_proofs(
     ceilings: Sequence[float],
 ) -> str | None:
     """Return what is wrong with a level or with one of its proofs."""
-    if level.pressure > level.ceiling:
+    if not _within_ceiling(level):
         return f"the pressure is above the ceiling of {level.ceiling:.15g}"
     if len(proofs) < len(level.proofs):
         return "its proofs are not about GPUs that could hold the levels above"
@@ -179,24 +187,21 @@ class _Sorts:
         pins = {(frozenset(m.only), frozenset(m.never)) for m in problem.models}
         ordered = sorted(pins, key=lambda pin: (sorted(pin[0]), sorted(pin[1])))
         sharded = any(model.shards > 1 for model in problem.models)
-        self._sort = {
-            gpu.name: (
-                gpu.memory_gb,
-                gpu.kind,
-                gpu.limits,
-                tuple([open_to((pin,), gpu) for pin in ordered]),
-            )
-            for gpu in problem.gpus
-        }
+        numbers: dict[object, int] = {}
+        self._sort = {}
+        for gpu in problem.gpus:
+            open_here = tuple([open_to((pin,), gpu) for pin in ordered])
+            sort = (gpu.memory_gb, gpu.kind, gpu.limits, open_here)
+            self._sort[gpu.name] = numbers.setdefault(sort, len(numbers))
         self._node = {gpu.name: gpu.node if sharded else "" for gpu in problem.gpus}
 
     def key(self, holders: Sequence[str], ceilings: Sequence[float]) -> object:
         """Return every node as the sorts of its GPUs, each with its ceiling if it holds a level."""
         held = dict(zip(holders, ceilings, strict=True))
-        nodes: dict[str, list[tuple[object, float]]] = {}
+        nodes: dict[str, list[tuple[int, float]]] = {}
         for gpu, node in self._node.items():
             nodes.setdefault(node, []).append((self._sort[gpu], held.get(gpu, -1.0)))
-        return tuple(sorted(tuple(sorted(gpus, key=repr)) for gpus in nodes.values()))
+        return tuple(sorted(tuple(sorted(gpus)) for gpus in nodes.values()))
 
     def fit(self, proof: LevelProof, ceilings: Sequence[float]) -> bool:
         """Return whether a proof names as many different GPUs as there are levels above."""
@@ -209,9 +214,10 @@ class _Sorts:
         """Return all choices of one more holder, one of those alike; None if they are too many."""
         found: dict[object, tuple[str, ...]] = {}
         for choice in choices:
-            for gpu in self._sort:
-                if gpu not in choice:
-                    found.setdefault(self.key((*choice, gpu), ceilings), (*choice, gpu))
+            free = [gpu for gpu in reversed(self._sort) if gpu not in choice]
+            unlike = {(self._node[gpu], self._sort[gpu]): gpu for gpu in free}
+            for gpu in unlike.values():
+                found.setdefault(self.key((*choice, gpu), ceilings), (*choice, gpu))
             if len(found) > MOST_CHOICES:
                 return None
         return list(found.values())

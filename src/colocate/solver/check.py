@@ -280,11 +280,13 @@ def _check_levels(plan: Plan, findings: Findings, reprove: float | None) -> None
     findings.faults.extend(faults)
     if faults:
         return
-    if not any(finding.uncheckable for finding in found):
+    unsure = [proof.certificate for finding in found for proof in finding.uncheckable]
+    unknown = [proof for proof in unsure if proof.proof is not Proof.SOLVERS]
+    if not unsure:
         findings.confirmed.append(f"{stated}, each given the levels above it")
     elif reprove is None:
-        unsure = "some by two solvers, not checkable (--reprove repeats it)"
-        findings.by_solvers.append(f"{stated}, {unsure}")
+        told = f"{stated}, some by {_named((unknown or unsure)[0])} (--reprove repeats it)"
+        (findings.unchecked if unknown else findings.by_solvers).append(told)
     else:
         _repeat_levels(stated, awake, plan, findings, reprove)
 

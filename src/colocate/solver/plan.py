@@ -244,6 +244,8 @@ class Plan:
                 seconds=float(data["seconds"]),
                 version=str(data["version"]),
             )
+        except InputError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"cannot be read as a plan, {error!r}") from None
 

@@ -168,3 +168,17 @@ def test_engines_of_a_wave_share_no_gpu_and_come_after_their_neighbours(case):
         for other in found:
             if other is not launch and set(other.gpus) & set(launch.gpus):
                 assert other.wave != launch.wave
+
+
+def test_rounding_leaves_an_engine_its_least_cache():
+    """Of a small model, a megabyte is more than the block that its least cache has to spare."""
+    gpus = [{"name": "g", "memory_gb": 80}]
+    small = model("small", 2, 0, kv_bytes_per_token=12_288, max_model_len=32_768)
+    found, *_ = launches(gpus, [small, model("hot", 20, 3)], {"small": ["g"], "hot": ["g"]})
+    assert found[0].share.cache_bytes >= 12_288 * (32_768 + 16)
+
+
+def test_kvcached_may_fill_what_the_plan_counts_on():
+    gpus = [{"name": "g", "memory_gb": 80, "reserve_gb": 4.5}]
+    found, *_ = launches(gpus, [model("m", 20, 1)], {"m": ["g"]})
+    assert found[0].kvcached_utilization == pytest.approx(75.5 / 80, abs=1e-4)

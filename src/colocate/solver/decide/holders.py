@@ -51,9 +51,16 @@ class HolderChoices:
         """
         known = set()
         for holders in choices:
-            for gpu in self._sort:
-                if gpu not in holders:
-                    key = self.key((*holders, gpu), ceilings)
-                    if key not in known:
-                        known.add(key)
-                        yield (*holders, gpu)
+            for gpu in self._unlike(holders):
+                key = self.key((*holders, gpu), ceilings)
+                if key not in known:
+                    known.add(key)
+                    yield (*holders, gpu)
+
+    def _unlike(self, holders: Holders) -> Iterable[str]:
+        """Return the GPUs that hold nothing yet, one of each sort in a node."""
+        first: dict[tuple[str, int], str] = {}
+        for gpu, sort in self._sort.items():
+            if gpu not in holders:
+                first.setdefault((self._node[gpu], sort), gpu)
+        return first.values()

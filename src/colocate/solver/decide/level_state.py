@@ -62,10 +62,8 @@ class LevelState:
 
     def is_own(self, holders: Holders) -> bool:
         """Whether the best placement is one with these holders."""
-        by_gpu = dict(zip(holders, self.ceilings, strict=True))
-        return all(
-            pressure <= by_gpu.get(gpu, self.value) for gpu, pressure in self.pressures.items()
-        )
+        by_gpu, value = dict(zip(holders, self.ceilings, strict=True)), self.value
+        return all(pressure <= by_gpu.get(gpu, value) for gpu, pressure in self.pressures.items())
 
     def offer(self, placement: Placement) -> bool:
         """Take a placement if it keeps the levels above and is better below."""

@@ -66,7 +66,7 @@ def settle_levels(problem: Problem, plan: Plan, budget: SolveBudget, levels: int
         placement=Placement({model: places[model] for model in plan.placement}),
         pressures=state.pressures,
         levels=search.levels,
-        alarms=(*plan.alarms, *state.alarms),
+        alarms=tuple(dict.fromkeys([*plan.alarms, *state.alarms])),
     )
 
 
@@ -207,5 +207,7 @@ class _LevelWork:
 
     def _good_enough(self, holders: Holders) -> bool:
         """Whether the bound is high enough for the level, or for this choice to be out."""
+        if self._state.value == 0.0:
+            return True
         proof = self._state.known(holders)
         return proof is not None and self._stage.enough(self._state.value, proof.bound)

@@ -39,6 +39,9 @@ from colocate.solver.search import attempt, search
 
 PATIENCE, SHORTEST = 0.01, 0.01
 """The share of the time for each try at first, and the fewest seconds for one."""
+INSISTING = (0.1, 0.3, 1.0)
+"""Shares of the time left for the fewest replicas, one after the other, if no try found a place for
+all models: those of a large fleet are too short."""
 FIRST = 6
 """Replica counts that are tried before a linear program runs."""
 PROVING = 0.4
@@ -90,6 +93,8 @@ class ReplicaSearch:
         self._try_all(islice(by_pressure(self.problem, self._progress.bound), FIRST), until)
         self._follow_program(until)
         self._try_all(by_pressure(self.problem, self._progress.bound), until)
+        if not exact:
+            self._insist()
         self._go_on(until)
         if not exact:
             self._polish(until * PROVING)
@@ -129,6 +134,16 @@ class ReplicaSearch:
         window = int(instance.load.sum(axis=0).argmax())
         deadline = self._budget.deadline.part(FOLLOWING * self._progress.seconds_left)
         return shares_of_choices(instance, target, window, GRID, deadline, choices)
+
+    def _insist(self) -> None:
+        """Take more time for the fewest replicas, while no placement is known."""
+        fewest = tuple([model.replicas for model in self.problem.models])
+        for share in INSISTING:
+            hopeless = self._failure is not None and self._failure.status is Status.INFEASIBLE
+            if self._progress.found or hopeless or self._progress.finished:
+                return
+            self._tried.discard(fewest)
+            self._try(fewest, share)
 
     def _go_on(self, until: float) -> None:
         """Try one replica more or less than the best, in random order."""

@@ -23,6 +23,7 @@ from colocate.outputs.emit.engines.weight_formats import (
 from colocate.outputs.emit.gateway_settings import LAST_PORT
 from colocate.outputs.emit.settings import EmitSettings, Engine
 from colocate.problem.parts import parts_of, replicas_in
+from colocate.problem.tolerance import LONG_SUM
 from colocate.solver.plan import Plan
 
 DECIDED = {
@@ -43,6 +44,9 @@ DECIDED = {
     "--context-length": "max_model_len in the fleet file",
 }
 """Arguments that users may not give, and what decides on them instead."""
+
+MOST_FILLED = 0.95
+"""The share of a GPU that kvcached may fill at most: its own default."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,7 @@ def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: in
             1 + max(before.values(), default=-1),
             share,
             longest_context(specs[model], share.cache_gb * len(gpus)),
-            min(0.95, int(filled * 100) / 100),
+            min(MOST_FILLED, int(filled * (1 + LONG_SUM) * 10_000) / 10_000),
             maker_of(devices[0].kind),
             known.number if (known := capability_of(devices[0].kind)) else 0,
             specs[model].may_sleep and _can_sleep(maker_of(devices[0].kind), settings),

@@ -6,7 +6,7 @@ alike. Here it becomes bytes for vLLM, fractions for SGLang and Ray, and what st
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor
+from math import ceil, floor
 
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.overheads import SGLANG_GB
@@ -22,7 +22,7 @@ FRACTIONS, GPU_FRACTIONS = 1_000_000, 10_000
 """Fractions are rounded down to so many parts of one: of an engine's memory, to less than a MB; of
 a GPU, to what Ray keeps."""
 MEGABYTE = 10**6
-"""In bytes: amounts are rounded down to whole ones."""
+"""In bytes: amounts are rounded down to whole ones, as far as the least cache allows."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,8 @@ class MemoryShare:
     """What it always holds."""
     cache_gb: float
     """For keys and values."""
+    least_gb: float
+    """The part of it that it must have."""
     utilization: float
     """Size and cache as a share of a whole GPU, for vLLM."""
     static_fraction: float
@@ -64,8 +66,8 @@ class MemoryShare:
 
     @property
     def cache_bytes(self) -> int:
-        """The cache in bytes, rounded down."""
-        return floor(self.cache_gb * 1e9 / MEGABYTE) * MEGABYTE
+        """The cache in bytes, rounded down, but never below what it must have."""
+        return max(floor(self.cache_gb * 1e9 / MEGABYTE) * MEGABYTE, ceil(self.least_gb * 1e9))
 
 
 def rooms_of(plan: Plan, fleet: Fleet) -> dict[str, EngineRoom]:
@@ -103,6 +105,7 @@ def shares_of(plan: Plan, fleet: Fleet, order: Order) -> list[MemoryShare]:
             MemoryShare(
                 cache.size_gb,
                 cache.cache_gb,
+                cache.least_gb,
                 _down(held / max(total[gpu] for gpu in cache.gpus), FRACTIONS),
                 _down((held - _overhead(fleet, cache)) / least_free, FRACTIONS),
                 1.0 if alone else _down(of_gpu, GPU_FRACTIONS),
