@@ -124,6 +124,11 @@ def test_all_models_state_a_least_cache_or_none_does():
         Problem((Gpu("a", 40),), (model("m", 1, 1, 1), Model("n", 1, load=1)))
 
 
+def test_parts_do_not_share_memory():
+    with pytest.raises(InputError, match="is not shared, size_gb and least_cache_gb say"):
+        model("m", 1, 1, 1, shared_uses={"memory": 2.0})
+
+
 def test_parts_and_changes_keep_the_least_cache():
     whole = model("m", 8, 4, 2, shards=2, most_replicas=2)
     part = whole.part(2)

@@ -114,6 +114,9 @@ class Model:
             uses = _with_memory(uses, size / shards + least_cache_gb / shards)
         object.__setattr__(self, "uses", uses)
         shared = _checked_uses(owner, "shared_uses", shared_uses) if shared_uses else ()
+        if least_cache_gb is not None and MEMORY in dict(shared):
+            advice = "size_gb and least_cache_gb say how much memory it needs"
+            raise InputError(Fault("is not shared", advice=advice, path=("shared_uses", MEMORY)))
         object.__setattr__(self, "shared_uses", shared)
         object.__setattr__(self, "replicas", replicas)
         object.__setattr__(self, "most_replicas", most)
