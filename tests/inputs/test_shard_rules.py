@@ -155,7 +155,7 @@ def plain_configs():
             yield pytest.param(path.name, config, id=path.name)
 
 
-@pytest.mark.parametrize(("name", "config"), plain_configs())
+@pytest.mark.parametrize(("name", "config"), list(plain_configs()))
 def test_plain_weights_are_cut_by_heads_and_widths_alone(name, config):
     """Worked out from the config's own fields, with no code of the product."""
     heads = config["num_attention_heads"]
