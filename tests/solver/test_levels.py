@@ -310,3 +310,12 @@ def test_a_level_may_fall_to_nothing():
     assert [level.pressure for level in plan.levels] == pytest.approx([12_500, 12_500, 0, 0])
     assert plan.levels_proven == 4
     assert check_plan(problem, plan.as_dict()).faults == []
+
+
+def test_a_very_large_problem_settles_its_peak_alone(monkeypatch):
+    problem = Problem(
+        (Gpu("a", 80), Gpu("b", 80)), tuple(Model(f"m{n}", 5, load=1 + n) for n in range(4))
+    )
+    assert solve(problem, levels=None).levels
+    monkeypatch.setattr("colocate.solver.solve.MOST_WITH_LEVELS", 3)
+    assert not solve(problem, levels=None).levels

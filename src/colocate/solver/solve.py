@@ -17,6 +17,10 @@ from colocate.solver.interrupt import stopping_on_interrupt
 from colocate.solver.plan import Improvement, Plan
 from colocate.solver.warm_up import warm_up
 
+MOST_WITH_LEVELS = 10_000
+"""Models up to which levels below the peak are settled: stating one level of a larger problem takes
+longer than a time limit of a second."""
+
 
 def solve(
     problem: Problem,
@@ -51,7 +55,8 @@ def solve(
         Stop as soon as a placement reaches this pressure, or a proof shows that none does.
     levels
         How many pressures are minimised, the highest first, then the second highest with the first
-        kept, and so on; None for all. With a target, only the first is.
+        kept, and so on; None for all. With a target, or with more than 10,000 models, only the
+        first is.
 
     Returns
     -------
@@ -62,7 +67,7 @@ def solve(
     """
     _check(time_limit, seed, workers, gap, target)
     _check_levels(levels)
-    several = levels != 1 and target is None
+    several = levels != 1 and target is None and len(problem.models) <= MOST_WITH_LEVELS
     warm_up(problem, several)
     deadline = Deadline(time_limit)
     budget = SolveBudget(deadline, gap, target, seed, workers or 2, on_improvement)

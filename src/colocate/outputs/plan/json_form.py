@@ -7,6 +7,9 @@ from colocate.inputs.fleet import Fleet
 from colocate.inputs.plan_file import FLEET, SERVICE
 from colocate.solver.plan import Plan
 
+MOST_INDENTED = 2_000
+"""Models up to which a plan is written for the eye; indenting a larger one takes seconds."""
+
 
 def plan_json(plan: Plan, fleet: Fleet) -> str:
     """Return the text of a plan file."""
@@ -15,4 +18,5 @@ def plan_json(plan: Plan, fleet: Fleet) -> str:
         SERVICE: service_data(services_of(plan, fleet)),
         FLEET: fleet.as_dict(),
     }
-    return json.dumps(document, indent=2, allow_nan=False)
+    indent = 2 if len(fleet.models) <= MOST_INDENTED else None
+    return json.dumps(document, indent=indent, allow_nan=False)
