@@ -26,7 +26,8 @@ def main() -> None:
         _report("bench adrs --strategy all, not compiled", everything, third, 1)
         _report("bench adrs --strategy all, compiled", everything, third, 3)
         _report("colocate --help", [*command, "--help"], third, 5)
-        _report("colocate plan, compiled", plan, third, 5)
+        _report("colocate plan, compiled", plan, second, 5)
+        _report("colocate plan --levels 1, compiled", [*plan, "--levels", "1"], second, 5)
 
 
 def _keeping_all_in(folder: str, name: str) -> dict[str, str]:

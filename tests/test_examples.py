@@ -42,8 +42,10 @@ def test_every_engine_has_room_for_its_requests(planned):
 
 
 def test_it_is_explained(planned):
-    _, _, plan = planned
-    assert explain(plan, 2.0).bottleneck.pressure == plan.pressure
+    _, fleet, plan = planned
+    told = explain(plan, fleet, 2.0)
+    assert told.bottleneck.pressure == plan.pressure
+    assert {each.model for each in told.services} == {t.model for t in told.bottleneck.tenants}
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -153,6 +153,7 @@ def test_more_shards_are_tried_where_one_model_sets_the_peak(monkeypatch):
     sharded = HOT.changed(shards=2, size_gb=24)
     in_more = "colocate.advise.explain.explanation.in_more_shards"
     monkeypatch.setattr(in_more, lambda _, name: sharded if name == "hot" else None)
+    monkeypatch.setattr("colocate.advise.explain.explanation.services_of", lambda *_: ())
     told = explain(plan, object())
     shards = told.levers[1]
     assert (shards.kind, shards.count, shards.added_gb) == (ChangeKind.SHARDS, 2, 4)

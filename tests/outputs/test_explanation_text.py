@@ -39,6 +39,9 @@ models: [{name: hot, size_gb: 16, overhead_gb: 4, load: 6}, {name: cold, size_gb
         "  g-0 has the highest pressure, 0.1: a load of 6 over 60 GB free of 80 GB",
         "  - hot: 20 GB, load 6, 100% of the load",
         "",
+        "what its models can serve",
+        "  - hot: 60 GB of cache",
+        "",
         "why",
         "  hot sets the peak: even alone on the largest GPU (80 GB) its pressure is 0.1, "
         "so no placement with one replica of it can be lower",

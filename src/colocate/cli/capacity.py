@@ -147,6 +147,7 @@ def _written(
     """Write and print what was asked for."""
     from dataclasses import replace
 
+    from colocate.advise.service import services_of
     from colocate.outputs.capacity.json_form import capacity_json
     from colocate.outputs.capacity.table import capacity_table
     from colocate.outputs.plan.json_form import plan_json
@@ -167,4 +168,5 @@ def _written(
     if as_json:
         typer.echo(capacity_json(report, plan, fleet))
     elif best:
-        show(capacity_table(report, results().width))
+        services = services_of(plan, fleet) if plan and fleet else ()
+        show(capacity_table(report, results().width, services))

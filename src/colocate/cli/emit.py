@@ -1,7 +1,7 @@
 """`colocate emit`: files that start a plan."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,9 @@ from colocate.outputs.emit.settings import (
     Target,
     TimeSlice,
 )
+
+if TYPE_CHECKING:
+    from colocate.outputs.emit.emission import Emission, EmittedFile
 
 
 def emit(
@@ -92,10 +95,9 @@ def emit(
     from colocate.cli.plan_input import read_valid_plan
     from colocate.outputs.emit.catalogue import emit as emitted
     from colocate.outputs.emit.cluster import KubernetesSettings, parse_weights
-    from colocate.outputs.emit.emission import write_files
     from colocate.outputs.emit.gateway_settings import GatewaySettings, parse_addresses
     from colocate.outputs.emit.settings import EmitSettings
-    from colocate.outputs.emit.write import chosen, foreign, left_over
+    from colocate.outputs.emit.write import chosen
     from colocate.outputs.text.console import notes
     from colocate.outputs.text.sanitise import LONGEST_NOTE, one_line
     from colocate.outputs.text.wording import listed
@@ -125,18 +127,29 @@ def emit(
         )
     for note in emission.notes:
         notes().print(f"note: {one_line(note.text, LONGEST_NOTE)}", markup=False)
-    if out is not None:
-        files += [file for file in emission.companions if node in (None, file.node)]
-        for file in files:
-            refuse_to_overwrite(plan, out / file.name)
-        if others := foreign(out, [file for file in files if file in emission.companions]):
-            raise typer.BadParameter(f"{others[0]} is not from colocate emit; give another --out")
-        for path in write_files(out, files):
-            say_wrote(path)
-        for path in left_over(out, to, emission.files):
-            notes().print(f"note: {path} belongs to another plan; remove it", markup=False)
+    if out is None:
+        typer.echo(files[0].text, nl=False)
         return
-    typer.echo(files[0].text, nl=False)
+    files += [file for file in emission.companions if node in (None, file.node)]
+    _write(plan, out, to, emission, files)
+
+
+def _write(
+    plan: Path, out: Path, target: Target, emission: "Emission", files: "list[EmittedFile]"
+) -> None:
+    """Write files to a folder, and say what was written and what another plan left there."""
+    from colocate.outputs.emit.emission import write_files
+    from colocate.outputs.emit.write import foreign, left_over
+    from colocate.outputs.text.console import notes
+
+    for file in files:
+        refuse_to_overwrite(plan, out / file.name)
+    if others := foreign(out, [file for file in files if file in emission.companions]):
+        raise typer.BadParameter(f"{others[0]} is not from colocate emit; give another --out")
+    for path in write_files(out, files):
+        say_wrote(path)
+    for path in left_over(out, target, emission.files):
+        notes().print(f"note: {path} belongs to another plan; remove it", markup=False)
 
 
 def _check_engine(target: Target, engine: Engine | None) -> None:

@@ -10,6 +10,7 @@ from colocate.advise.explain.idle import IdleGpus, Tight, idle_gpus, tight_gpus
 from colocate.advise.explain.levers import Lever, more_shards, one_more_replica, pulled
 from colocate.advise.explain.moves import NextMove, best_move
 from colocate.advise.remedies.fleet_changes import in_more_shards
+from colocate.advise.service import Service, services_of
 from colocate.inputs.fleet import Fleet
 from colocate.solver.deadline import Deadline
 from colocate.solver.interrupt import stopping_on_interrupt
@@ -49,6 +50,8 @@ class Explanation:
         GPUs close to a limit.
     asleep
         The models that sleep.
+    services
+        What the models on the bottleneck can serve; none without the fleet.
     """
 
     bottleneck: Bottleneck
@@ -60,6 +63,7 @@ class Explanation:
     idle: tuple[IdleGpus, ...]
     tight: tuple[Tight, ...]
     asleep: tuple[str, ...]
+    services: tuple[Service, ...] = ()
 
 
 def explain(
@@ -101,7 +105,15 @@ def _explained(plan: Plan, state: FixedPlan, fleet: Fleet | None, watch: Deadlin
         idle_gpus(state),
         tight_gpus(state),
         tuple(name for name, gpus in plan.placement.items() if not gpus),
+        _services(plan, fleet, bottleneck.gpu),
     )
+
+
+def _services(plan: Plan, fleet: Fleet | None, gpu: str) -> tuple[Service, ...]:
+    """Return what the replicas with a part on a GPU can serve."""
+    if fleet is None:
+        return ()
+    return tuple(service for service in services_of(plan, fleet) if gpu in service.gpus)
 
 
 def _solved_again(state: FixedPlan, plan: Plan, watch: Deadline) -> float | None:

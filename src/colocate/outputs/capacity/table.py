@@ -1,5 +1,6 @@
 """A capacity as a person wants to read it: the answer, the mixes around it, and its plan."""
 
+from collections.abc import Sequence
 from math import isinf
 
 from rich import box
@@ -8,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from colocate.advise.capacity.trials import MixTrial
+from colocate.advise.service import Service
 from colocate.outputs.capacity.words import CapacityReport, headline, proof, question, verdict
 from colocate.outputs.plan.table import MARK, plan_table
 from colocate.outputs.plan.words import shown_pressure
@@ -17,8 +19,20 @@ BELOW, ABOVE = 10, 3
 """Mixes shown that cost less than the answer, and more: what is excluded matters most."""
 
 
-def capacity_table(report: CapacityReport, width: int) -> RenderableType:
-    """Draw an answer for a screen of that width."""
+def capacity_table(
+    report: CapacityReport, width: int, services: Sequence[Service] = ()
+) -> RenderableType:
+    """Draw an answer for a screen.
+
+    Parameters
+    ----------
+    report
+        The answer.
+    width
+        Of the screen, in letters.
+    services
+        What the replicas of its plan can serve, if that is known.
+    """
     parts: list[RenderableType] = [Text(question(report))]
     shown, hidden = _around(report)
     if shown:
@@ -28,7 +42,7 @@ def capacity_table(report: CapacityReport, width: int) -> RenderableType:
     best = report.answer.best
     parts.append(Text(headline(report), style="bold"))
     if best and best.plan:
-        parts += [Text(proof(report)), plan_table(best.plan, width)]
+        parts += [Text(proof(report)), plan_table(best.plan, width, services)]
     return Group(*parts)
 
 

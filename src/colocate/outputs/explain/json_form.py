@@ -18,6 +18,8 @@ def plain(value: Any) -> Any:
         return value.value
     if isinstance(value, float) and isinf(value):
         return "Infinity"
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -9,6 +9,7 @@ from colocate.advise.explain.cause import Cause, Why
 from colocate.advise.explain.explanation import Explanation
 from colocate.advise.explain.idle import Idle, IdleGpus, Tight
 from colocate.advise.explain.levers import Lever
+from colocate.advise.service import Service
 from colocate.advise.what_if import ChangeKind
 from colocate.outputs.explain.bound import proof_text
 from colocate.outputs.explain.remedies import change_text
@@ -35,6 +36,7 @@ def explanation_lines(told: Explanation) -> Iterator[str]:
     """Yield the lines of an explanation: a heading, then sentences below it."""
     sections = {
         "bottleneck": _bottleneck(told.bottleneck),
+        "what its models can serve": _services(told),
         "why": _why(told.why, told.bottleneck),
         "next move": _move(told),
         "levers": _levers(told),
@@ -67,6 +69,26 @@ def _bottleneck(found: Bottleneck) -> Iterator[str]:
         yield f"- {_tenant(tenant)}"
     if found.tied > 1:
         yield f"{found.tied} GPUs have this pressure; this is the first of them"
+
+
+def _services(told: Explanation) -> Iterator[str]:
+    for service in told.services[:MOST_SHOWN]:
+        yield f"- {quoted(service.model, '')}: {_service(service)}"
+    if len(told.services) > MOST_SHOWN:
+        yield f"- and {amount(len(told.services) - MOST_SHOWN, 'other model')}"
+
+
+def _service(service: Service) -> str:
+    """Return what a replica can serve, as far as it is known."""
+    facts = [f"{gigabytes(service.cache_gb)} of cache" if service.cache_gb else "no cache"]
+    if service.cache_tokens is not None:
+        facts.append(f"{service.cache_tokens:,} tokens")
+    if service.requests_at_once is not None:
+        typical = f"{service.typical_request:,} tokens"
+        facts.append(f"{amount(service.requests_at_once, 'request')} of {typical} at once")
+    if service.longest_context is not None:
+        facts.append(f"requests of up to {service.longest_context:,} tokens")
+    return ", ".join(facts)
 
 
 def _tenant(tenant: Tenant) -> str:

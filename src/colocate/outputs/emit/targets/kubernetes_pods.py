@@ -35,7 +35,7 @@ PROCESS_CORES = 0.5
 more: a limit would slow down every token."""
 SERVER_GB, SHARD_GB = 2, 4
 """Host memory of the server, and of a process with its libraries, its CUDA context and buffers:
-usual sizes of both, by `ps` beside a running vLLM."""
+estimates, on the safe side; neither was measured."""
 CHECK_SECONDS, MISSED_CHECKS = 30, 10
 """An engine that does not answer for five minutes has failed; a busy one may be late for less."""
 
