@@ -20,7 +20,7 @@ PROGRAMMING = """
     field figure file finding fit format history home idle infeasible input insight limit line
     link loaded loader local look markup memory mention message missing move name noun number
     option order outcome output pair plot pool priced process progress reading refusal refused
-    report result role rounding run scale search section settings shape stage state step storage
+    report result role rounding run scale search section settings shape stage state storage
     sum summary table task time trail unknown unusual usage variable version whole worst
 """
 OPTIMISATION = """
@@ -28,12 +28,12 @@ OPTIMISATION = """
     rebalance recreate solve solver swap
 """
 SERVING = """
-    accelerator alternative attention benchmark bytes convolution cross delta expert family feed
+    accelerator alternative attention benchmark bytes convolution cost cross delta expert family feed
     forward indexer kimi latent layer lightning mamba module net quantised sequence short slice
-    tensor token volume weight
+    speed tensor token volume weight
 """
 FORMS = """
-    busy emit emitted group learning patched placeable placed rung searched sharing tight track
+    busy emit emitted group learning patched placeable placed rung searched tight track
     wakeable written
 """
 """Forms and parts of words in the glossary."""

@@ -76,7 +76,7 @@ def _share(model: ModelSpec, tokens: Tokens, row: Accelerator | None) -> BusySha
     bits = bits_of(model.dtype)
     parameters = weights * 8 / bits
     active = model.active_parameters or parameters
-    seconds_of_token = 2.0 * active / _operations(row, bits)
+    seconds_of_token = 2.0 * active / operations_of(row, bits)
     bandwidth = row.bandwidth_gb_s * 1e9 * OF_BANDWIDTH
     tpot = model.tpot_slo or TPOT_SLO
     met = _share_met(min(active / parameters, 1.0) if parameters else 1.0, tokens.output * tpot)
@@ -89,7 +89,7 @@ def _share(model: ModelSpec, tokens: Tokens, row: Accelerator | None) -> BusySha
     return BusyShare(reading / left, shared / left)
 
 
-def _operations(row: Accelerator, bits: int) -> float:
+def operations_of(row: Accelerator, bits: int) -> float:
     """Return how many operations a second are reached with weights of so many bits.
 
     Smaller formats than 8 bits are widened to 16 before they are used.

@@ -51,13 +51,20 @@ def tokens_of(model: ModelSpec) -> Tokens | None:
     if model.prompt_tokens is None or model.output_tokens is None:
         return None
     context = model.prompt_tokens + model.output_tokens / 2
-    rate = model.rate
-    if model.tokens_per_second is not None:
-        of_request = model.prompt_tokens + model.output_tokens
-        rate = model.tokens_per_second / of_request if of_request else 0.0
+    rate = rate_of(model)
     if rate is None:
         return None
     return Tokens(rate * model.prompt_tokens, rate * model.output_tokens, context)
+
+
+def rate_of(model: ModelSpec) -> float | None:
+    """Return the requests each second, None if they are not told."""
+    if model.tokens_per_second is None:
+        return model.rate
+    if model.prompt_tokens is None or model.output_tokens is None:
+        return None
+    of_request = model.prompt_tokens + model.output_tokens
+    return model.tokens_per_second / of_request if of_request else 0.0
 
 
 def _tokens_per_second(model: ModelSpec) -> float | None:

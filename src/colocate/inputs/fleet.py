@@ -16,6 +16,7 @@ from colocate.fault import Path as FieldPath
 from colocate.inputs.bulk import without_collection
 from colocate.inputs.compute import busy_shares, known_accelerator
 from colocate.inputs.demand import demand_of, load_of
+from colocate.inputs.engine_speed import check_known, requests_of
 from colocate.inputs.format_support import FormatLimit, kept_off, limits_of
 from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.least_cache import cache_repeats, has_no_cache, least_cache_gb
@@ -27,6 +28,7 @@ from colocate.inputs.yaml_text import parse_yaml
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import COMPUTE, MEMORY, Model
 from colocate.problem.problem import Problem
+from colocate.problem.requests import Requests
 
 Entry = TypeVar("Entry", GpuSpec, ModelSpec)
 Made = TypeVar("Made")
@@ -203,13 +205,25 @@ def _problem(spec: FleetSpec) -> Problem:
     kinds = {gpu.kind or "" for gpu in spec.gpus}
     gpu_count = sum(entry.count or 1 for entry in spec.gpus)
     faults = _Faults()
-    models = faults.made(spec.models, lambda model: _model(spec, kinds, gpu_count, model))
+    known = _known_requests(spec, kinds, faults)
+    models = faults.made(
+        spec.models, lambda model: _model(spec, kinds, gpu_count, model, known.get(model.name))
+    )
     gpus = faults.made(spec.gpus, lambda entry: _gpus(spec, entry))
     faults.tell()
     apart, together = (tuple(map(tuple, groups)) for groups in (spec.apart, spec.together))
     every = tuple(chain.from_iterable(gpus))
     try:
-        return Problem(every, tuple(models), apart, together, spec.most_models, spec.most_pressure)
+        return Problem(
+            every,
+            tuple(models),
+            apart,
+            together,
+            spec.most_models,
+            spec.most_pressure,
+            sharing=spec.sharing or "slices",
+            objective=spec.objective or "pressure",
+        )
     except InputError as error:
         entries = [n for n, entry in enumerate(spec.gpus) for _ in range(entry.count or 1)]
         raise InputError(*(_in_entry(fault, entries) for fault in error.faults)) from None
@@ -244,7 +258,23 @@ def _names(entry: GpuSpec) -> list[str]:
     return [f"{entry.stated_name}-{number}" for number in range(entry.count)]
 
 
-def _model(spec: FleetSpec, kinds: set[str], gpu_count: int, model: ModelSpec) -> Model:
+def _known_requests(spec: FleetSpec, kinds: set[str], faults: "_Faults") -> dict[str, Requests]:
+    """Return what the models are asked, if that is known of all of them; none otherwise."""
+    wanted = spec.objective == "latency" or any(model.ttft_slo for model in spec.models)
+    if wanted:
+        faults.made(spec.models, lambda model: check_known(model, kinds))
+    found = {model.name: requests_of(model, kinds) for model in spec.models}
+    known = {name: requests for name, requests in found.items() if requests is not None}
+    return known if len(known) == len(spec.models) else {}
+
+
+def _model(
+    spec: FleetSpec,
+    kinds: set[str],
+    gpu_count: int,
+    model: ModelSpec,
+    requests: Requests | None,
+) -> Model:
     shares = busy_shares(model, kinds) if spec.compute_limit is not None else {}
     uses: dict[str, Any] = dict(model.uses)
     if MEMORY in uses:
@@ -271,6 +301,7 @@ def _model(spec: FleetSpec, kinds: set[str], gpu_count: int, model: ModelSpec) -
         sleep_cost=model.importance * demand_of(model) if model.may_sleep else None,
         shared_uses=shared,
         least_cache_gb=least_cache_gb(model),
+        requests=requests,
     )
 
 

@@ -86,6 +86,14 @@ def request_gb(model: ModelSpec, tokens: int) -> float:
     return (grown * cache_repeats(model) + _fixed_bytes(model)) / 1e9
 
 
+def mean_request_gb(model: ModelSpec) -> float:
+    """Return the cache that a request holds on average while it is in work; 0 if unknown."""
+    if model.kv_bytes_per_token is None or has_no_cache(model):
+        return 0.0
+    tokens = (model.prompt_tokens or 0.0) + (model.output_tokens or 0.0) / 2
+    return request_gb(model, ceil(tokens))
+
+
 def _fixed_bytes(model: ModelSpec) -> float:
     """Return what a request takes however short it is.
 

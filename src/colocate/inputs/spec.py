@@ -104,6 +104,21 @@ class GpuSpec(_Section):
         return find_accelerator(self.kind).memory_gb
 
 
+class Steps(_Section):
+    """Measured times of a lone engine, as `colocate calibrate` prints them."""
+
+    base_ms: NotNegative = Field(description="A decode step, before its requests.")
+    per_request_ms: NotNegative = Field(0.0, description="More for each request in the batch.")
+    per_1k_context_ms: NotNegative = Field(
+        0.0, description="More for each 1,000 tokens of context, over all requests of the batch."
+    )
+    prefill_base_ms: NotNegative = Field(0.0, description="A prompt, before its tokens.")
+    prefill_ms_per_1k_tokens: NotNegative = Field(description="More for each 1,000 tokens of it.")
+
+
+StepTimes = Annotated[Steps, Noun("section with base_ms and others", "sections with base_ms")]
+
+
 class ModelSpec(_Section):
     """One model: how large it is, how much it is asked, and where it may be."""
 
@@ -146,6 +161,14 @@ class ModelSpec(_Section):
         None, description="Prompt and output tokens together, instead of rate."
     )
     tpot_slo: Positive | None = Field(None, description="Seconds for each output token.")
+    ttft_slo: Positive | None = Field(None, description="Seconds to the first output token.")
+    percentile: Literal[95, 99] | None = Field(
+        None, description="The share of requests that must keep the targets; by default the mean."
+    )
+    steps: StepTimes | dict[Kind, StepTimes] | None = Field(
+        None, description="Measured times of a lone engine, for all kinds of GPU or by kind."
+    )
+    layers: Count | None = Field(None, description="By default from the config, or from its size.")
     kv_bytes_per_token: NotNegative | None = Field(
         None,
         description="Keys and values of one token, 0 for a model without a cache, such as an "
@@ -244,6 +267,7 @@ class ModelSpec(_Section):
             "weight_group": size.weight_group,
             "context_limit": size.context_limit,
             "active_parameters": float(size.active_parameters),
+            "layers": size.layers,
         }
         missing = {name: value for name, value in found.items() if getattr(self, name) is None}
         weights = {
@@ -292,6 +316,15 @@ class FleetSpec(_Section):
     most_models: Count | None = Field(None, description="How many models a GPU may hold.")
     most_pressure: Positive | None = Field(
         None, description="The highest pressure allowed; models that may sleep do so for it."
+    )
+    sharing: Literal["slices", "mps"] | None = Field(
+        None,
+        description="How the engines on a GPU share it: the driver's time slices, which is the "
+        "default, or NVIDIA MPS.",
+    )
+    objective: Literal["pressure", "latency"] | None = Field(
+        None,
+        description="What to minimise: the highest pressure, or the worst latency over its target.",
     )
     compute_limit: Positive | None = Field(
         COMPUTE_LIMIT,

@@ -10,6 +10,7 @@ from colocate.errors import InputError
 from colocate.fault import Fault, Owner, Path
 from colocate.problem.gpu import Gpu
 from colocate.problem.quantity import checked_name, checked_number
+from colocate.problem.requests import Requests
 
 ANY_KIND = ""
 MEMORY = "memory"
@@ -56,6 +57,8 @@ class Model:
         The KV cache that a replica must have, over all of its shards. None asks for nothing; the
         models of a problem either all state it or none does. It is kept in `uses` too, together
         with the size, as the use of `MEMORY`.
+    requests
+        What it is asked, and how fast it works and must answer; None if that is not known.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Model:
     never: tuple[str, ...]
     sleep_cost: float | None
     least_cache_gb: float | None
+    requests: Requests | None
 
     def __init__(
         self,
@@ -89,6 +93,7 @@ class Model:
         sleep_cost: float | None = None,
         shared_uses: Mapping[str, float | Mapping[str, float]] | Uses = (),
         least_cache_gb: float | None = None,
+        requests: Requests | None = None,
     ) -> None:
         owner = Owner("model", checked_name(name, owner=NAMELESS))
         size = checked_number(size_gb, ("size_gb",), owner)
@@ -124,6 +129,7 @@ class Model:
         object.__setattr__(self, "only", _checked_names(owner, "only", only))
         object.__setattr__(self, "never", _checked_names(owner, "never", never))
         object.__setattr__(self, "sleep_cost", cost)
+        object.__setattr__(self, "requests", requests)
 
     @property
     def parts(self) -> int:
@@ -142,7 +148,8 @@ class Model:
 
     def part(self, replicas: int | None = None) -> "Model":
         """Return one of its parts as a model: a share of its size and of its load."""
-        parts = (replicas or self.replicas) * self.shards
+        replicas = replicas or self.replicas
+        parts = replicas * self.shards
         if parts == 1 and not self.shared_uses:
             return self
         load = tuple(amount / parts for amount in self.load)
@@ -153,6 +160,7 @@ class Model:
             load=load,
             uses=self._uses_of(parts),
             least_cache_gb=least,
+            requests=self.requests and self.requests.of_replica(replicas),
         )
 
     def awake(self) -> "Model":

@@ -37,6 +37,10 @@ class Problem:
         How many models a GPU may hold; None for any number.
     most_pressure
         The highest pressure that a GPU may have; None for any.
+    sharing
+        How the models on a GPU share it: `slices` or `mps`.
+    objective
+        What a placement minimises: the highest `pressure`, or the worst `latency` over its target.
     """
 
     gpus: tuple[Gpu, ...]
@@ -45,6 +49,8 @@ class Problem:
     together: tuple[tuple[str, ...], ...] = ()
     most_models: int | None = None
     most_pressure: float | None = None
+    sharing: str = "slices"
+    objective: str = "pressure"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", _checked_items("gpus", Gpu, self.gpus))
@@ -56,6 +62,7 @@ class Problem:
         self._check_windows()
         self._check_sums()
         self._check_uses()
+        self._check_latency()
 
     @cached_property
     def instance(self) -> Instance:
@@ -79,6 +86,9 @@ class Problem:
         if self.sleepers or self.open_replicas or self.most_pressure is not None:
             numbers.append([[m.sleep_cost, m.most_replicas] for m in self.models])
             numbers.append(self.most_pressure)
+        if self.has_requests:
+            numbers.append([m.requests.as_numbers() for m in self.models if m.requests])
+            numbers.append([[gpu.kind for gpu in self.gpus], self.sharing, self.objective])
         return sha256(json.dumps(numbers).encode()).hexdigest()[:16]
 
     @cached_property
@@ -126,6 +136,17 @@ class Problem:
     def has_least_cache(self) -> bool:
         """Whether the models state how much cache they must have."""
         return self.models[0].least_cache_gb is not None
+
+    @cached_property
+    def has_requests(self) -> bool:
+        """Whether the models state what they are asked, so that latencies can be predicted."""
+        return self.models[0].requests is not None
+
+    @cached_property
+    def limits_latency(self) -> bool:
+        """Whether some model has a target that a placement must keep."""
+        stated = (model.requests for model in self.models)
+        return any(each is not None and each.binding and each.has_target for each in stated)
 
     def _limited_to_their_memory(self) -> tuple[Gpu, ...]:
         """Return the GPUs, limited to their memory for sizes and least caches together."""
@@ -258,6 +279,26 @@ class Problem:
                 for kind in sorted(kinds - known.keys() if ANY_KIND not in known else ()):
                     found = f"has no amount for GPU kind {kind!r}, only for {', '.join(known)}"
                     raise self._of_model(number, ("uses", resource), found)
+
+    def _check_latency(self) -> None:
+        for field, value, known in (
+            ("sharing", self.sharing, ("slices", "mps")),
+            ("objective", self.objective, ("pressure", "latency")),
+        ):
+            if value not in known:
+                raise InputError.of(field, value, " or ".join(known))
+        kinds = {gpu.kind for gpu in self.gpus}
+        for number, model in enumerate(self.models):
+            if (model.requests is not None) != self.has_requests:
+                found, advice = "are stated for some models only", "give them for all or none"
+                raise self._of_model(number, ("requests",), found, advice)
+            known_kinds = dict(model.requests.engines) if model.requests else dict.fromkeys(kinds)
+            for kind in sorted(kinds - known_kinds.keys()):
+                found = f"have no engine for GPU kind {kind!r}"
+                raise self._of_model(number, ("requests",), found)
+        if self.objective == "latency" and not self.has_requests:
+            found, advice = "is latency", "give every model its requests, or choose pressure"
+            raise InputError(Fault(found, advice=advice, path=("objective",)))
 
     def _check_windows(self) -> None:
         windows = self.windows

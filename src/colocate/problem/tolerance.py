@@ -40,6 +40,10 @@ ROOM_AT_LIMIT = 1.0 - 1e-10
 
 Users: `decide/waking.py`."""
 
+ARRIVED = 1e-10
+"""Relative change of a latency below which the law's iteration has arrived: a tenth of `TIE`.
+
+Users: `latency`."""
 TIE = 1e-9
 """Share by which pressures may differ through rounding alone. Dividing a sum of a thousand loads by
 a difference of memory loses up to three of sixteen digits, and three more where memory is scarce.

@@ -1,0 +1,1 @@
+"""The law of sharing a GPU: step times, busy chances, TPOT, TTFT, cache in use."""

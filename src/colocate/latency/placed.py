@@ -1,0 +1,40 @@
+"""The law for a whole placement: GPUs are joined by the models that have shards on several."""
+
+from colocate.latency.law import BUSY, COST, PREFILLED, SWEEPS, TPOT, settle_one
+from colocate.latency.table import PlacedEngines
+from colocate.problem.instance import Floats
+from colocate.problem.kernel import entry_kernel
+from colocate.problem.tolerance import ARRIVED
+
+
+@entry_kernel
+def settle_all(placed: PlacedEngines, sharing: Floats, state: Floats) -> None:
+    """Find the least fixed point of all engines of a placement.
+
+    The shards of an engine run in step, so each turn waits as long as on the GPU where the wait is
+    longest.
+
+    Parameters
+    ----------
+    placed : the engines, and where they are
+    sharing : the constants of the way to share
+    state : state[n, STATE_COLUMNS], all zero, written here
+    """
+    for _ in range(SWEEPS):
+        moved = 0.0
+        for engine in range(state.shape[0]):
+            longest = 0.0
+            for place in range(placed.first_gpu[engine], placed.first_gpu[engine + 1]):
+                gpu = placed.gpus[place]
+                delay = 0.0
+                for other in range(placed.first_member[gpu], placed.first_member[gpu + 1]):
+                    member = placed.members[other]
+                    if member != engine:
+                        delay += state[member, BUSY] * state[member, COST]
+                longest = max(longest, delay)
+            before = state[engine, TPOT] + state[engine, PREFILLED]
+            settle_one(placed.engines, engine, longest, sharing, state, engine)
+            after = state[engine, TPOT] + state[engine, PREFILLED]
+            moved = max(moved, (after - before) / after if after > 0.0 else 0.0)
+        if moved <= ARRIVED:
+            return

@@ -1,0 +1,193 @@
+"""What users of a placement would feel: the law, applied to all of its replicas."""
+
+from collections.abc import Mapping
+from math import inf, isinf, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from colocate.errors import InputError
+from colocate.fault import Fault
+from colocate.latency.law import (
+    BUSY,
+    PREFILLED,
+    STATE_COLUMNS,
+    STRETCHED,
+    TPOT,
+    ratio_of,
+    wait_of,
+)
+from colocate.latency.placed import settle_all
+from colocate.latency.table import PlacedEngines, placed_engines, replicas_on, spread_of
+from colocate.problem.cache import caches_of
+from colocate.problem.instance import Floats
+from colocate.problem.parts import Part, Places
+from colocate.problem.problem import Problem
+from colocate.problem.requests import Requests
+from colocate.problem.sharing import COSTS
+
+NORMAL_99 = 2.326
+"""Standard deviations up to which 99 in 100 values of a normal distribution are."""
+
+
+class Spread(NamedTuple):
+    """A latency as its mean and its percentiles."""
+
+    mean: float
+    p95: float
+    p99: float
+
+    def at(self, percentile: float | None) -> float:
+        """Return the mean, or the percentile that a target is about."""
+        return self.mean if percentile is None else self.p95 if percentile == 95.0 else self.p99
+
+
+class Latency(NamedTuple):
+    """What one replica of a model does, beside its neighbours or alone; times in seconds."""
+
+    tpot: Spread
+    """For each output token; 0 for a model that makes none."""
+    ttft: Spread
+    """To the first token; infinite if saturated."""
+    busy: float
+    """The chance that it has a request in work."""
+    in_flight: float
+    """Requests in work on average; all slots if saturated."""
+    in_flight_p99: float
+    cache_gb: float
+    """The cache that they hold, over all shards."""
+    cache_gb_p99: float
+    ratio: float
+    """The worst latency over its target; infinite if saturated, 0 without a target."""
+
+    @property
+    def saturated(self) -> bool:
+        """Whether its queue grows without end."""
+        return isinf(self.ttft.mean)
+
+
+class Prediction(NamedTuple):
+    """What users of one replica feel, and what they would feel if it had its GPUs for itself."""
+
+    model: str
+    replica: int
+    """Which of its replicas, from 0 on."""
+    gpus: tuple[str, ...]
+    shared: Latency
+    alone: Latency
+    slots: float
+    """Requests that it works on at once, by its settings and by its cache."""
+    requests: Requests
+    """What it is asked, and how fast it must answer."""
+
+    @property
+    def slower(self) -> float:
+        """How many times slower tokens come than alone; first ones for a model without others."""
+        if self.alone.tpot.mean > 0.0:
+            return self.shared.tpot.mean / self.alone.tpot.mean
+        return self.shared.ttft.mean / self.alone.ttft.mean if self.alone.ttft.mean > 0.0 else 1.0
+
+    @property
+    def keeps_targets(self) -> bool:
+        """Whether every target holds; so it is where there is none and the queue stays finite."""
+        return self.shared.ratio <= 1.0
+
+
+def predict_placement(
+    problem: Problem, placement: Places, sharing: str | None = None
+) -> tuple[Prediction, ...]:
+    """Predict what users of every replica feel, in the order of the problem.
+
+    Parameters
+    ----------
+    problem
+        The models, with their requests, and the GPUs.
+    placement
+        The GPUs of every model; a model without any is asleep and left out.
+    sharing
+        How engines share a GPU; None for the way that the problem states.
+
+    Raises
+    ------
+    InputError
+        If the problem does not say what the models are asked.
+    """
+    if not problem.has_requests:
+        advice = "give prompt_tokens, output_tokens, a rate and a known kind of GPU"
+        raise InputError(Fault("has no requests to predict from", advice=advice))
+    replicas = replicas_on(problem, placement)
+    engines = placed_engines(problem, replicas)
+    cache = {(c.model, c.replica): c for c in caches_of(problem, placement)}
+    slots = np.array([_slots(parts, cache[_key(parts)].cache_gb) for parts in replicas])
+    shared = _settled(engines, sharing or problem.sharing)
+    alone = _settled(engines, "alone")
+    return tuple(
+        Prediction(
+            parts[0].model.name,
+            parts[0].replica,
+            tuple(part.gpu for part in parts),
+            _latency(engines, row, shared, slots[row], parts[0]),
+            _latency(engines, row, alone, slots[row], parts[0]),
+            float(slots[row]),
+            _requests(parts[0]),
+        )
+        for row, parts in enumerate(replicas)
+    )
+
+
+def ratios_of(predictions: tuple[Prediction, ...], gpus: Mapping[str, object]) -> dict[str, float]:
+    """Return the worst ratio on every GPU; 0 for those without models."""
+    ratios = dict.fromkeys(gpus, 0.0)
+    for each in predictions:
+        for gpu in each.gpus:
+            ratios[gpu] = max(ratios[gpu], each.shared.ratio)
+    return ratios
+
+
+def _key(parts: list[Part]) -> tuple[str, int]:
+    return parts[0].model.name, parts[0].replica
+
+
+def _requests(part: Part) -> Requests:
+    assert part.model.requests is not None, "the problem has requests"
+    return part.model.requests
+
+
+def _slots(parts: list[Part], cache_gb: float) -> float:
+    """Return how many requests a replica can work on at once."""
+    requests = _requests(parts[0])
+    if requests.request_gb <= 0.0:
+        return requests.slots
+    return min(requests.slots, cache_gb * len(parts) / requests.request_gb)
+
+
+def _settled(engines: PlacedEngines, sharing: str) -> Floats:
+    state = np.zeros((len(engines.engines), STATE_COLUMNS))
+    settle_all(engines, np.array(COSTS[sharing]), state)
+    return state
+
+
+def _latency(engines: PlacedEngines, row: int, state: Floats, slots: float, part: Part) -> Latency:
+    requests = _requests(part)
+    tpot, step, prefill = (float(state[row, column]) for column in (TPOT, STRETCHED, PREFILLED))
+    wait = float(wait_of(engines.engines, row, state, row, slots))
+    in_flight = requests.rate * (requests.decode_tokens * tpot + prefill)
+    in_flight = slots if isinf(wait) else min(in_flight, slots)
+    at_most = min(in_flight + NORMAL_99 * sqrt(in_flight), slots)
+    return Latency(
+        _spread(step, tpot - step) if requests.decode_tokens else Spread(0.0, 0.0, 0.0),
+        _spread(prefill, wait),
+        float(state[row, BUSY]),
+        in_flight,
+        at_most,
+        in_flight * requests.request_gb,
+        at_most * requests.request_gb,
+        float(ratio_of(engines.engines, row, state, row, slots)),
+    )
+
+
+def _spread(fixed: float, waiting: float) -> Spread:
+    """Return a latency whose waiting part is spread like an exponential."""
+    if isinf(waiting):
+        return Spread(inf, inf, inf)
+    return Spread(*(fixed + spread_of(p) * waiting for p in (None, 95.0, 99.0)))

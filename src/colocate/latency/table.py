@@ -1,0 +1,91 @@
+"""The engines of a placement as arrays for the law: one for every replica of a model."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+
+from colocate.latency.law import ENGINE_COLUMNS
+from colocate.problem.gpu import Gpu
+from colocate.problem.instance import Floats, Ints
+from colocate.problem.parts import Part, Places, parts_of
+from colocate.problem.problem import Problem
+from colocate.problem.requests import EngineSpeed, Requests
+
+
+class PlacedEngines(NamedTuple):
+    """Engines on GPUs, by number; an engine with shards is on several GPUs."""
+
+    engines: Floats
+    """engines[n, ENGINE_COLUMNS]: see `law.RATE` and the others."""
+    gpus: Ints
+    """The GPUs of all engines, one engine after the other."""
+    first_gpu: Ints
+    """first_gpu[n + 1]: where those of an engine begin."""
+    members: Ints
+    """The engines on all GPUs, one GPU after the other."""
+    first_member: Ints
+    """first_member[g + 1]: where those of a GPU begin."""
+
+
+def spread_of(percentile: float | None) -> float:
+    """Return how many times its mean an exponential is at a percentile; 1 for the mean."""
+    return 1.0 if percentile is None else -log(1.0 - percentile / 100.0)
+
+
+def engine_row(requests: Requests, engine: EngineSpeed) -> list[float]:
+    """Return the columns of an engine."""
+    return [
+        requests.rate,
+        requests.decode_tokens,
+        engine.step,
+        engine.step_per_request,
+        engine.prefill,
+        engine.kernels,
+        requests.slots,
+        requests.tpot_slo,
+        requests.ttft_slo,
+        spread_of(requests.percentile),
+    ]
+
+
+def replicas_on(problem: Problem, placement: Places) -> list[list[Part]]:
+    """Return the parts of every replica of a placement, in the order of the problem."""
+    by_replica = groupby(parts_of(problem, placement), key=lambda part: (part.number, part.replica))
+    return [list(parts) for _, parts in by_replica]
+
+
+def placed_engines(problem: Problem, replicas: Sequence[Sequence[Part]]) -> PlacedEngines:
+    """Return the engines of a placement's replicas."""
+    number = {gpu.name: place for place, gpu in enumerate(problem.gpus)}
+    named = {gpu.name: gpu for gpu in problem.gpus}
+    engines = np.zeros((len(replicas), ENGINE_COLUMNS))
+    on_gpu: list[list[int]] = [[] for _ in problem.gpus]
+    for row, parts in enumerate(replicas):
+        engines[row] = _row(parts, named)
+        for part in parts:
+            on_gpu[number[part.gpu]].append(row)
+    gpus = [number[part.gpu] for parts in replicas for part in parts]
+    return PlacedEngines(
+        engines,
+        np.array(gpus, np.int64),
+        _starts([len(parts) for parts in replicas]),
+        np.array([row for rows in on_gpu for row in rows], np.int64),
+        _starts([len(rows) for rows in on_gpu]),
+    )
+
+
+def _row(parts: Sequence[Part], named: Mapping[str, Gpu]) -> Floats:
+    """Return the columns of a replica; on GPUs of several kinds it is as slow as the slowest."""
+    requests = parts[0].model.requests
+    assert requests is not None, "the caller has checked that requests are known"
+    by_kind = dict(requests.engines)
+    rows = [engine_row(requests, by_kind[named[part.gpu].kind]) for part in parts]
+    slowest: Floats = np.max(np.array(rows), axis=0)
+    return slowest
+
+
+def _starts(counts: Sequence[int]) -> Ints:
+    return np.cumsum([0, *counts]).astype(np.int64)
