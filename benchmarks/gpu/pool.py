@@ -48,7 +48,7 @@ class Resident:
             answer = self._pipe.recv()
         except (EOFError, OSError) as error:
             self.failed = True
-            raise EngineFailedError(f"{self.model}: {error or 'the process died'}") from error
+            raise EngineFailedError(f"{self.model}: {str(error) or 'the process died'}") from error
         if "error" in answer:
             self.failed = True
             raise EngineFailedError(f"{self.model}: {answer['error']}")
