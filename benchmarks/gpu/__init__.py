@@ -1,0 +1,1 @@
+"""What engines that share one GPU do to each other, measured."""
