@@ -1,0 +1,184 @@
+"""The engines of a problem's items, as arrays: what the law needs to rate a GPU.
+
+A model that must stay together with others is an engine of its own in their item. The shards of a
+replica are several items, with one engine.
+"""
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from colocate.latency.law import BUSY, COST, ENGINE_COLUMNS, STATE_COLUMNS, settle_one
+from colocate.latency.table import engine_row
+from colocate.problem.instance import Bools, Floats, Instance, Ints, frozen
+from colocate.problem.kernel import entry_kernel
+from colocate.problem.model import Model
+from colocate.problem.reduction import Reduction
+from colocate.problem.sharing import COSTS
+from colocate.problem.tolerance import FIT
+from colocate.problem.verify import highest_pressure
+
+LEAST, WEIGHT, EQUAL, REQUEST = 0, 1, 2, 3
+"""Columns of `cache`, for one part of an engine: its least cache, its load, whether it has a share
+where nobody has load, and the cache that a request takes from the part."""
+
+
+class EngineTable(NamedTuple):
+    """What is known of e engines, on k kinds of GPU, in n items."""
+
+    rows: Floats
+    """rows[k, e, ENGINE_COLUMNS]: as `latency.law` takes them."""
+    lone: Floats
+    """lone[k, e, STATE_COLUMNS]: the state of an engine without neighbours."""
+    cache: Floats
+    """cache[e, 4]: see `LEAST` and the others."""
+    harm: Floats
+    """harm[e]: seconds that its neighbours wait each turn, where that is least."""
+    binding: Bools
+    """binding[e]: whether its targets must hold."""
+    items: Ints
+    """items[e, 2]: its first item, and how many it has, one after the other."""
+    engine: Ints
+    """The engines of all items, one item after the other."""
+    first: Ints
+    """first[n + 1]: where those of an item begin."""
+    memory: Floats
+    """memory[g]: GB of a GPU."""
+    sharing: Floats
+    """The constants of the way to share."""
+    highest: float
+    """The highest pressure that a GPU may have."""
+    by_pressure: bool
+    """Whether a GPU costs its pressure, or its ratio."""
+    joined: bool
+    """Whether some engine has shards, which join GPUs."""
+
+
+def engine_table(reduction: Reduction) -> EngineTable:
+    """Write down the engines of a problem with fixed numbers of replicas."""
+    problem = reduction.whole
+    kinds = sorted({gpu.kind for gpu in problem.gpus})
+    engines: list[Model] = []
+    items: list[tuple[int, int]] = []
+    engine: list[int] = []
+    first = [0]
+    group = -1
+    for number, item in enumerate(reduction.items):
+        follows = item.shard_group >= 0 and item.shard_group == group
+        if not follows:
+            engines += [model.part(model.replicas) for model in item.models]
+            items += [(number, model.shards) for model in item.models]
+        engine += range(len(engines) - len(item.models), len(engines))
+        first.append(len(engine))
+        group = item.shard_group
+    rows = np.array([[_row(part, kind) for part in engines] for kind in kinds])
+    sharing = np.array(COSTS[problem.sharing])
+    lone = np.zeros((len(kinds), len(engines), STATE_COLUMNS))
+    settle_alone(rows, sharing, lone)
+    by_pressure = problem.objective == "pressure"
+    return EngineTable(
+        rows.reshape(len(kinds), len(engines), ENGINE_COLUMNS),
+        lone,
+        np.array([_cache(part, shards) for part, (_, shards) in zip(engines, items, strict=True)]),
+        (lone[:, :, BUSY] * lone[:, :, COST]).min(axis=0),
+        np.array([_binds(part) for part in engines]),
+        np.array(items, np.int64),
+        np.array(engine, np.int64),
+        np.array(first, np.int64),
+        np.array([gpu.memory_gb for gpu in problem.gpus]),
+        sharing,
+        inf if by_pressure else highest_pressure(problem),
+        by_pressure,
+        any(model.shards > 1 for model in problem.models),
+    )
+
+
+def _row(part: Model, kind: str) -> list[float]:
+    assert part.requests is not None, "the caller has checked that requests are known"
+    speed = part.requests.engine_on(kind)
+    assert speed is not None, "a problem has engines for all kinds of its GPUs"
+    return engine_row(part.requests, speed)
+
+
+def _binds(part: Model) -> bool:
+    stated = part.requests
+    return stated is not None and stated.binding and stated.has_target
+
+
+def _cache(part: Model, shards: int) -> list[float]:
+    assert part.requests is not None, "the caller has checked that requests are known"
+    equal = 0.0 if part.least_cache_gb == 0.0 else 1.0
+    return [part.least_cache_gb or 0.0, max(part.load), equal, part.requests.request_gb / shards]
+
+
+@entry_kernel
+def settle_alone(rows: Floats, sharing: Floats, lone: Floats) -> None:
+    """Write the state of every engine without neighbours.
+
+    Parameters
+    ----------
+    rows : rows[k, e, ENGINE_COLUMNS], the engines
+    sharing : the constants of the way to share
+    lone : lone[k, e, STATE_COLUMNS], written here
+    """
+    for kind in range(rows.shape[0]):
+        for engine in range(rows.shape[1]):
+            settle_one(rows[kind], engine, 0.0, sharing, lone[kind], engine)
+
+
+def searched_instance(reduction: Reduction) -> Instance:
+    """Return the instance that the search fills: what fits there fits in the original."""
+    instance = reduction.instance
+    shrunk = 1.0 - FIT / 2
+    return frozen(
+        instance._replace(capacity=instance.capacity * shrunk, limit=instance.limit * shrunk)
+    )
+
+
+class Rating(NamedTuple):
+    """The cost of every GPU, and room to work in for kernels that rate others."""
+
+    cost: Floats
+    """cost[g]: as the layout is now."""
+    pressure: Floats
+    """pressure[g]: the same for pressures, which decide between equal costs."""
+    trial: Floats
+    """trial[g]: after a change that may be undone."""
+    changed: Ints
+    """changed[g]: the GPUs that a change concerns."""
+    count: Ints
+    """count[0]: how many those are; count[1]: how many changes were rated."""
+    mark: Ints
+    """mark[g]: whether a GPU is among them."""
+    rows: Floats
+    """rows[e, ENGINE_COLUMNS]: of engines whose GPUs are joined."""
+    state: Floats
+    """state[e, STATE_COLUMNS]: by the place of an engine in `members`."""
+    members: Ints
+    """members[e]: the engines that are rated."""
+    place: Ints
+    """place[e]: the place of an engine in `members`, or -1."""
+    share: Floats
+    """share[e]: the cache of a part, by the place of its engine in `members`."""
+    worst: Floats
+    """worst[e]: the ratio of an engine, by its number."""
+
+
+def empty_rating(table: EngineTable) -> Rating:
+    """Return room for ratings, with every GPU empty."""
+    gpus, engines = len(table.memory), len(table.items)
+    return Rating(
+        np.zeros(gpus),
+        np.zeros(gpus),
+        np.zeros(gpus),
+        np.zeros(gpus, np.int64),
+        np.zeros(2, np.int64),
+        np.zeros(gpus, np.int64),
+        np.zeros((engines, ENGINE_COLUMNS)),
+        np.zeros((engines, STATE_COLUMNS)),
+        np.zeros(engines, np.int64),
+        np.full(engines, -1),
+        np.zeros(engines),
+        np.zeros(engines),
+    )
