@@ -22,7 +22,8 @@ def requests_of(params, rate, prompt, output, tpot_slo, ttft_slo, **others):
                 2.0 * params / bandwidth + 2e-3,
                 2e-5,
                 2.0 * params * prompt / operations + 4e-3,
-                200.0,
+                2.0 * params * prompt / operations + 1e-3,
+                32.0,
             ),
         )
         for kind, (_, bandwidth, operations) in KINDS.items()

@@ -313,7 +313,6 @@ class Plan:
             summary += f"; asleep: {', '.join(self.asleep)}"
         return summary
 
-
     @property
     def _told_value(self) -> str:
         if self.problem.objective == "pressure":

@@ -96,9 +96,7 @@ def is_over(rows: Floats, engine: int, state: Floats, row: int, limit: float) ->
 
 
 @leaf_kernel
-def settled_within(
-    table: EngineTable, rating: Rating, kind: int, count: int, limit: float
-) -> bool:
+def settled_within(table: EngineTable, rating: Rating, kind: int, count: int, limit: float) -> bool:
     """Find the fixed point of the engines in `members`; False once it is above a limit.
 
     Parameters

@@ -4,7 +4,6 @@ A model that must stay together with others is an engine of its own in their ite
 replica are several items, with one engine.
 """
 
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -76,7 +75,6 @@ def engine_table(reduction: Reduction) -> EngineTable:
     sharing = np.array(COSTS[problem.sharing])
     lone = np.zeros((len(kinds), len(engines), STATE_COLUMNS))
     settle_alone(rows, sharing, lone)
-    by_pressure = problem.objective == "pressure"
     return EngineTable(
         rows.reshape(len(kinds), len(engines), ENGINE_COLUMNS),
         lone,
@@ -88,8 +86,8 @@ def engine_table(reduction: Reduction) -> EngineTable:
         np.array(first, np.int64),
         np.array([gpu.memory_gb for gpu in problem.gpus]),
         sharing,
-        inf if by_pressure else highest_pressure(problem),
-        by_pressure,
+        highest_pressure(problem),
+        problem.objective == "pressure",
         any(model.shards > 1 for model in problem.models),
     )
 
@@ -147,8 +145,8 @@ class Rating(NamedTuple):
     """trial[g]: after a change that may be undone."""
     changed: Ints
     """changed[g]: the GPUs that a change concerns."""
-    count: Ints
-    """count[0]: how many those are; count[1]: how many changes were rated."""
+    number: Ints
+    """number[0]: how many those are; number[1]: how many changes were rated."""
     mark: Ints
     """mark[g]: whether a GPU is among them."""
     rows: Floats

@@ -21,17 +21,18 @@ class Exchange(NamedTuple):
     """Which items go where."""
 
     item: Ints
-    """item[n]: the items that go, as many as `count[0]` says."""
+    """item[n]: the items that go, as many as `number[0]` says."""
     goal: Ints
     """goal[n]: where they go."""
     home: Ints
     """home[n]: where they come from; written as they go."""
-    count: Ints
+    number: Ints
 
 
 def empty_exchange(items: int) -> Exchange:
     """Return an exchange of no items, with room for all."""
-    return Exchange(*(np.zeros(items, np.int64) for _ in range(3)), np.zeros(1, np.int64))
+    item, goal, home = np.zeros((3, items), np.int64)
+    return Exchange(item, goal, home, np.zeros(1, np.int64))
 
 
 @leaf_kernel
@@ -43,9 +44,9 @@ def add(exchange: Exchange, item: int, goal: int) -> None:
     exchange : the exchange
     item, goal : the item, and where it goes
     """
-    exchange.item[exchange.count[0]] = item
-    exchange.goal[exchange.count[0]] = goal
-    exchange.count[0] += 1
+    exchange.item[exchange.number[0]] = item
+    exchange.goal[exchange.number[0]] = goal
+    exchange.number[0] += 1
 
 
 @entry_kernel
@@ -70,7 +71,7 @@ def rate_all(table: EngineTable, instance: Instance, layout: Layout, rating: Rat
 @leaf_kernel
 def keep_noted(layout: Layout, rating: Rating) -> None:
     """Take over the new costs of the noted GPUs."""
-    for place in range(rating.count[0]):
+    for place in range(rating.number[0]):
         gpu = rating.changed[place]
         rating.cost[gpu] = rating.trial[gpu]
         rating.pressure[gpu] = layout.pressure[gpu]
@@ -89,14 +90,14 @@ def tried(
     rating : the cost of every GPU
     exchange : which items go where; empty afterwards
     """
-    for place in range(exchange.count[0]):
+    for place in range(exchange.number[0]):
         item = exchange.item[place]
         exchange.home[place] = layout.gpu_of[item]
         note_joined(table, layout, rating, layout.gpu_of[item])
         note_joined(table, layout, rating, exchange.goal[place])
     done = _made(instance, layout, exchange)
     kept = False
-    if done == exchange.count[0]:
+    if done == exchange.number[0]:
         for place in range(done):
             note_joined(table, layout, rating, exchange.goal[place])
         limit = _highest(rating) * (1.0 + TIE)
@@ -106,20 +107,20 @@ def tried(
     else:
         unmake(instance, layout, exchange, done)
     forget_noted(rating)
-    exchange.count[0] = 0
+    exchange.number[0] = 0
     return kept
 
 
 @leaf_kernel
 def _made(instance: Instance, layout: Layout, exchange: Exchange) -> int:
     """Let the items go, as long as they fit; return how many have arrived."""
-    for place in range(exchange.count[0]):
+    for place in range(exchange.number[0]):
         take(instance, layout, exchange.item[place])
-    for place in range(exchange.count[0]):
+    for place in range(exchange.number[0]):
         if not fits(instance, layout, exchange.goal[place], NOWHERE, exchange.item[place]):
             return place
         put(instance, layout, exchange.item[place], exchange.goal[place])
-    return exchange.count[0]
+    return int(exchange.number[0])
 
 
 @leaf_kernel
@@ -134,7 +135,7 @@ def unmake(instance: Instance, layout: Layout, exchange: Exchange, done: int) ->
     """
     for place in range(done):
         take(instance, layout, exchange.item[place])
-    for place in range(exchange.count[0]):
+    for place in range(exchange.number[0]):
         put(instance, layout, exchange.item[place], exchange.home[place])
 
 
@@ -142,7 +143,7 @@ def unmake(instance: Instance, layout: Layout, exchange: Exchange, done: int) ->
 def _highest(rating: Rating) -> float:
     """Return the highest cost of the noted GPUs before the change."""
     highest = 0.0
-    for place in range(rating.count[0]):
+    for place in range(rating.number[0]):
         highest = max(highest, rating.cost[rating.changed[place]])
     return highest
 
@@ -152,7 +153,7 @@ def _lower(layout: Layout, rating: Rating) -> bool:
     """Return whether the costs of the noted GPUs are lower than before, the highest first."""
     before, after = np.inf, np.inf
     old, new = 0, 0
-    for _ in range(rating.count[0]):
+    for _ in range(rating.number[0]):
         before, old = _next_highest(rating, rating.cost, before, old)
         after, new = _next_highest(rating, rating.trial, after, new)
         if lower(after, before):
@@ -160,7 +161,7 @@ def _lower(layout: Layout, rating: Rating) -> bool:
         if lower(before, after):
             return False
     pressed, was_pressed = 0.0, 0.0
-    for place in range(rating.count[0]):
+    for place in range(rating.number[0]):
         pressed = max(pressed, layout.pressure[rating.changed[place]])
         was_pressed = max(was_pressed, rating.pressure[rating.changed[place]])
     return lower(pressed, was_pressed)
@@ -178,7 +179,7 @@ def _next_highest(rating: Rating, cost: Floats, below: float, at: int) -> tuple[
     """
     highest = -1.0
     same = 0
-    for place in range(rating.count[0]):
+    for place in range(rating.number[0]):
         value = cost[rating.changed[place]]
         if value == below:
             same += 1

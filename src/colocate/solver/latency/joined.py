@@ -38,9 +38,9 @@ def note_joined(table: EngineTable, layout: Layout, rating: Rating, gpu: int) ->
     """
     if rating.mark[gpu]:
         return
-    done = rating.count[0]
+    done = rating.number[0]
     _note(rating, gpu)
-    while table.joined and done < rating.count[0]:
+    while table.joined and done < rating.number[0]:
         item = layout.first[rating.changed[done]]
         done += 1
         while item != NOWHERE:
@@ -55,16 +55,16 @@ def note_joined(table: EngineTable, layout: Layout, rating: Rating, gpu: int) ->
 @leaf_kernel
 def _note(rating: Rating, gpu: int) -> None:
     rating.mark[gpu] = 1
-    rating.changed[rating.count[0]] = gpu
-    rating.count[0] += 1
+    rating.changed[rating.number[0]] = gpu
+    rating.number[0] += 1
 
 
 @leaf_kernel
 def forget_noted(rating: Rating) -> None:
     """Forget which GPUs a change concerned."""
-    for place in range(rating.count[0]):
+    for place in range(rating.number[0]):
         rating.mark[rating.changed[place]] = 0
-    rating.count[0] = 0
+    rating.number[0] = 0
 
 
 @leaf_kernel
@@ -80,10 +80,10 @@ def rate_noted(
     rating : the noted GPUs, and room to work in
     limit : the limit
     """
-    rating.count[1] += 1
+    rating.number[1] += 1
     if table.joined and _has_shards(table, layout, rating):
         return _rate_together(table, instance, layout, rating, limit)
-    for place in range(rating.count[0]):
+    for place in range(rating.number[0]):
         gpu = rating.changed[place]
         rating.trial[gpu] = cost_alone(table, instance, layout, rating, gpu, limit)
         if rating.trial[gpu] > limit:
@@ -93,7 +93,7 @@ def rate_noted(
 
 @leaf_kernel
 def _has_shards(table: EngineTable, layout: Layout, rating: Rating) -> bool:
-    for place in range(rating.count[0]):
+    for place in range(rating.number[0]):
         item = layout.first[rating.changed[place]]
         while item != NOWHERE:
             if table.items[table.engine[table.first[item]], 1] > 1:
@@ -115,7 +115,7 @@ def _rate_together(
             engine = rating.members[row]
             slots = slots_of(table, engine, rating.rows[row, SLOTS], rating.share[row])
             rating.worst[engine] = ratio_of(rating.rows, row, rating.state, row, slots)
-        for place in range(rating.count[0]):
+        for place in range(rating.number[0]):
             gpu = rating.changed[place]
             rating.trial[gpu] = cost_by_ratios(table, layout, rating, gpu)
             within = within and rating.trial[gpu] <= limit
@@ -128,7 +128,7 @@ def _rate_together(
 def _list_engines(table: EngineTable, instance: Instance, layout: Layout, rating: Rating) -> int:
     """List the engines of all noted GPUs, each once, as slow as on their slowest GPU."""
     count = 0
-    for noted in range(rating.count[0]):
+    for noted in range(rating.number[0]):
         gpu = rating.changed[noted]
         item = layout.first[gpu]
         while item != NOWHERE:
@@ -149,9 +149,7 @@ def _list_engines(table: EngineTable, instance: Instance, layout: Layout, rating
 
 
 @leaf_kernel
-def _settle(
-    table: EngineTable, layout: Layout, rating: Rating, count: int, limit: float
-) -> bool:
+def _settle(table: EngineTable, layout: Layout, rating: Rating, count: int, limit: float) -> bool:
     """Find the fixed point of all listed engines; False once it is above a limit.
 
     Parameters
@@ -209,7 +207,7 @@ def _share_out(table: EngineTable, layout: Layout, rating: Rating, count: int) -
     for row in range(count):
         rating.share[row] = inf
     for sharded in (True, False):
-        for noted in range(rating.count[0]):
+        for noted in range(rating.number[0]):
             _share_out_gpu(table, layout, rating, rating.changed[noted], sharded)
 
 

@@ -263,9 +263,7 @@ def regroup_all(
 
 
 @kernel
-def choose_gpus(
-    rating: Rating, branches: Branches, count: int, rng: np.random.Generator
-) -> None:
+def choose_gpus(rating: Rating, branches: Branches, count: int, rng: np.random.Generator) -> None:
     """Choose a GPU that costs much and some others, at random.
 
     Parameters
@@ -327,8 +325,10 @@ def regroup_some(
         for item in range(key.shape[0]):
             key[item] = table.harm[table.engine[table.first[item]]] * (0.5 + rng.random())
         limit = highest * (1.0 - 2.0 * TIE)
-        if highest > 0.0 and refilled(
-            table, instance, layout, rating, branches, count, limit, nodes, key
-        ) == FOUND:
+        if (
+            highest > 0.0
+            and refilled(table, instance, layout, rating, branches, count, limit, nodes, key)
+            == FOUND
+        ):
             helped += 1
     return helped
