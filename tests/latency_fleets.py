@@ -12,7 +12,7 @@ from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.problem.requests import EngineSpeed, Requests
 from colocate.problem.verify import verify
-from colocate.solver.latency.targets import without_targets
+from colocate.solver.targets import without_targets
 
 KINDS = {"h100": (80.0, 3.35e12, 0.6e15), "h200": (141.0, 4.8e12, 0.6e15)}
 """GB, bytes and operations each second of a kind of GPU."""

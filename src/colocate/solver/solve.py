@@ -16,8 +16,8 @@ from colocate.solver.decide.levels import PEAK, settle_levels
 from colocate.solver.decide.pressure_limit import place_within_limit
 from colocate.solver.decide.sleep import solve_with_sleepers
 from colocate.solver.interrupt import stopping_on_interrupt
-from colocate.solver.latency.targets import by_latency
 from colocate.solver.plan import Improvement, Plan, with_ratios
+from colocate.solver.targets import by_latency
 from colocate.solver.warm_up import warm_up
 
 MOST_WITH_LEVELS = 10_000

@@ -26,11 +26,11 @@ from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.improve.trading import Wakeable, trade, wake
 from colocate.solver.latency.progress import LatencyProgress
 from colocate.solver.latency.steps import LatencySearch
-from colocate.solver.latency.targets import by_latency
 from colocate.solver.portfolio.start import FEW, THOROUGH
 from colocate.solver.prove.columns import fill_gpus
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.tree import search_with_proof
+from colocate.solver.targets import by_latency
 
 SMALL = Problem(
     (Gpu("a", 80), Gpu("b", 80)), tuple(Model(f"m{n}", 5 + n, load=1 + n) for n in range(4))

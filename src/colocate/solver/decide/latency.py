@@ -17,9 +17,9 @@ from colocate.solver.decide.pressure_limit import (
     without_limit,
 )
 from colocate.solver.latency.search import search_by_latency
-from colocate.solver.latency.targets import keeps_targets, without_targets
 from colocate.solver.plan import Plan, Status, with_ratios
 from colocate.solver.prove.obstacles import too_many_parts
+from colocate.solver.targets import keeps_targets, without_targets
 
 ORDINARY = 0.5
 """The share of the time for the ordinary solver, where targets limit what it may answer."""
@@ -31,11 +31,11 @@ def place_by_latency(problem: Problem, budget: SolveBudget, start: Placement | N
     Parameters
     ----------
     problem
-        The models and the GPUs to place them on.
+        The models, all awake, and the GPUs.
     budget
         What the call may spend, and which answer is good enough.
     start
-        A placement to improve; None to look for one.
+        Places to begin with; None to look for some.
     """
     if problem.objective == "latency":
         return _searched(problem, budget, Plan(problem, Status.UNKNOWN), start)

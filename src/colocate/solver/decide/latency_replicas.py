@@ -26,8 +26,8 @@ from colocate.solver.search import NOT_FOUND
 
 FEW = 64
 """Numbers of replicas that are all tried if there are no more choices than this."""
-TRYING, SHORTEST = 0.02, 0.02
-"""The share of the time for one try, and the fewest seconds for it."""
+TRYING, SHORTEST = 0.1, 0.05
+"""The share of the time that one try may take at most, and the fewest seconds for it."""
 STEPS = 3
 """Steps of the search in one try."""
 MISSES = 60
@@ -41,10 +41,8 @@ class LatencyReplicas:
 
     Parameters
     ----------
-    problem
-        The models, all awake, and the GPUs.
-    budget
-        What the call may spend, and which answer is good enough.
+    problem, budget
+        The models, all awake, with the GPUs, and what the call may spend.
     proof
         A bound on the value that holds for all numbers of replicas, if one is known.
     """

@@ -19,8 +19,8 @@ from colocate.solver.decide.latency import place_by_latency
 from colocate.solver.decide.sleep import solve_with_sleepers
 from colocate.solver.latency.progress import LatencyProgress
 from colocate.solver.latency.search import Start, first_places, improve
-from colocate.solver.latency.targets import without_targets
 from colocate.solver.plan import Plan, Status, with_ratios
+from colocate.solver.targets import without_targets
 
 CHOOSING = 0.3
 """The share of the time for the ordinary choice of sleepers."""
@@ -28,8 +28,8 @@ KEEPING = 0.6
 """The share of the time after which the choice of sleepers stands."""
 FEW = 10
 """Sleepers up to which all choices are tried."""
-TRYING, SHORTEST = 0.05, 0.02
-"""The share of the time for one choice, and the fewest seconds for it."""
+TRYING, SHORTEST = 0.1, 0.05
+"""The share of the time that one choice may take at most, and the fewest seconds for it."""
 STEPS = 20
 """Steps of the search for one choice."""
 
@@ -46,7 +46,7 @@ def sleep_by_latency(problem: Problem, budget: SolveBudget) -> Plan:
     """
     part = budget.keeping(budget.deadline.left * (1.0 - CHOOSING))
     ordinary = solve_with_sleepers(without_targets(problem), replace(part, target=None))
-    if not ordinary.placement:
+    if ordinary.status is Status.INFEASIBLE:
         return replace(ordinary, problem=problem)
     start = SleeperSearch(problem, budget, ordinary).chosen()
     if start is None:
@@ -101,6 +101,9 @@ class SleeperSearch:
 
     def chosen(self) -> Placement | None:
         """Return a placement that keeps all targets, with those models asleep that lose least."""
+        if not self._ordinary.placement:
+            found = self._tried(frozenset(self._cost), Placement())
+            return found and self._woken(found)
         usual = frozenset(self._ordinary.asleep)
         found = self._tried(usual, self._ordinary.placement)
         if found is not None or not self._problem.limits_latency:

@@ -4,7 +4,7 @@ The cost of a GPU that keeps all targets is its ratio, or its pressure, by the o
 engines without a target to keep cost more than any ratio, and what breaks a target or the highest
 pressure costs more than these. So a search that lowers the highest cost mends a placement first.
 
-The law's iteration rises, and so does every latency on the way. A rating ends as soon as one of
+The law's iteration rises, and so does every latency on the way. A costs ends as soon as one of
 them shows that the cost is above a limit.
 """
 
@@ -25,11 +25,13 @@ from colocate.latency.law import (
     ratio_of,
     settle_one,
 )
-from colocate.problem.instance import Floats, Instance, Ints
+from colocate.problem.instance import Floats, Ints
 from colocate.problem.kernel import leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout
 from colocate.problem.tolerance import ARRIVED
-from colocate.solver.latency.engines import EQUAL, LEAST, REQUEST, WEIGHT, EngineTable, Rating
+from colocate.solver.latency.engines import EQUAL, LEAST, REQUEST, WEIGHT, EngineTable
+from colocate.solver.latency.now import GpuCosts, SearchState
+from colocate.solver.targets import KEPT
 
 SATURATED = 1e20
 """The cost of one saturated engine, or of an infinite pressure: more than any ratio in use."""
@@ -39,8 +41,6 @@ MOST_BROKEN = 1e30
 """The most times that a target counts as missed: sums of such costs stay finite."""
 TYPICAL_HARM = 0.01
 """Seconds that neighbours wait each turn: the scale on which saturated GPUs are compared."""
-KEPT = 1.0
-"""The highest ratio of a target that must hold."""
 
 
 @leaf_kernel
@@ -96,49 +96,72 @@ def is_over(rows: Floats, engine: int, state: Floats, row: int, limit: float) ->
 
 
 @leaf_kernel
-def settled_within(table: EngineTable, rating: Rating, kind: int, count: int, limit: float) -> bool:
+def settled_by(
+    rows: Floats, engine: int, delay: float, sharing: Floats, state: Floats, row: int, limit: float
+) -> float:
+    """Settle one engine beside the others as they are; return by which share of it it rose.
+
+    Infinite if a latency is above so many times its target already.
+
+    Parameters
+    ----------
+    rows, engine : all engines, and which one
+    delay : seconds that each turn waits for the neighbours
+    sharing : the constants of the way to share
+    state, row : the state of all engines, and the row to write
+    limit : the highest ratio
+    """
+    before = state[row, TPOT] + state[row, PREFILLED]
+    settle_one(rows, engine, delay, sharing, state, row)
+    if is_over(rows, engine, state, row, limit):
+        return inf
+    now = state[row, TPOT] + state[row, PREFILLED]
+    risen: float = (now - before) / now if now > 0.0 else 0.0
+    return risen
+
+
+@leaf_kernel
+def settled_within(
+    table: EngineTable, costs: GpuCosts, kind: int, count: int, limit: float
+) -> bool:
     """Find the fixed point of the engines in `members`; False once it is above a limit.
 
     Parameters
     ----------
-    table, rating : the engines, and the list of those on one GPU
+    table, costs : the engines, and the list of those on one GPU
     kind : the kind of the GPU
     count : how many there are
     limit : the limit on the cost
     """
-    rows, state, members = table.rows[kind], rating.state, rating.members
+    state, members = costs.state, costs.members
     kept, free = ratio_limits(table, limit)
     for row in range(count):
         for column in range(state.shape[1]):
             state[row, column] = table.lone[kind, members[row], column]
-    if count == 1:
-        return True
-    for _ in range(SWEEPS):
+    for _ in range(SWEEPS if count > 1 else 0):
         moved = 0.0
         for row in range(count):
-            engine = members[row]
-            before = state[row, TPOT] + state[row, PREFILLED]
             delay = 0.0
             for other in range(count):
                 if other != row:
                     delay += state[other, BUSY] * state[other, COST]
-            settle_one(rows, engine, delay, table.sharing, state, row)
-            if is_over(rows, engine, state, row, kept if table.binding[engine] else free):
+            most = kept if table.binding[members[row]] else free
+            rows, engine = table.rows[kind], members[row]
+            moved = max(moved, settled_by(rows, engine, delay, table.sharing, state, row, most))
+            if moved == inf:
                 return False
-            after = state[row, TPOT] + state[row, PREFILLED]
-            moved = max(moved, (after - before) / after if after > 0.0 else 0.0)
         if moved <= ARRIVED:
             break
     return True
 
 
 @leaf_kernel
-def share_out(table: EngineTable, rating: Rating, count: int, free: float) -> None:
+def share_out(table: EngineTable, costs: GpuCosts, count: int, free: float) -> None:
     """Divide the free memory of a GPU among the engines in `members`: write `share`.
 
     Parameters
     ----------
-    table, rating : the engines, and the list of those on one GPU
+    table, costs : the engines, and the list of those on one GPU
     count : how many there are
     free : GB
     """
@@ -146,7 +169,7 @@ def share_out(table: EngineTable, rating: Rating, count: int, free: float) -> No
     loads = 0.0
     equals = 0.0
     for row in range(count):
-        engine = rating.members[row]
+        engine = costs.members[row]
         rest -= table.cache[engine, LEAST]
         loads += table.cache[engine, WEIGHT]
         equals += table.cache[engine, EQUAL]
@@ -154,9 +177,9 @@ def share_out(table: EngineTable, rating: Rating, count: int, free: float) -> No
     column = WEIGHT if loads > 0.0 else EQUAL
     whole = loads if loads > 0.0 else equals
     for row in range(count):
-        engine = rating.members[row]
+        engine = costs.members[row]
         weight = table.cache[engine, column] / whole if whole > 0.0 else 0.0
-        rating.share[row] = table.cache[engine, LEAST] + rest * weight
+        costs.share[row] = table.cache[engine, LEAST] + rest * weight
 
 
 @leaf_kernel
@@ -174,13 +197,13 @@ def slots_of(table: EngineTable, engine: int, settings: float, share: float) -> 
 
 
 @leaf_kernel
-def cost_by_ratios(table: EngineTable, layout: Layout, rating: Rating, gpu: int) -> float:
+def cost_by_ratios(table: EngineTable, layout: Layout, costs: GpuCosts, gpu: int) -> float:
     """Return the cost of a GPU from the ratios of its engines in `worst`.
 
     Parameters
     ----------
     table, layout : the engines of all items, and where the items are
-    rating : the ratios
+    costs : the ratios
     gpu : the GPU
     """
     ratio, broken, saturated, lost, harm = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -188,7 +211,7 @@ def cost_by_ratios(table: EngineTable, layout: Layout, rating: Rating, gpu: int)
     while item != NOWHERE:
         for place in range(table.first[item], table.first[item + 1]):
             engine = table.engine[place]
-            worst = rating.worst[engine]
+            worst = costs.worst[engine]
             harm += table.harm[engine]
             if table.binding[engine] and worst > KEPT:
                 broken = max(broken, min(worst, MOST_BROKEN))
@@ -212,31 +235,28 @@ def cost_by_ratios(table: EngineTable, layout: Layout, rating: Rating, gpu: int)
 
 
 @leaf_kernel
-def cost_alone(
-    table: EngineTable, instance: Instance, layout: Layout, rating: Rating, gpu: int, limit: float
-) -> float:
+def cost_alone(now: SearchState, gpu: int, limit: float) -> float:
     """Return the cost of a GPU that is not joined to others; infinite if it is above a limit.
 
     Parameters
     ----------
-    table : the engines of all items
-    instance, layout : the problem as arrays, and where every item is now
-    rating : room to work in
+    now : the state of the search
     gpu : the GPU
     limit : the cost above which the exact one does not matter
     """
-    count = gather_engines(table, layout, gpu, rating.members)
+    table, layout, costs = now.table, now.layout, now.costs
+    count = gather_engines(table, layout, gpu, costs.members)
     if count == 0:
         return 0.0
     if table.by_pressure and layout.pressure[gpu] > limit:
         return inf
-    kind = instance.kind[gpu]
-    if not settled_within(table, rating, kind, count, limit):
+    kind = now.instance.kind[gpu]
+    if not settled_within(table, costs, kind, count, limit):
         return inf
-    share_out(table, rating, count, table.memory[gpu] - layout.used[gpu])
+    share_out(table, costs, count, table.memory[gpu] - layout.used[gpu])
     rows = table.rows[kind]
     for row in range(count):
-        engine = rating.members[row]
-        slots = slots_of(table, engine, rows[engine, SLOTS], rating.share[row])
-        rating.worst[engine] = ratio_of(rows, engine, rating.state, row, slots)
-    return cost_by_ratios(table, layout, rating, gpu)
+        engine = costs.members[row]
+        slots = slots_of(table, engine, rows[engine, SLOTS], costs.share[row])
+        costs.worst[engine] = ratio_of(rows, engine, costs.state, row, slots)
+    return cost_by_ratios(table, layout, costs, gpu)

@@ -10,12 +10,11 @@ import numpy as np
 
 from colocate.latency.law import BUSY, COST, ENGINE_COLUMNS, STATE_COLUMNS, settle_one
 from colocate.latency.table import engine_row
-from colocate.problem.instance import Bools, Floats, Instance, Ints, frozen
+from colocate.problem.instance import Bools, Floats, Ints
 from colocate.problem.kernel import entry_kernel
 from colocate.problem.model import Model
 from colocate.problem.reduction import Reduction
 from colocate.problem.sharing import COSTS
-from colocate.problem.tolerance import FIT
 from colocate.problem.verify import highest_pressure
 
 LEAST, WEIGHT, EQUAL, REQUEST = 0, 1, 2, 3
@@ -123,60 +122,3 @@ def settle_alone(rows: Floats, sharing: Floats, lone: Floats) -> None:
     for kind in range(rows.shape[0]):
         for engine in range(rows.shape[1]):
             settle_one(rows[kind], engine, 0.0, sharing, lone[kind], engine)
-
-
-def searched_instance(reduction: Reduction) -> Instance:
-    """Return the instance that the search fills: what fits there fits in the original."""
-    instance = reduction.instance
-    shrunk = 1.0 - FIT / 2
-    return frozen(
-        instance._replace(capacity=instance.capacity * shrunk, limit=instance.limit * shrunk)
-    )
-
-
-class Rating(NamedTuple):
-    """The cost of every GPU, and room to work in for kernels that rate others."""
-
-    cost: Floats
-    """cost[g]: as the layout is now."""
-    pressure: Floats
-    """pressure[g]: the same for pressures, which decide between equal costs."""
-    trial: Floats
-    """trial[g]: after a change that may be undone."""
-    changed: Ints
-    """changed[g]: the GPUs that a change concerns."""
-    number: Ints
-    """number[0]: how many those are; number[1]: how many changes were rated."""
-    mark: Ints
-    """mark[g]: whether a GPU is among them."""
-    rows: Floats
-    """rows[e, ENGINE_COLUMNS]: of engines whose GPUs are joined."""
-    state: Floats
-    """state[e, STATE_COLUMNS]: by the place of an engine in `members`."""
-    members: Ints
-    """members[e]: the engines that are rated."""
-    place: Ints
-    """place[e]: the place of an engine in `members`, or -1."""
-    share: Floats
-    """share[e]: the cache of a part, by the place of its engine in `members`."""
-    worst: Floats
-    """worst[e]: the ratio of an engine, by its number."""
-
-
-def empty_rating(table: EngineTable) -> Rating:
-    """Return room for ratings, with every GPU empty."""
-    gpus, engines = len(table.memory), len(table.items)
-    return Rating(
-        np.zeros(gpus),
-        np.zeros(gpus),
-        np.zeros(gpus),
-        np.zeros(gpus, np.int64),
-        np.zeros(2, np.int64),
-        np.zeros(gpus, np.int64),
-        np.zeros((engines, ENGINE_COLUMNS)),
-        np.zeros((engines, STATE_COLUMNS)),
-        np.zeros(engines, np.int64),
-        np.full(engines, -1),
-        np.zeros(engines),
-        np.zeros(engines),
-    )

@@ -2,58 +2,53 @@
 
 import numpy as np
 
-from colocate.problem.instance import Instance, Ints
-from colocate.problem.kernel import entry_kernel, leaf_kernel
-from colocate.problem.layout import NOWHERE, Layout, fits, put, take
+from colocate.problem.instance import Floats, Ints
+from colocate.problem.kernel import entry_kernel
+from colocate.problem.layout import NOWHERE, put
 from colocate.problem.pressure import lower
-from colocate.solver.latency.engines import EngineTable, Rating
-from colocate.solver.latency.joined import forget_noted, note_joined, rate_noted
+from colocate.problem.rules import ALIKE
+from colocate.solver.latency.joined import cost_with
+from colocate.solver.latency.now import SearchState
 
 
 @entry_kernel
-def fill_cheaply(
-    table: EngineTable, instance: Instance, layout: Layout, rating: Rating, order: Ints
-) -> bool:
+def fill_cheaply(now: SearchState, order: Ints) -> bool:
     """Place items that are nowhere, in an order; False if one fits nowhere.
 
     Parameters
     ----------
-    table : the engines of all items
-    instance, layout : the problem as arrays, and where every item is now
-    rating : room to work in
+    now : the state of the search
     order : the items
     """
     for item in order:
-        gpu = cheapest_gpu(table, instance, layout, rating, item)
-        if gpu == NOWHERE:
+        best, least = NOWHERE, np.inf
+        for gpu in range(now.costs.cost.shape[0]):
+            cost = cost_with(now, item, gpu, least)
+            if cost < np.inf and (best == NOWHERE or lower(cost, least)):
+                best, least = gpu, cost
+        if best == NOWHERE:
             return False
-        put(instance, layout, item, gpu)
+        put(now.instance, now.layout, item, best)
     return True
 
 
-@leaf_kernel
-def cheapest_gpu(
-    table: EngineTable, instance: Instance, layout: Layout, rating: Rating, item: int
-) -> int:
-    """Return the GPU that costs least with an item on it, `NOWHERE` if it fits on none.
+@entry_kernel
+def lone_costs(now: SearchState) -> Floats:
+    """Return what each item costs at least: alone, on the GPU that suits it best.
+
+    Infinite for an item that fits nowhere.
 
     Parameters
     ----------
-    table : the engines of all items
-    instance, layout : the problem as arrays, and where every item is now
-    rating : room to work in
-    item : an item that is nowhere
+    now : the state of the search, with every item nowhere
     """
-    best, least, limit = NOWHERE, np.inf, np.inf
-    for gpu in range(rating.cost.shape[0]):
-        if not fits(instance, layout, gpu, NOWHERE, item):
-            continue
-        put(instance, layout, item, gpu)
-        note_joined(table, layout, rating, gpu)
-        within = rate_noted(table, instance, layout, rating, limit)
-        forget_noted(rating)
-        take(instance, layout, item)
-        if best == NOWHERE or (within and lower(rating.trial[gpu], least)):
-            best, least = gpu, rating.trial[gpu]
-            limit = least
-    return best
+    found = np.full(now.layout.gpu_of.shape[0], np.inf)
+    for item in range(found.shape[0]):
+        seen = NOWHERE
+        for gpu in range(now.costs.cost.shape[0]):
+            alike = now.instance.rules.gpu[gpu, ALIKE]
+            # Identical GPUs often follow each other.
+            if alike != seen:
+                found[item] = min(found[item], cost_with(now, item, gpu, found[item]))
+            seen = alike
+    return found

@@ -6,15 +6,15 @@ import numpy as np
 
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Floats, Ints
-from colocate.problem.layout import arrange, empty_layout
+from colocate.problem.layout import arrange
 from colocate.problem.pressure import lower
 from colocate.problem.reduction import Reduction
 from colocate.problem.tolerance import TIE
 from colocate.solver.budget import SolveBudget
 from colocate.solver.latency.cost import BROKEN, SATURATED
-from colocate.solver.latency.engines import empty_rating, engine_table, searched_instance
-from colocate.solver.latency.exchange import rate_all
-from colocate.solver.latency.floor import lone_costs
+from colocate.solver.latency.fill import lone_costs
+from colocate.solver.latency.item_moves import rate_all
+from colocate.solver.latency.now import empty_state
 from colocate.solver.progress import Progress
 
 CHECKING = 0.01
@@ -31,19 +31,16 @@ class LatencyProgress(Progress):
     reduction
         The problem as items.
     budget
-        When the search ends, and which answer ends it early.
+        What the search may spend.
     """
 
     def __init__(self, reduction: Reduction, budget: SolveBudget) -> None:
         self.reduction = reduction
-        self.table = engine_table(reduction)
-        self.instance = searched_instance(reduction)
+        self.now = empty_state(reduction)
+        """The problem, and room to rate the placements that are offered."""
         self.complete = False
         """Whether a search has shown that no placement has a lower peak."""
-        self._layout = empty_layout(self.instance)
-        self._rating = empty_rating(self.table)
-        lone = lone_costs(self.table, self.instance, self._layout, self._rating)
-        self._floor = float(lone.max()) * (1.0 + TIE)
+        self._floor = float(lone_costs(self.now).max()) * (1.0 + TIE)
         self._gpu_of: Ints = np.empty(0, np.int64)
         self._levels: Floats = np.empty(0)
         super().__init__(reduction.whole, budget)
@@ -61,9 +58,7 @@ class LatencyProgress(Progress):
     @property
     def worst_gpu(self) -> int:
         """The number of the GPU that costs most in the best placement."""
-        arrange(self.instance, self._layout, self._gpu_of)
-        rate_all(self.table, self.instance, self._layout, self._rating)
-        return int(self._rating.cost.argmax())
+        return int(self._rated(self._gpu_of).argmax())
 
     def better_than(self, other: "LatencyProgress | None") -> bool:
         """Whether its best placement costs less than that of another search on these GPUs."""
@@ -72,10 +67,8 @@ class LatencyProgress(Progress):
     def offer(self, gpu_of: Ints, block: str) -> bool:
         """Keep a placement if it is the best so far; return whether it is."""
         with self._lock:
-            arrange(self.instance, self._layout, gpu_of)
-            rate_all(self.table, self.instance, self._layout, self._rating)
-            costs = np.sort(self._rating.cost)[::-1]
-            found: Floats = np.append(costs, self._layout.pressure.max())
+            costs = np.sort(self._rated(gpu_of))[::-1]
+            found: Floats = np.append(costs, self.now.layout.pressure.max())
             if len(self._gpu_of) and not _is_lower(found, self._levels):
                 return False
             self._gpu_of, self._levels = gpu_of.copy(), found
@@ -85,6 +78,12 @@ class LatencyProgress(Progress):
                 if self._is_better(value):
                     self._take(value, block)
             return True
+
+    def _rated(self, gpu_of: Ints) -> Floats:
+        """Return the cost of every GPU in a placement."""
+        arrange(self.now.instance, self.now.layout, gpu_of)
+        rate_all(self.now)
+        return self.now.costs.cost
 
     def _is_false(self, certificate: Certificate) -> bool:
         return self._found and certificate.bound > self._value

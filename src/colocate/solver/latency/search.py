@@ -16,9 +16,9 @@ from colocate.problem.verify import verify
 from colocate.solver.budget import SolveBudget
 from colocate.solver.latency.progress import LatencyProgress
 from colocate.solver.latency.steps import LatencySearch
-from colocate.solver.latency.targets import without_targets
 from colocate.solver.plan import Plan, Status, with_ratios
 from colocate.solver.search import NOT_FOUND, attempt
+from colocate.solver.targets import without_targets
 
 BEGINNING = 0.3
 """The share of the time in which the ordinary solver may look for a first placement."""
@@ -45,9 +45,9 @@ def search_by_latency(
     problem
         The models, all awake and with fixed numbers of replicas, and the GPUs.
     budget
-        The time, which answer is good enough, and the function that reports improvements.
+        What the search may spend, and which answer is good enough.
     start
-        A placement to improve; None to look for one.
+        Places to begin with; None to look for some.
     proof
         A bound on the value that is known already.
     """
@@ -101,11 +101,12 @@ def improve(progress: LatencyProgress, seed: int, start: Start, steps: int | Non
     start
         Where the parts of the models are, as far as known.
     steps
-        How many steps the search has at most; None for any number.
+        How many steps the search has at most, from this start only; None for any number of steps
+        from any start.
     """
     search = LatencySearch(progress, progress.deadline, seed)
     with progress.deadline.watched():
-        search.begin(indices_of(progress.reduction, start))
+        search.begin(indices_of(progress.reduction, start), only=steps is not None)
         taken = 0
         while len(progress.best) and not (progress.complete or progress.finished):
             if taken == steps:

@@ -5,21 +5,21 @@ from collections.abc import Iterator
 import numpy as np
 
 from colocate.latency.law import PREFILLED, TPOT, TPOT_SLO, TTFT_SLO
-from colocate.problem.instance import Floats, Instance, Ints, confined
+from colocate.problem.instance import Floats, Ints, confined
 from colocate.problem.layout import NOWHERE, arrange, arrange_some, empty_layout
 from colocate.problem.tolerance import TIE
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.shard_moves import nodes_of_shards, shard_groups_in
 from colocate.solver.latency.descent import descend
-from colocate.solver.latency.engines import EngineTable, empty_rating
-from colocate.solver.latency.exchange import empty_exchange, rate_all
 from colocate.solver.latency.fill import fill_cheaply
-from colocate.solver.latency.group_moves import kick, move_groups
+from colocate.solver.latency.group_moves import kick_items, move_groups
+from colocate.solver.latency.item_moves import no_moves, rate_all
+from colocate.solver.latency.now import RATED, SearchState, no_costs
 from colocate.solver.latency.progress import LatencyProgress
 from colocate.solver.latency.regroup import (
     FOUND,
     NONE,
-    empty_branches,
+    no_options,
     regroup_all,
     regroup_some,
 )
@@ -36,6 +36,8 @@ PATIENCE = 8
 """Steps without an improvement after which the search is kicked."""
 PATIENT = 12
 """Kicks from one placement after which the search goes back to the best one."""
+LEAST_KICK, KICKS = 2, 4
+"""The fewest random changes of a kick, and how many numbers of them there are."""
 GROUP_TRIES = 20
 """Moves of shard groups in one step."""
 NOISE = 0.5
@@ -60,96 +62,99 @@ class LatencySearch:
     def __init__(self, progress: LatencyProgress, deadline: Deadline, seed: int) -> None:
         self._progress = progress
         self._rng = np.random.default_rng(seed)
-        self._table: EngineTable = progress.table
-        self._open: Instance = progress.instance
-        self._instance = self._open
-        items, gpus = len(progress.reduction.items), len(self._table.memory)
-        self._groups = shard_groups_in(self._open)
-        self._layout = empty_layout(self._open, deadline.go)
-        self._rating = empty_rating(self._table)
-        self._exchange = empty_exchange(items)
-        self._branches = empty_branches(items, gpus, max(REGROUPED, gpus if self._small else 0))
+        self._open = SearchState(
+            progress.now.table,
+            progress.now.instance,
+            empty_layout(progress.now.instance, deadline.go),
+            no_costs(progress.now.table),
+        )
+        self._now = self._open
+        """The same with shard groups confined to their nodes, while single items move."""
+        items, gpus = len(progress.reduction.items), len(progress.now.table.memory)
+        self._groups = shard_groups_in(progress.now.instance)
+        self._moves = no_moves(items)
+        self._options = no_options(items, gpus, max(REGROUPED, gpus if self._small else 0))
         self._nodes = FEWEST_NODES
         self._stuck = self._kicks = self._rated_all = 0
 
     @property
+    def _gpu_of(self) -> Ints:
+        return self._open.layout.gpu_of
+
+    @property
     def _rated(self) -> int:
         """How many changes were rated, which is what takes the time."""
-        return int(self._rating.number[1])
+        return int(self._open.costs.number[RATED])
 
     @property
     def _small(self) -> bool:
         return len(self._progress.reduction.items) <= EXHAUSTIBLE
 
-    def begin(self, start: Ints | None = None) -> None:
+    def begin(self, start: Ints, only: bool = False) -> None:
         """Begin from the best of a placement and of several ways to fill the GPUs.
 
         Parameters
         ----------
         start
             Where the items are, and `NOWHERE` for those that have no place yet.
+        only
+            Whether the GPUs are filled anew only if the start leads to no placement.
         """
-        if start is not None and len(start):
-            self._begin_with(start)
+        self._begin_with(start)
         for order in self._orders():
-            if self._progress.finished:
+            if self._progress.finished or (only and len(self._progress.best)):
                 break
             if self._filled(order, start):
                 self._rate()
                 self._descend(1)
-                self._progress.offer(self._layout.gpu_of, "filling")
+                self._progress.offer(self._gpu_of, "filling")
 
     def _begin_with(self, start: Ints) -> None:
         """Begin with a placement, or with some places of one."""
-        arrange_some(self._open, self._layout, start)
-        rest = np.flatnonzero(start == NOWHERE)
-        if not fill_cheaply(self._table, self._open, self._layout, self._rating, rest):
-            return
-        self._progress.offer(self._layout.gpu_of, "start")
-        self._rate()
-        self._descend(1)
-        self._progress.offer(self._layout.gpu_of, "descent")
+        arrange_some(self._open.instance, self._open.layout, start)
+        if fill_cheaply(self._open, np.flatnonzero(start == NOWHERE)):
+            self._progress.offer(self._gpu_of, "start")
+            self._rate()
+            self._descend(1)
+            self._progress.offer(self._gpu_of, "descent")
 
     def _orders(self) -> Iterator[Ints]:
         """Yield orders of the items: by harm, by their ratio alone, by size, and at random."""
-        engine = self._table.engine[self._table.first[:-1]]
-        harm = self._table.harm[engine]
+        table = self._open.table
+        engine = table.engine[table.first[:-1]]
+        harm = table.harm[engine]
         yield np.argsort(-harm, kind="stable")
         yield np.argsort(-self._lone_ratio()[engine], kind="stable")
-        yield np.argsort(-self._open.size, kind="stable")
+        yield np.argsort(-self._open.instance.size, kind="stable")
         for _ in range(ORDERS):
             yield np.argsort(-harm * (1.0 + NOISE * self._rng.standard_normal(len(harm))))
 
     def _lone_ratio(self) -> Floats:
         """Return about how much of its targets each engine needs alone."""
-        table = self._table
-        with np.errstate(divide="ignore", invalid="ignore"):
-            tpot = table.lone[:, :, TPOT] / table.rows[:, :, TPOT_SLO]
-            ttft = table.lone[:, :, PREFILLED] / table.rows[:, :, TTFT_SLO]
+        table = self._open.table
+        tpot = table.lone[:, :, TPOT] / table.rows[:, :, TPOT_SLO]
+        ttft = table.lone[:, :, PREFILLED] / table.rows[:, :, TTFT_SLO]
         ratio: Floats = np.maximum(tpot, ttft).min(axis=0)
         return ratio
 
-    def _filled(self, order: Ints, start: Ints | None) -> bool:
+    def _filled(self, order: Ints, start: Ints) -> bool:
         """Fill the GPUs in an order; items of shard groups stay where they start."""
-        sharded = self._open.rules.shard_group >= 0
-        if start is None:
-            start = np.full(len(sharded), NOWHERE)
+        sharded = self._open.instance.rules.shard_group >= 0
         if (start[sharded] == NOWHERE).any():
             return False
         fixed = np.where(sharded, start, NOWHERE)
-        arrange_some(self._open, self._layout, fixed)
-        rest = order[~sharded[order]].astype(np.int64)
-        return bool(fill_cheaply(self._table, self._open, self._layout, self._rating, rest))
+        arrange_some(self._open.instance, self._open.layout, fixed)
+        return bool(fill_cheaply(self._open, order[~sharded[order]].astype(np.int64)))
 
     def step(self) -> None:
         """Continue for some milliseconds."""
-        if self._layout.gpu_of[0] == NOWHERE or self._kicks > PATIENT:
+        if self._gpu_of[0] == NOWHERE or self._kicks > PATIENT:
             self._return_to_best()
         if self._small and not self._progress.complete and self._rated_all <= self._rated / 2:
             self._search_all()
         moved = self._regroup() + self._descend(1)
         moved += self._move_groups()
-        self._progress.offer(self._layout.gpu_of, "regrouping")
+        self._progress.offer(self._gpu_of, "regrouping")
         self._stuck = 0 if moved else self._stuck + 1
         if self._stuck > PATIENCE:
             self.kick()
@@ -157,91 +162,60 @@ class LatencySearch:
     def finish(self) -> None:
         """Lower the costs below the peak of the best placement."""
         self._return_to_best()
-        self._descend(len(self._table.memory))
-        self._progress.offer(self._layout.gpu_of, "descent")
+        self._descend(len(self._open.table.memory))
+        self._progress.offer(self._gpu_of, "descent")
+
+    def kick(self) -> None:
+        """Change the placement at random, and go on from there."""
+        self._stuck = 0
+        self._kicks += 1
+        kick_items(self._now, LEAST_KICK + int(self._rng.integers(KICKS)), self._rng)
+        self._rate()
 
     def _search_all(self) -> None:
         """Search all placements below the best peak, with ever more nodes."""
-        whole_fleet = not len(self._groups.first) or int(self._open.rules.node.max()) == 0
-        if not whole_fleet or not self._progress.peak > 0.0:
+        table, rules = self._open.table, self._open.instance.rules
+        one_node = not len(self._groups.first) or int(rules.node.max()) == 0
+        if not one_node or not self._progress.peak > 0.0:
             return
         self._return_to_best()
         before = self._rated
         limit = self._progress.peak * (1.0 - 2.0 * TIE)
-        outcome = regroup_all(
-            self._table,
-            self._open,
-            self._layout,
-            self._rating,
-            self._branches,
-            limit,
-            self._nodes,
-            self._table.harm[self._table.engine[self._table.first[:-1]]],
-        )
+        harm = table.harm[table.engine[table.first[:-1]]]
+        outcome = regroup_all(self._open, self._options, limit, self._nodes, harm)
         if outcome == FOUND:
-            self._progress.offer(self._layout.gpu_of, "exhaustive search")
+            self._progress.offer(self._gpu_of, "exhaustive search")
         elif outcome == NONE:
             self._progress.complete = True
         self._rated_all += self._rated - before
         self._nodes = min(self._nodes * GROWTH, MOST_NODES)
 
     def _regroup(self) -> int:
-        return regroup_some(
-            self._table,
-            self._instance,
-            self._layout,
-            self._rating,
-            self._branches,
-            TRIES,
-            NODES,
-            self._rng,
-        )
+        return regroup_some(self._now, self._options, TRIES, NODES, self._rng)
 
     def _descend(self, depth: int) -> bool:
-        return descend(
-            self._table,
-            self._instance,
-            self._layout,
-            self._rating,
-            self._exchange,
-            depth,
-            True,
-        )
+        return descend(self._now, self._moves, depth)
 
     def _move_groups(self) -> bool:
         if not len(self._groups.first):
             return False
-        moved = move_groups(
-            self._table,
-            self._open,
-            self._layout,
-            self._rating,
-            self._exchange,
-            self._groups,
-            GROUP_TRIES,
-            self._rng,
-        )
-        if moved:
+        helped = move_groups(self._open, self._moves, self._groups, GROUP_TRIES, self._rng)
+        if helped:
             self._confine()
-        return moved
-
-    def kick(self) -> None:
-        """Change the placement at random, and go on from there."""
-        self._stuck = 0
-        self._kicks += 1
-        kick(self._instance, self._layout, 2 + int(self._rng.integers(4)), self._rng)
-        self._rate()
+        return helped
 
     def _return_to_best(self) -> None:
-        arrange(self._open, self._layout, self._progress.best)
+        arrange(self._open.instance, self._open.layout, self._progress.best)
         self._kicks = 0
         self._rate()
 
     def _rate(self) -> None:
         self._confine()
-        rate_all(self._table, self._open, self._layout, self._rating)
+        rate_all(self._open)
 
     def _confine(self) -> None:
         """Keep shard groups on their nodes while single items move."""
         if len(self._groups.first):
-            self._instance = confined(self._open, nodes_of_shards(self._open, self._layout.gpu_of))
+            instance = self._open.instance
+            homes = nodes_of_shards(instance, self._gpu_of)
+            self._now = self._open._replace(instance=confined(instance, homes))

@@ -5,7 +5,9 @@ from dataclasses import replace
 from colocate.latency.prediction import predict_placement
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
-from colocate.solver.latency.cost import KEPT
+
+KEPT = 1.0
+"""The highest ratio of a target that must hold."""
 
 
 def by_latency(problem: Problem) -> bool:
@@ -15,6 +17,8 @@ def by_latency(problem: Problem) -> bool:
 
 def without_targets(problem: Problem) -> Problem:
     """Return the problem for the ordinary solver: pressure counts, and no target must be kept."""
+    if not by_latency(problem):
+        return problem
     models = tuple(
         model.changed(requests=replace(model.requests, binding=False))
         if model.requests is not None and model.requests.binding
