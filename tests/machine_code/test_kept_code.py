@@ -1,5 +1,6 @@
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ arrange(instance, layout, np.zeros(1, np.int64))
 print(layout.pressure[0])
 """
 NO_COMPILER = """
-from colocate.machine_code import batches
+from colocate.machine_code import batches, environment
 batches.compile_requests = None
 """
 WITHOUT_PROCESSES = "import sys; sys.executable = '/nowhere/python'"
@@ -152,3 +153,14 @@ def test_code_with_checked_indices_names_the_fault(cache):
 def test_kernels_run_uncompiled_if_numba_is_switched_off(tmp_path):
     assert run(tmp_path, NUMBA_DISABLE_JIT="1") == (0.5 / 60, False)
     assert files(tmp_path) == []
+
+
+def test_a_change_in_any_room_with_kernels_is_noticed():
+    package = Path(environment.PACKAGE)
+    marked = re.compile(r"^@(entry_kernel|kernel|leaf_kernel|kernel_section|leaf_section)$", re.M)
+    rooms = {
+        path.relative_to(package).parts[0]
+        for path in package.rglob("*.py")
+        if marked.search(path.read_text(encoding="utf-8"))
+    }
+    assert rooms <= set(environment.ROOMS_WITH_KERNELS)
