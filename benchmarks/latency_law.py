@@ -103,7 +103,8 @@ def fleet_of_group(
     sharing
         How they share the GPU.
     lone
-        Step times of lone engines; None estimates them from the catalogue.
+        Step times of lone engines; those of models that are not in it, or of all if it is None, are
+        estimated from the catalogue.
     """
     models = []
     for number, member in enumerate(members):
@@ -120,8 +121,8 @@ def fleet_of_group(
             "layers": shape.layers,
             "args": [f"--max-num-seqs={SLOTS}"],
         }
-        if lone is not None:
-            model["steps"] = steps_of(member["model"], prompt, lone)
+        if any(row["model"] == member["model"] for row in lone or ()):
+            model["steps"] = steps_of(member["model"], prompt, lone or ())
         models.append(model)
     way = "slices" if sharing == "alone" else sharing
     gpu = {"name": "h200", "kind": "H200-141GB"}
