@@ -100,6 +100,40 @@ def test_when_an_engine_dies_all_of_its_gpus_restart_and_others_stay(machine):
     assert machine.events_of_mps()[6:] == ["quit gpu-0", "quit gpu-2"]
 
 
+def test_engines_that_die_of_each_other_are_restarted_once(machine):
+    running = machine.start(script("beta"), STOP_SECONDS="5", **folder(machine))
+    reads_until(running, "all 3 answer")
+    before = pids(machine)
+    for port in (8003, 8005):
+        os.kill(before[port], 9)
+    reads_until(running, "embedder answers")
+    time.sleep(5)
+    assert machine.events_of_mps() == ["start gpu-1", "quit gpu-1", "start gpu-1"]
+    after = pids(machine)
+    assert {port for port in before if before[port] != after[port]} == {8003, 8005}
+    running.terminate()
+    assert running.wait(30) == 143
+
+
+def test_an_engine_that_does_not_come_back_is_tried_again(machine):
+    running = machine.start(script("beta"), RESTARTS="2", STOP_SECONDS="5", **folder(machine))
+    reads_until(running, "all 3 answer")
+    before = pids(machine)
+    vllm = machine.folder / "bin" / "vllm"
+    fails = f'#!/bin/sh\ncase $* in *port=8005*) exit 1;; esac\nexec {vllm}.real "$@"\n'
+    vllm.rename(f"{vllm}.real")
+    vllm.write_text(fails)
+    vllm.chmod(0o755)
+    os.kill(before[8005], 9)
+    said = reads_until(running, "embedder has ended")
+    assert said.count("restarting all engines under gpu-1") == 2
+    assert said.count("embedder ended before it answered") == 2
+    assert alive(before[8006]), "the other GPU goes on"
+    assert not alive(pids(machine)[8003]), "and this one stays down as a whole"
+    running.terminate()
+    assert running.wait(30) == 143
+
+
 def test_engines_that_keep_dying_stay_down_and_others_stay_up(machine):
     running = machine.start(script(), RESTARTS="0", STOP_SECONDS="5", **folder(machine))
     reads_until(running, "all 4 answer")
@@ -232,3 +266,21 @@ def lone_plan():
 
 def alive(pid):
     return os.path.exists(f"/proc/{pid}/exe")
+
+
+@pytest.mark.parametrize("target", [Target.KVCACHED, Target.RAY])
+def test_the_script_for_daemons_alone_starts_and_stops_them(machine, target):
+    files = emit(target, *realistic_plan(), MPS).companions
+    text = next(file.text for file in files if file.name == "mps-alpha.sh")
+    names = ["gpu-0", "gpu-2"] if target is Target.KVCACHED else ["node"]
+    assert machine.do(text, "status", **folder(machine))[0] == 1
+    assert machine.do(text, "start", **folder(machine))[0] == 0
+    assert machine.do(text, "start", **folder(machine))[0] == 0, "those that run stay"
+    status, said = machine.do(text, "status", **folder(machine))
+    assert status == 0
+    assert said.splitlines() == [f"MPS runs for {name}" for name in names]
+    assert machine.do(text, "stop", **folder(machine))[0] == 0
+    assert machine.do(text, "halt", **folder(machine))[0] == 2
+    assert machine.events_of_mps() == [
+        f"{word} {name}" for word in ("start", "quit") for name in names
+    ]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # MPS for the engines of a colocate plan on beta.
-# Engines that share a GPU compute at once, under MPS: run mps.sh start (with several machines, mps-NODE.sh) as the same user before the controller, and mps.sh stop after it.
+# Engines that share a GPU compute at once, under MPS: run mps.sh start (with several machines, mps-NODE.sh; --out writes them) as the same user before the controller, and mps.sh stop after it.
 set -euo pipefail
 
 LOGS="${LOGS:-logs}"

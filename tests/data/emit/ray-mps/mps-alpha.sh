@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # MPS for the engines of a colocate plan on alpha.
-# Engines that share a GPU compute at once, under MPS: run mps.sh start (with several machines, mps-NODE.sh) on each machine, as the user of Ray and before ray start, and mps.sh stop last.
+# Engines that share a GPU compute at once, under MPS: run mps.sh start (with several machines, mps-NODE.sh; --out writes them) on each machine, as the user of Ray and before ray start, and mps.sh stop last.
 set -euo pipefail
 
 LOGS="${LOGS:-logs}"

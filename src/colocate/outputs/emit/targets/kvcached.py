@@ -43,7 +43,8 @@ TMUX = (
 )
 WHEN_MPS = (
     "Engines that share a GPU compute at once, under MPS: run mps.sh start (with several machines, "
-    "mps-NODE.sh) as the same user before the controller, and mps.sh stop after it."
+    "mps-NODE.sh; --out writes them) as the same user before the controller, and mps.sh stop after "
+    "it."
 )
 WITHOUT_SUPERVISOR = (
     "the kvcached controller does not watch engines: after one under MPS has died, stop it with "

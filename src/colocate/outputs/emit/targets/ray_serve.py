@@ -37,7 +37,8 @@ DAEMON = "node"
 """The daemon of MPS of a machine: Ray chooses GPUs, so all engines of a machine have the same."""
 MPS_NOTES = (
     "Engines that share a GPU compute at once, under MPS: run mps.sh start (with several machines, "
-    "mps-NODE.sh) on each machine, as the user of Ray and before ray start, and mps.sh stop last.",
+    "mps-NODE.sh; --out writes them) on each machine, as the user of Ray and before ray start, and "
+    "mps.sh stop last.",
     "Ray restarts one replica at a time. After one under MPS has died, its neighbours may fail "
     "too, and MPS may take no new one until all of the machine have ended: serve shutdown, mps.sh "
     "stop and start, and deploy again. Ray pins no cores.",
