@@ -29,7 +29,7 @@ if port in os.environ.get("DYING", "").split():
 time.sleep(0.2)
 if port not in os.environ.get("SILENT", "").split():
     (folder / f"{{port}}.ready").touch()
-time.sleep(60)
+time.sleep(300)
 """
 CURL = f"""#!{sys.executable}
 import json, os, pathlib, re, sys, time
