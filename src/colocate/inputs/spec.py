@@ -331,6 +331,11 @@ class FleetSpec(_Section):
         description="The most that a GPU may be busy, where token rates are known; null is no "
         "limit.",
     )
+    sharing: Literal["slices", "mps"] | None = Field(
+        None,
+        description="How engines on a GPU share it: in slices of time (the default), or at once "
+        "under NVIDIA MPS.",
+    )
 
 
 def fleet_schema() -> dict[str, Any]:
