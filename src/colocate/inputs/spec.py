@@ -319,8 +319,8 @@ class FleetSpec(_Section):
     )
     sharing: Literal["slices", "mps"] | None = Field(
         None,
-        description="How the engines on a GPU share it: the driver's time slices, which is the "
-        "default, or NVIDIA MPS.",
+        description="How engines on a GPU share it: in slices of time (the default), or at once "
+        "under NVIDIA MPS.",
     )
     objective: Literal["pressure", "latency"] | None = Field(
         None,
@@ -330,11 +330,6 @@ class FleetSpec(_Section):
         COMPUTE_LIMIT,
         description="The most that a GPU may be busy, where token rates are known; null is no "
         "limit.",
-    )
-    sharing: Literal["slices", "mps"] | None = Field(
-        None,
-        description="How engines on a GPU share it: in slices of time (the default), or at once "
-        "under NVIDIA MPS.",
     )
 
 
