@@ -63,7 +63,7 @@ def calibrate(
     from colocate.solver.interrupt import stopping_on_interrupt
 
     if sum((url is not None, bool(metrics), prometheus is not None)) != 1:
-        raise typer.BadParameter("give one of URL, --metrics and --prometheus")
+        raise typer.BadParameter("give an address, --metrics or --prometheus, and only one of them")
     stop = Event()
     with stopping_on_interrupt(stop.set):
         if url is not None:

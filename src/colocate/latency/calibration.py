@@ -171,7 +171,7 @@ def student(freedom: int) -> float:
     """Return the 97.5% quantile of Student's t, infinite without any freedom."""
     if freedom < 1:
         return inf
-    exact = {1: 12.7062, 2: 4.30265, 3: 3.18245}
+    exact = {1: 12.7062, 2: 4.30265, 3: 3.18245, 4: 2.77645}
     return exact.get(freedom, NORMAL + FIRST / freedom + SECOND / freedom**2)
 
 

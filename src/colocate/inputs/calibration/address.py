@@ -5,8 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from socket import SHUT_RDWR, socket
-from threading import Timer
-from time import perf_counter
+from threading import Event, Timer
 from urllib.parse import urlsplit
 
 from colocate.errors import InputError, ServerError
@@ -100,14 +99,18 @@ class ServerAddress:
             Bytes that are read at most.
         """
         connection = self.connect(seconds)
-        end = Timer(seconds, _shut, [connection.sock])  # one that drips its headers never times out
+        late = Event()
+        end = Timer(seconds, _shut, [connection.sock, late])  # headers may drip for ever
         end.daemon = True
         end.start()
         try:
             connection.request("GET", self.path(name), headers=self.headers)
             response = connection.getresponse()
             self.check(response)
-            return read_up_to(response, most, perf_counter() + seconds).decode("utf-8", "replace")
+            body = read_up_to(response, most)
+            if late.is_set():
+                raise TimeoutError
+            return body.decode("utf-8", "replace")
         except TimeoutError:
             raise self.silence(seconds) from None
         except (OSError, HTTPException) as error:
@@ -150,30 +153,19 @@ class ServerAddress:
         return "".join(each if each.isprintable() else "?" for each in line) or "nothing"
 
 
-def read_up_to(response: HTTPResponse, most: int, end: float) -> bytes:
-    """Return a whole body; one that is too long or too slow is an error of the value.
-
-    Parameters
-    ----------
-    response
-        What to read.
-    most
-        Bytes that are read at most.
-    end
-        The moment of `perf_counter` at which it must have ended.
-    """
+def read_up_to(response: HTTPResponse, most: int) -> bytes:
+    """Return a whole body; one of more than so many bytes is an error."""
     pieces, size = [], 0
     while piece := response.read1(PIECE):
         pieces.append(piece)
         size += len(piece)
         if size > most:
             raise OSError(f"more than {most} bytes")
-        if perf_counter() > end:
-            raise TimeoutError
     return b"".join(pieces)
 
 
-def _shut(open_socket: socket) -> None:
+def _shut(open_socket: socket, late: Event) -> None:
+    late.set()
     with suppress(OSError):
         open_socket.shutdown(SHUT_RDWR)
 

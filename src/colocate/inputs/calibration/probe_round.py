@@ -8,7 +8,7 @@ from time import perf_counter, process_time
 
 from colocate.errors import ColocateError
 from colocate.inputs.calibration.readings import PrefillReading, StepReading
-from colocate.inputs.calibration.streaming import Stream, StreamedAnswer
+from colocate.inputs.calibration.streaming import Stream, StreamAnswer
 
 WAIT = 0.05
 """Seconds between looks at the clock."""
@@ -36,7 +36,7 @@ class ProbeRound:
         Whether it was ended before its time.
     """
 
-    answers: tuple[StreamedAnswer, ...]
+    answers: tuple[StreamAnswer, ...]
     words: int
     seconds: float
     own_work: float
@@ -83,7 +83,7 @@ class ProbeRound:
             self._prompt_tokens(answer), 1000.0 * (answer.arrivals[0] - answer.sent)
         )
 
-    def _prompt_tokens(self, answer: StreamedAnswer) -> float:
+    def _prompt_tokens(self, answer: StreamAnswer) -> float:
         return float(answer.prompt_tokens or self.words)
 
 
@@ -106,7 +106,7 @@ def run_round(streams: Sequence[Stream], words: int, end: float, stop: Event) ->
     ServerError
         If one of the requests failed.
     """
-    answers: dict[int, StreamedAnswer] = {}
+    answers: dict[int, StreamAnswer] = {}
     errors: list[ColocateError] = []
 
     def read(place: int) -> None:
@@ -134,7 +134,7 @@ def run_round(streams: Sequence[Stream], words: int, end: float, stop: Event) ->
     return ProbeRound(whole, words, seconds, own_work, late)
 
 
-def _window(answer: StreamedAnswer, begin: float, end: float) -> tuple[float, float, float]:
+def _window(answer: StreamAnswer, begin: float, end: float) -> tuple[float, float, float]:
     """Return seconds and steps of an answer between two moments, and its tokens half-way."""
     inside = [place for place, at in enumerate(answer.arrivals) if begin <= at <= end]
     if len(inside) < 2:

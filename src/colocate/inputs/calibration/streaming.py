@@ -24,7 +24,7 @@ TEXTS = ("content", "reasoning_content", "reasoning")
 
 
 @dataclass(frozen=True)
-class StreamedAnswer:
+class StreamAnswer:
     """When the pieces of an answer came, in seconds of `perf_counter`.
 
     Parameters
@@ -80,7 +80,7 @@ class Stream:
         """Whether it was ended before its time."""
         return self._cut.is_set()
 
-    def read(self, seconds: float) -> StreamedAnswer:
+    def read(self, seconds: float) -> StreamAnswer:
         """Return the whole answer, or the error of the server that gave none.
 
         Parameters
@@ -121,7 +121,7 @@ class Stream:
                 )
         return pieces
 
-    def _answer(self, sent: float, pieces: list[tuple[float, bytes]]) -> StreamedAnswer:
+    def _answer(self, sent: float, pieces: list[tuple[float, bytes]]) -> StreamAnswer:
         arrivals: list[float] = []
         usage: Mapping[str, Any] = {}
         events = 0
@@ -137,7 +137,7 @@ class Stream:
                 "the answer came whole, not in pieces; use a server that streams completions"
             )
         prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-        return StreamedAnswer(sent, tuple(arrivals), prompt, completion)
+        return StreamAnswer(sent, tuple(arrivals), prompt, completion)
 
     def _content(self, payload: bytes) -> Mapping[str, Any]:
         try:
