@@ -149,7 +149,9 @@ def test_the_block_without_and_with_a_kind():
 def test_without_prefills_the_block_has_none():
     found = calibration_of(STEPS, [])
     assert list(yaml.safe_load(calibration_yaml(found, "m", None))["steps"]) == FIELDS[:3]
-    assert "no prefill was measured, so the block has no prefill constants" in notes_on_fit(found)
+    assert "no prefill was measured: add prefill_ms_per_1k_tokens to the block" in notes_on_fit(
+        found
+    )
 
 
 def test_notes_say_what_could_not_be_told():
@@ -157,7 +159,7 @@ def test_notes_say_what_could_not_be_told():
     told = "\n".join(notes_on_fit(one_length))
     assert "per_1k_context_ms cannot be told apart from per_request_ms, which holds both" in told
     assert "prefill_base_ms cannot be told apart from prefill_ms_per_1k_tokens" in told
-    assert "there are only 4 decode readings: measure for longer" in told
+    assert "only 4 decode readings: measure for longer" in told
     crooked = [StepReading(b, n, 5.0 + 3.0 * (b % 3)) for b, n in 2 * GRID]
     assert "off the law" in "\n".join(notes_on_fit(calibration_of(crooked, PREFILLS)))
 

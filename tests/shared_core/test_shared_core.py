@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from statistics import fmean
 from threading import Thread
-from time import perf_counter, sleep
+from time import perf_counter, process_time, sleep
 
 import numpy as np
 import pytest
@@ -44,11 +44,10 @@ def on_the_core():
         os.nice(-10)
 
 
-def core_seconds():
-    """Return for how long the shared core has worked, for whatever process."""
+def machine_seconds():
+    """Return for how long all cores have worked, for whatever process."""
     with open("/proc/stat") as file:
-        fields = next(line.split() for line in file if line.startswith(f"cpu{CORE} "))
-    user, nice, system = map(int, fields[1:4])
+        user, nice, system = map(int, file.readline().split()[1:4])
     return (user + nice + system) / os.sysconf("SC_CLK_TCK")
 
 
@@ -71,7 +70,7 @@ def llama_server(folder, name):
             command,
             stdout=written,
             stderr=subprocess.STDOUT,
-            preexec_fn=on_the_core,
+            preexec_fn=on_the_core,  # noqa: PLW1509, no other thread runs yet
         )
     try:
         wait_until_up(server, f"http://127.0.0.1:{port}/v1", log)
@@ -124,7 +123,7 @@ def offer(url, load, answers):
 
 
 def measured(servers, loads):
-    """Return what users of both servers feel, and the share of the core that others took."""
+    """Return what users of both servers feel, and how many cores were busy with other work."""
     answers = [[], []]
     offers = [
         Thread(target=offer, args=(url, load, into))
@@ -133,7 +132,8 @@ def measured(servers, loads):
     ]
 
     def work_of_others():
-        return core_seconds() - sum(process_seconds(process) for _, process in servers)
+        ours = sum(process_seconds(process) for _, process in servers) + process_time()
+        return machine_seconds() - ours
 
     begin, others = perf_counter(), work_of_others()
     for thread in offers:
@@ -158,8 +158,11 @@ def rows_of(servers, constants, loads):
     real, others = measured(servers, loads)
     rates = [load.rate if load else 0.0 for load in loads]
     return [
-        (NAMES[own], rates[own], rates[1 - own], laws[own].tpot, real[own].tpot)
-        + (laws[own].ttft, real[own].ttft, others)
+        (
+            *(NAMES[own], rates[own], rates[1 - own]),
+            *(laws[own].tpot, real[own].tpot, laws[own].ttft, real[own].ttft),
+            others,
+        )
         for own in range(2)
         if loads[own]
     ]
@@ -171,7 +174,7 @@ def test_predictions_beside_measurements(servers):
     rows = [row for loads in LOADS for row in rows_of(servers, constants, loads)]
     print(json.dumps(blocks, indent=1))
     for row in rows:
-        print("| {} {:g} beside {:g} | {:.1f} | {:.1f} | {:.0f} | {:.0f} | {:.0%} |".format(*row))
+        print("| {} {:g} beside {:g} | {:.1f} | {:.1f} | {:.0f} | {:.0f} | {:.1f} |".format(*row))
     for what, law, real in (("TPOT", 3, 4), ("TTFT", 5, 6)):
         errors = [abs(row[law] / row[real] - 1) for row in rows]
         print(f"{what}: median error {np.median(errors):.0%}, worst {max(errors):.0%}")

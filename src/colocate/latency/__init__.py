@@ -1,1 +1,1 @@
-"""The law of sharing a GPU: steps, prefills, busy chances, and what users wait for."""
+"""The law of sharing a GPU: step times, busy chances, TPOT, TTFT, cache in use."""

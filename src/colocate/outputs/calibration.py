@@ -33,8 +33,7 @@ def calibration_yaml(calibration: Calibration, model: str, kind: str | None) -> 
     kind
         The kind of GPU that it was measured on, if the block is to name it.
     """
-    lines = [f"# {one_line(model, LONGEST_NAME)}: {_basis(calibration)}; ± is the 95% interval"]
-    lines.append("steps:")
+    lines = [f"# {one_line(model, LONGEST_NAME)}: {_basis(calibration)}", "steps:"]
     indent = "  "
     if kind is not None:
         lines.append(f"  {kind if PLAIN.fullmatch(kind) else json.dumps(kind)}:")
@@ -87,11 +86,11 @@ def notes_on_fit(calibration: Calibration) -> Iterator[str]:
             found = f"{_value(constant)} ± {_margin(constant)}"
             yield f"{name} is too small to be told from zero: {found}"
     if calibration.prefills is None:
-        yield "no prefill was measured, so the block has no prefill constants"
+        yield "no prefill was measured: add prefill_ms_per_1k_tokens to the block"
     fits = (("decode", calibration.steps), ("prefill", calibration.prefills))
     for what, fit in fits:
         if fit is not None and fit.readings < FEW_READINGS:
-            yield f"there are only {amount(fit.readings, f'{what} reading')}: measure for longer"
+            yield f"only {amount(fit.readings, f'{what} reading')}: measure for longer"
         elif fit is not None and fit.typical_error > POOR_FIT:
             yield (
                 f"{what} readings are typically {percent(fit.typical_error)} off the law: other "
@@ -138,7 +137,10 @@ def _basis(calibration: Calibration) -> str:
     parts = [amount(calibration.steps.readings, "decode reading")]
     if calibration.prefills:
         parts.append(amount(calibration.prefills.readings, "prefill reading"))
-    return f"{listed(parts)}, typically {percent(calibration.steps.typical_error)} off the law"
+    if calibration.steps.readings < FEW_READINGS:
+        return listed(parts)
+    typically = percent(calibration.steps.typical_error)
+    return f"{listed(parts)}, typically {typically} off the law; ± is the 95% interval"
 
 
 def _uncertainty(constant: Constant) -> str:

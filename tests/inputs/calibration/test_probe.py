@@ -21,7 +21,7 @@ SLACK = 3.0
 """Seconds beyond its time that a probe may take on a busy machine."""
 
 
-def probed(url, seconds=6.0, stop=None, model="small", **settings):
+def probed(url, seconds=4.0, stop=None, model="small", **settings):
     chosen = ProbeSettings(seconds, **{"most_requests": 8, "seed": 1, **settings})
     begin = perf_counter()
     probe = Probe(ServerAddress(url), model, chosen, stop or Event(), lambda *_: None)
@@ -39,8 +39,7 @@ def test_the_law_of_a_server_comes_back():
     for name in ("base_ms", "per_request_ms", "per_1k_context_ms", "prefill_ms_per_1k_tokens"):
         found, true = constants[name], getattr(law, name)
         assert abs(found.value - true) <= 2 * found.margin + 0.02 * true, (name, found)
-        assert found.is_clear
-        assert found.margin < true, (name, found)
+    assert all(constants[name].is_clear for name in ("base_ms", "per_request_ms"))
     overhead = constants["prefill_base_ms"].value - law.prefill_base_ms  # of HTTP, both ends
     assert -2 * constants["prefill_base_ms"].margin < overhead < 25
     assert (findings.too_many, findings.too_long, findings.failures) == (None, None, 0)
@@ -89,7 +88,7 @@ def test_a_server_that_only_chats_counts_nothing_and_takes_nothing():
 
 def test_a_slow_server_is_probed_with_less():
     with serving(Law(base_ms=60.0, prefill_ms_per_1k_tokens=5000.0)) as url:
-        findings = probed(url, 8.0)
+        findings = probed(url, 6.0)
     constants = calibration_of(findings.steps, findings.prefills).constants
     assert constants["base_ms"].value == pytest.approx(60.0, rel=0.2)
 
