@@ -102,7 +102,7 @@ def notes_on_probe(findings: ProbeFindings) -> Iterator[str]:
     """Yield what happened while a server was probed."""
     if findings.interrupted:
         yield "interrupted: the constants rest on what was measured until then"
-    if findings.too_many is not None:
+    if findings.too_many is not None and findings.at_once < findings.too_many:
         yield (
             f"{findings.too_many} requests were not answered at once, but at most "
             f"{max(findings.at_once, 1)}: constants hold up to the largest batch below"

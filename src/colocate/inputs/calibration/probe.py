@@ -174,6 +174,7 @@ class Probe:
                 self.findings.prefills.append(prefill)
             if step is not None:
                 self.findings.steps.append(step)
+                self._missed.pop((requests, words), None)
                 return
             self._miss(requests, words, round_)
             if words > self._shortest:
@@ -261,5 +262,5 @@ class Probe:
 
 def _lengths(longest: int) -> list[int]:
     """Return the lengths of prompts: each a quarter of the next one."""
-    lengths = {longest // TIMES_LONGER**power for power in range(3)}
-    return sorted(max(length, SHORTEST_PROMPT) for length in lengths)
+    lengths = (longest // TIMES_LONGER**power for power in range(3))
+    return sorted({max(length, SHORTEST_PROMPT) for length in lengths})

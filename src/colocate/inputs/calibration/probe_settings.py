@@ -29,9 +29,9 @@ class ProbeFindings:
     tokens_per_arrival
         Tokens in a piece of an answer: above one, the server guesses ahead or waits.
     too_many
-        The number of requests that were never in work all at once, None if there is none.
+        The number of requests at once that gave no reading, None if there is none.
     at_once
-        How many of these were.
+        How many of these were in work at once, at most.
     too_long
         Words of the shortest prompt that was refused, None if there is none.
     own_fault
