@@ -41,7 +41,7 @@ def on_the_core():
     """Keep a process on the shared core, before other work there if that is allowed."""
     os.sched_setaffinity(0, {CORE})
     with suppress(PermissionError):
-        os.nice(-10)
+        os.nice(-20)
 
 
 def machine_seconds():

@@ -71,10 +71,10 @@ def test_a_server_with_one_slot_tells_no_cost_of_a_request():
 
 
 def test_prompts_that_are_too_long_are_made_shorter():
-    with serving(Law(most_context=400)) as url:
+    with serving(Law(prefill_base_ms=1.0, prefill_ms_per_1k_tokens=1.0, most_context=100)) as url:
         findings = probed(url, most_requests=2)
     assert findings.too_long is not None
-    assert max(reading.context for reading in findings.steps) < 400
+    assert max(reading.context for reading in findings.steps) < 100
 
 
 def test_a_server_that_only_chats_counts_nothing_and_takes_nothing():
