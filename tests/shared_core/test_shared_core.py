@@ -27,6 +27,8 @@ from tests.shared_core.cores_law import Felt, Load, predicted
 CALIBRATION = int(os.environ.get("COLOCATE_CALIBRATION_SECONDS", "60"))
 SECONDS = int(os.environ.get("COLOCATE_READING_SECONDS", "60"))
 CORE = max(os.sched_getaffinity(0))
+MOST_OTHER_WORK = 0.6
+"""Cores busy with other work beyond which a reading tells of that and not of the servers."""
 NAMES = ("first", "second")
 LOADS = [
     (Load(0.6), None),
@@ -181,4 +183,6 @@ def test_predictions_beside_measurements(servers):
     if "COLOCATE_CALIBRATION" in os.environ:
         with open(os.environ["COLOCATE_CALIBRATION"], "w") as file:
             json.dump({"blocks": blocks, "rows": rows}, file, indent=1)
-    assert np.median([abs(row[3] / row[4] - 1) for row in rows]) < 0.3
+    quiet = [abs(row[3] / row[4] - 1) for row in rows if row[-1] < MOST_OTHER_WORK]
+    assert quiet, "the machine did too much other work to measure anything: see the last column"
+    assert np.median(quiet) < 0.3
