@@ -47,7 +47,7 @@ def test_a_server_becomes_a_block_of_a_fleet_file(monkeypatch, capsys):
         options = [url, "--kind", "h200", "--seconds", "5", "--most-requests", "4"]
         code, out, err = ended(options, monkeypatch, capsys)
     assert code == 0, err
-    block = yaml.safe_load(out)["steps"]["h200"]
+    block = yaml.safe_load(out)["steps"]["H200"]
     assert list(block) == FIELDS
     assert block["base_ms"] == pytest.approx(8.0, rel=0.15)
     assert out.startswith("# small: ")
@@ -96,13 +96,15 @@ def test_ctrl_c_before_anything_was_measured():
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_metrics_in_files(engine, monkeypatch, capsys):
+    """Of a GPU that nobody knows."""
     files = [
         each for number in (1, 2) for each in ("--metrics", str(DATA / f"{engine}-{number}.txt"))
     ]
-    code, out, err = ended([*files, "--kind", "H100"], monkeypatch, capsys)
+    code, out, err = ended([*files, "--kind", "mine"], monkeypatch, capsys)
     assert code == 0, err
-    assert yaml.safe_load(out)["steps"]["H100"]["base_ms"] == pytest.approx(5.6, abs=0.3)
+    assert yaml.safe_load(out)["steps"]["mine"]["base_ms"] == pytest.approx(5.6, abs=0.3)
     assert "only 1 decode reading" in err
+    assert "'mine' is not in the catalogue" in err
     assert "too few readings to tell how uncertain it is" in out
     assert "per_request_ms cannot be told apart from base_ms" in err
 

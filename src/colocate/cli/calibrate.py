@@ -74,6 +74,7 @@ def calibrate(
         else:
             found = _counted(metrics or [], model, seconds, stop)
     name, steps, prefills, said = found
+    kind = kind and _known_kind(kind)
     if not steps:
         notes().print("interrupted before anything was measured")
         raise typer.Exit(INTERRUPTED)
@@ -144,6 +145,20 @@ def _read(scrapes: "list[Scrape]", place: str) -> "Found":
     with naming(place):
         steps, prefills = readings_between(scrapes)
     return scrapes[-1].model, steps, prefills, []
+
+
+def _known_kind(kind: str) -> str:
+    """Return a kind of GPU as the catalogue writes it, for a fleet file to find it by."""
+    from colocate.inputs.gpu_catalogue import find_accelerator
+    from colocate.outputs.text.console import notes
+    from colocate.outputs.text.wording import quoted
+
+    try:
+        return find_accelerator(kind).kind
+    except UnknownNameError:
+        where = "the fleet file must write it in the same way"
+        notes().print(f"note: {quoted(kind)} is not in the catalogue: {where}", markup=False)
+        return kind
 
 
 def _address(url: str) -> "ServerAddress":

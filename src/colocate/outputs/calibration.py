@@ -15,6 +15,8 @@ FEW_READINGS = 8
 """Below this, the uncertainty is itself uncertain."""
 POOR_FIT = 0.1
 """Typical error from which on the law does not describe an engine."""
+LEAST_ERROR = 0.001
+"""Typical error below which its digits tell nothing."""
 SOME_MORE_TOKENS = 1.1
 """Tokens in a piece of an answer from which on they are not one by one."""
 MOST_DECIMALS = 6
@@ -139,7 +141,8 @@ def _basis(calibration: Calibration) -> str:
         parts.append(amount(calibration.prefills.readings, "prefill reading"))
     if calibration.steps.readings < FEW_READINGS:
         return listed(parts)
-    typically = percent(calibration.steps.typical_error)
+    error = calibration.steps.typical_error
+    typically = percent(error) if error >= LEAST_ERROR else f"less than {percent(LEAST_ERROR)}"
     return f"{listed(parts)}, typically {typically} off the law; ± is the 95% interval"
 
 
