@@ -95,9 +95,10 @@ def steps_on(model: ModelSpec, kind: str) -> Steps | None:
     if model.steps is None or isinstance(model.steps, Steps):
         return model.steps
     own = model.steps.get(kind)
-    if own is None and (row := known_accelerator(kind)) is not None:
-        names = {row.kind, *row.aliases}
-        own = next((steps for name, steps in model.steps.items() if name in names), None)
+    row = known_accelerator(kind)
+    if own is None and row is not None:
+        named = ((known_accelerator(name), steps) for name, steps in model.steps.items())
+        own = next((steps for other, steps in named if other is row), None)
     return own
 
 
