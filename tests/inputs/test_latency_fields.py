@@ -1,11 +1,13 @@
 import json
 
+import jsonschema
 import pytest
 
 from colocate import InputError, read_fleet
 from colocate.inputs.fleet import fleet_of, objective_of, parse_fleet
 from colocate.inputs.fleet_edit import with_fields
 from colocate.inputs.known_requests import RequestGap, request_gaps
+from colocate.inputs.spec import fleet_schema
 
 H100 = "gpus: [{name: a, kind: H100-80GB, count: 2}]"
 HOMEMADE = "gpus: [{name: a, kind: home, memory_gb: 80}]"
@@ -213,3 +215,18 @@ def test_editing_a_file_keeps_the_fields_on_latency(tmp_path, block):
     assert (edited.size_gb, edited.overhead_gb) == (17.5, 2.0)
     assert (edited.steps, edited.percentile) == (before.steps, before.percentile)
     assert not block or "# measured" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("steps", "valid"),
+    [
+        ({"base_ms": 5}, True),
+        ({"H100-80GB": {"base_ms": 5, "per_request_ms": 0.1}}, True),
+        ({"base_ms": -5}, False),
+        ({"H100-80GB": {"base": 5}}, False),
+    ],
+)
+def test_the_published_schema_knows_both_forms_of_steps(steps, valid):
+    model = {"name": "m", "steps": steps, "percentile": 99, "ttft_slo": 1, "layers": 3}
+    data = {"gpus": [{}], "models": [model], "sharing": "mps", "objective": "latency"}
+    assert jsonschema.Draft202012Validator(fleet_schema()).is_valid(data) == valid
