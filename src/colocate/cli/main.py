@@ -26,6 +26,7 @@ from colocate.cli.footprint import footprint
 from colocate.cli.lab import lab
 from colocate.cli.models import models
 from colocate.cli.plan import plan
+from colocate.cli.predict import predict
 from colocate.cli.schema import schema
 from colocate.cli.score import score
 from colocate.cli.size import size
@@ -55,6 +56,7 @@ app = typer.Typer(
 )
 app.command()(plan)
 app.command()(check)
+app.command()(predict)
 app.command()(explain)
 app.command()(capacity)
 app.command()(emit)
