@@ -8,6 +8,7 @@ import typer
 
 import colocate
 from colocate.cli.bench import bench
+from colocate.cli.calibrate import calibrate
 from colocate.cli.capacity import capacity
 from colocate.cli.check import check
 from colocate.cli.discover import discover
@@ -65,6 +66,7 @@ app.command()(size)
 app.command()(models)
 app.command()(discover)
 app.command()(footprint)
+app.command()(calibrate)
 app.command()(schema)
 app.command()(score)
 app.add_typer(lab, name="lab")

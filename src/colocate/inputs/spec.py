@@ -333,8 +333,8 @@ class FleetSpec(_Section):
     )
     sharing: Literal["slices", "mps"] | None = Field(
         None,
-        description="How the engines on a GPU share it: the driver's time slices, which is the "
-        "default, or NVIDIA MPS.",
+        description="How engines on a GPU share it: in slices of time (the default), or at once "
+        "under NVIDIA MPS.",
     )
     objective: Literal["pressure", "latency"] | None = Field(
         None,
