@@ -174,6 +174,7 @@ def _code_without_placement(answer: "Plan") -> int:
 
 def _print(answer: "Plan", fleet: "Fleet", as_json: bool) -> None:
     """Print the plan, and on stderr any false claim of an outside solver."""
+    from colocate.advise.latency import predictions_of
     from colocate.advise.service import services_of
     from colocate.outputs.plan.json_form import plan_json
     from colocate.outputs.plan.table import plan_table
@@ -183,7 +184,8 @@ def _print(answer: "Plan", fleet: "Fleet", as_json: bool) -> None:
     if as_json:
         typer.echo(plan_json(answer, fleet))
     elif answer.placement:
-        show(plan_table(answer, results().width, services_of(answer, fleet)))
+        told = services_of(answer, fleet), predictions_of(answer)
+        show(plan_table(answer, results().width, *told))
     for line in alarm_lines(answer):
         notes().print(line, markup=False)
 

@@ -10,8 +10,8 @@ from colocate.inputs.fleet import Fleet, fleet_of, looks_like_a_fleet
 from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
 
-FLEET, SERVICE = "fleet", "service"
-"""The fields of a plan file that hold the fleet, and what every replica can serve."""
+FLEET, SERVICE, LATENCY = "fleet", "service", "latency"
+"""The fields of a plan file that hold the fleet, what every replica can serve, and how fast."""
 A_PLAN = "what `colocate plan --json` prints"
 
 
@@ -24,6 +24,8 @@ class PlanFile(NamedTuple):
     """The plain data of the plan itself."""
     service: Any
     """What it says that replicas can serve, as plain data; None if it does not say."""
+    latency: Any
+    """The same for what their users feel."""
 
 
 def read_plan(path: str | Path) -> PlanFile:
@@ -36,11 +38,11 @@ def read_plan(path: str | Path) -> PlanFile:
             raise InputError(Fault("is a fleet file", "a plan", advice))
         if not isinstance(data, dict):
             raise InputError(Fault("found no plan", A_PLAN))
-        fleet, service = data.pop(FLEET, None), data.pop(SERVICE, None)
+        fleet, *stated = (data.pop(name, None) for name in (FLEET, SERVICE, LATENCY))
         if fleet is None:
-            return PlanFile(None, data, service)
+            return PlanFile(None, data, *stated)
         try:
-            return PlanFile(fleet_of(fleet), data, service)
+            return PlanFile(fleet_of(fleet), data, *stated)
         except InputError as error:
             causes = (Fault(path=(FLEET,), cause=fault) for fault in error.faults)
             raise InputError(*causes) from None

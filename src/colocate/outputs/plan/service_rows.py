@@ -54,7 +54,7 @@ def _slack(service: Service) -> float:
 
 def _row(replicas: Sequence[Service]) -> ServiceRow:
     worst = min(replicas, key=lambda each: each.cache_gb)
-    gpus = [_shards(each.gpus) for each in replicas]
+    gpus = [gpus_text(each.gpus) for each in replicas]
     has_cache = worst.cache_gb > 0.0
     return ServiceRow(
         worst.model,
@@ -66,7 +66,7 @@ def _row(replicas: Sequence[Service]) -> ServiceRow:
     )
 
 
-def _shards(gpus: Sequence[str]) -> str:
+def gpus_text(gpus: Sequence[str]) -> str:
     """Return the GPUs of one replica; of many, the first and how many more."""
     if len(gpus) <= MOST_SHARDS:
         return " + ".join(gpus)

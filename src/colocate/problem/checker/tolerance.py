@@ -26,3 +26,7 @@ SAME_LOSS = 1e-6
 """Part of what is lost that two solvers do not tell apart.
 
 Users: `solver/check.py`."""
+SAME_LATENCY = 1e-6
+"""The same as `SAME` for a latency: close to saturation, rounding grows a thousandfold.
+
+Users: what a plan file states about latencies."""

@@ -1,0 +1,117 @@
+"""The words for the latencies of a plan: the same on screen, page and picture."""
+
+from collections.abc import Iterator, Sequence
+from math import isinf
+
+from colocate.advise.latency import SharingChange, missing, worst_of
+from colocate.latency.prediction import Prediction
+from colocate.outputs.text.wording import amount, listed, quoted
+
+MOST_NAMES = 5
+"""Models that a line names."""
+NEAR_ONE = 0.005
+"""Ratios closer to 1 than that show more digits: whether they are above or below matters."""
+SMALL = 0.1
+"""Ratios below that show two digits, however small they are."""
+DEATH = "one engine that dies can take its neighbours on the GPU with it"
+ASSUMED = "targets in brackets are assumed, since none is stated; they are no limit"
+
+
+def shown_time(seconds: float) -> str:
+    """Return a latency as it is written."""
+    if isinf(seconds):
+        return "∞"
+    if seconds >= 1000.0:
+        return f"{seconds:,.0f} s"
+    return f"{seconds:.3g} s" if seconds >= 1.0 else f"{1000 * seconds:.3g} ms"
+
+
+def shown_ratio(ratio: float) -> str:
+    """Return a latency over its target as it is written."""
+    if isinf(ratio):
+        return "∞"
+    if ratio != 1.0 and abs(ratio - 1.0) < NEAR_ONE:
+        return f"{ratio:.4f}"
+    return f"{ratio:.2f}" if ratio >= SMALL else f"{ratio:.2g}"
+
+
+def latency_line(predictions: Sequence[Prediction]) -> str:
+    """Return the worst latency, and whether all targets hold, in words."""
+    worst = worst_of(predictions)
+    if worst.shared.saturated:
+        found = f"the queue of {_place(worst)} grows without end"
+    else:
+        found = f"worst latency {shown_ratio(worst.shared.ratio)} of its target ({_place(worst)})"
+    return f"{found}; {_held(predictions)}"
+
+
+def _held(predictions: Sequence[Prediction]) -> str:
+    missed = missing(predictions)
+    if not missed:
+        return "all targets hold"
+    miss = "misses its target" if len(missed) == 1 else "miss their targets"
+    return f"{len(missed)} of {_count(predictions)} {miss}"
+
+
+def _count(predictions: Sequence[Prediction]) -> str:
+    return amount(len({each.model for each in predictions}), "model")
+
+
+def _place(found: Prediction) -> str:
+    return f"{quoted(found.model, '')} on {quoted(found.gpus[0], '')}"
+
+
+def saturated_lines(predictions: Sequence[Prediction]) -> Iterator[str]:
+    """Yield which models cannot keep up with their requests, with neighbours or even alone."""
+    saturated = [each for each in predictions if each.shared.saturated]
+    alone = list(dict.fromkeys(each.model for each in saturated if each.alone.saturated))
+    beside = [name for name in dict.fromkeys(each.model for each in saturated) if name not in alone]
+    for models, one, several in (
+        (beside, "beside its neighbours", "beside their neighbours"),
+        (alone, "even alone", "even alone"),
+    ):
+        names = listed([quoted(name, "") for name in models], MOST_NAMES) if models else ""
+        if len(models) == 1:
+            yield f"{names} is saturated: {one}, its queue grows without end"
+        elif models:
+            yield f"{names} are saturated: {several}, their queues grow without end"
+
+
+def sharing_lines(found: SharingChange | None) -> Iterator[str]:
+    """Yield what the other way to share would bring, and what MPS gives up."""
+    if found is None:
+        return
+    if found.sharing == "mps":
+        yield f"with MPS (sharing: mps) {_change(found)}"
+        yield f"MPS gives up isolation: {DEATH}"
+    else:
+        yield f"the engines share GPUs by MPS: {DEATH}"
+        yield f"with time slices (sharing: slices) {_change(found)}"
+
+
+def _change(found: SharingChange) -> str:
+    """Return how the worst latency and the count of missed targets would change."""
+    changes = [_worst_then(found)]
+    if found.missed != found.missed_then:
+        would = f"{found.missed_then or 'none'} of {amount(found.models, 'model')} would miss"
+        changes.append(f"{would} a target, instead of {found.missed}")
+    tpot, then = (each.shared.tpot.mean for each in (found.worst, found.worst_then))
+    if tpot > 0.0 and not isinf(found.ratio):
+        times = f"{shown_time(then)} instead of {shown_time(tpot)}"
+        changes.append(f"{quoted(found.worst.model, '')} would have a TPOT of {times}")
+    return "; ".join(changes)
+
+
+def _worst_then(found: SharingChange) -> str:
+    before, after = shown_ratio(found.ratio), shown_ratio(found.ratio_then)
+    if isinf(found.ratio_then):
+        return (
+            "a queue would still grow without end"
+            if before == after
+            else ("a queue would grow without end")
+        )
+    if isinf(found.ratio):
+        return f"no queue would grow without end: the worst latency would be {after} of its target"
+    if before == after:
+        return f"the worst latency would still be {after} of its target"
+    return f"the worst latency would be {after} of its target instead of {before}"
