@@ -25,8 +25,9 @@ from colocate.inputs.compute import (
 from colocate.inputs.demand import rate_of
 from colocate.inputs.huggingface.formats import bits_of
 from colocate.inputs.least_cache import cache_repeats, mean_request_gb
+from colocate.inputs.overheads import most_requests, stated_requests
 from colocate.inputs.spec import ModelSpec, Steps
-from colocate.problem.requests import SLOTS, EngineSpeed, Requests
+from colocate.problem.requests import EngineSpeed, Requests
 
 STEP_OF_LAYER = 44e-6
 """Seconds that the kernels of a layer take beyond reading its weights: on an H200, steps of 1B, 8B
@@ -34,8 +35,6 @@ and 14B models take 46, 42 and 45 microseconds a layer more than their bytes at 
 bandwidth (`h200_lone_steps.csv`)."""
 PREFILL_OF_LAYER = 0.26e-3
 """Seconds that the kernels of a layer's prefill take to launch, measured there on short prompts."""
-KERNELS_OF_LAYER = 8.0
-"""Kernels of a layer that run one after the other: two norms, four products, attention, gate."""
 LAYERS_OF_BILLION = 11.5
 """Layers of a model whose config is unknown, times the root of its billions of parameters: 16 of
 1.2, 28 of 3 and 7, 32 of 8, 48 of 14, 64 of 32, 80 of 70 are within a quarter of it."""
@@ -68,7 +67,9 @@ def requests_of(model: ModelSpec, kinds: set[str]) -> Requests | None:
         ttft,
         model.percentile,
         binding=stated,
-        slots=SLOTS,
+        slots=float(
+            stated_requests(model.arguments_for("vllm")) or most_requests(model.min_concurrency)
+        ),
         request_gb=mean_request_gb(model),
     )
 
@@ -82,7 +83,11 @@ def engine_on(model: ModelSpec, kind: str) -> EngineSpeed | None:
         times = _estimated(model, row)
     else:
         return None
-    return EngineSpeed(*times, _kernels(model)) if all(map(isfinite, times)) else None
+    if not all(map(isfinite, times)):
+        return None
+    step, more, prefill = times
+    work = min(_prefill_work(model, row), prefill) if row is not None else prefill
+    return EngineSpeed(step, more, prefill, work, layers_of(model))
 
 
 def steps_on(model: ModelSpec, kind: str) -> Steps | None:
@@ -117,13 +122,19 @@ def _estimated(model: ModelSpec, row: Accelerator) -> tuple[float, float, float]
     experts = (many - few) / (MANY_REQUESTS - FEW_REQUESTS)
     kept = (model.kv_bytes_per_token or 0.0) * cache_repeats(model) * _context(model)
     layers = layers_of(model)
-    operations = operations_of(row, bits) * _speed_of_shards(model)
-    reading = 2.0 * active * parameters * (model.prompt_tokens or 0.0) / operations
     return (
         layers * STEP_OF_LAYER + few - experts,
         experts + kept / bandwidth,
-        max(reading, layers * PREFILL_OF_LAYER),
+        max(_prefill_work(model, row), layers * PREFILL_OF_LAYER),
     )
+
+
+def _prefill_work(model: ModelSpec, row: Accelerator) -> float:
+    """Return the seconds in which a GPU calculates the prompt of one request."""
+    bits = bits_of(model.dtype)
+    active = model.active_parameters or (model.size_gb or 0.0) * 1e9 * 8 / bits
+    operations = operations_of(row, bits) * _speed_of_shards(model)
+    return 2.0 * active * (model.prompt_tokens or 0.0) / operations
 
 
 def layers_of(model: ModelSpec) -> float:
@@ -132,10 +143,6 @@ def layers_of(model: ModelSpec) -> float:
         return float(model.layers)
     parameters = (model.size_gb or 0.0) * 1e9 * 8 / bits_of(model.dtype)
     return max(LAYERS_OF_BILLION * sqrt(parameters / 1e9), 1.0)
-
-
-def _kernels(model: ModelSpec) -> float:
-    return layers_of(model) * KERNELS_OF_LAYER
 
 
 def _context(model: ModelSpec) -> float:

@@ -18,44 +18,64 @@ a share of its length. An engine whose requests in flight reach its slots is sat
 grows without end, while its tokens come as fast as full batches allow.
 """
 
-from math import exp, inf
+from math import exp, inf, log
 
 import numpy as np
 
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.kernel import leaf_kernel
-from colocate.problem.sharing import LEAST, OF_KERNELS, PART_TURN, PER_SECOND, SCALE, SWITCH
-from colocate.problem.tolerance import ARRIVED
+from colocate.problem.sharing import LEAST, OF_LAYERS, PART_TURN, PER_SECOND, SWITCH
+from colocate.problem.tolerance import ARRIVED, ONE_TOKEN
 
-RATE, TOKENS, STEP, PER_REQUEST, PREFILL, KERNELS, SLOTS = 0, 1, 2, 3, 4, 5, 6
+RATE, TOKENS, STEP, PER_REQUEST, PREFILL, WORK, LAYERS, SLOTS = 0, 1, 2, 3, 4, 5, 6, 7
 """Columns of the engines: requests each second, decode steps of a request, seconds of a step, more
-for each request, seconds of a prefill, kernels of a step, requests at once."""
-TPOT_SLO, TTFT_SLO, SPREAD = 7, 8, 9
+for each request, seconds of a prefill and of its work on the GPU, layers, requests at once."""
+TPOT_SLO, TTFT_SLO, SPREAD = 8, 9, 10
 """Further columns: the targets in seconds, and how many times its mean a wait is counted: once, or
 as often as the percentile of an exponential that the targets are about."""
-ENGINE_COLUMNS = 10
+ENGINE_COLUMNS = 11
 """How many columns an engine has."""
 TPOT, STRETCHED, PREFILLED, BUSY, COST = 0, 1, 2, 3, 4
 """Columns of the state: seconds for each token, of a step and of a prefill beside the neighbours,
 the chance to be busy, and what each turn costs a neighbour."""
 STATE_COLUMNS = 5
 """How many columns the state has."""
+PADDING = 1.2
+"""Engines pad a batch to the next size that they have a CUDA graph for: 1, 2, 4, 8 and then every
+eighth. For batches of 8 to 40 that is a fifth more on average."""
 SWEEPS = 200
 """The most sweeps over the engines; a handful is usual, and more are needed near saturation."""
 
 
 @leaf_kernel
-def turns(seconds: float, kernels: float, sharing: Floats) -> float:
+def turns(seconds: float, layers: float, sharing: Floats) -> float:
     """Return how many turns some work takes, each of which waits for the neighbours.
 
     Parameters
     ----------
-    seconds, kernels : the work, alone
+    seconds, layers : the work, alone
     sharing : the constants of the way to share
     """
-    least = sharing[LEAST] + sharing[OF_KERNELS] * kernels
-    found: float = max(least, sharing[PER_SECOND] * seconds + sharing[PART_TURN])
+    more = sharing[OF_LAYERS] * layers + sharing[PER_SECOND] * seconds + sharing[PART_TURN]
+    found: float = max(sharing[LEAST], more)
     return found
+
+
+@leaf_kernel
+def turn_of(seconds: float, layers: float, sharing: Floats) -> float:
+    """Return how long a neighbour waits for one turn of some work.
+
+    Under time slices that is a turn, under MPS a layer.
+
+    Parameters
+    ----------
+    seconds, layers : the work, alone
+    sharing : the constants of the way to share
+    """
+    if sharing[OF_LAYERS] > 0.0:
+        return seconds / layers
+    count = turns(seconds, layers, sharing)
+    return seconds / count + sharing[SWITCH] if count > 0.0 else 0.0
 
 
 @leaf_kernel
@@ -74,18 +94,18 @@ def tpot_beside(engines: Floats, i: int, delay: float, prefill: float, sharing: 
     sharing : the constants of the way to share
     """
     rate, tokens, slots = engines[i, RATE], engines[i, TOKENS], engines[i, SLOTS]
-    more, kernels = engines[i, PER_REQUEST], engines[i, KERNELS]
+    more, layers = engines[i, PER_REQUEST], engines[i, LAYERS]
     first = engines[i, STEP] + more
-    growth = more * rate * tokens
+    growth = more * PADDING * rate * tokens
     factor = 1.0 + sharing[PER_SECOND] * delay
-    fewest = first + turns(0.0, kernels, sharing) * delay
-    many = first * factor + sharing[PART_TURN] * delay
+    fewest = first + sharing[LEAST] * delay
+    many = first * factor + (sharing[OF_LAYERS] * layers + sharing[PART_TURN]) * delay
     tpot = max(
         _crossing(fewest, growth + rate * prefill),
         _crossing(many, growth * factor + rate * prefill),
     )
     full = engines[i, STEP] + more * slots
-    full += turns(full, kernels, sharing) * delay
+    full += turns(full, layers, sharing) * delay
     found: float = min(tpot, full + prefill * slots / tokens)
     return found
 
@@ -137,32 +157,26 @@ def settle_one(
     sharing : the constants of the way to share
     state, row : the state of all engines, and the row to write
     """
-    rate, tokens, kernels = engines[i, RATE], engines[i, TOKENS], engines[i, KERNELS]
-    lone_prefill = engines[i, PREFILL]
-    prefill_turns = turns(lone_prefill, kernels, sharing)
-    prefill = lone_prefill + prefill_turns * delay
-    tpot, step = 0.0, lone_prefill
+    rate, tokens, layers = engines[i, RATE], engines[i, TOKENS], engines[i, LAYERS]
+    work = engines[i, WORK]
+    prefill = engines[i, PREFILL] + turns(work, layers, sharing) * delay
+    tpot, step = 0.0, work
     if tokens > 0.0:
         tpot = tpot_beside(engines, i, delay, prefill, sharing)
-        batch = min(1.0 + rate * tokens * tpot, engines[i, SLOTS])
+        batch = min(1.0 + PADDING * rate * tokens * tpot, engines[i, SLOTS])
         step = engines[i, STEP] + engines[i, PER_REQUEST] * batch
-    step_turns = turns(step, kernels, sharing)
-    decoding = step / step_turns if step_turns > 0.0 else 0.0
-    reading = lone_prefill / prefill_turns if prefill_turns > 0.0 else 0.0
-    longer = min(rate * prefill, 1.0) * max(reading - decoding, 0.0)
+    decoding = turn_of(step, layers, sharing)
+    reading = turn_of(work, layers, sharing)
     state[row, TPOT] = tpot
     state[row, PREFILLED] = prefill
-    state[row, STRETCHED] = step + step_turns * delay
+    state[row, STRETCHED] = step + turns(step, layers, sharing) * delay
     state[row, BUSY] = 1.0 - exp(-rate * (tokens * tpot + prefill))
-    state[row, COST] = sharing[SCALE] * (decoding + longer) + sharing[SWITCH]
+    state[row, COST] = decoding + min(rate * prefill, 1.0) * max(reading - decoding, 0.0)
 
 
 @leaf_kernel
-def wait_of(engines: Floats, i: int, state: Floats, row: int, slots: float) -> float:
-    """Return how long a request waits before its prefill begins; infinite if saturated.
-
-    It waits for the end of the step or prefill under way, for the prompts before it, as in a queue
-    with one server, and for a slot, by Sakasegawa's approximation of a queue with many servers.
+def saturated(engines: Floats, i: int, state: Floats, row: int, slots: float) -> bool:
+    """Return whether the queue of an engine grows without end.
 
     Parameters
     ----------
@@ -170,19 +184,61 @@ def wait_of(engines: Floats, i: int, state: Floats, row: int, slots: float) -> f
     state, row : the fixed point, and the row of the engine
     slots : the most requests at once, by its cache too
     """
-    rate, tokens = engines[i, RATE], engines[i, TOKENS]
-    prefill = state[row, PREFILLED]
+    rate, prefill = engines[i, RATE], state[row, PREFILLED]
+    in_flight = rate * (engines[i, TOKENS] * state[row, TPOT] + prefill)
+    return bool(rate * prefill >= 1.0 or in_flight >= slots)
+
+
+@leaf_kernel
+def queueing(engines: Floats, i: int, state: Floats, row: int) -> float:
+    """Return how long a request waits for the step under way and for the prompts before it.
+
+    Prompts wait as in a queue with one server (Pollaczek and Khinchine).
+
+    Parameters
+    ----------
+    engines, i, state, row : as `saturated` takes them; the engine is not saturated
+    """
+    rate, prefill = engines[i, RATE], state[row, PREFILLED]
     reading = rate * prefill
-    in_flight = rate * (tokens * state[row, TPOT] + prefill)
-    if reading >= 1.0 or in_flight >= slots:
-        return inf
-    decoding = 1.0 - exp(-rate * tokens * state[row, TPOT])
-    wait: float = (decoding * state[row, STRETCHED] + reading * prefill) / 2.0 / (1.0 - reading)
-    if tokens > 0.0:
-        full = in_flight / slots
-        stay = tokens * state[row, TPOT] + prefill
-        wait += stay / slots * full ** (np.sqrt(2.0 * (slots + 1.0)) - 1.0) / (1.0 - full)
-    return wait
+    decoding = 1.0 - exp(-rate * engines[i, TOKENS] * state[row, TPOT])
+    wait: float = decoding * state[row, STRETCHED] + reading * prefill / (1.0 - reading)
+    return wait / 2.0
+
+
+@leaf_kernel
+def wait_for_slot(engines: Floats, i: int, state: Floats, row: int, slots: float) -> float:
+    """Return how long a request waits for a slot, as in a queue with many servers (Sakasegawa).
+
+    Parameters
+    ----------
+    engines, i, state, row, slots : as `saturated` takes them; the engine is not saturated
+    """
+    stay = engines[i, TOKENS] * state[row, TPOT] + state[row, PREFILLED]
+    full = engines[i, RATE] * stay / slots
+    wait: float = stay / slots * full ** (np.sqrt(2.0 * (slots + 1.0)) - 1.0) / (1.0 - full)
+    return wait if engines[i, TOKENS] > 0.0 else 0.0
+
+
+@leaf_kernel
+def interruption(engines: Floats, i: int, state: Floats, row: int, queue: float) -> float:
+    """Return how much of a request's TPOT the prompts of others take.
+
+    Any token waits for those that arrive while it is made. The first also waits for those that
+    arrived since the request did. A request's TPOT is a mean over its tokens, so that counts as one
+    over their number, of which the mean is taken for numbers spread geometrically.
+
+    Parameters
+    ----------
+    engines, i, state, row : as `saturated` takes them
+    queue : how long a request waits before its prompt is read
+    """
+    tokens, prefill = engines[i, TOKENS], state[row, PREFILLED]
+    inverse = log(tokens) / (tokens - 1.0) if tokens > 1.0 + ONE_TOKEN else 1.0
+    arrived = engines[i, RATE] * (prefill + queue) / (1.0 - engines[i, RATE] * prefill)
+    others = inverse * min(arrived, engines[i, SLOTS]) * prefill
+    between: float = others + state[row, TPOT] - state[row, STRETCHED]
+    return between
 
 
 @leaf_kernel
@@ -191,16 +247,15 @@ def ratio_of(engines: Floats, i: int, state: Floats, row: int, slots: float) -> 
 
     Parameters
     ----------
-    engines, i, state, row, slots : as `wait_of` takes them
+    engines, i, state, row, slots : as `saturated` takes them
     """
-    wait = wait_of(engines, i, state, row, slots)
-    if wait == inf:
+    if saturated(engines, i, state, row, slots):
         return inf
-    spread = engines[i, SPREAD]
-    interrupted = state[row, TPOT] - state[row, STRETCHED]
-    tpot = 0.0
+    spread, tpot = engines[i, SPREAD], 0.0
+    queue = queueing(engines, i, state, row)
     if engines[i, TOKENS] > 0.0:
-        tpot = state[row, STRETCHED] + spread * interrupted
+        tpot = state[row, STRETCHED] + spread * interruption(engines, i, state, row, queue)
+    wait = queue + wait_for_slot(engines, i, state, row, slots)
     ttft = state[row, PREFILLED] + spread * wait
     worst: float = max(tpot / engines[i, TPOT_SLO], ttft / engines[i, TTFT_SLO])
     return worst

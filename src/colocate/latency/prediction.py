@@ -14,8 +14,11 @@ from colocate.latency.law import (
     STATE_COLUMNS,
     STRETCHED,
     TPOT,
+    interruption,
+    queueing,
     ratio_of,
-    wait_of,
+    saturated,
+    wait_for_slot,
 )
 from colocate.latency.placed import settle_all
 from colocate.latency.table import PlacedEngines, placed_engines, replicas_on, spread_of
@@ -170,19 +173,22 @@ def _settled(engines: PlacedEngines, sharing: str) -> Floats:
 def _latency(engines: PlacedEngines, row: int, state: Floats, slots: float, part: Part) -> Latency:
     requests = _requests(part)
     tpot, step, prefill = (float(state[row, column]) for column in (TPOT, STRETCHED, PREFILLED))
-    wait = float(wait_of(engines.engines, row, state, row, slots))
-    in_flight = requests.rate * (requests.decode_tokens * tpot + prefill)
-    in_flight = slots if isinf(wait) else min(in_flight, slots)
+    of_engine = engines.engines, row, state, row
+    full = bool(saturated(*of_engine, slots))
+    queue = inf if full else float(queueing(*of_engine))
+    wait = inf if full else queue + float(wait_for_slot(*of_engine, slots))
+    between = tpot - step if full else float(interruption(*of_engine, queue))
+    in_flight = slots if full else requests.rate * (requests.decode_tokens * tpot + prefill)
     at_most = min(in_flight + NORMAL_99 * sqrt(in_flight), slots)
     return Latency(
-        _spread(step, tpot - step) if requests.decode_tokens else Spread(0.0, 0.0, 0.0),
+        _spread(step, between) if requests.decode_tokens else Spread(0.0, 0.0, 0.0),
         _spread(prefill, wait),
         float(state[row, BUSY]),
         in_flight,
         at_most,
         in_flight * requests.request_gb,
         at_most * requests.request_gb,
-        float(ratio_of(engines.engines, row, state, row, slots)),
+        float(ratio_of(*of_engine, slots)),
     )
 
 

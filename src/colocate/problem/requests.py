@@ -25,14 +25,17 @@ class EngineSpeed:
         More for each request in the batch.
     prefill
         The prompt of one request.
-    kernels
-        How many kernels a step launches, one after the other.
+    prefill_work
+        What the GPU has to do of that; the rest is the host, which neighbours do not delay.
+    layers
+        How many layers a step goes through, one after the other.
     """
 
     step: float
     step_per_request: float
     prefill: float
-    kernels: float
+    prefill_work: float
+    layers: float
 
     def __post_init__(self) -> None:
         for field in EngineSpeed.__slots__:

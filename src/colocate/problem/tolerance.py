@@ -44,6 +44,11 @@ ARRIVED = 1e-10
 """Relative change of a latency below which the law's iteration has arrived: a tenth of `TIE`.
 
 Users: `latency`."""
+ONE_TOKEN = 1e-6
+"""Up to so little more than one token a request counts as having one: the mean of one over their
+number is a quotient of rounding errors there.
+
+Users: `latency`."""
 TIE = 1e-9
 """Share by which pressures may differ through rounding alone. Dividing a sum of a thousand loads by
 a difference of memory loses up to three of sixteen digits, and three more where memory is scarce.

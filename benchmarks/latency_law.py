@@ -1,0 +1,262 @@
+"""The law of sharing a GPU against every measurement at hand.
+
+    python -m benchmarks.latency_law                       all tables
+    python -m benchmarks.latency_law --worst               with the worst misses
+    python -m benchmarks.latency_law PLAN.json OUT.csv     predict the groups of a plan of readings
+
+No constant of the law comes from engines that serve requests. Lone step times come from the same
+GPU and the same harness as the group that is predicted.
+"""
+
+import csv
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+from benchmarks.gpu.record import OUTPUT, PROMPT
+from benchmarks.gpu.shapes import SHAPES
+
+from colocate.inputs.fleet import Fleet, fleet_of
+from colocate.latency.law import turn_of, turns
+from colocate.latency.prediction import Prediction, predict_placement
+from colocate.problem.sharing import COSTS
+
+DATA = Path(__file__).parent / "gpu" / "data"
+CONTEXT = 640
+"""Tokens that a decode step of the harness looks back on, for each request."""
+SLOTS = 64
+"""Requests that an engine of the harness takes at once."""
+CLEAR = 0.15
+"""A target is clear where the measured value is this share off it, or more."""
+TARGETS = (0.5, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0)
+"""Targets that every measured TPOT is held against, as multiples of it."""
+
+Row = dict[str, str]
+
+
+class Compared(NamedTuple):
+    """A measured engine of a group, and what the law says of it."""
+
+    row: Row
+    prediction: Prediction
+
+    @property
+    def tpot_error(self) -> float:
+        """The predicted TPOT over the measured one, less 1."""
+        return self.prediction.shared.tpot.mean * 1e3 / float(self.row["tpot_ms"]) - 1.0
+
+    @property
+    def ttft_error(self) -> float:
+        """The same of TTFT."""
+        return self.prediction.shared.ttft.mean * 1e3 / float(self.row["ttft_ms"]) - 1.0
+
+
+def read(name: str) -> list[Row]:
+    """Return the rows of a file of measurements."""
+    with (DATA / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def steps_of(model: str, prompt: float, lone: Sequence[Row]) -> dict[str, float]:
+    """Return the constants of a lone engine, as `colocate calibrate` would.
+
+    Parameters
+    ----------
+    model
+        The name of its shape.
+    prompt
+        The tokens of its prompts.
+    lone
+        Step times of lone engines.
+    """
+    rows = [row for row in lone if row["model"] == model]
+    steps = [row for row in rows if row["kind"] == "decode" and int(row["tokens"]) == CONTEXT]
+    batches = np.array([[1.0, float(row["batch"])] for row in steps])
+    times = np.array([float(row["ms"]) for row in steps])
+    (base, more), *_ = np.linalg.lstsq(batches, times, rcond=None)
+    prefills = [(float(r["tokens"]), float(r["ms"])) for r in rows if r["kind"] == "prefill"]
+    prefill = float(np.interp(prompt, *zip(*prefills, strict=True)))
+    return {
+        "base_ms": float(base),
+        "per_request_ms": float(more),
+        "prefill_ms_per_1k_tokens": prefill / prompt * 1e3,
+    }
+
+
+def fleet_of_group(
+    members: Sequence[Mapping[str, Any]], sharing: str, lone: Sequence[Row] | None
+) -> Fleet:
+    """Return a fleet of one H200 with the engines of a group.
+
+    Parameters
+    ----------
+    members
+        Model, rate, prompt_tokens and output_tokens of each.
+    sharing
+        How they share the GPU.
+    lone
+        Step times of lone engines; None estimates them from the catalogue.
+    """
+    models = []
+    for number, member in enumerate(members):
+        shape = SHAPES[member["model"]]
+        prompt = float(member.get("prompt_tokens", PROMPT))
+        model: dict[str, Any] = {
+            "name": f"engine-{number}",
+            "rate": float(member["rate"]),
+            "slo": 1.0,
+            "prompt_tokens": prompt,
+            "output_tokens": float(member.get("output_tokens", OUTPUT)),
+            "size_gb": shape.weight_bytes / 1e9,
+            "kv_bytes_per_token": float(4 * shape.layers * shape.kv_heads * shape.head_dim),
+            "layers": shape.layers,
+            "args": [f"--max-num-seqs={SLOTS}"],
+        }
+        if lone is not None:
+            model["steps"] = steps_of(member["model"], prompt, lone)
+        models.append(model)
+    way = "slices" if sharing == "alone" else sharing
+    gpu = {"name": "h200", "kind": "H200-141GB"}
+    return fleet_of({"gpus": [gpu], "models": models, "sharing": way})
+
+
+def predict_group(
+    members: Sequence[Mapping[str, Any]], sharing: str, lone: Sequence[Row] | None
+) -> tuple[Prediction, ...]:
+    """Predict a group; its parameters are those of `fleet_of_group`.
+
+    Parameters
+    ----------
+    members, sharing, lone
+        The group.
+    """
+    problem = fleet_of_group(members, sharing, lone).problem
+    return predict_placement(problem, {model.name: ["h200"] for model in problem.models})
+
+
+def groups_of(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield the rows of each group, which stand side by side."""
+    for _, group in groupby(rows, key=lambda row: (row["sharing"], row["group"])):
+        members = list(group)
+        if members[0]["sharing"] == "alone":
+            yield from ([member] for member in members)
+        else:
+            yield members
+
+
+def compared(rows: Sequence[Row], lone: Sequence[Row] | None) -> list[Compared]:
+    """Return every measured engine with its prediction."""
+    found = []
+    for group in groups_of(rows):
+        predictions = predict_group(group, group[0]["sharing"], lone)
+        found += [Compared(*pair) for pair in zip(group, predictions, strict=True)]
+    return found
+
+
+def write_predictions(plan: str, out: str) -> None:
+    """Write what the law says of all groups of a plan of readings, before anyone measures them."""
+    readings = json.loads(Path(plan).read_text(encoding="utf-8"))["readings"]
+    lone = read("2026-11-16_lone_steps.csv")
+    with Path(out).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["sharing", "group", "member", "model", "tpot_ms", "ttft_ms", "saturated"])
+        for sharing in ("slices", "mps"):
+            for reading in readings:
+                members = reading["members"]
+                if sharing not in reading.get("modes", ("slices", "mps")):
+                    continue
+                way = "alone" if len(members) == 1 else sharing
+                for number, found in enumerate(predict_group(members, way, lone)):
+                    times = (found.shared.tpot.mean * 1e3, found.shared.ttft.mean * 1e3)
+                    told = [way, reading["name"], number, members[number]["model"]]
+                    writer.writerow([*told, *map("{:.3f}".format, times), found.shared.saturated])
+
+
+def right_calls(found: Sequence[Compared]) -> tuple[int, int]:
+    """Return how many clear targets were called rightly, and how many there were."""
+    right = total = 0
+    for each in found:
+        measured = float(each.row["tpot_ms"])
+        for factor in TARGETS:
+            target = measured * factor
+            if abs(measured / target - 1.0) >= CLEAR:
+                total += 1
+                says = each.prediction.shared.tpot.mean * 1e3 <= target
+                right += says == (measured <= target)
+    return right, total
+
+
+def side_by_side_errors() -> dict[str, list[float]]:
+    """Return the errors of the law's turns on work without a pause, by the way to share."""
+    errors: dict[str, list[float]] = {}
+    rows = read("2026-11-16_side_by_side.csv")
+    for (sharing, _), group in groupby(rows, key=lambda row: (row["sharing"], row["group"])):
+        members = [(float(r["alone_ms"]) / 1e3, r["model"], float(r["ms"]) / 1e3) for r in group]
+        if all(model for _, model, _ in members):
+            for number, (alone, model, measured) in enumerate(members):
+                others = members[:number] + members[number + 1 :]
+                delay = sum(_turn(seconds, name, sharing) for seconds, name, _ in others)
+                predicted = alone + _turns(alone, model, sharing) * delay
+                errors.setdefault(sharing, []).append(predicted / measured - 1.0)
+    return errors
+
+
+def _turns(seconds: float, model: str, sharing: str) -> float:
+    return turns(seconds, float(SHAPES[model].layers), np.array(COSTS[sharing]))
+
+
+def _turn(seconds: float, model: str, sharing: str) -> float:
+    return turn_of(seconds, float(SHAPES[model].layers), np.array(COSTS[sharing]))
+
+
+def summary(title: str, found: Sequence[Compared]) -> None:
+    """Print the errors of a set of measured engines, by the way to share."""
+    for sharing in ("alone", "slices", "mps"):
+        mine = [each for each in found if each.row["sharing"] == sharing]
+        below = [each for each in mine if not each.prediction.shared.saturated]
+        if below:
+            tpot = [abs(each.tpot_error) for each in below]
+            ttft = [abs(each.ttft_error) for each in below]
+            right, total = right_calls(below)
+            print(
+                f"{title:34} {sharing:7} {len(below):3} of {len(mine):3} below saturation: "
+                f"TPOT median {median(tpot):5.1%} worst {max(tpot):5.1%}, "
+                f"TTFT median {median(ttft):5.1%}, targets called {right}/{total}"
+            )
+
+
+def main(arguments: Sequence[str]) -> None:
+    if len(arguments) == 2:
+        write_predictions(*arguments)
+        return
+    for sharing, errors in side_by_side_errors().items():
+        sizes = [abs(error) for error in errors]
+        print(
+            f"{'side by side, without a pause':34} {sharing:7} {len(sizes):3} engines: "
+            f"median {median(sizes):5.1%} worst {max(sizes):5.1%}"
+        )
+    sets = [("h200_sharing.csv", "h200_lone_steps.csv")]
+    if (DATA / "2026-11-16_groups.csv").exists():
+        sets.append(("2026-11-16_groups.csv", "2026-11-16_lone_steps.csv"))
+    for name, lone in sets:
+        rows = read(name)
+        found = compared(rows, read(lone))
+        summary(f"{name}, measured steps", found)
+        summary(f"{name}, estimated steps", compared(rows, None))
+        if "--worst" in arguments:
+            for each in sorted(found, key=lambda each: -abs(each.tpot_error))[:12]:
+                row = each.row
+                print(
+                    f"    {row['sharing']:7} {row['group']:40} {row['model']:14} "
+                    f"TPOT {float(row['tpot_ms']):6.2f} ms, predicted {each.tpot_error:+.1%}, "
+                    f"TTFT {each.ttft_error:+.1%}"
+                )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
