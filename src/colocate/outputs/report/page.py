@@ -4,10 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from colocate.advise.comparison import Alternative, Comparison, gpus_used
+from colocate.advise.latency import other_sharing, predictions_of
 from colocate.inputs.fleet import Fleet
+from colocate.latency.prediction import Prediction, ratios_of
 from colocate.outputs.page.frame import fact_list, legend, note, section, whole_page
 from colocate.outputs.page.markup import Markup, tag
 from colocate.outputs.plan.fleet_bars import Bars, fleet_bars
+from colocate.outputs.plan.latency_bars import latency_bars
+from colocate.outputs.plan.latency_words import latency_line, saturated_lines, sharing_lines
 from colocate.outputs.plan.words import (
     NOTHING_PROVEN,
     as_sentence,
@@ -20,11 +24,13 @@ from colocate.outputs.plan.words import (
 from colocate.outputs.report.bound import bound_sentences
 from colocate.outputs.report.fleet_figure import fleet_figure
 from colocate.outputs.report.history import KEYS, NARROW, WIDE, History, shown_seconds
+from colocate.outputs.report.latency_figure import latency_figure
 from colocate.outputs.report.tables import (
     asleep_table,
     beside,
     comparison_table,
     gpu_table,
+    latency_table,
     service_table,
     several_table,
 )
@@ -75,10 +81,14 @@ def _sections(
 ) -> Iterator[Markup]:
     """Yield the page from top to bottom."""
     yield section("The fleet", fleet_figure(bars))
+    predictions = predictions_of(plan)
+    if predictions:
+        yield section("What users feel", *_latency(plan, predictions))
     if asleep := asleep_table(plan):
         yield section("Asleep", tag("p", as_sentence(one_line(sleep_line(plan)))), asleep)
     rest = [note(bars.rest)] if bars.rest else []
-    yield section("GPU by GPU", gpu_table(bars), *rest)
+    ratios = ratios_of(predictions, plan.pressures) if predictions else {}
+    yield section("GPU by GPU", gpu_table(bars, ratios), *rest)
     if len(plan.asleep) < len(plan.placement):
         yield section("Model by model", service_table(plan, fleet))
     if several := several_table(plan):
@@ -86,6 +96,15 @@ def _sections(
     if comparison:
         yield section("Compared with other ways", comparison_table(plan, comparison))
     yield section("How much better it could be", *_bound(plan))
+
+
+def _latency(plan: Plan, predictions: tuple[Prediction, ...]) -> Iterator[Markup]:
+    """Yield the latency of every model, and what another way to share would change."""
+    yield tag("p", as_sentence(latency_line(predictions)))
+    yield latency_figure(latency_bars(predictions))
+    yield latency_table(predictions)
+    for line in (*saturated_lines(predictions), *sharing_lines(other_sharing(plan, predictions))):
+        yield note(as_sentence(line))
 
 
 def _bound(plan: Plan) -> Iterator[Markup]:
@@ -110,6 +129,8 @@ def _facts(plan: Plan, comparison: Comparison | None) -> Facts:
     used = sum(part.size_gb for parts in plan.models_by_gpu().values() for part in parts)
     memory = sum(gpu.memory_gb for gpu in problem.gpus)
     yield "memory", f"{gigabytes(used)} of models, {gigabytes(max(memory - used, 0.0))} KV cache"
+    if predictions := predictions_of(plan):
+        yield "latency", latency_line(predictions)
     if levels := levels_line(plan):
         yield "levels", levels.removeprefix("levels: ")
     if comparison:

@@ -1,16 +1,21 @@
 """The figures of a plan: GPU by GPU, models on several GPUs, models asleep, other ways."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 
 from colocate.advise.comparison import Alternative, Comparison, gpus_used
 from colocate.advise.service import services_of
 from colocate.inputs.fleet import Fleet
+from colocate.latency.prediction import Prediction
+from colocate.outputs.page.frame import note
 from colocate.outputs.page.html_table import html_table
 from colocate.outputs.page.markup import Markup, join, tag
 from colocate.outputs.plan.fleet_bars import Bar, BarPart, Bars
+from colocate.outputs.plan.latency_rows import HEADINGS as LATENCY_HEADINGS
+from colocate.outputs.plan.latency_rows import LatencyRow, latency_rows
+from colocate.outputs.plan.latency_words import ASSUMED, shown_ratio
 from colocate.outputs.plan.service_rows import HEADINGS, ServiceRow, service_rows
-from colocate.outputs.plan.words import shown_pressure
+from colocate.outputs.plan.words import as_sentence, shown_pressure
 from colocate.outputs.report.gauge import colouring, gauge
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import gigabytes
@@ -24,8 +29,11 @@ MOST_ROWS = 64
 Rows = list[Sequence[str]]
 
 
-def gpu_table(bars: Bars) -> Markup:
-    """Draw what is on every GPU, and what it uses of all that is limited."""
+def gpu_table(bars: Bars, ratios: Mapping[str, float]) -> Markup:
+    """Draw what is on every GPU, and what it uses of all that is limited.
+
+    `ratios` has the worst latency over its target by GPU, and nothing where none is known.
+    """
     used = (use.resource for bar in bars.drawn for use in bar.uses if use.amount > 0)
     resources = list(dict.fromkeys(used))
     kinds = any(bar.gpu.kind for bar in bars.drawn)
@@ -35,6 +43,7 @@ def gpu_table(bars: Bars) -> Markup:
         ("memory", "figure"),
         *((one_line(resource, LONGEST_NAME), "figure") for resource in resources),
         ("pressure", "figure"),
+        *([("latency / target", "figure")] if ratios else []),
         ("models", "words models"),
     ]
     rows = [
@@ -44,6 +53,7 @@ def gpu_table(bars: Bars) -> Markup:
             f"{bar.used_gb:.4g} / {bar.gpu.memory_gb:.4g} GB",
             *_uses(bar, resources),
             _pressure(bar),
+            *([_ratio(ratios[bar.gpu.name])] if ratios else []),
             _models(bar),
         ]
         for bar in bars.drawn
@@ -87,6 +97,19 @@ def service_table(plan: Plan, fleet: Fleet) -> Markup:
     cells: Rows = [[one_line(cell) for cell in row] for row in rows]
     title = _counted("What each model can serve", len(rows) + others)
     return html_table(title, columns, cells, stacked=True)
+
+
+def latency_table(predictions: Sequence[Prediction]) -> Markup:
+    """Draw what users of every model feel, and whether its targets hold."""
+    rows, others = latency_rows(predictions, MOST_ROWS)
+    kinds = LatencyRow(
+        "words models", "words models", "figure", "figure", "figure", "figure", "figure"
+    )
+    columns = list(zip(LATENCY_HEADINGS, kinds, strict=True))
+    cells: Rows = [[one_line(cell) for cell in row] for row in rows]
+    title = _counted("How fast each model answers", len(rows) + others)
+    assumed = [note(as_sentence(ASSUMED) + ".")] if any("(" in row.target for row in rows) else []
+    return join([html_table(title, columns, cells, stacked=True), *assumed])
 
 
 def asleep_table(plan: Plan) -> Markup | None:
@@ -174,6 +197,11 @@ def _uses(bar: Bar, resources: Sequence[str]) -> Iterator[str]:
 def _pressure(bar: Bar) -> Markup:
     shown = shown_pressure(bar.pressure)
     return tag("strong", f"{shown} ◀", class_="worst") if bar.worst else join([shown])
+
+
+def _ratio(ratio: float) -> Markup:
+    shown = shown_ratio(ratio)
+    return tag("strong", shown, class_="worst") if ratio > 1.0 else join([shown])
 
 
 def _models(bar: Bar) -> Markup:
