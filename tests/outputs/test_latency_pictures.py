@@ -55,7 +55,9 @@ def test_the_page_tells_every_latency_and_the_worst_of_every_gpu():
     page = Page(page_of(*latencies()))
     assert "What users feel" in page.text
     assert "The queue of flood on g-1 grows without end; 2 of 4 models miss" in page.text
-    assert "Flood is saturated: even alone, its queue grows without end" in page.text
+    assert (
+        "Flood is saturated: with the cache that it gets, its queue grows without end" in page.text
+    )
     assert "MPS gives up isolation" in page.text
     assert "Targets in brackets are assumed" in page.text
     kinds = [attributes.get("class") for _, attributes in page.elements]

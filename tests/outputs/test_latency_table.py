@@ -68,7 +68,7 @@ def test_of_many_models_those_closest_to_their_targets_are_shown():
 def test_the_table_says_what_is_saturated_assumed_and_missed():
     _, plan = latencies()
     text = drawn(plan)
-    assert "flood is saturated: even alone, its queue grows without end" in text
+    assert "flood is saturated: with the cache that it gets, its queue grows without end" in text
     assert "targets in brackets are assumed" in text
     assert "the queue of flood on g-1 grows without end; 2 of 4 models miss their targets" in text
     assert "MPS gives up isolation" in text
@@ -90,7 +90,7 @@ def test_neighbours_are_blamed_where_a_model_alone_keeps_up():
     found = predictions_of(plan_of(fleet))
     assert all(each.shared.saturated and not each.alone.saturated for each in found)
     assert list(saturated_lines(found)) == [
-        "one and two are saturated: beside their neighbours, their queues grow without end"
+        "one and two are saturated: beside the neighbours, their queues grow without end"
     ]
 
 

@@ -9,6 +9,7 @@ from colocate.advise.explain.fixed_plan import FixedPlan, fixed_plan_of
 from colocate.advise.explain.idle import IdleGpus, Tight, idle_gpus, tight_gpus
 from colocate.advise.explain.levers import Lever, more_shards, one_more_replica, pulled
 from colocate.advise.explain.moves import NextMove, best_move
+from colocate.advise.explain.slowdown import LatencyFacts, slowdowns
 from colocate.advise.remedies.fleet_changes import in_more_shards
 from colocate.advise.service import Service, services_of
 from colocate.inputs.fleet import Fleet
@@ -21,6 +22,8 @@ SECONDS = 5.0
 """Seconds for an explanation, mostly for solving changed problems."""
 ONE_LEVER = 1.0
 """Seconds to solve the problem with one more replica, or more shards."""
+FOR_LATENCY = 0.4
+"""Share of the time for predicting what parting neighbours brings."""
 BETTER = 0.999
 """A second solve found a better placement if its pressure is below this share."""
 
@@ -52,6 +55,8 @@ class Explanation:
         The models that sleep.
     services
         What the models on the bottleneck can serve; none without the fleet.
+    latency
+        Models close to their latency targets, and who slows them; none if latencies are not known.
     """
 
     bottleneck: Bottleneck
@@ -64,6 +69,7 @@ class Explanation:
     tight: tuple[Tight, ...]
     asleep: tuple[str, ...]
     services: tuple[Service, ...] = ()
+    latency: tuple[LatencyFacts, ...] = ()
 
 
 def explain(
@@ -93,6 +99,7 @@ def explain(
 
 def _explained(plan: Plan, state: FixedPlan, fleet: Fleet | None, watch: Deadline) -> Explanation:
     bottleneck = bottleneck_of(state)
+    slow = slowdowns(state, watch.part(watch.left * FOR_LATENCY))
     better = _solved_again(state, plan, watch)
     why = why_so_high(state, bottleneck, watch.part(watch.left / 2), better)
     return Explanation(
@@ -106,6 +113,7 @@ def _explained(plan: Plan, state: FixedPlan, fleet: Fleet | None, watch: Deadlin
         tight_gpus(state),
         tuple(name for name, gpus in plan.placement.items() if not gpus),
         _services(plan, fleet, bottleneck.gpu),
+        slow,
     )
 
 

@@ -12,6 +12,7 @@ from colocate.advise.explain.levers import Lever
 from colocate.advise.service import Service
 from colocate.advise.what_if import ChangeKind
 from colocate.outputs.explain.bound import proof_text
+from colocate.outputs.explain.latency import latency_lines
 from colocate.outputs.explain.remedies import change_text
 from colocate.outputs.text.wording import (
     amount,
@@ -37,6 +38,7 @@ def explanation_lines(told: Explanation) -> Iterator[str]:
     sections = {
         "bottleneck": _bottleneck(told.bottleneck),
         "what its models can serve": _services(told),
+        "who slows whom": latency_lines(told.latency),
         "why": _why(told.why, told.bottleneck),
         "next move": _move(told),
         "levers": _levers(told),

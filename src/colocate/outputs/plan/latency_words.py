@@ -66,15 +66,21 @@ def saturated_lines(predictions: Sequence[Prediction]) -> Iterator[str]:
     saturated = [each for each in predictions if each.shared.saturated]
     alone = list(dict.fromkeys(each.model for each in saturated if each.alone.saturated))
     beside = [name for name in dict.fromkeys(each.model for each in saturated) if name not in alone]
-    for models, one, several in (
-        (beside, "beside its neighbours", "beside their neighbours"),
-        (alone, "even alone", "even alone"),
-    ):
-        names = listed([quoted(name, "") for name in models], MOST_NAMES) if models else ""
-        if len(models) == 1:
-            yield f"{names} is saturated: {one}, its queue grows without end"
-        elif models:
-            yield f"{names} are saturated: {several}, their queues grow without end"
+    if beside:
+        yield _saturated(beside, "beside the neighbours", "")
+    if alone:
+        yield _saturated(alone, f"with the cache that {_they(alone)}", " even alone")
+
+
+def _they(models: Sequence[str]) -> str:
+    return "it gets" if len(models) == 1 else "they get"
+
+
+def _saturated(models: Sequence[str], why: str, when: str) -> str:
+    names = listed([quoted(name, "") for name in models], MOST_NAMES)
+    if len(models) == 1:
+        return f"{names} is saturated: {why}, its queue grows without end{when}"
+    return f"{names} are saturated: {why}, their queues grow without end{when}"
 
 
 def sharing_lines(found: SharingChange | None) -> Iterator[str]:
