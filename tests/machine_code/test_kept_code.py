@@ -1,5 +1,6 @@
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from zlib import crc32
 import pytest
 
 import colocate
+from colocate.machine_code.environment import PACKAGE, ROOMS_WITH_KERNELS
 
 PRESSURE_OF_ONE_MODEL = """
 import sys
@@ -152,3 +154,13 @@ def test_code_with_checked_indices_names_the_fault(cache):
 def test_kernels_run_uncompiled_if_numba_is_switched_off(tmp_path):
     assert run(tmp_path, NUMBA_DISABLE_JIT="1") == (0.5 / 60, False)
     assert files(tmp_path) == []
+
+
+def test_a_change_in_any_room_with_kernels_is_noticed():
+    marked = re.compile(r"^@(entry_kernel|kernel|leaf_kernel|kernel_section|leaf_section)$", re.M)
+    rooms = {
+        path.relative_to(PACKAGE).parts[0]
+        for path in PACKAGE.rglob("*.py")
+        if marked.search(path.read_text(encoding="utf-8"))
+    }
+    assert rooms <= set(ROOMS_WITH_KERNELS)

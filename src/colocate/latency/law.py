@@ -2,7 +2,7 @@
 
 A busy engine runs step after step, however few requests it has. Its neighbours wait for it:
 
-    delay(i) = sum over neighbours j of busy(j) x cost(j)      for every turn that i takes
+    delay(i) = sum over neighbours j of the wait for a turn of j   for every turn that i takes
     step'(i) = step(i) + turns(step(i)) x delay(i)             the same for prefills
     tpot(i)  = step'(i) + prefill'(i) x min(rate(i) x tpot(i), slots(i) / tokens(i))
     busy(i)  = 1 - exp(-rate(i) x (tokens(i) x tpot(i) + prefill'(i)))
@@ -24,7 +24,14 @@ import numpy as np
 
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.kernel import leaf_kernel
-from colocate.problem.sharing import LEAST, OF_LAYERS, PART_TURN, PER_SECOND, SWITCH
+from colocate.problem.sharing import (
+    LEAST,
+    OF_LAYERS,
+    PART_TURN,
+    PER_SECOND,
+    PER_SECOND_OF_PREFILL,
+    SWITCH,
+)
 from colocate.problem.tolerance import ARRIVED, ONE_TOKEN
 
 RATE, TOKENS, STEP, PER_REQUEST, PREFILL, WORK, LAYERS, SLOTS = 0, 1, 2, 3, 4, 5, 6, 7
@@ -35,10 +42,11 @@ TPOT_SLO, TTFT_SLO, SPREAD = 8, 9, 10
 as often as the percentile of an exponential that the targets are about."""
 ENGINE_COLUMNS = 11
 """How many columns an engine has."""
-TPOT, STRETCHED, PREFILLED, BUSY, COST = 0, 1, 2, 3, 4
+TPOT, STRETCHED, PREFILLED, BUSY, READING, STEP_TURN, READ_TURN = 0, 1, 2, 3, 4, 5, 6
 """Columns of the state: seconds for each token, of a step and of a prefill beside the neighbours,
-the chance to be busy, and what each turn costs a neighbour."""
-STATE_COLUMNS = 5
+the chance to be busy, the share of that time spent on prompts, and what a neighbour waits for a
+turn of a step and of a prefill."""
+STATE_COLUMNS = 7
 """How many columns the state has."""
 PADDING = 1.2
 """Engines pad a batch to the next size that they have a CUDA graph for: 1, 2, 4, 8 and then every
@@ -117,6 +125,28 @@ def _crossing(start: float, slope: float) -> float:
 
 
 @leaf_kernel
+def delay_by(state: Floats, other: int, seconds: float, count: float) -> float:
+    """Return how long each turn of some work waits for one neighbour, on average.
+
+    A busy neighbour decodes or reads prompts, in turn and quickly. Work goes on at the speed of the
+    moment, so its time is the harmonic mean over both. Busy and idle times are as long as requests,
+    so they count by their chances.
+
+    Parameters
+    ----------
+    state, other : the state of all engines, and the row of the neighbour
+    seconds, count : the work alone, and its turns
+    """
+    reading = state[other, READING]
+    if seconds <= 0.0 or count <= 0.0:
+        return 0.0
+    speed = (1.0 - reading) / (seconds + count * state[other, STEP_TURN])
+    speed += reading / (seconds + count * state[other, READ_TURN])
+    found: float = state[other, BUSY] * (1.0 / speed - seconds) / count
+    return found
+
+
+@leaf_kernel
 def settle(engines: Floats, members: Ints, count: int, sharing: Floats, state: Floats) -> None:
     """Find the least fixed point of the engines on one GPU.
 
@@ -133,11 +163,15 @@ def settle(engines: Floats, members: Ints, count: int, sharing: Floats, state: F
         moved = 0.0
         for row in range(count):
             before = state[row, TPOT] + state[row, PREFILLED]
-            delay = 0.0
+            i = members[row]
+            step, step_turns = step_and_turns(engines, i, state, row, sharing)
+            work, work_turns = work_and_turns(engines, i, sharing)
+            for_step = for_work = 0.0
             for other in range(count):
                 if other != row:
-                    delay += state[other, BUSY] * state[other, COST]
-            settle_one(engines, members[row], delay, sharing, state, row)
+                    for_step += delay_by(state, other, step, step_turns)
+                    for_work += delay_by(state, other, work, work_turns)
+            settle_one(engines, i, for_step, for_work, sharing, state, row)
             after = state[row, TPOT] + state[row, PREFILLED]
             moved = max(moved, (after - before) / after if after > 0.0 else 0.0)
         if moved <= ARRIVED or count == 1:
@@ -145,33 +179,69 @@ def settle(engines: Floats, members: Ints, count: int, sharing: Floats, state: F
 
 
 @leaf_kernel
+def step_and_turns(
+    engines: Floats, i: int, state: Floats, row: int, sharing: Floats
+) -> tuple[float, float]:
+    """Return how long a step takes alone, at the batch of the state so far, and its turns.
+
+    Parameters
+    ----------
+    engines, i : all engines, and which one
+    state, row : the state of all engines, and the row of this one
+    sharing : the constants of the way to share
+    """
+    batch = 1.0 + PADDING * engines[i, RATE] * engines[i, TOKENS] * state[row, TPOT]
+    step = engines[i, STEP] + engines[i, PER_REQUEST] * min(batch, engines[i, SLOTS])
+    return step, turns(step, engines[i, LAYERS], sharing)
+
+
+@leaf_kernel
+def work_and_turns(engines: Floats, i: int, sharing: Floats) -> tuple[float, float]:
+    """Return how long the work of a prefill takes alone, and its turns.
+
+    Parameters
+    ----------
+    engines, i : all engines, and which one
+    sharing : the constants of the way to share
+    """
+    work = engines[i, WORK]
+    count = sharing[OF_LAYERS] * engines[i, LAYERS] + sharing[PER_SECOND_OF_PREFILL] * work
+    return work, max(sharing[LEAST], count + sharing[PART_TURN])
+
+
+@leaf_kernel
 def settle_one(
-    engines: Floats, i: int, delay: float, sharing: Floats, state: Floats, row: int
+    engines: Floats,
+    i: int,
+    for_step: float,
+    for_work: float,
+    sharing: Floats,
+    state: Floats,
+    row: int,
 ) -> None:
     """Write the state of an engine whose turns wait for so long.
 
     Parameters
     ----------
     engines, i : all engines, and which one
-    delay : seconds that each turn waits for the neighbours
+    for_step, for_work : seconds that each turn of a step, or of a prefill, waits
     sharing : the constants of the way to share
     state, row : the state of all engines, and the row to write
     """
     rate, tokens, layers = engines[i, RATE], engines[i, TOKENS], engines[i, LAYERS]
-    work = engines[i, WORK]
-    prefill = engines[i, PREFILL] + turns(work, layers, sharing) * delay
-    tpot, step = 0.0, work
-    if tokens > 0.0:
-        tpot = tpot_beside(engines, i, delay, prefill, sharing)
-        batch = min(1.0 + PADDING * rate * tokens * tpot, engines[i, SLOTS])
-        step = engines[i, STEP] + engines[i, PER_REQUEST] * batch
-    decoding = turn_of(step, layers, sharing)
-    reading = turn_of(work, layers, sharing)
-    state[row, TPOT] = tpot
+    work, work_turns = work_and_turns(engines, i, sharing)
+    prefill = engines[i, PREFILL] + work_turns * for_work
     state[row, PREFILLED] = prefill
-    state[row, STRETCHED] = step + turns(step, layers, sharing) * delay
-    state[row, BUSY] = 1.0 - exp(-rate * (tokens * tpot + prefill))
-    state[row, COST] = decoding + min(rate * prefill, 1.0) * max(reading - decoding, 0.0)
+    state[row, READ_TURN] = turn_of(work, layers, sharing)
+    state[row, STEP_TURN] = state[row, READ_TURN]
+    if tokens > 0.0:
+        state[row, TPOT] = tpot_beside(engines, i, for_step, prefill, sharing)
+        step, step_turns = step_and_turns(engines, i, state, row, sharing)
+        state[row, STRETCHED] = step + step_turns * for_step
+        state[row, STEP_TURN] = turn_of(step, layers, sharing)
+        state[row, READ_TURN] = max(state[row, READ_TURN], state[row, STEP_TURN])
+    state[row, BUSY] = 1.0 - exp(-rate * (tokens * state[row, TPOT] + prefill))
+    state[row, READING] = min(rate * prefill, 1.0) if tokens > 0.0 else 1.0
 
 
 @leaf_kernel

@@ -1,6 +1,14 @@
 """The law for a whole placement: GPUs are joined by the models that have shards on several."""
 
-from colocate.latency.law import BUSY, COST, PREFILLED, SWEEPS, TPOT, settle_one
+from colocate.latency.law import (
+    PREFILLED,
+    SWEEPS,
+    TPOT,
+    delay_by,
+    settle_one,
+    step_and_turns,
+    work_and_turns,
+)
 from colocate.latency.table import PlacedEngines
 from colocate.problem.instance import Floats
 from colocate.problem.kernel import entry_kernel
@@ -23,17 +31,20 @@ def settle_all(placed: PlacedEngines, sharing: Floats, state: Floats) -> None:
     for _ in range(SWEEPS):
         moved = 0.0
         for engine in range(state.shape[0]):
-            longest = 0.0
+            step, step_turns = step_and_turns(placed.engines, engine, state, engine, sharing)
+            work, work_turns = work_and_turns(placed.engines, engine, sharing)
+            for_step = for_work = 0.0
             for place in range(placed.first_gpu[engine], placed.first_gpu[engine + 1]):
                 gpu = placed.gpus[place]
-                delay = 0.0
+                here = here_for_work = 0.0
                 for other in range(placed.first_member[gpu], placed.first_member[gpu + 1]):
                     member = placed.members[other]
                     if member != engine:
-                        delay += state[member, BUSY] * state[member, COST]
-                longest = max(longest, delay)
+                        here += delay_by(state, member, step, step_turns)
+                        here_for_work += delay_by(state, member, work, work_turns)
+                for_step, for_work = max(for_step, here), max(for_work, here_for_work)
             before = state[engine, TPOT] + state[engine, PREFILLED]
-            settle_one(placed.engines, engine, longest, sharing, state, engine)
+            settle_one(placed.engines, engine, for_step, for_work, sharing, state, engine)
             after = state[engine, TPOT] + state[engine, PREFILLED]
             moved = max(moved, (after - before) / after if after > 0.0 else 0.0)
         if moved <= ARRIVED:
