@@ -15,7 +15,7 @@ from colocate.problem.placement import Placement
 from colocate.problem.verify import verify
 from colocate.solver.deadline import Deadline
 from colocate.solver.plan import Plan, Status
-from tests.outputs.made_plans import asked, fleet_from
+from tests.outputs.made_plans import STEPS, asked, fleet_from
 
 
 def planned(placement, *models, gpus=3, **fields):
@@ -88,7 +88,7 @@ def test_sentences_name_the_cost_and_what_parting_brings():
     assert " of its target; TPOT " in lines[0]
     assert lines[1].startswith("- busy costs it ")
     assert lines[-1].startswith("moving ")
-    assert " to g-2 brings slow to 0." in lines[-1]
+    assert " to g-2 brings it to 0." in lines[-1]
 
 
 def test_a_queue_that_grows_is_explained():
@@ -112,7 +112,7 @@ def test_the_time_to_the_first_token_is_told_where_its_target_is_closer():
 
 def test_models_with_shards_are_slowed_on_any_of_their_gpus():
     models = (
-        asked("wide", 4, shards=2, size_gb=40, tpot_slo=0.02),
+        asked("wide", 4, shards=2, size_gb=40, steps={**STEPS, "base_ms": 20.0}),
         asked("left", 3),
         asked("right", 1),
     )
@@ -126,7 +126,7 @@ def test_without_requests_or_time_little_is_said():
     fleet = fleet_from([{"name": "g", "memory_gb": 80}], [{"name": "m", "size_gb": 1, "load": 1}])
     plan = Plan(fleet.problem, Status.FEASIBLE, Placement({"m": ("g",)}), {"g": 1 / 79})
     assert found_in(plan) == ()
-    many = [asked(f"m{n}", 2, size_gb=4, tpot_slo=0.02) for n in range(30)]
+    many = [asked(f"m{n}", 30, size_gb=4) for n in range(30)]
     placement = {f"m{n}": (f"g-{n % 3}",) for n in range(30)}
     plan = planned(placement, *many)
     assert len(found_in(plan)) == MOST_SLOW

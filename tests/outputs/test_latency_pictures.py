@@ -92,9 +92,9 @@ def test_the_picture_has_a_bar_a_model_and_its_times():
 @pytest.mark.parametrize("fleet_and_plan", [latencies, hostile])
 def test_no_text_overlaps_another_or_leaves_the_picture(fleet_and_plan):
     fleet, plan = fleet_and_plan()
-    bars = latency_bars(predictions_of(plan))
+    predictions = predictions_of(plan)
     with matplotlib.rc_context(LOOKS):
-        figure = _Drawing(plan, fleet_bars(plan, fleet), bars).figure()
+        figure = _Drawing(plan, fleet_bars(plan, fleet), predictions).figure()
         renderer = FigureCanvasAgg(figure).get_renderer()
         boxes = [text.get_window_extent(renderer) for text in figure.axes[0].texts]
     page = figure.bbox

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from colocate.advise.latency import worst_ratio
 from colocate.problem.parts import replicas_in
 from colocate.problem.problem import Problem
 from colocate.solver.place import place
@@ -23,6 +24,8 @@ class Alternative:
     """The highest pressure; None if there is no placement."""
     reason: str = ""
     """Why there is no placement, or a remark on the one there is."""
+    ratio: float | None = None
+    """The worst latency over its target; None if there is no placement, or it is not known."""
 
 
 @dataclass(frozen=True)
@@ -78,4 +81,5 @@ def _dedicated(problem: Problem, seed: int, time_limit: float) -> Alternative:
 def _alternative(answer: Plan) -> Alternative:
     if not answer.placement:
         return Alternative(None, None, answer.reason)
-    return Alternative(gpus_used(answer), answer.pressure, answer.reason)
+    ratio = worst_ratio(answer)
+    return Alternative(gpus_used(answer), answer.pressure, answer.reason, ratio)

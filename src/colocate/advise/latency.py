@@ -18,6 +18,18 @@ def predictions_of(plan: Plan) -> tuple[Prediction, ...]:
     return predict_placement(plan.problem, plan.placement)
 
 
+def worst_ratio(plan: Plan) -> float | None:
+    """Return the worst latency of a plan over its target; None if it is not known."""
+    predictions = predictions_of(plan)
+    return worst_of(predictions).shared.ratio if predictions else None
+
+
+def value_of(plan: Plan) -> float:
+    """Return what a plan minimises: its worst ratio or its highest pressure."""
+    ratio = worst_ratio(plan) if plan.problem.objective == "latency" else None
+    return plan.pressure if ratio is None else ratio
+
+
 def latency_data(predictions: Iterable[Prediction]) -> list[dict[str, Any]]:
     """Return predictions as plain data for JSON: times in seconds, infinite as `Infinity`."""
     return [

@@ -130,6 +130,7 @@ def _solved(
     from colocate.outputs.text.console import notes
     from colocate.solver.solve import solve
 
+    objective = fleet.problem.objective
     with notes().status("searching") as status:
         return solve(
             fleet.problem,
@@ -137,7 +138,7 @@ def _solved(
             seed=seed,
             workers=workers,
             gap=_usual_gap if time_limit is None and gap is None else gap or 0.0,
-            on_improvement=lambda found: status.update(improvement_line(found)),
+            on_improvement=lambda found: status.update(improvement_line(found, objective)),
             levels=levels,
         )
 

@@ -1,6 +1,6 @@
 """Explain a plan: its bottleneck, what would relieve it, and its bound."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from colocate.advise.explain.bottleneck import Bottleneck, bottleneck_of
 from colocate.advise.explain.bound import BoundFacts, bound_of
@@ -10,6 +10,7 @@ from colocate.advise.explain.idle import IdleGpus, Tight, idle_gpus, tight_gpus
 from colocate.advise.explain.levers import Lever, more_shards, one_more_replica, pulled
 from colocate.advise.explain.moves import NextMove, best_move
 from colocate.advise.explain.slowdown import LatencyFacts, slowdowns
+from colocate.advise.latency import value_of, worst_ratio
 from colocate.advise.remedies.fleet_changes import in_more_shards
 from colocate.advise.service import Service, services_of
 from colocate.inputs.fleet import Fleet
@@ -57,6 +58,9 @@ class Explanation:
         What the models on the bottleneck can serve; none without the fleet.
     latency
         Models close to their latency targets, and who slows them; none if latencies are not known.
+    ratio
+        The worst latency over its target if the plan minimises that; then `solved_again` and the
+        bound are about it too. None if it minimises pressure.
     """
 
     bottleneck: Bottleneck
@@ -70,6 +74,7 @@ class Explanation:
     asleep: tuple[str, ...]
     services: tuple[Service, ...] = ()
     latency: tuple[LatencyFacts, ...] = ()
+    ratio: float | None = None
 
 
 def explain(
@@ -89,7 +94,7 @@ def explain(
     seconds
         The time for solving changed problems. An interrupt ends it earlier.
     """
-    state = fixed_plan_of(plan)
+    state = fixed_plan_of(_by_pressure(plan))
     if state is None:
         return None
     watch = Deadline(seconds)
@@ -97,23 +102,32 @@ def explain(
         return _explained(plan, state, fleet, watch)
 
 
+def _by_pressure(plan: Plan) -> Plan:
+    """Return the plan as if it minimised pressure: causes, moves and levers are about that."""
+    return replace(plan, problem=replace(plan.problem, objective="pressure"))
+
+
 def _explained(plan: Plan, state: FixedPlan, fleet: Fleet | None, watch: Deadline) -> Explanation:
     bottleneck = bottleneck_of(state)
     slow = slowdowns(state, watch.part(watch.left * FOR_LATENCY))
-    better = _solved_again(state, plan, watch)
-    why = why_so_high(state, bottleneck, watch.part(watch.left / 2), better)
+    ratio = worst_ratio(plan) if plan.problem.objective == "latency" else None
+    value = state.peak if ratio is None else ratio
+    better = _solved_again(state, plan, value, watch)
+    lower_peak = better if ratio is None else None
+    why = why_so_high(state, bottleneck, watch.part(watch.left / 2), lower_peak)
     return Explanation(
         bottleneck,
         why,
         best_move(state) if bottleneck.hottest else None,
         better,
         tuple(_levers(state, bottleneck, why, fleet, watch)),
-        bound_of(plan, state.peak),
+        bound_of(plan, value),
         idle_gpus(state),
         tight_gpus(state),
         tuple(name for name, gpus in plan.placement.items() if not gpus),
         _services(plan, fleet, bottleneck.gpu),
         slow,
+        ratio,
     )
 
 
@@ -124,12 +138,14 @@ def _services(plan: Plan, fleet: Fleet | None, gpu: str) -> tuple[Service, ...]:
     return tuple(service for service in services_of(plan, fleet) if gpu in service.gpus)
 
 
-def _solved_again(state: FixedPlan, plan: Plan, watch: Deadline) -> float | None:
+def _solved_again(state: FixedPlan, plan: Plan, value: float, watch: Deadline) -> float | None:
+    """Return a lower value that the solver finds for the same problem; None if it finds none."""
     if plan.status is Status.OPTIMAL:
         return None
-    again = solve(state.problem, time_limit=max(min(ONE_LEVER, watch.left), 0.05))
-    better = again.placement and again.pressure < BETTER * state.peak
-    return again.pressure if better else None
+    problem = replace(state.problem, objective=plan.problem.objective)
+    again = solve(problem, time_limit=max(min(ONE_LEVER, watch.left), 0.05))
+    better = again.placement and value_of(again) < BETTER * value
+    return value_of(again) if better else None
 
 
 def _levers(

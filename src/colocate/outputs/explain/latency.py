@@ -98,8 +98,10 @@ def _move(facts: LatencyFacts) -> str:
 
 
 def _parting(found: Prediction, move: LatencyMove) -> str:
-    models = listed([quoted(name, "") for name in move.models])
-    told = f"moving {models} to {quoted(move.target, '')} brings {quoted(found.model, '')} to"
+    models, name = listed([quoted(name, "") for name in move.models]), quoted(found.model, "")
+    if move.models == (found.model,):
+        models = name = "it"
+    told = f"moving {models} to {quoted(move.target, '')} brings {name} to"
     told = f"{told} {shown_ratio(move.ratio)} of its target"
     if move.worst > move.ratio:
         told += f"; the worst latency on the two GPUs is then {shown_ratio(move.worst)}"

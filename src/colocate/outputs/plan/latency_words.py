@@ -5,7 +5,9 @@ from math import isinf
 
 from colocate.advise.latency import SharingChange, missing, worst_of
 from colocate.latency.prediction import Prediction
+from colocate.outputs.plan.words import levels_line, peak_line, proof_line, sleep_line
 from colocate.outputs.text.wording import amount, listed, quoted
+from colocate.solver.plan import Plan, gap_between
 
 MOST_NAMES = 5
 """Models that a line names."""
@@ -35,17 +37,58 @@ def shown_ratio(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio >= SMALL else f"{ratio:.2g}"
 
 
-def latency_line(predictions: Sequence[Prediction]) -> str:
-    """Return the worst latency, and whether all targets hold, in words."""
+def value_line(plan: Plan, predictions: Sequence[Prediction]) -> str:
+    """Return what the plan minimises, in words: the worst latency or the highest pressure."""
+    if plan.problem.objective == "latency" and predictions:
+        return worst_line(predictions)
+    return peak_line(plan)
+
+
+def value_lines(plan: Plan, predictions: Sequence[Prediction]) -> Iterator[str]:
+    """Yield what the plan minimises, what is proven about it, and then the other of both.
+
+    Parameters
+    ----------
+    plan, predictions
+        The plan, and what its users feel, if that is known.
+    """
+    by_latency = plan.problem.objective == "latency" and predictions
+    proofs = filter(None, (proof_line(plan), levels_line(plan), sleep_line(plan)))
+    if by_latency:
+        yield f"{worst_line(predictions)}{_bound(plan, predictions)}"
+        yield held_line(predictions)
+        yield from proofs
+        yield peak_line(plan)
+        return
+    yield peak_line(plan)
+    yield from proofs
+    if predictions:
+        yield latency_line(predictions)
+
+
+def _bound(plan: Plan, predictions: Sequence[Prediction]) -> str:
+    """Return the bound on the worst latency and the gap; empty if nothing is proven."""
+    gap = gap_between(worst_of(predictions).shared.ratio, plan.bound)
+    if isinf(gap):
+        return ""
+    return f", at least {plan.bound:.4g} for any placement, gap {100 * gap:.2g}%"
+
+
+def worst_line(predictions: Sequence[Prediction]) -> str:
+    """Return the worst latency and its model, in words."""
     worst = worst_of(predictions)
     if worst.shared.saturated:
-        found = f"the queue of {_place(worst)} grows without end"
-    else:
-        found = f"worst latency {shown_ratio(worst.shared.ratio)} of its target ({_place(worst)})"
-    return f"{found}; {_held(predictions)}"
+        return f"the queue of {_place(worst)} grows without end"
+    return f"worst latency {shown_ratio(worst.shared.ratio)} of its target ({_place(worst)})"
 
 
-def _held(predictions: Sequence[Prediction]) -> str:
+def latency_line(predictions: Sequence[Prediction]) -> str:
+    """Return the worst latency, and whether all targets hold, in words."""
+    return f"{worst_line(predictions)}; {held_line(predictions)}"
+
+
+def held_line(predictions: Sequence[Prediction]) -> str:
+    """Return whether all targets hold, in words."""
     missed = missing(predictions)
     if not missed:
         return "all targets hold"

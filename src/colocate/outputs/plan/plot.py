@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 from colocate.advise.latency import predictions_of
 from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
+from colocate.latency.prediction import Prediction
 from colocate.outputs.page.figure import ALARM, FAINT, INK, SOFT, written_figure
 from colocate.outputs.page.palette import colour_of, on_paper
 from colocate.outputs.plan.fleet_bars import Bar, Bars, fleet_bars
-from colocate.outputs.plan.latency_bars import LatencyBars, latency_bars
+from colocate.outputs.plan.latency_bars import latency_bars
 from colocate.outputs.plan.latency_plot import LatencyPlot
+from colocate.outputs.plan.latency_words import value_line
 from colocate.outputs.plan.pen import LETTERS, MEASURE, ROW, SMALL, Pen
 from colocate.outputs.plan.words import (
     NOTHING_PROVEN,
     as_sentence,
-    peak_line,
     proof_line,
     short_sleep_line,
     shown_pressure,
@@ -37,7 +38,6 @@ LARGE = 13.0
 """Points."""
 PADDING = 5.0
 """Points between the edge of a bar's segment and the letters in it."""
-NO_LATENCIES = LatencyBars()
 RESERVE, GAUGE = "#c9c9c2", "#7d8794"
 
 
@@ -60,8 +60,8 @@ def plan_plot(plan: Plan, fleet: Fleet, form: str) -> bytes:
     """
     if not plan.placement:
         raise InputError(f"there is no placement to draw ({plan.status}: {plan.reason})")
-    latencies = latency_bars(predictions_of(plan))
-    return written_figure(_Drawing(plan, fleet_bars(plan, fleet), latencies).figure, form)
+    drawing = _Drawing(plan, fleet_bars(plan, fleet), predictions_of(plan))
+    return written_figure(drawing.figure, form)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _Drawing:
 
     plan: Plan
     bars: Bars
-    latencies: LatencyBars = NO_LATENCIES
+    predictions: tuple[Prediction, ...] = ()
 
     def figure(self) -> "Figure":
         """Return the whole picture; all lengths in it are inches from its top left."""
@@ -78,7 +78,7 @@ class _Drawing:
         from matplotlib.figure import Figure  # noqa: PLC0415, an extra
 
         fleet = HEAD + ROW * len(self.bars.drawn) + FOOT + (NOTE if self.bars.rest else 0.0)
-        panel = LatencyPlot(self.latencies, fleet, (LEFT, WIDTH - RIGHT))
+        panel = LatencyPlot(latency_bars(self.predictions), fleet, (LEFT, WIDTH - RIGHT))
         height = fleet + panel.height
         figure = Figure(figsize=(WIDTH, height), dpi=MEASURE, facecolor="white")
         renderer: RendererAgg = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
@@ -99,7 +99,8 @@ class _Drawing:
 
     def _head(self, pen: "Pen") -> None:
         room = WIDTH - LEFT - RIGHT
-        pen.write(LEFT, 0.3, as_sentence(peak_line(self.plan)), room, LARGE, weight="bold")
+        headline = as_sentence(value_line(self.plan, self.predictions))
+        pen.write(LEFT, 0.3, headline, room, LARGE, weight="bold")
         told = [as_sentence(proof_line(self.plan)) or NOTHING_PROVEN, short_sleep_line(self.plan)]
         pen.write(LEFT, 0.58, "; ".join(filter(None, told)), room, LETTERS, SOFT)
 

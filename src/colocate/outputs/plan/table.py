@@ -11,16 +11,9 @@ from colocate.advise.latency import other_sharing
 from colocate.advise.service import Service
 from colocate.latency.prediction import Prediction, ratios_of
 from colocate.outputs.plan.latency_table import latency_table
-from colocate.outputs.plan.latency_words import latency_line, sharing_lines, shown_ratio
+from colocate.outputs.plan.latency_words import sharing_lines, shown_ratio, value_lines
 from colocate.outputs.plan.service_rows import HEADINGS, service_rows
-from colocate.outputs.plan.words import (
-    levels_line,
-    peak_line,
-    proof_line,
-    shown_gap,
-    shown_pressure,
-    sleep_line,
-)
+from colocate.outputs.plan.words import shown_gap, shown_pressure
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.wording import amount
 from colocate.problem.gpu import Gpu
@@ -101,10 +94,12 @@ def _service_table(services: Sequence[Service], width: int) -> Iterator[Renderab
         yield Text(f"and {amount(others, 'model')} with more room for requests")
 
 
-def improvement_line(found: Improvement) -> str:
+def improvement_line(found: Improvement, objective: str = "pressure") -> str:
     """Return one line on the progress of a solve."""
-    gap = gap_between(found.value, found.bound)
-    return f"peak pressure {shown_pressure(found.value)}, {shown_gap(gap)}"
+    gap = shown_gap(gap_between(found.value, found.bound))
+    if objective == "latency":
+        return f"worst latency {shown_ratio(found.value)} of its target, {gap}"
+    return f"peak pressure {shown_pressure(found.value)}, {gap}"
 
 
 def _worst(plan: Plan, ratios: Ratios) -> str | None:
@@ -174,13 +169,10 @@ def _names(models: list[Model]) -> str:
 
 
 def _summary(plan: Plan, predictions: tuple[Prediction, ...]) -> Text:
-    text = Text(f"{peak_line(plan)}\n", style="bold")
-    for line in filter(None, (proof_line(plan), levels_line(plan), sleep_line(plan))):
+    first, *others = value_lines(plan, predictions)
+    text = Text(f"{first}\n", style="bold")
+    for line in (*others, *sharing_lines(other_sharing(plan, predictions))):
         text.append(f"{line}\n", style="not bold")
-    if predictions:
-        text.append(f"{latency_line(predictions)}\n", style="bold")
-        for line in sharing_lines(other_sharing(plan, predictions)):
-            text.append(f"{line}\n", style="not bold")
     if plan.reason:
         text.append(f"note: {plan.reason}\n", style="not bold")
     time = f", {plan.seconds:.2g} s" if plan.seconds else ""

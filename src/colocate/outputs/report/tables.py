@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 
 from colocate.advise.comparison import Alternative, Comparison, gpus_used
+from colocate.advise.latency import value_of as plan_value
+from colocate.advise.latency import worst_ratio
 from colocate.advise.service import services_of
 from colocate.inputs.fleet import Fleet
 from colocate.latency.prediction import Prediction
@@ -141,7 +143,7 @@ def asleep_table(plan: Plan) -> Markup | None:
 def comparison_table(plan: Plan, comparison: Comparison) -> Markup:
     """Draw a plan beside two other ways to place the same models."""
     ways = (
-        ("this plan", Alternative(gpus_used(plan), plan.pressure)),
+        ("this plan", Alternative(gpus_used(plan), plan.pressure, ratio=worst_ratio(plan))),
         ("greedy: each model in turn to the GPU with the lowest pressure", comparison.greedy),
         ("one model per GPU", comparison.dedicated),
     )
@@ -149,19 +151,19 @@ def comparison_table(plan: Plan, comparison: Comparison) -> Markup:
         ("way", "words models"),
         ("GPUs", "figure"),
         ("peak pressure", "figure"),
+        *([("worst latency / target", "figure")] if plan.problem.has_requests else []),
         ("", "words measure"),
         ("compared with this plan", "words"),
     ]
-    highest = max(
-        (way.pressure for _, way in ways if way.pressure is not None and isfinite(way.pressure)),
-        default=0.0,
-    )
+    values = [value_of(plan, way) for _, way in ways]
+    highest = max((value for value in values if value is not None and isfinite(value)), default=0.0)
     rows: Rows = [
         [
             name,
             "-" if way.gpus is None else f"{way.gpus:,}",
             "-" if way.pressure is None else shown_pressure(way.pressure),
-            _measure(way.pressure, highest),
+            *([_shown_ratio(way.ratio)] if plan.problem.has_requests else []),
+            _measure(values[number], highest),
             "" if number == 0 else beside(plan, way),
         ]
         for number, (name, way) in enumerate(ways)
@@ -169,22 +171,32 @@ def comparison_table(plan: Plan, comparison: Comparison) -> Markup:
     return html_table("The same models, placed in other ways", columns, rows, stacked=True)
 
 
+def value_of(plan: Plan, way: Alternative) -> float | None:
+    """Return what the plan minimises, for another way; None if that has no placement."""
+    return way.ratio if plan.problem.objective == "latency" else way.pressure
+
+
 def beside(plan: Plan, way: Alternative) -> str:
     """Compare another way with a plan, in words."""
-    if way.pressure is None:
+    value, own = value_of(plan, way), plan_value(plan)
+    if value is None:
         return one_line(way.reason)
-    note = f" ({one_line(way.reason)})" if way.reason else ""
-    if way.pressure == plan.pressure or abs(way.pressure - plan.pressure) <= TIE * plan.pressure:
-        return f"the same{note}"
-    if plan.pressure == 0 or not isfinite(way.pressure) or not isfinite(plan.pressure):
-        return f"{'higher' if way.pressure > plan.pressure else 'lower'}{note}"
-    return f"{way.pressure / plan.pressure:.3g} times as high{note}"
+    remark = f" ({one_line(way.reason)})" if way.reason else ""
+    if value == own or abs(value - own) <= TIE * own:
+        return f"the same{remark}"
+    if own == 0 or not isfinite(value) or not isfinite(own):
+        return f"{'higher' if value > own else 'lower'}{remark}"
+    return f"{value / own:.3g} times as high{remark}"
 
 
-def _measure(pressure: float | None, highest: float) -> Markup:
-    if pressure is None or highest == 0:
+def _shown_ratio(ratio: float | None) -> str:
+    return "-" if ratio is None else shown_ratio(ratio)
+
+
+def _measure(value: float | None, highest: float) -> Markup:
+    if value is None or highest == 0:
         return Markup()
-    return gauge(min(pressure / highest, 1.0))
+    return gauge(min(value / highest, 1.0))
 
 
 def _uses(bar: Bar, resources: Sequence[str]) -> Iterator[str]:
