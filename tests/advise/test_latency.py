@@ -1,11 +1,10 @@
-import json
 from dataclasses import replace
 from math import inf
 
 import pytest
 
 from colocate import Gpu, Model, Problem
-from colocate.advise.latency import latency_data, missing, other_sharing, predictions_of, worst_of
+from colocate.advise.latency import missing, other_sharing, predictions_of, with_targets, worst_of
 from colocate.latency.prediction import predict_placement
 from colocate.problem.placement import Placement
 from colocate.solver.plan import Plan, Status
@@ -22,7 +21,8 @@ def test_every_replica_has_a_prediction_and_a_model_asleep_has_none():
         ("flood", 0, ("g-1",)),
         ("reader", 0, ("g-1",)),
     ]
-    assert missing(found) == ["coder", "flood"]
+    assert missing(found) == ["coder"]
+    assert with_targets(found) == ["chat", "coder"]
     assert worst_of(found).model == "flood"
     asleep = replace(plan, placement=Placement({**plan.placement, "coder": ()}))
     assert "coder" not in [each.model for each in predictions_of(asleep)]
@@ -34,21 +34,6 @@ def test_without_requests_nothing_is_predicted():
     problem = Problem([Gpu("g", 80)], [Model("m", 1, load=1)])
     plan = Plan(problem, Status.FEASIBLE, Placement({"m": ("g",)}), {"g": 1 / 79})
     assert predictions_of(plan) == ()
-
-
-def test_predictions_as_data_have_their_names_and_only_finite_numbers():
-    _, plan = latencies()
-    found = predictions_of(plan)
-    data = latency_data(found)
-    assert json.loads(json.dumps(data, allow_nan=False)) == data
-    coder, flood = data[2], data[3]
-    assert coder["shared"]["tpot"] == found[2].shared.tpot._asdict()
-    assert coder["alone"]["busy"] == found[2].alone.busy
-    assert (coder["tpot_slo"], coder["ttft_slo"], coder["percentile"]) == (0.015, 1.0, 99.0)
-    assert (coder["keeps_targets"], coder["saturated"], coder["binding"]) == (False, False, True)
-    assert coder["slower"] == found[2].slower
-    assert flood["shared"]["ttft"] == {"mean": "Infinity", "p95": "Infinity", "p99": "Infinity"}
-    assert flood["saturated"]
 
 
 @pytest.mark.parametrize(("sharing", "other"), [("slices", "mps"), ("mps", "slices")])

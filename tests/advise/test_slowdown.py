@@ -8,13 +8,13 @@ from colocate.advise.explain.explanation import explain
 from colocate.advise.explain.fixed_plan import fixed_plan_of
 from colocate.advise.explain.slowdown import MOST_SLOW, slowdowns
 from colocate.latency.prediction import predict_placement
-from colocate.outputs.explain.json_form import plain
 from colocate.outputs.explain.latency import latency_lines
 from colocate.outputs.explain.sentences import explanation_lines
+from colocate.outputs.text.plain_data import plain
 from colocate.problem.placement import Placement
 from colocate.problem.verify import verify
 from colocate.solver.deadline import Deadline
-from colocate.solver.plan import Plan, Status
+from colocate.solver.plan import Plan, Status, with_ratios
 from tests.outputs.made_plans import STEPS, asked, fleet_from
 
 
@@ -23,7 +23,7 @@ def planned(placement, *models, gpus=3, **fields):
     stated = [{"name": "g", "kind": "H100-80GB", "memory_gb": 80, "count": gpus}]
     fleet = fleet_from(stated, list(models), compute_limit=None, **fields)
     pressures = dict.fromkeys((f"g-{n}" for n in range(gpus)), 1.0)
-    return Plan(fleet.problem, Status.FEASIBLE, Placement(placement), pressures)
+    return with_ratios(Plan(fleet.problem, Status.FEASIBLE, Placement(placement), pressures))
 
 
 def found_in(plan, seconds=5.0):

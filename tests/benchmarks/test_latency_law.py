@@ -41,7 +41,7 @@ def test_targets_are_called_rightly(found):
 def test_estimated_constants_do_nearly_as_well():
     for groups, *_ in SETS:
         estimated = [c for c in compared(read(groups), None) if not c.prediction.shared.saturated]
-        assert median(abs(each.tpot_error) for each in estimated) < 0.10
+        assert median(abs(each.tpot_error) for each in estimated) < 0.12
 
 
 @pytest.mark.parametrize("sharing", ["slices", "mps"])

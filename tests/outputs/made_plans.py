@@ -7,7 +7,7 @@ from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.placement import Placement
 from colocate.problem.verify import verify
 from colocate.solver.place import place
-from colocate.solver.plan import Improvement, Plan, Status
+from colocate.solver.plan import Improvement, Plan, Status, with_ratios
 
 HOSTILE = (
     "</script></style></title><script>document.title='taken'</script>",
@@ -114,10 +114,11 @@ def latencies(sharing="slices", kind="H100-80GB", **fields):
     )
     placement = {"chat": ("g-0", "g-2"), "coder": ("g-0",), "flood": ("g-1",), "reader": ("g-1",)}
     verdict = verify(fleet.problem, placement)
-    return fleet, Plan(
+    plan = Plan(
         fleet.problem,
         Status.FEASIBLE,
         Placement(placement),
         verdict.pressures or dict.fromkeys(("g-0", "g-1", "g-2"), 1.0),
         strategy="solve",
     )
+    return fleet, with_ratios(plan)

@@ -11,9 +11,9 @@ from colocate.advise.explain.explanation import explain
 from colocate.advise.remedies.diagnosis import Diagnosis, Remedy, diagnose, diagnose_fleet
 from colocate.advise.what_if import Change, ChangeKind
 from colocate.inputs.fleet import parse_fleet
-from colocate.outputs.explain.json_form import plain
 from colocate.outputs.explain.remedies import change_text, diagnosis_lines
 from colocate.outputs.explain.sentences import explanation_lines
+from colocate.outputs.text.plain_data import plain
 from colocate.outputs.text.wording import amount, gigabytes, listed, percent, pressure_text, quoted
 from colocate.problem.placement import Placement
 from colocate.solver.plan import Plan
@@ -184,6 +184,7 @@ models:
 def test_a_lack_of_compute_in_words():
     lines = lines_of(
         """
+compute_limit: 0.8
 gpus: [{name: g, kind: L40S, count: 2}]
 models:
   - {name: a, size_gb: 9, load: 1, uses: {compute: 0.5}}

@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from colocate.advise.explain.explanation import explain
-from colocate.advise.latency import predictions_of, value_of, worst_ratio
+from colocate.advise.latency import predictions_of
 from colocate.outputs.explain.bound import OF_LATENCY
 from colocate.outputs.explain.sentences import explanation_lines
 from colocate.outputs.plan.latency_words import value_lines
@@ -18,9 +18,9 @@ from colocate.outputs.report.bound import MEANING
 from colocate.outputs.report.tables import beside
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.placement import Placement
-from colocate.solver.plan import Improvement
+from colocate.solver.plan import Improvement, with_ratios
 from tests.advise.test_slowdown import planned
-from tests.outputs.made_plans import asked, latencies, small
+from tests.outputs.made_plans import asked, latencies
 from tests.outputs.test_latency_table import drawn
 from tests.outputs.test_plan_plot import texts
 from tests.pages import Page
@@ -30,8 +30,8 @@ def plan_by_latency():
     """Return a plan whose worst latency is known, and at most a quarter too high."""
     fleet, plan = latencies(objective="latency")
     placement = {"chat": ("g-0", "g-2"), "coder": ("g-0",), "flood": (), "reader": ("g-1",)}
-    plan = replace(plan, placement=Placement(placement))
-    bound = worst_ratio(plan) / 1.25
+    plan = with_ratios(replace(plan, placement=Placement(placement)))
+    bound = plan.ratio / 1.25
     steps = (Improvement(0.01, 3.0, 0.5, "start"), Improvement(0.1, 2.0, bound, "search"))
     return fleet, replace(plan, certificate=Certificate(Proof.SEARCH, bound), history=steps)
 
@@ -42,7 +42,7 @@ def test_the_worst_latency_comes_first_and_the_pressure_next():
     assert lines[0].startswith("worst latency 1.")
     assert " of its target (coder on g-0), at least " in lines[0]
     assert lines[0].endswith(" for any placement, gap 25%")
-    assert lines[1] == "1 of 3 models misses its target"
+    assert lines[1] == "1 of 2 models misses its target"
     assert lines[-1].startswith("peak pressure ")
     assert "worst latency" in drawn(plan)
 
@@ -67,7 +67,7 @@ def test_progress_is_told_as_latency():
 
 def test_the_page_and_the_picture_have_it_as_their_headline():
     fleet, plan = plan_by_latency()
-    ways = Comparison(Alternative(3, 1.0, ratio=2 * worst_ratio(plan)), Alternative(4, None, "no"))
+    ways = Comparison(Alternative(3, 1.0, ratio=2 * plan.ratio), Alternative(4, None, "no"))
     page = Page(report_page(plan, fleet, ways, "colocate plan"))
     assert "Worst latency 1." in page.text
     assert "No placement has a worst latency below " in page.text
@@ -80,14 +80,10 @@ def test_the_page_and_the_picture_have_it_as_their_headline():
 
 def test_other_ways_are_compared_by_what_the_plan_minimises():
     _, plan = plan_by_latency()
-    own = worst_ratio(plan)
-    assert value_of(plan) == own
+    own = plan.ratio
     assert beside(plan, Alternative(3, 9.0, ratio=own)) == "the same"
     assert beside(plan, Alternative(3, 9.0, ratio=inf)) == "higher"
     assert beside(plan, Alternative(3, None, "does not fit")) == "does not fit"
-    plain = small()[1]
-    assert value_of(plain) == plain.pressure
-    assert worst_ratio(plain) is None
 
 
 @pytest.mark.parametrize("proof", ["alone", "groups", "cover"])
@@ -100,10 +96,10 @@ def test_proofs_about_latency_have_words(proof):
 def test_explain_tells_the_bound_on_the_latency():
     models = (asked("one", 4, tpot_slo=0.05), asked("two", 6, tpot_slo=0.05))
     plan = planned({"one": ("g-0",), "two": ("g-0",)}, *models, objective="latency")
-    bound = worst_ratio(plan) / 1.25
+    bound = plan.ratio / 1.25
     told = explain(replace(plan, certificate=Certificate(Proof.SEARCH, bound)), seconds=0.2)
     assert told is not None
-    assert told.ratio == worst_ratio(plan)
+    assert told.ratio == plan.ratio
     text = "\n".join(explanation_lines(replace(told, solved_again=0.05)))
     assert "the solver finds a worst latency of 0.05 instead of 0." in text
     assert f"no placement is below {bound:.4g} of a target" in text

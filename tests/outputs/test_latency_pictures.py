@@ -54,7 +54,7 @@ def test_of_many_models_the_worst_are_drawn():
 def test_the_page_tells_every_latency_and_the_worst_of_every_gpu():
     page = Page(page_of(*latencies()))
     assert "What users feel" in page.text
-    assert "The queue of flood on g-1 grows without end; 2 of 4 models miss" in page.text
+    assert "The queue of flood on g-1 grows without end; 1 of 2 models misses" in page.text
     assert (
         "Flood is saturated: with the cache that it gets, its queue grows without end" in page.text
     )

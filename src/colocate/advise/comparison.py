@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-from colocate.advise.latency import worst_ratio
 from colocate.problem.parts import replicas_in
 from colocate.problem.problem import Problem
 from colocate.solver.place import place
@@ -81,5 +80,5 @@ def _dedicated(problem: Problem, seed: int, time_limit: float) -> Alternative:
 def _alternative(answer: Plan) -> Alternative:
     if not answer.placement:
         return Alternative(None, None, answer.reason)
-    ratio = worst_ratio(answer)
+    ratio = answer.ratio if answer.ratios else None
     return Alternative(gpus_used(answer), answer.pressure, answer.reason, ratio)

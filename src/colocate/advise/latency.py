@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from math import isinf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from colocate.inputs.format_support import Maker, maker_of
-from colocate.latency.prediction import Latency, Prediction, Spread, predict_placement
+from colocate.latency.prediction import Prediction, predict_placement
 from colocate.problem.sharing import Sharing
 from colocate.solver.plan import Plan
 
@@ -16,53 +15,6 @@ def predictions_of(plan: Plan) -> tuple[Prediction, ...]:
     if not plan.problem.has_requests or not any(plan.placement.values()):
         return ()
     return predict_placement(plan.problem, plan.placement)
-
-
-def worst_ratio(plan: Plan) -> float | None:
-    """Return the worst latency of a plan over its target; None if it is not known."""
-    predictions = predictions_of(plan)
-    return worst_of(predictions).shared.ratio if predictions else None
-
-
-def value_of(plan: Plan) -> float:
-    """Return what a plan minimises: its worst ratio or its highest pressure."""
-    ratio = worst_ratio(plan) if plan.problem.objective == "latency" else None
-    return plan.pressure if ratio is None else ratio
-
-
-def latency_data(predictions: Iterable[Prediction]) -> list[dict[str, Any]]:
-    """Return predictions as plain data for JSON: times in seconds, infinite as `Infinity`."""
-    return [
-        {
-            "model": each.model,
-            "replica": each.replica,
-            "gpus": list(each.gpus),
-            "shared": _latency(each.shared),
-            "alone": _latency(each.alone),
-            "slower": _number(each.slower),
-            "saturated": each.shared.saturated,
-            "keeps_targets": each.keeps_targets,
-            "slots": each.slots,
-            "tpot_slo": _number(each.requests.tpot_slo),
-            "ttft_slo": _number(each.requests.ttft_slo),
-            "percentile": each.requests.percentile,
-            "binding": each.requests.binding,
-        }
-        for each in predictions
-    ]
-
-
-def _latency(found: Latency) -> dict[str, Any]:
-    return {
-        name: {at: _number(time) for at, time in value._asdict().items()}
-        if isinstance(value, Spread)
-        else _number(value)
-        for name, value in found._asdict().items()
-    }
-
-
-def _number(value: float) -> float | str:
-    return "Infinity" if isinf(value) else value
 
 
 class SharingChange(NamedTuple):
@@ -78,9 +30,10 @@ class SharingChange(NamedTuple):
     """The highest ratio, as it is."""
     ratio_then: float
     missed: int
-    """Models that miss a target, as it is."""
+    """Models that miss a stated target, as it is."""
     missed_then: int
     models: int
+    """Models that state one."""
 
 
 def other_sharing(plan: Plan, predictions: tuple[Prediction, ...]) -> SharingChange | None:
@@ -110,7 +63,7 @@ def other_sharing(plan: Plan, predictions: tuple[Prediction, ...]) -> SharingCha
         worst_of(then).shared.ratio,
         len(missing(predictions)),
         len(missing(then)),
-        len({each.model for each in predictions}),
+        len(with_targets(predictions)),
     )
 
 
@@ -119,6 +72,11 @@ def worst_of(predictions: Iterable[Prediction]) -> Prediction:
     return max(predictions, key=lambda each: (each.shared.ratio, each.slower))
 
 
+def with_targets(predictions: Iterable[Prediction]) -> list[str]:
+    """Return the models that state a target."""
+    return list(dict.fromkeys(each.model for each in predictions if each.requests.binding))
+
+
 def missing(predictions: Iterable[Prediction]) -> list[str]:
-    """Return the models of which some replica misses a target."""
-    return list(dict.fromkeys(each.model for each in predictions if not each.keeps_targets))
+    """Return the models of which some replica misses a target that is stated."""
+    return with_targets(each for each in predictions if not each.keeps_targets)

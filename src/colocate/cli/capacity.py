@@ -9,7 +9,7 @@ import typer
 from colocate.advise.capacity.objective import By
 from colocate.cli.exit_codes import INFEASIBLE, NOTHING_FOUND
 from colocate.cli.output_files import check_outputs, say_wrote
-from colocate.cli.shared_options import AsJson, Compute, Download, Seed, Workers, drawable
+from colocate.cli.shared_options import AsJson, Download, Seed, Workers, drawable
 
 if TYPE_CHECKING:
     from colocate.advise.capacity.question import CapacityQuestion
@@ -51,7 +51,6 @@ def capacity(
     ] = 10.0,
     workers: Workers = None,
     seed: Seed = 0,
-    compute: Compute = True,
     download: Download = False,
     save: Annotated[
         Path | None, typer.Option(help="Write the plan and its fleet to this file, as JSON.")
@@ -75,7 +74,7 @@ def capacity(
 
     _check_usage(pressure, score_of)
     check_outputs(fleet, (save, plot))
-    stated = read_fleet(fleet, compute, download)
+    stated = read_fleet(fleet, download)
     if (pressure, score_of, stated.spec.most_pressure) == (None, None, None):
         raise typer.BadParameter("give --pressure, or --score-of with a strategy such as greedy")
     say_when_compiling()

@@ -63,8 +63,6 @@ def check(
     if latency is not None and not findings.faults:
         _check_latency(stated, data, latency, findings)
     show(*_lines(findings))
-    if own is not None and own.spec.compute_limit is None:
-        show("note       compute: this plan does not limit how busy GPUs are")
     for sentence in findings.faults:
         notes().print(f"WRONG  {sentence}", markup=False)
     if findings.faults:
@@ -91,13 +89,14 @@ def _check_latency(
     fleet: "Fleet", data: dict[str, Any], latency: object, findings: "Findings"
 ) -> None:
     """Predict again what users of every replica feel."""
-    from colocate.advise.latency import latency_data, predictions_of
+    from colocate.advise.latency import predictions_of
+    from colocate.outputs.latency.json_form import replica_data
     from colocate.outputs.plan.latency_words import latency_line
     from colocate.problem.checker.stated_data import same_data
     from colocate.solver.plan import Plan
 
     predictions = predictions_of(Plan.from_dict(fleet.problem, data))
-    if predictions and same_data(latency, latency_data(predictions)):
+    if predictions and same_data(latency, replica_data(predictions)):
         findings.confirmed.append(f"latency: {latency_line(predictions)}")
     else:
         findings.faults.append("latency: not what the law predicts for the replicas of this plan")
@@ -118,7 +117,7 @@ def _stated_fleet(fleets: list[Path], plan: Path, own: "Fleet | None") -> "Fleet
     from colocate.inputs.fleet import read_fleet
 
     if fleets:
-        return read_fleet(fleets[0], own is None or own.spec.compute_limit is not None)
+        return read_fleet(fleets[0])
     if own is None:
         found, advice = "has no fleet of its own", "name the fleet file before it"
         raise InputError(Fault(found, advice=advice, file=str(plan)))

@@ -10,7 +10,7 @@ from colocate.advise.explain.idle import IdleGpus, Tight, idle_gpus, tight_gpus
 from colocate.advise.explain.levers import Lever, more_shards, one_more_replica, pulled
 from colocate.advise.explain.moves import NextMove, best_move
 from colocate.advise.explain.slowdown import LatencyFacts, slowdowns
-from colocate.advise.latency import value_of, worst_ratio
+from colocate.advise.latency import predictions_of, worst_of
 from colocate.advise.remedies.fleet_changes import in_more_shards
 from colocate.advise.service import Service, services_of
 from colocate.inputs.fleet import Fleet
@@ -110,7 +110,8 @@ def _by_pressure(plan: Plan) -> Plan:
 def _explained(plan: Plan, state: FixedPlan, fleet: Fleet | None, watch: Deadline) -> Explanation:
     bottleneck = bottleneck_of(state)
     slow = slowdowns(state, watch.part(watch.left * FOR_LATENCY))
-    ratio = worst_ratio(plan) if plan.problem.objective == "latency" else None
+    by_latency = plan.problem.objective == "latency"
+    ratio = worst_of(predictions_of(plan)).shared.ratio if by_latency else None
     value = state.peak if ratio is None else ratio
     better = _solved_again(state, plan, value, watch)
     lower_peak = better if ratio is None else None
@@ -144,8 +145,8 @@ def _solved_again(state: FixedPlan, plan: Plan, value: float, watch: Deadline) -
         return None
     problem = replace(state.problem, objective=plan.problem.objective)
     again = solve(problem, time_limit=max(min(ONE_LEVER, watch.left), 0.05))
-    better = again.placement and value_of(again) < BETTER * value
-    return value_of(again) if better else None
+    better = again.placement and again.value < BETTER * value
+    return again.value if better else None
 
 
 def _levers(

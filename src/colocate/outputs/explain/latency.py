@@ -6,7 +6,8 @@ from math import isinf
 from colocate.advise.explain.parting import LatencyMove
 from colocate.advise.explain.slowdown import LatencyCost, LatencyFacts
 from colocate.latency.prediction import Latency, Prediction
-from colocate.outputs.plan.latency_words import shown_ratio, shown_time
+from colocate.outputs.latency.words import shown_time
+from colocate.outputs.plan.latency_words import of_target
 from colocate.outputs.text.wording import listed, quoted
 
 FELT = 1e-4
@@ -33,8 +34,8 @@ def _slowed(found: Prediction) -> str:
     if found.shared.saturated:
         return f"{name}: its queue grows without end; {alone}, and it keeps up"
     now = f"{_what(found)} {shown_time(_time(found, found.shared))}"
-    ratio = f"{shown_ratio(found.shared.ratio)} of its target"
-    return f"{name}: {now}, {ratio}; {alone}, {shown_ratio(found.alone.ratio)}"
+    ratio = f"{of_target(found.shared.ratio)} of its target"
+    return f"{name}: {now}, {ratio}; {alone}, {of_target(found.alone.ratio)}"
 
 
 def _what(found: Prediction) -> str:
@@ -83,7 +84,7 @@ def _not_felt(found: Prediction, names: Sequence[str]) -> str:
 
 
 def _shown(found: Prediction, latency: Latency) -> str:
-    return f"{shown_time(_time(found, latency))} ({shown_ratio(latency.ratio)} of its target)"
+    return f"{shown_time(_time(found, latency))} ({of_target(latency.ratio)} of its target)"
 
 
 def _move(facts: LatencyFacts) -> str:
@@ -102,7 +103,7 @@ def _parting(found: Prediction, move: LatencyMove) -> str:
     if move.models == (found.model,):
         models = name = "it"
     told = f"moving {models} to {quoted(move.target, '')} brings {name} to"
-    told = f"{told} {shown_ratio(move.ratio)} of its target"
+    told = f"{told} {of_target(move.ratio)} of its target"
     if move.worst > move.ratio:
-        told += f"; the worst latency on the two GPUs is then {shown_ratio(move.worst)}"
+        told += f"; the worst latency on the two GPUs is then {of_target(move.worst)}"
     return told

@@ -13,7 +13,7 @@ from colocate.advise.what_if import ChangeKind
 from colocate.outputs.explain.bound import proof_text
 from colocate.outputs.explain.latency import latency_lines
 from colocate.outputs.explain.remedies import change_text
-from colocate.outputs.plan.latency_words import shown_ratio
+from colocate.outputs.plan.latency_words import of_target
 from colocate.outputs.text.wording import (
     amount,
     gigabytes,
@@ -96,7 +96,7 @@ def _service(service: Service) -> str:
 def _latency(told: Explanation) -> Iterator[str]:
     yield from latency_lines(told.latency)
     if told.ratio is not None and told.solved_again is not None:
-        again, now = shown_ratio(told.solved_again), shown_ratio(told.ratio)
+        again, now = of_target(told.solved_again), of_target(told.ratio)
         yield f"the solver finds a worst latency of {again} instead of {now}: plan again"
 
 

@@ -6,8 +6,9 @@ from math import isfinite
 
 from colocate.advise.latency import worst_of
 from colocate.latency.prediction import Prediction
+from colocate.outputs.latency.words import shown_time
 from colocate.outputs.plan.latency_rows import by_model
-from colocate.outputs.plan.latency_words import shown_ratio, shown_time
+from colocate.outputs.plan.latency_words import of_target
 from colocate.outputs.text.wording import amount
 
 MOST_BARS = 40
@@ -35,8 +36,10 @@ class LatencyBar:
 
     @property
     def misses(self) -> bool:
-        """Whether a target does not hold."""
-        return not self.worst.keeps_targets
+        """Whether a stated target does not hold, or the queue grows without end."""
+        return self.worst.shared.saturated or (
+            self.worst.requests.binding and not self.worst.keeps_targets
+        )
 
     @property
     def told(self) -> str:
@@ -58,7 +61,7 @@ class LatencyBar:
     @property
     def figure(self) -> str:
         """Its ratio as it is written."""
-        return shown_ratio(self.ratio)
+        return of_target(self.ratio)
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,22 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from math import inf, isinf
+from math import isinf
 from typing import NamedTuple
 
 from colocate.advise.latency import worst_of
 from colocate.latency.prediction import Prediction
-from colocate.outputs.plan.latency_words import shown_ratio, shown_time
-from colocate.outputs.plan.service_rows import MOST_GPUS, gpus_text
-from colocate.outputs.text.wording import listed
+from colocate.outputs.latency.words import shown_time, target_text
+from colocate.outputs.plan.latency_words import of_target
+from colocate.outputs.plan.service_rows import MOST_GPUS
+from colocate.outputs.text.wording import listed, replica_gpus
 
 AS_FAST, MANY_TIMES = 1.05, 10.0
 """Below the first, nobody feels that a model is slower than alone; from the second on, a figure
 needs no digit after the point."""
 
 
-class LatencyRow(NamedTuple):
+class ModelLatencyRow(NamedTuple):
     """One model, by the replica that is worst off."""
 
     model: str
@@ -28,10 +29,10 @@ class LatencyRow(NamedTuple):
     holds: str
 
 
-HEADINGS = LatencyRow("model", "GPUs", "TPOT", "TTFT", "than alone", "target", "holds")
+HEADINGS = ModelLatencyRow("model", "GPUs", "TPOT", "TTFT", "than alone", "target", "holds")
 
 
-def latency_rows(predictions: Iterable[Prediction], most: int) -> tuple[list[LatencyRow], int]:
+def latency_rows(predictions: Iterable[Prediction], most: int) -> tuple[list[ModelLatencyRow], int]:
     """Return a row for each model, and how many models have none.
 
     Parameters
@@ -52,18 +53,18 @@ def by_model(predictions: Iterable[Prediction]) -> list[list[Prediction]]:
     return [list(group) for _, group in groupby(predictions, key=lambda each: each.model)]
 
 
-def _row(replicas: Sequence[Prediction]) -> LatencyRow:
+def _row(replicas: Sequence[Prediction]) -> ModelLatencyRow:
     worst = worst_of(replicas)
     at = _percentile(worst)
     tpot = worst.shared.tpot.at(worst.requests.percentile)
     ttft = worst.shared.ttft.at(worst.requests.percentile)
-    return LatencyRow(
+    return ModelLatencyRow(
         worst.model,
-        listed([gpus_text(each.gpus) for each in replicas], MOST_GPUS),
+        listed([replica_gpus(each.gpus) for each in replicas], MOST_GPUS),
         f"{at}{shown_time(tpot)}" if worst.requests.decode_tokens else "-",
         f"{at}{shown_time(ttft)}",
         slower_text(worst),
-        target_text(worst),
+        _target(worst),
         holds_text(worst),
     )
 
@@ -76,14 +77,11 @@ def slower_text(found: Prediction) -> str:
     return f"{found.slower:.{digits}f}x slower" if found.slower >= AS_FAST else "as fast"
 
 
-def target_text(found: Prediction) -> str:
+def _target(found: Prediction) -> str:
     """Return the targets of a replica; in brackets if they are assumed."""
-    stated = (("TPOT", found.requests.tpot_slo), ("TTFT", found.requests.ttft_slo))
-    told = ", ".join(f"{name} {shown_time(slo)}" for name, slo in stated if slo < inf)
+    told = target_text(found.requests)
     if not told:
         return "none"
-    if found.requests.percentile is not None:
-        told += f" at p{found.requests.percentile:g}"
     return told if found.requests.binding else f"({told})"
 
 
@@ -93,7 +91,7 @@ def holds_text(found: Prediction) -> str:
         return "no: queue grows"
     if not found.requests.has_target:
         return "-"
-    return f"{'yes' if found.keeps_targets else 'no'}, {shown_ratio(found.shared.ratio)}"
+    return f"{'yes' if found.keeps_targets else 'no'}, {of_target(found.shared.ratio)}"
 
 
 def _percentile(found: Prediction) -> str:

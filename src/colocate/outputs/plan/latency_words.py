@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from math import isinf
 
-from colocate.advise.latency import SharingChange, missing, worst_of
+from colocate.advise.latency import SharingChange, missing, with_targets, worst_of
 from colocate.latency.prediction import Prediction
+from colocate.outputs.latency.words import shown_time
 from colocate.outputs.plan.words import levels_line, peak_line, proof_line, sleep_line
 from colocate.outputs.text.wording import amount, listed, quoted
 from colocate.solver.plan import Plan, gap_between
@@ -19,17 +20,8 @@ DEATH = "one engine that dies can take its neighbours on the GPU with it"
 ASSUMED = "targets in brackets are assumed, since none is stated; they are no limit"
 
 
-def shown_time(seconds: float) -> str:
-    """Return a latency as it is written."""
-    if isinf(seconds):
-        return "∞"
-    if seconds >= 1000.0:
-        return f"{seconds:,.0f} s"
-    return f"{seconds:.3g} s" if seconds >= 1.0 else f"{1000 * seconds:.3g} ms"
-
-
-def shown_ratio(ratio: float) -> str:
-    """Return a latency over its target as it is written."""
+def of_target(ratio: float) -> str:
+    """Return a latency over its target as it is written: on which side of 1 it is, in any case."""
     if isinf(ratio):
         return "∞"
     if ratio != 1.0 and abs(ratio - 1.0) < NEAR_ONE:
@@ -79,7 +71,7 @@ def worst_line(predictions: Sequence[Prediction]) -> str:
     worst = worst_of(predictions)
     if worst.shared.saturated:
         return f"the queue of {_place(worst)} grows without end"
-    return f"worst latency {shown_ratio(worst.shared.ratio)} of its target ({_place(worst)})"
+    return f"worst latency {of_target(worst.shared.ratio)} of its target ({_place(worst)})"
 
 
 def latency_line(predictions: Sequence[Prediction]) -> str:
@@ -88,16 +80,15 @@ def latency_line(predictions: Sequence[Prediction]) -> str:
 
 
 def held_line(predictions: Sequence[Prediction]) -> str:
-    """Return whether all targets hold, in words."""
-    missed = missing(predictions)
+    """Return whether all stated targets hold, in words."""
+    stated, missed = len(with_targets(predictions)), len(missing(predictions))
+    if not stated:
+        return "no model states a target"
     if not missed:
-        return "all targets hold"
-    miss = "misses its target" if len(missed) == 1 else "miss their targets"
-    return f"{len(missed)} of {_count(predictions)} {miss}"
-
-
-def _count(predictions: Sequence[Prediction]) -> str:
-    return amount(len({each.model for each in predictions}), "model")
+        every = len({each.model for each in predictions}) == stated
+        return "all targets hold" if every else f"all targets of {amount(stated, 'model')} hold"
+    misses = "misses its target" if missed == 1 else "miss their targets"
+    return f"{missed} of {amount(stated, 'model')} {misses}"
 
 
 def _place(found: Prediction) -> str:
@@ -152,7 +143,7 @@ def _change(found: SharingChange) -> str:
 
 
 def _worst_then(found: SharingChange) -> str:
-    before, after = shown_ratio(found.ratio), shown_ratio(found.ratio_then)
+    before, after = of_target(found.ratio), of_target(found.ratio_then)
     if isinf(found.ratio_then):
         return (
             "a queue would still grow without end"

@@ -11,7 +11,7 @@ from colocate.advise.latency import other_sharing
 from colocate.advise.service import Service
 from colocate.latency.prediction import Prediction, ratios_of
 from colocate.outputs.plan.latency_table import latency_table
-from colocate.outputs.plan.latency_words import sharing_lines, shown_ratio, value_lines
+from colocate.outputs.plan.latency_words import of_target, sharing_lines, value_lines
 from colocate.outputs.plan.service_rows import HEADINGS, service_rows
 from colocate.outputs.plan.words import shown_gap, shown_pressure
 from colocate.outputs.text.fitting_table import Column, fitting_table
@@ -98,7 +98,7 @@ def improvement_line(found: Improvement, objective: str = "pressure") -> str:
     """Return one line on the progress of a solve."""
     gap = shown_gap(gap_between(found.value, found.bound))
     if objective == "latency":
-        return f"worst latency {shown_ratio(found.value)} of its target, {gap}"
+        return f"worst latency {of_target(found.value)} of its target, {gap}"
     return f"peak pressure {shown_pressure(found.value)}, {gap}"
 
 
@@ -127,7 +127,7 @@ def _table(plan: Plan, rows: Rows, width: int, ratios: Ratios) -> Table:
             _bar(gpu, models, 20 if width >= WIDE else 10),
             _memory(gpu, models),
             Text(shown_pressure(plan.pressures[gpu.name]), style="bold red" if worst else ""),
-            *([Text(shown_ratio(ratios[gpu.name]))] if ratios else []),
+            *([Text(of_target(ratios[gpu.name]))] if ratios else []),
             Text(MARK if worst else "", style="bold red"),
             Text(_names(models)),
         )
@@ -142,7 +142,7 @@ def _stack(plan: Plan, rows: Rows, ratios: Ratios) -> Text:
         worst = gpu.name == decisive
         pressure = shown_pressure(plan.pressures[gpu.name])
         if ratios:
-            pressure += f", latency {shown_ratio(ratios[gpu.name])}"
+            pressure += f", latency {of_target(ratios[gpu.name])}"
         text.append(f"{gpu.name}  {_memory(gpu, models)} GB  ", style="bold")
         text.append(f"{pressure} {MARK}\n" if worst else f"{pressure}\n", "red" if worst else "")
         text.append(f"  {_names(models)}\n")

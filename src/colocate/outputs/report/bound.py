@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from math import isinf
 
 from colocate.advise.explain.bound import bound_of
-from colocate.advise.latency import value_of
 from colocate.outputs.explain.bound import proof_text
 from colocate.outputs.plan.words import shown_pressure
 from colocate.outputs.text.wording import listed, quoted
@@ -36,7 +35,7 @@ def bound_sentences(plan: Plan) -> list[str]:
     """Explain the bound: its value, its proof and its meaning."""
     certificate = plan.certificate
     by_latency = plan.problem.objective == "latency"
-    found = bound_of(plan, value_of(plan))
+    found = bound_of(plan, plan.value)
     if certificate is None or found is None or found.bound == 0.0:
         return ["Nothing is proven: no bound was asked for, or none was found in time."]
     bound = shown_pressure(found.bound)

@@ -14,9 +14,9 @@ from colocate.outputs.plan.latency_bars import latency_bars
 from colocate.outputs.plan.latency_words import (
     held_line,
     latency_line,
+    of_target,
     saturated_lines,
     sharing_lines,
-    shown_ratio,
     value_line,
 )
 from colocate.outputs.plan.words import (
@@ -161,7 +161,7 @@ def _other(plan: Plan, way: Alternative) -> str:
     if value is None:
         return one_line(way.reason)
     by_latency = plan.problem.objective == "latency"
-    shown = f"{shown_ratio(value)} of a target" if by_latency else shown_pressure(value)
+    shown = f"{of_target(value)} of a target" if by_latency else shown_pressure(value)
     return f"{shown}, {beside(plan, replace(way, reason=''))}"
 
 

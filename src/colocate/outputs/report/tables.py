@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 
 from colocate.advise.comparison import Alternative, Comparison, gpus_used
-from colocate.advise.latency import value_of as plan_value
-from colocate.advise.latency import worst_ratio
 from colocate.advise.service import services_of
 from colocate.inputs.fleet import Fleet
 from colocate.latency.prediction import Prediction
@@ -14,8 +12,8 @@ from colocate.outputs.page.html_table import html_table
 from colocate.outputs.page.markup import Markup, join, tag
 from colocate.outputs.plan.fleet_bars import Bar, BarPart, Bars
 from colocate.outputs.plan.latency_rows import HEADINGS as LATENCY_HEADINGS
-from colocate.outputs.plan.latency_rows import LatencyRow, latency_rows
-from colocate.outputs.plan.latency_words import ASSUMED, shown_ratio
+from colocate.outputs.plan.latency_rows import ModelLatencyRow, latency_rows
+from colocate.outputs.plan.latency_words import ASSUMED, of_target
 from colocate.outputs.plan.service_rows import HEADINGS, ServiceRow, service_rows
 from colocate.outputs.plan.words import as_sentence, shown_pressure
 from colocate.outputs.report.gauge import colouring, gauge
@@ -104,7 +102,7 @@ def service_table(plan: Plan, fleet: Fleet) -> Markup:
 def latency_table(predictions: Sequence[Prediction]) -> Markup:
     """Draw what users of every model feel, and whether its targets hold."""
     rows, others = latency_rows(predictions, MOST_ROWS)
-    kinds = LatencyRow(
+    kinds = ModelLatencyRow(
         "words models", "words models", "figure", "figure", "figure", "figure", "figure"
     )
     columns = list(zip(LATENCY_HEADINGS, kinds, strict=True))
@@ -143,7 +141,10 @@ def asleep_table(plan: Plan) -> Markup | None:
 def comparison_table(plan: Plan, comparison: Comparison) -> Markup:
     """Draw a plan beside two other ways to place the same models."""
     ways = (
-        ("this plan", Alternative(gpus_used(plan), plan.pressure, ratio=worst_ratio(plan))),
+        (
+            "this plan",
+            Alternative(gpus_used(plan), plan.pressure, ratio=plan.ratio if plan.ratios else None),
+        ),
         ("greedy: each model in turn to the GPU with the lowest pressure", comparison.greedy),
         ("one model per GPU", comparison.dedicated),
     )
@@ -178,7 +179,7 @@ def value_of(plan: Plan, way: Alternative) -> float | None:
 
 def beside(plan: Plan, way: Alternative) -> str:
     """Compare another way with a plan, in words."""
-    value, own = value_of(plan, way), plan_value(plan)
+    value, own = value_of(plan, way), plan.value
     if value is None:
         return one_line(way.reason)
     remark = f" ({one_line(way.reason)})" if way.reason else ""
@@ -190,7 +191,7 @@ def beside(plan: Plan, way: Alternative) -> str:
 
 
 def _shown_ratio(ratio: float | None) -> str:
-    return "-" if ratio is None else shown_ratio(ratio)
+    return "-" if ratio is None else of_target(ratio)
 
 
 def _measure(value: float | None, highest: float) -> Markup:
@@ -212,7 +213,7 @@ def _pressure(bar: Bar) -> Markup:
 
 
 def _ratio(ratio: float) -> Markup:
-    shown = shown_ratio(ratio)
+    shown = of_target(ratio)
     return tag("strong", shown, class_="worst") if ratio > 1.0 else join([shown])
 
 
