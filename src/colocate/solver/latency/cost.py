@@ -4,15 +4,13 @@ The cost of a GPU that keeps all targets is its ratio, or its pressure, by the o
 engines without a target to keep cost more than any ratio, and what breaks a target or the highest
 pressure costs more than these. So a search that lowers the highest cost mends a placement first.
 
-The law's iteration rises, and so does every latency on the way. A costs ends as soon as one of
+The law's iteration rises, and so does every latency on the way. A rating ends as soon as one of
 them shows that the cost is above a limit.
 """
 
 from math import inf
 
 from colocate.latency.law import (
-    BUSY,
-    COST,
     PREFILLED,
     SLOTS,
     SPREAD,
@@ -22,8 +20,11 @@ from colocate.latency.law import (
     TPOT,
     TPOT_SLO,
     TTFT_SLO,
+    delay_by,
     ratio_of,
     settle_one,
+    step_and_turns,
+    work_and_turns,
 )
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.kernel import leaf_kernel
@@ -97,7 +98,13 @@ def is_over(rows: Floats, engine: int, state: Floats, row: int, limit: float) ->
 
 @leaf_kernel
 def settled_by(
-    rows: Floats, engine: int, delay: float, sharing: Floats, state: Floats, row: int, limit: float
+    rows: Floats,
+    engine: int,
+    delays: tuple[float, float],
+    sharing: Floats,
+    state: Floats,
+    row: int,
+    limit: float,
 ) -> float:
     """Settle one engine beside the others as they are; return by which share of it it rose.
 
@@ -106,13 +113,13 @@ def settled_by(
     Parameters
     ----------
     rows, engine : all engines, and which one
-    delay : seconds that each turn waits for the neighbours
+    delays : seconds that each turn of a step, and of a prefill, waits for the neighbours
     sharing : the constants of the way to share
     state, row : the state of all engines, and the row to write
     limit : the highest ratio
     """
     before = state[row, TPOT] + state[row, PREFILLED]
-    settle_one(rows, engine, delay, sharing, state, row)
+    settle_one(rows, engine, delays[0], delays[1], sharing, state, row)
     if is_over(rows, engine, state, row, limit):
         return inf
     now = state[row, TPOT] + state[row, PREFILLED]
@@ -141,13 +148,17 @@ def settled_within(
     for _ in range(SWEEPS if count > 1 else 0):
         moved = 0.0
         for row in range(count):
-            delay = 0.0
+            rows, engine = table.rows[kind], members[row]
+            step, step_turns = step_and_turns(rows, engine, state, row, table.sharing)
+            work, work_turns = work_and_turns(rows, engine, table.sharing)
+            for_step = for_work = 0.0
             for other in range(count):
                 if other != row:
-                    delay += state[other, BUSY] * state[other, COST]
-            most = kept if table.binding[members[row]] else free
-            rows, engine = table.rows[kind], members[row]
-            moved = max(moved, settled_by(rows, engine, delay, table.sharing, state, row, most))
+                    for_step += delay_by(state, other, step, step_turns)
+                    for_work += delay_by(state, other, work, work_turns)
+            most = kept if table.binding[engine] else free
+            delays = (for_step, for_work)
+            moved = max(moved, settled_by(rows, engine, delays, table.sharing, state, row, most))
             if moved == inf:
                 return False
         if moved <= ARRIVED:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colocate.latency.law import BUSY, COST, ENGINE_COLUMNS, STATE_COLUMNS, settle_one
+from colocate.latency.law import BUSY, ENGINE_COLUMNS, STATE_COLUMNS, STEP_TURN, settle_one
 from colocate.latency.table import engine_row
 from colocate.problem.instance import Bools, Floats, Ints
 from colocate.problem.kernel import entry_kernel
@@ -78,7 +78,7 @@ def engine_table(reduction: Reduction) -> EngineTable:
         rows.reshape(len(kinds), len(engines), ENGINE_COLUMNS),
         lone,
         np.array([_cache(part, shards) for part, (_, shards) in zip(engines, items, strict=True)]),
-        (lone[:, :, BUSY] * lone[:, :, COST]).min(axis=0),
+        (lone[:, :, BUSY] * lone[:, :, STEP_TURN]).min(axis=0),
         np.array([_binds(part) for part in engines]),
         np.array(items, np.int64),
         np.array(engine, np.int64),
@@ -121,4 +121,4 @@ def settle_alone(rows: Floats, sharing: Floats, lone: Floats) -> None:
     """
     for kind in range(rows.shape[0]):
         for engine in range(rows.shape[1]):
-            settle_one(rows[kind], engine, 0.0, sharing, lone[kind], engine)
+            settle_one(rows[kind], engine, 0.0, 0.0, sharing, lone[kind], engine)

@@ -7,7 +7,15 @@ to the others there.
 
 from math import inf
 
-from colocate.latency.law import BUSY, COST, ENGINE_COLUMNS, SLOTS, SWEEPS, ratio_of
+from colocate.latency.law import (
+    ENGINE_COLUMNS,
+    SLOTS,
+    SWEEPS,
+    delay_by,
+    ratio_of,
+    step_and_turns,
+    work_and_turns,
+)
 from colocate.problem.kernel import leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, fits, put, take
 from colocate.problem.tolerance import ARRIVED
@@ -180,9 +188,9 @@ def _settled(now: SearchState, count: int, limit: float) -> bool:
     for _ in range(SWEEPS):
         moved = 0.0
         for row in range(count):
-            delay = _longest_delay(table, now.layout, costs, row)
+            delays = _longest_delays(table, now.layout, costs, row)
             most = kept if table.binding[costs.members[row]] else free
-            moved = max(moved, settled_by(rows, row, delay, table.sharing, state, row, most))
+            moved = max(moved, settled_by(rows, row, delays, table.sharing, state, row, most))
             if moved == inf:
                 return False
         if moved <= ARRIVED:
@@ -191,25 +199,35 @@ def _settled(now: SearchState, count: int, limit: float) -> bool:
 
 
 @leaf_kernel
-def _longest_delay(table: EngineTable, layout: Layout, costs: GpuCosts, row: int) -> float:
-    """Return how long a turn of a listed engine waits on the GPU where it waits longest."""
-    engine = costs.members[row]
-    longest = 0.0
+def _longest_delays(
+    table: EngineTable, layout: Layout, costs: GpuCosts, row: int
+) -> tuple[float, float]:
+    """Return how long a turn of a listed engine's step, and of its prefill, waits at the longest.
+
+    Parameters
+    ----------
+    table, layout : the engines of all items, and where the items are
+    costs, row : the listed engines, and which one
+    """
+    engine, state = costs.members[row], costs.state
+    step, step_turns = step_and_turns(costs.rows, row, state, row, table.sharing)
+    work, work_turns = work_and_turns(costs.rows, row, table.sharing)
+    for_step = for_work = 0.0
     first = table.items[engine, 0]
     for shard in range(first, first + table.items[engine, 1]):
         if layout.gpu_of[shard] == NOWHERE:
             continue
-        delay = 0.0
+        here = here_for_work = 0.0
         item = layout.first[layout.gpu_of[shard]]
         while item != NOWHERE:
             for place in range(table.first[item], table.first[item + 1]):
                 other = table.engine[place]
                 if other != engine:
-                    beside = costs.place[other]
-                    delay += costs.state[beside, BUSY] * costs.state[beside, COST]
+                    here += delay_by(state, costs.place[other], step, step_turns)
+                    here_for_work += delay_by(state, costs.place[other], work, work_turns)
             item = layout.after[item]
-        longest = max(longest, delay)
-    return longest
+        for_step, for_work = max(for_step, here), max(for_work, here_for_work)
+    return for_step, for_work
 
 
 @leaf_kernel
