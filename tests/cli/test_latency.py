@@ -54,10 +54,10 @@ def test_check_confirms_stated_latencies(planned, tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda latency: latency[0]["shared"]["tpot"].update(mean=0.001),
-        lambda latency: latency[0]["shared"]["tpot"].update(mean="fast"),
+        lambda latency: latency[0]["tpot"].update(mean=0.001),
+        lambda latency: latency[0]["tpot"].update(mean="fast"),
         lambda latency: latency[0].update(keeps_targets=1),
-        lambda latency: latency[1].update(shared=[]),
+        lambda latency: latency[1].update(tpot=[]),
         lambda latency: latency[2].pop("slots"),
         lambda latency: latency.pop(),
     ],
