@@ -104,3 +104,11 @@ def test_explain_tells_the_bound_on_the_latency():
     assert "the solver finds a worst latency of 0.05 instead of 0." in text
     assert f"no placement is below {bound:.4g} of a target" in text
     assert "so the worst latency could fall by 20% at most" in text
+    assert text.startswith("who slows whom\n")
+    assert "the plan minimises the worst latency, which comes before pressure" in text
+    assert "levers" not in text
+    assert "next move" not in text
+    alone = planned({"one": ("g-0",), "two": ("g-1",)}, *models, objective="latency")
+    told = explain(alone, seconds=0.2)
+    assert told is not None
+    assert "no other model shares its GPUs" in "\n".join(explanation_lines(told))
