@@ -9,7 +9,8 @@ from colocate.advise.explain.explanation import explain
 from colocate.advise.latency import predictions_of
 from colocate.outputs.explain.bound import OF_LATENCY
 from colocate.outputs.explain.sentences import explanation_lines
-from colocate.outputs.plan.latency_words import value_lines
+from colocate.outputs.plan.fleet_bars import fleet_bars
+from colocate.outputs.plan.latency_words import of_target, value_lines
 from colocate.outputs.plan.plot import plan_plot
 from colocate.outputs.plan.table import improvement_line
 from colocate.outputs.plan.words import PROOFS
@@ -74,7 +75,10 @@ def test_the_page_and_the_picture_have_it_as_their_headline():
     assert "the worst latency over its target of the best so far" in page.text
     assert "2 times as high" in page.text
     assert "worst latency / target" in page.text
+    assert "the worst latency on each GPU over its target" in page.text
+    assert fleet_bars(plan, fleet).drawn[0].shown == of_target(plan.ratio)
     found = texts(plan_plot(plan, fleet, "svg"))
+    assert "worst latency / target" in found
     assert any(text.startswith("Worst latency 1.") for text in found)
 
 
