@@ -17,7 +17,7 @@ from colocate.outputs.plan.words import PROOFS
 from colocate.outputs.report import Alternative, Comparison, report_page
 from colocate.outputs.report.bound import MEANING
 from colocate.outputs.report.tables import beside
-from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.certificate import OF_RATIOS, Certificate, Proof
 from colocate.problem.placement import Placement
 from colocate.solver.plan import Improvement, with_ratios
 from tests.advise.test_slowdown import planned
@@ -90,11 +90,11 @@ def test_other_ways_are_compared_by_what_the_plan_minimises():
     assert beside(plan, Alternative(3, None, "does not fit")) == "does not fit"
 
 
-@pytest.mark.parametrize("proof", ["alone", "groups", "cover"])
-def test_proofs_about_latency_have_words(proof):
+@pytest.mark.parametrize("proof", Proof)
+def test_every_proof_has_words(proof):
     assert PROOFS[proof]
     assert MEANING[proof]
-    assert OF_LATENCY[proof]
+    assert (proof in OF_LATENCY) == (proof in OF_RATIOS)
 
 
 def test_explain_tells_the_bound_on_the_latency():
