@@ -131,6 +131,7 @@ def _solved(
     from colocate.outputs.text.console import notes
     from colocate.solver.solve import solve
 
+    objective = fleet.problem.objective
     with notes().status("searching") as status:
         return solve(
             fleet.problem,
@@ -138,7 +139,7 @@ def _solved(
             seed=seed,
             workers=workers,
             gap=_usual_gap if time_limit is None and gap is None else gap or 0.0,
-            on_improvement=lambda found: status.update(improvement_line(found)),
+            on_improvement=lambda found: status.update(improvement_line(found, objective)),
             levels=levels,
         )
 
@@ -186,6 +187,7 @@ def _code_without_placement(answer: "Plan") -> int:
 
 def _print(answer: "Plan", fleet: "Fleet", as_json: bool) -> None:
     """Print the plan, and on stderr any false claim of an outside solver."""
+    from colocate.advise.latency import predictions_of
     from colocate.advise.service import services_of
     from colocate.outputs.plan.json_form import plan_json
     from colocate.outputs.plan.table import plan_table
@@ -195,7 +197,8 @@ def _print(answer: "Plan", fleet: "Fleet", as_json: bool) -> None:
     if as_json:
         typer.echo(plan_json(answer, fleet))
     elif answer.placement:
-        show(plan_table(answer, results().width, services_of(answer, fleet)))
+        told = services_of(answer, fleet), predictions_of(answer)
+        show(plan_table(answer, results().width, *told))
     for line in alarm_lines(answer):
         notes().print(line, markup=False)
 
