@@ -98,7 +98,7 @@ def test_nothing_found_in_no_time(tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "sentence"),
     [
-        ((), 2, "give --pressure, or --score-of with a strategy"),
+        ((), 2, "give --pressure, --tpot, or --score-of with a strategy"),
         (("--pressure", "1", "--score-of", "greedy"), 2, "give only one of"),
         (("--pressure", "0"), 2, "must be a finite number > 0"),
         (("--pressure", "nan"), 2, "must be a finite number > 0"),
