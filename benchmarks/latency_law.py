@@ -22,8 +22,9 @@ from benchmarks.gpu.record import OUTPUT, PROMPT
 from benchmarks.gpu.shapes import SHAPES
 
 from colocate.inputs.fleet import Fleet, fleet_of
-from colocate.latency.law import turn_of, turns
+from colocate.latency.law import ENGINE_COLUMNS, LAYERS, WORK, turn_of, turns, work_and_turns
 from colocate.latency.prediction import Prediction, predict_placement
+from colocate.problem.instance import Floats
 from colocate.problem.sharing import COSTS
 
 DATA = Path(__file__).parent / "gpu" / "data"
@@ -35,6 +36,19 @@ CLEAR = 0.15
 """A target is clear where the measured value is this share off it, or more."""
 TARGETS = (0.5, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0)
 """Targets that every measured TPOT is held against, as multiples of it."""
+
+FLEET = "fleet of four: "
+"""Groups of the four models that were measured in every company."""
+
+SETS = (
+    ("h200_sharing.csv", "h200_lone_steps.csv"),
+    ("2026-11-16_groups.csv", "2026-11-16_lone_steps.csv"),
+    (
+        *("2026-11-16_second_groups.csv", "2026-11-16_lone_steps.csv"),
+        "2026-11-16_second_lone_steps.csv",
+    ),
+)
+"""Files of measured groups, each with those of lone engines on the same GPU by the same harness."""
 
 Row = dict[str, str]
 
@@ -100,7 +114,8 @@ def fleet_of_group(
     sharing
         How they share the GPU.
     lone
-        Step times of lone engines; None estimates them from the catalogue.
+        Step times of lone engines; those of models that are not in it, or of all if it is None, are
+        estimated from the catalogue.
     """
     models = []
     for number, member in enumerate(members):
@@ -117,8 +132,8 @@ def fleet_of_group(
             "layers": shape.layers,
             "args": [f"--max-num-seqs={SLOTS}"],
         }
-        if lone is not None:
-            model["steps"] = steps_of(member["model"], prompt, lone)
+        if any(row["model"] == member["model"] for row in lone or ()):
+            model["steps"] = steps_of(member["model"], prompt, lone or ())
         models.append(model)
     way = "slices" if sharing == "alone" else sharing
     gpu = {"name": "h200", "kind": "H200-141GB"}
@@ -191,27 +206,89 @@ def right_calls(found: Sequence[Compared]) -> tuple[int, int]:
     return right, total
 
 
+def rank_correlations(found: Sequence[Compared], sharing: str) -> tuple[list[float], float]:
+    """Return how alike predictions and measurements rank the placements of the fleet of four.
+
+    The first are correlations of each model's TPOT over the groups that it may be in. The second is
+    that of the mean slowdown over all 15 placements of the four models, on one to four GPUs.
+
+    Parameters
+    ----------
+    found
+        Measured engines with their predictions.
+    sharing
+        How engines share a GPU.
+    """
+    tpot: dict[tuple[frozenset[str], str], tuple[float, float]] = {}
+    for each in found:
+        if each.row["group"].startswith(FLEET) and each.row["sharing"] in ("alone", sharing):
+            group = frozenset(each.row["group"].removeprefix(FLEET).split(" + "))
+            measured = float(each.row["tpot_ms"])
+            tpot[group, each.row["model"]] = (measured, each.prediction.shared.tpot.mean * 1e3)
+    models = sorted({model for _, model in tpot})
+    of_models = [
+        _rank_correlation([pair for (_, name), pair in tpot.items() if name == model])
+        for model in models
+    ]
+    alone = {model: pair for (group, model), pair in tpot.items() if len(group) == 1}
+    slower: dict[frozenset[str], list[tuple[float, float]]] = {}
+    for (group, model), pair in tpot.items():
+        ratios = (pair[0] / alone[model][0], pair[1] / alone[model][1])
+        slower.setdefault(group, []).append(ratios)
+    everyone = max(slower, key=len)
+    placements = [
+        tuple(np.mean([pair for group in placement for pair in slower[group]], axis=0))
+        for placement in _partitions(sorted(everyone))
+    ]
+    return of_models, _rank_correlation(placements)
+
+
+def _partitions(names: Sequence[str]) -> Iterator[list[frozenset[str]]]:
+    """Yield every way to split names into groups."""
+    if not names:
+        yield []
+        return
+    first, *others = names
+    for rest in _partitions(others):
+        yield [frozenset({first}), *rest]
+        for number, group in enumerate(rest):
+            yield [group | {first}, *rest[:number], *rest[number + 1 :]]
+
+
+def _rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
+    """Return Spearman's rank correlation."""
+    ranks = [np.argsort(np.argsort(values)) for values in zip(*pairs, strict=True)]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
 def side_by_side_errors() -> dict[str, list[float]]:
     """Return the errors of the law's turns on work without a pause, by the way to share."""
     errors: dict[str, list[float]] = {}
     rows = read("2026-11-16_side_by_side.csv")
     for (sharing, _), group in groupby(rows, key=lambda row: (row["sharing"], row["group"])):
-        members = [(float(r["alone_ms"]) / 1e3, r["model"], float(r["ms"]) / 1e3) for r in group]
-        if all(model for _, model, _ in members):
-            for number, (alone, model, measured) in enumerate(members):
+        members = list(group)
+        if all(member["model"] for member in members):
+            for number, member in enumerate(members):
                 others = members[:number] + members[number + 1 :]
-                delay = sum(_turn(seconds, name, sharing) for seconds, name, _ in others)
-                predicted = alone + _turns(alone, model, sharing) * delay
-                errors.setdefault(sharing, []).append(predicted / measured - 1.0)
+                predicted = _beside(member, others, np.array(COSTS[sharing]))
+                errors.setdefault(sharing, []).append(predicted / float(member["ms"]) - 1.0)
     return errors
 
 
-def _turns(seconds: float, model: str, sharing: str) -> float:
-    return turns(seconds, float(SHAPES[model].layers), np.array(COSTS[sharing]))
+def _beside(member: Row, others: Sequence[Row], sharing: Floats) -> float:
+    """Return the milliseconds of some work beside other work, none of which ever pauses."""
+    delay = sum(turn_of(*_seconds_and_layers(other), sharing) for other in others)
+    seconds, layers = _seconds_and_layers(member)
+    count = turns(seconds, layers, sharing)
+    if member["work"] == "prefill":
+        engine = np.zeros((1, ENGINE_COLUMNS))
+        engine[0, WORK], engine[0, LAYERS] = seconds, layers
+        _, count = work_and_turns(engine, 0, sharing)
+    return (seconds + count * delay) * 1e3
 
 
-def _turn(seconds: float, model: str, sharing: str) -> float:
-    return turn_of(seconds, float(SHAPES[model].layers), np.array(COSTS[sharing]))
+def _seconds_and_layers(row: Row) -> tuple[float, float]:
+    return float(row["alone_ms"]) / 1e3, float(SHAPES[row["model"]].layers)
 
 
 def summary(title: str, found: Sequence[Compared]) -> None:
@@ -240,14 +317,18 @@ def main(arguments: Sequence[str]) -> None:
             f"{'side by side, without a pause':34} {sharing:7} {len(sizes):3} engines: "
             f"median {median(sizes):5.1%} worst {max(sizes):5.1%}"
         )
-    sets = [("h200_sharing.csv", "h200_lone_steps.csv")]
-    if (DATA / "2026-11-16_groups.csv").exists():
-        sets.append(("2026-11-16_groups.csv", "2026-11-16_lone_steps.csv"))
-    for name, lone in sets:
+    for name, *lone in SETS:
         rows = read(name)
-        found = compared(rows, read(lone))
-        summary(f"{name}, measured steps", found)
-        summary(f"{name}, estimated steps", compared(rows, None))
+        found = compared(rows, [row for file in lone for row in read(file)])
+        summary(f"{name[:-4]}, measured", found)
+        summary(f"{name[:-4]}, estimated", compared(rows, None))
+        for sharing in ("slices", "mps") if name == "2026-11-16_groups.csv" else ():
+            of_models, of_placements = rank_correlations(found, sharing)
+            print(
+                f"{'rank correlation, fleet of four':34} {sharing:7} TPOT of each model over its "
+                f"groups {', '.join(f'{c:.2f}' for c in of_models)}; "
+                f"mean slowdown over placements {of_placements:.2f}"
+            )
         if "--worst" in arguments:
             for each in sorted(found, key=lambda each: -abs(each.tpot_error))[:12]:
                 row = each.row

@@ -28,8 +28,8 @@ OPTIMISATION = """
     rebalance recreate solve solver swap
 """
 SERVING = """
-    accelerator alternative attention benchmark bytes convolution cost cross delta expert family feed
-    forward indexer kimi latent layer lightning mamba module net quantised sequence short slice
+    accelerator alternative attention benchmark bytes convolution cost cross delta expert family
+    feed forward indexer kimi latent layer lightning mamba module net quantised sequence short slice
     speed tensor token volume weight
 """
 FORMS = """

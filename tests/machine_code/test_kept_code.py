@@ -10,6 +10,7 @@ from zlib import crc32
 import pytest
 
 import colocate
+from colocate.machine_code.environment import PACKAGE, ROOMS_WITH_KERNELS
 
 PRESSURE_OF_ONE_MODEL = """
 import sys
@@ -22,7 +23,7 @@ arrange(instance, layout, np.zeros(1, np.int64))
 print(layout.pressure[0])
 """
 NO_COMPILER = """
-from colocate.machine_code import batches, environment
+from colocate.machine_code import batches
 batches.compile_requests = None
 """
 WITHOUT_PROCESSES = "import sys; sys.executable = '/nowhere/python'"
@@ -156,11 +157,10 @@ def test_kernels_run_uncompiled_if_numba_is_switched_off(tmp_path):
 
 
 def test_a_change_in_any_room_with_kernels_is_noticed():
-    package = Path(environment.PACKAGE)
     marked = re.compile(r"^@(entry_kernel|kernel|leaf_kernel|kernel_section|leaf_section)$", re.M)
     rooms = {
-        path.relative_to(package).parts[0]
-        for path in package.rglob("*.py")
+        path.relative_to(PACKAGE).parts[0]
+        for path in PACKAGE.rglob("*.py")
         if marked.search(path.read_text(encoding="utf-8"))
     }
-    assert rooms <= set(environment.ROOMS_WITH_KERNELS)
+    assert rooms <= set(ROOMS_WITH_KERNELS)

@@ -24,7 +24,14 @@ import numpy as np
 
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.kernel import leaf_kernel
-from colocate.problem.sharing import LEAST, OF_LAYERS, PART_TURN, PER_SECOND, SWITCH
+from colocate.problem.sharing import (
+    LEAST,
+    OF_LAYERS,
+    PART_TURN,
+    PER_SECOND,
+    PER_SECOND_OF_PREFILL,
+    SWITCH,
+)
 from colocate.problem.tolerance import ARRIVED, ONE_TOKEN
 
 RATE, TOKENS, STEP, PER_REQUEST, PREFILL, WORK, LAYERS, SLOTS = 0, 1, 2, 3, 4, 5, 6, 7
@@ -37,7 +44,8 @@ ENGINE_COLUMNS = 11
 """How many columns an engine has."""
 TPOT, STRETCHED, PREFILLED, BUSY, READING, STEP_TURN, READ_TURN = 0, 1, 2, 3, 4, 5, 6
 """Columns of the state: seconds for each token, of a step and of a prefill beside the neighbours,
-the chances to be busy and to read a prompt, and what a neighbour waits for a turn of each."""
+the chance to be busy, the share of that time spent on prompts, and what a neighbour waits for a
+turn of a step and of a prefill."""
 STATE_COLUMNS = 7
 """How many columns the state has."""
 PADDING = 1.2
@@ -120,22 +128,22 @@ def _crossing(start: float, slope: float) -> float:
 def delay_by(state: Floats, other: int, seconds: float, count: float) -> float:
     """Return how long each turn of some work waits for one neighbour, on average.
 
-    The neighbour is idle, decodes or reads a prompt, each for a share of the time. Work goes on at
-    the speed of the moment, so its mean time is the harmonic mean over these states.
+    A busy neighbour decodes or reads prompts, in turn and quickly. Work goes on at the speed of the
+    moment, so its time is the harmonic mean over both. Busy and idle times are as long as requests,
+    so they count by their chances.
 
     Parameters
     ----------
     state, other : the state of all engines, and the row of the neighbour
     seconds, count : the work alone, and its turns
     """
-    busy, reading = state[other, BUSY], state[other, READING]
-    if seconds <= 0.0 or count <= 0.0 or busy <= 0.0:
+    reading = state[other, READING]
+    if seconds <= 0.0 or count <= 0.0:
         return 0.0
-    speed = (1.0 - busy) / seconds
-    speed += (busy - reading) / (seconds + count * state[other, STEP_TURN])
+    speed = (1.0 - reading) / (seconds + count * state[other, STEP_TURN])
     speed += reading / (seconds + count * state[other, READ_TURN])
-    found: float = (1.0 / speed - seconds) / count
-    return max(found, 0.0)
+    found: float = state[other, BUSY] * (1.0 / speed - seconds) / count
+    return found
 
 
 @leaf_kernel
@@ -196,7 +204,9 @@ def work_and_turns(engines: Floats, i: int, sharing: Floats) -> tuple[float, flo
     engines, i : all engines, and which one
     sharing : the constants of the way to share
     """
-    return engines[i, WORK], turns(engines[i, WORK], engines[i, LAYERS], sharing)
+    work = engines[i, WORK]
+    count = sharing[OF_LAYERS] * engines[i, LAYERS] + sharing[PER_SECOND_OF_PREFILL] * work
+    return work, max(sharing[LEAST], count + sharing[PART_TURN])
 
 
 @leaf_kernel
@@ -231,7 +241,7 @@ def settle_one(
         state[row, STEP_TURN] = turn_of(step, layers, sharing)
         state[row, READ_TURN] = max(state[row, READ_TURN], state[row, STEP_TURN])
     state[row, BUSY] = 1.0 - exp(-rate * (tokens * state[row, TPOT] + prefill))
-    state[row, READING] = min(rate * prefill, 1.0) * state[row, BUSY]
+    state[row, READING] = min(rate * prefill, 1.0) if tokens > 0.0 else 1.0
 
 
 @leaf_kernel

@@ -14,20 +14,22 @@ Sharing = Literal["alone", "slices", "mps"]
 """The ways to share; `alone` answers what a model would do without neighbours."""
 SHARINGS: tuple[Sharing, ...] = get_args(Sharing)
 
-LEAST, OF_LAYERS, PER_SECOND, PART_TURN, SWITCH = range(5)
+LEAST, OF_LAYERS, PER_SECOND, PER_SECOND_OF_PREFILL, PART_TURN, SWITCH = range(6)
 """Where the constants are in the array that kernels take."""
 
 
 class SharingCost(NamedTuple):
     """What it costs to share a GPU in one way.
 
-    Work of x seconds in n layers takes `max(least, of_layers n + per_second x + part_turn)` turns.
-    Each of them waits for every busy neighbour: for a turn of it, and for the change of process.
+    Work of x seconds in n layers takes `max(least, of_layers n + per_second x + part_turn)` turns,
+    with a rate of its own for the long kernels of prefills. Each of them waits for every busy
+    neighbour: for a turn of it, and for the change of process.
     """
 
     least: float
     of_layers: float
     per_second: float
+    per_second_of_prefill: float
     part_turn: float
     switch: float
 
@@ -35,6 +37,9 @@ class SharingCost(NamedTuple):
 QUANTUM = 2.0e-3
 """Seconds that a process keeps an H200 while others want it. Bursts of 1.8 ms take one turn, of 3.9
 ms two, of 5.8 ms three and of 7.8 ms four (`benchmarks/gpu/data`)."""
+QUANTUM_OF_PREFILL = 2.3e-3
+"""The same for prefills: their long kernels lose less of a slice to changes of process. Prefills of
+14, 26 and 52 ms take 6.8, 10.9 and 20.6 turns beside an 8B model that decodes."""
 PART_OF_TURN = 0.4
 """Work ends within a slice: on average it takes so many turns more than its length over a slice."""
 SWITCH_SECONDS = 0.3e-3
@@ -48,9 +53,11 @@ TURNS_OF_SECOND = 800.0
 
 COSTS: Mapping[str, SharingCost] = MappingProxyType(
     {
-        "alone": SharingCost(0.0, 0.0, 0.0, 0.0, 0.0),
-        "slices": SharingCost(1.0, 0.0, 1.0 / QUANTUM, PART_OF_TURN, SWITCH_SECONDS),
-        "mps": SharingCost(0.0, TURNS_OF_LAYER, TURNS_OF_SECOND, 0.0, 0.0),
+        "alone": SharingCost(0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+        "slices": SharingCost(
+            1.0, 0.0, 1.0 / QUANTUM, 1.0 / QUANTUM_OF_PREFILL, PART_OF_TURN, SWITCH_SECONDS
+        ),
+        "mps": SharingCost(0.0, TURNS_OF_LAYER, TURNS_OF_SECOND, TURNS_OF_SECOND, 0.0, 0.0),
     }
 )
 """By name."""
