@@ -1,11 +1,11 @@
 """What a mix of GPUs has to reach: a pressure, or the latency targets of its models."""
 
 from dataclasses import replace
-from math import inf, isinf
+from math import isinf
 from typing import NamedTuple
 
+from colocate.advise.ratio_problem import for_ratio
 from colocate.latency.prediction import predict_placement
-from colocate.problem.model import Model
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import OVER_LIMIT
@@ -33,13 +33,9 @@ class Goal(NamedTuple):
     def trial_problem(self, problem: Problem) -> Problem:
         """Return the problem whose best value tells whether a mix reaches it.
 
-        Where targets alone decide, that is the worst ratio. They are no limits then, so that a mix
-        which misses them has a ratio too.
+        Where targets alone decide, that is the worst ratio.
         """
-        if not self.by_ratio:
-            return replace(problem, objective="pressure")
-        models = tuple(_with_free_targets(model) for model in problem.models)
-        return replace(problem, models=models, objective="latency")
+        return for_ratio(problem) if self.by_ratio else replace(problem, objective="pressure")
 
     def plan_problem(self, problem: Problem) -> Problem:
         """Return the problem of the answer's plan: the fleet's own, within the pressure."""
@@ -61,12 +57,3 @@ def ratio_of_targets(problem: Problem, placement: Placement, stated: bool) -> fl
     found = predict_placement(problem, placement)
     counted = [each.shared.ratio for each in found if each.requests.binding or not stated]
     return max(counted, default=None)
-
-
-def _with_free_targets(model: Model) -> Model:
-    """Return a model whose stated targets count without being limits, and no others."""
-    requests = model.requests
-    assert requests is not None, "a fleet with targets says what its models are asked"
-    if requests.binding:
-        return model.changed(requests=replace(requests, binding=False))
-    return model.changed(requests=replace(requests, tpot_slo=inf, ttft_slo=inf))
