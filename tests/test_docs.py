@@ -25,6 +25,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LEFT_OUT = {
     "make": "is what runs the tests, or is run by them",
     "colocate lab run --proposer openai": "needs a model server; tests/lab/test_openai.py has one",
+    "colocate calibrate http": "needs a model server; tests/inputs/calibration has one",
+    "colocate calibrate --prometheus": "needs a Prometheus server; so do the tests there",
+    "colocate calibrate --metrics http": "needs an engine; so do the tests there",
 }
 SHORTER = {"--generations 60": "--generations 2", "colocate lab show 17": "colocate lab show 1"}
 EXIT_CODES = {"colocate plan examples/crowded.yaml": 4}

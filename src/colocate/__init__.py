@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from colocate.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from colocate.advise.predict import predict as predict
     from colocate.advise.service import services_of as services_of
     from colocate.arena.drop_in import compute_model_placement as compute_model_placement
     from colocate.arena.strategy_score import Score as Score
@@ -56,6 +57,7 @@ _HOMES = {
     "emit": "outputs.emit.catalogue",
     "load_suite": "arena.suites",
     "place": "solver.place",
+    "predict": "advise.predict",
     "read_fleet": "inputs.fleet",
     "score_strategy": "arena.strategy_score",
     "services_of": "advise.service",

@@ -144,6 +144,22 @@ class ProposerError(ColocateError):
     """A proposer gave no answer: its server failed or refused, or a record has none left."""
 
 
+class ServerError(ColocateError):
+    """A server cannot be reached, refuses a request, or answers what cannot be used.
+
+    Parameters
+    ----------
+    message
+        What happened, and what to do about it.
+    status
+        The HTTP status of a refusal.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class SandboxError(ColocateError):
     """A program could not be run at all, through no fault of its own."""
 

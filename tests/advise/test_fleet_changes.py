@@ -315,6 +315,7 @@ models:
 
 
 BUSY = """
+compute_limit: 0.8
 gpus: [{kind: L40S, node: a, count: 2}]
 models:
   - {name: hot, size_gb: 16, rate: RATE, slo: 5, prompt_tokens: 1200, output_tokens: 250}

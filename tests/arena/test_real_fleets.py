@@ -9,6 +9,7 @@ from colocate import (
     Status,
     load_suite,
     place,
+    predict,
     read_fleet,
     score_strategy,
     solve,
@@ -141,7 +142,7 @@ def test_recorded_fleets_are_no_contest_for_programs():
 @pytest.mark.parametrize("case", [CHATLMSYS.cases[0], PRISM24.cases[3]], ids=lambda c: c.name)
 def test_the_examples_are_cases_of_the_suites(case):
     path = ROOT / "examples" / f"{case.name.split('-')[0]}.yaml"
-    example = read_fleet(path, compute=False).problem
+    example = read_fleet(path).problem
     assert [gpu.memory_gb for gpu in example.gpus] == [g.memory_gb for g in case.problem.gpus]
     assert [len(gpu.node) for gpu in example.gpus] == [len(g.node) for g in case.problem.gpus]
     stated = {model.name.split(" ")[0]: model for model in case.problem.models}
@@ -153,8 +154,9 @@ def test_the_examples_are_cases_of_the_suites(case):
 
 
 @pytest.mark.parametrize("name", ["chatlmsys", "prism24"])
-def test_the_examples_can_be_planned_with_their_compute(name):
-    problem = read_fleet(ROOT / "examples" / f"{name}.yaml").problem
+def test_the_examples_can_be_planned_with_a_cap_on_compute(name):
+    data = read_fleet(ROOT / "examples" / f"{name}.yaml").as_dict()
+    problem = fleet_of({**data, "compute_limit": 0.8}).problem
     assert all(dict(gpu.limits)["compute"] == 0.8 for gpu in problem.gpus)
     assert all(model.shared_uses for model in problem.models)
     plan = solve(problem, time_limit=60.0, gap=0.01)
@@ -162,9 +164,22 @@ def test_the_examples_can_be_planned_with_their_compute(name):
     assert verify(problem, plan.placement).valid
 
 
-def test_the_second_load_level_needs_second_replicas_of_the_hot_models():
-    fleet = read_fleet(ROOT / "examples" / "chatlmsys.yaml")
-    data = fleet.as_dict()
+@pytest.mark.parametrize(("times", "hot"), [(1.0, set()), (2.4, {"llm-1", "llm-3", "llm-11"})])
+def test_the_third_load_level_saturates_one_replica_of_the_hot_models(times, hot):
+    data = read_fleet(ROOT / "examples" / "chatlmsys.yaml").as_dict()
+    for model in data["models"]:
+        model["rate"] *= times
+    fleet = fleet_of(data)
+    gpus = [gpu.name for gpu in fleet.problem.gpus]
+    each_alone = [predict(fleet, {m.name: gpus[: m.shards]}) for m in fleet.problem.models]
+    found = {only.model: only.shared for (only,) in each_alone}
+    assert {name for name, latency in found.items() if latency.saturated} == hot
+    assert all(found[name].ratio < 0.9 for name in found.keys() - hot)
+
+
+def test_the_second_load_level_needs_second_replicas_under_a_cap_on_compute():
+    data = read_fleet(ROOT / "examples" / "chatlmsys.yaml").as_dict()
+    data["compute_limit"] = 0.8
     for model in data["models"]:
         model["rate"] *= 1.6
     plan = solve(fleet_of(data).problem)

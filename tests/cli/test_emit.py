@@ -194,3 +194,15 @@ def test_the_gateway_of_others_stays_as_it_is(plan, tmp_path):
     path.unlink()
     assert run(plan, "--to", "vllm", "--out", tmp_path).exit_code == 0
     assert run(plan, "--to", "sglang", "--out", tmp_path).exit_code == 0, "its own are replaced"
+
+
+def test_the_fleet_file_of_a_plan_says_how_engines_share(plan, tmp_path):
+    data = json.loads(plan.read_text("utf-8"))
+    data["fleet"]["sharing"] = "mps"
+    plan.write_text(json.dumps(data), encoding="utf-8")
+    words = ["--to", "vllm", "--node", "beta"]
+    assert "nvidia-cuda-mps-control" in run(plan, *words).stdout
+    sliced = run(plan, *words, "--sharing", "slices")
+    assert sliced.stdout == (DATA / "vllm" / "vllm-beta.sh").read_text("utf-8")
+    run(plan, "--to", "ray", "--out", tmp_path / "ray")
+    assert (tmp_path / "ray" / "mps-beta.sh").stat().st_mode & 0o111

@@ -112,7 +112,7 @@ def test_a_target_starts_the_engines_of_its_machine(folder):
         "colocate-canary.service",
         "colocate-embedder.service",
         "colocate-llama-3-1-8b-3.service",
-        "colocate-mps-beta.service",
+        "colocate-mps-beta.gpu-1.service",
     }
     assert "colocate-llama-3-1-70b.service" not in found
     health = found["colocate-canary.service"][-1]

@@ -205,9 +205,9 @@ models:
 
 def test_two_hot_models_share_a_gpu_by_pressure_but_not_by_compute():
     # Each has 90 x 1,100 tokens of 3e9 operations a second, half of what an H100 reaches.
-    pure = solve(parse_fleet(TWO_HOT, compute=False).problem)
+    pure = solve(parse_fleet(TWO_HOT).problem)
     assert pure.placement["hot-a"] == pure.placement["hot-b"] != pure.placement["large"]
-    limited = solve(parse_fleet(TWO_HOT).problem)
+    limited = solve(parse_fleet("compute_limit: 0.8\n" + TWO_HOT).problem)
     assert limited.placement["hot-a"] != limited.placement["hot-b"]
     assert limited.pressure > pure.pressure
 
@@ -220,12 +220,14 @@ gpus:
 models:
   - {name: m, size_gb: 16, rate: 11.7, slo: 1, prompt_tokens: 1000, output_tokens: 0, shards: 2}
 """
-    problem = parse_fleet(text).problem
+    problem = parse_fleet("compute_limit: 0.8\n" + text).problem
     part = dict(dict(problem.models[0].part().uses)["compute"])
     assert part == pytest.approx({"A100-80GB": 0.5 / 0.9, "homemade": 0.0})
     assert [gpu.limit_on(COMPUTE) for gpu in problem.gpus] == [0.8, 0.8, None]
-    assert COMPUTE not in dict(parse_fleet(text, compute=False).problem.models[0].uses)
-    assert parse_fleet("compute_limit: null\n" + text).problem.gpus[0].limit_on(COMPUTE) is None
+    for without in (text, "compute_limit: null\n" + text):
+        problem = parse_fleet(without).problem
+        assert COMPUTE not in dict(problem.models[0].uses)
+        assert problem.gpus[0].limit_on(COMPUTE) is None
 
 
 def test_a_stated_use_and_limit_win_over_the_estimate():

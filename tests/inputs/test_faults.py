@@ -153,7 +153,7 @@ def test_every_field_says_what_it_must_hold(section):
         ),
         (FleetSpec, "load", "requests or tokens"),
         (FleetSpec, "apart", "a list of lists of names of models"),
-        (FleetSpec, "compute_limit", "a finite number > 0, or null"),
+        (FleetSpec, "compute_limit", "a finite number > 0"),
     ],
 )
 def test_what_a_field_must_hold_is_read_off_its_type(section, field, words):

@@ -184,6 +184,7 @@ models:
 def test_a_lack_of_compute_in_words():
     lines = lines_of(
         """
+compute_limit: 0.8
 gpus: [{name: g, kind: L40S, count: 2}]
 models:
   - {name: a, size_gb: 9, load: 1, uses: {compute: 0.5}}

@@ -9,7 +9,7 @@ import typer
 from colocate.advise.capacity.objective import By
 from colocate.cli.exit_codes import INFEASIBLE, NOTHING_FOUND
 from colocate.cli.output_files import check_outputs, say_wrote
-from colocate.cli.shared_options import AsJson, Compute, Download, Seed, Workers, drawable
+from colocate.cli.shared_options import AsJson, Download, Seed, Workers, drawable
 
 if TYPE_CHECKING:
     from colocate.advise.capacity.question import CapacityQuestion
@@ -59,7 +59,6 @@ def capacity(
     ] = 10.0,
     workers: Workers = None,
     seed: Seed = 0,
-    compute: Compute = True,
     download: Download = False,
     save: Annotated[
         Path | None, typer.Option(help="Write the plan and its fleet to this file, as JSON.")
@@ -87,7 +86,7 @@ def capacity(
     _check_seconds(tpot, ttft)
     check_outputs(fleet, (save, plot))
     with naming(fleet):
-        stated = with_asked_targets(read_fleet(fleet, compute, download), tpot, ttft)
+        stated = with_asked_targets(read_fleet(fleet, download), tpot, ttft)
     no_pressure = (pressure, score_of, stated.spec.most_pressure) == (None, None, None)
     if no_pressure and not stated.problem.limits_latency:
         raise typer.BadParameter(

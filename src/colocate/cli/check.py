@@ -61,8 +61,6 @@ def check(
     if service is not None and not findings.faults:
         _check_service(stated, data, service, findings)
     show(*_lines(findings))
-    if own is not None and own.spec.compute_limit is None:
-        show("note       compute: this plan does not limit how busy GPUs are")
     for sentence in findings.faults:
         notes().print(f"WRONG  {sentence}", markup=False)
     if findings.faults:
@@ -100,7 +98,7 @@ def _stated_fleet(fleets: list[Path], plan: Path, own: "Fleet | None") -> "Fleet
     from colocate.inputs.fleet import read_fleet
 
     if fleets:
-        return read_fleet(fleets[0], own is None or own.spec.compute_limit is not None)
+        return read_fleet(fleets[0])
     if own is None:
         found, advice = "has no fleet of its own", "name the fleet file before it"
         raise InputError(Fault(found, advice=advice, file=str(plan)))

@@ -41,16 +41,20 @@ def emit(
         typer.Option(help="Engine for compose, kubernetes and kvcached (default: vllm)."),
     ] = None,
     share: Annotated[
-        Share,
+        Share | None,
         typer.Option(
             help="kubernetes: pods share GPUs by resource claims (dra), as containers of one pod "
-            "(pod), by an environment variable (env) or by the device plugin (plugin)."
+            "(pod), by an environment variable (env) or by the device plugin (plugin) (default: "
+            "dra; pod with MPS)."
         ),
-    ] = Share.DRA,
+    ] = None,
     sharing: Annotated[
-        Sharing,
-        typer.Option(help="Engines on a GPU take turns (slices) or compute at once (mps)."),
-    ] = Sharing.SLICES,
+        Sharing | None,
+        typer.Option(
+            help="Engines on a GPU take turns (slices) or compute at once, under NVIDIA MPS (mps) "
+            "(default: as the fleet file says, or else slices)."
+        ),
+    ] = None,
     time_slice: Annotated[
         TimeSlice, typer.Option(help="How long a turn is: kubernetes sets it, others say how to.")
     ] = TimeSlice.DEFAULT,

@@ -8,6 +8,7 @@ import typer
 
 import colocate
 from colocate.cli.bench import bench
+from colocate.cli.calibrate import calibrate
 from colocate.cli.capacity import capacity
 from colocate.cli.check import check
 from colocate.cli.discover import discover
@@ -25,6 +26,7 @@ from colocate.cli.footprint import footprint
 from colocate.cli.lab import lab
 from colocate.cli.models import models
 from colocate.cli.plan import plan
+from colocate.cli.predict import predict
 from colocate.cli.schema import schema
 from colocate.cli.score import score
 from colocate.cli.size import size
@@ -54,6 +56,7 @@ app = typer.Typer(
 )
 app.command()(plan)
 app.command()(check)
+app.command()(predict)
 app.command()(explain)
 app.command()(capacity)
 app.command()(emit)
@@ -63,6 +66,7 @@ app.command()(size)
 app.command()(models)
 app.command()(discover)
 app.command()(footprint)
+app.command()(calibrate)
 app.command()(schema)
 app.command()(score)
 app.add_typer(lab, name="lab")

@@ -9,7 +9,7 @@ import typer
 
 from colocate.cli.exit_codes import INFEASIBLE, INTERRUPTED, NOTHING_FOUND
 from colocate.cli.output_files import check_outputs, say_wrote
-from colocate.cli.shared_options import AsJson, Compute, Download, Seed, Workers, drawable
+from colocate.cli.shared_options import AsJson, Download, Seed, Workers, drawable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,6 @@ def plan(
     ] = None,
     workers: Workers = None,
     seed: Seed = 0,
-    compute: Compute = True,
     download: Download = False,
     save: Annotated[
         Path | None, typer.Option(help="Also write the plan to this file, as JSON.")
@@ -85,7 +84,7 @@ def plan(
 
     check_outputs(fleet, (save, report, plot))
     chosen = _strategy(strategy) if strategy else None
-    stated = read_fleet(fleet, compute, download)
+    stated = read_fleet(fleet, download)
     say_when_compiling()
     if chosen:
         answer = chosen(stated.problem, seed)
@@ -148,7 +147,9 @@ def _usual_gap(seconds: float) -> float:
 
 def _say_notes(fleet: "Fleet") -> None:
     """Print on stderr what is known about sizes, and which GPUs do not run a format as it is."""
+    from colocate.inputs.known_requests import request_gaps
     from colocate.inputs.size_notes import models_without_tokens, size_notes
+    from colocate.outputs.latency.words import gap_note
     from colocate.outputs.text.console import notes
     from colocate.outputs.text.format_notes import format_notes
     from colocate.outputs.text.wording import listed, quoted
@@ -162,6 +163,9 @@ def _say_notes(fleet: "Fleet") -> None:
     if without := models_without_tokens(fleet):
         found = f"{len(without)} of {len(fleet.models)} models state no tokens of a request"
         notes().print(f"note: {found}, so compute_limit does not count them", markup=False)
+    if gaps := request_gaps(fleet.spec):
+        limited = any(model.tpot_slo for model in fleet.spec.models)
+        notes().print(f"note: {gap_note(gaps, len(fleet.models), limited)}", markup=False)
 
 
 def _code_without_placement(answer: "Plan") -> int:

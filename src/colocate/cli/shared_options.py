@@ -22,10 +22,6 @@ def drawable(path: Path | None) -> Path | None:
 
 Workers = Annotated[int | None, typer.Option(min=1, help="Threads of the solver (default: 2).")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed for random choices.")]
-Compute = Annotated[
-    bool,
-    typer.Option("--compute/--no-compute", help="Limit how busy a GPU may be (compute_limit)."),
-]
 Download = Annotated[
     bool,
     typer.Option("--download", help="Ask the Hugging Face hub for configs that are not here."),

@@ -11,9 +11,8 @@ Left out are the operations of attention, which are felt in prompts of tens of t
 """
 
 from math import inf, isfinite, log2, sqrt
+from typing import NamedTuple
 
-from colocate.errors import InputError
-from colocate.fault import Fault
 from colocate.inputs.accelerator import Accelerator
 from colocate.inputs.compute import (
     OF_BANDWIDTH,
@@ -44,21 +43,28 @@ TTFT_SLO = 2.0
 """Seconds to the answer of a model that makes no tokens, where it states no target."""
 
 
+class Times(NamedTuple):
+    """Seconds of a lone engine: a step, more for each request in it, and a prefill."""
+
+    step: float
+    per_request: float
+    prefill: float
+
+
 def requests_of(model: ModelSpec, kinds: set[str]) -> Requests | None:
     """Return what a model is asked and how fast it is, None where that is not known.
 
     It is known where the file says how many tokens and requests there are, and the kind of every
     GPU is in the catalogue or has measured constants.
     """
-    rate = rate_of(model)
+    rate, output = rate_of(model), model.output_tokens
+    if rate is None or model.prompt_tokens is None or output is None:
+        return None
     engines = {kind: engine_on(model, kind) for kind in kinds}
     known = {kind: engine for kind, engine in engines.items() if engine is not None}
-    if rate is None or model.prompt_tokens is None or len(known) < len(kinds):
+    if len(known) < len(kinds):
         return None
-    output = model.output_tokens or 0.0
-    stated = model.tpot_slo is not None or model.ttft_slo is not None
-    usual = (TPOT_SLO, inf) if output > 1.0 else (inf, TTFT_SLO)
-    tpot, ttft = (model.tpot_slo or inf, model.ttft_slo or inf) if stated else usual
+    tpot, ttft, stated = _targets(model, output)
     return Requests(
         rate,
         output,
@@ -74,43 +80,57 @@ def requests_of(model: ModelSpec, kinds: set[str]) -> Requests | None:
     )
 
 
+def _targets(model: ModelSpec, output: float) -> tuple[float, float, bool]:
+    """Return the targets for TPOT and TTFT, and whether the file states them.
+
+    Without a stated one, a usual one says what is fast enough. Time per output token says nothing
+    of a model that makes at most one.
+    """
+    if output > 1.0 and (model.tpot_slo or model.ttft_slo):
+        return model.tpot_slo or inf, model.ttft_slo or inf, True
+    if model.ttft_slo:
+        return inf, model.ttft_slo, True
+    return (TPOT_SLO, inf, False) if output > 1.0 else (inf, TTFT_SLO, False)
+
+
 def engine_on(model: ModelSpec, kind: str) -> EngineSpeed | None:
     """Return how fast a model is on a kind of GPU; None where that is not known."""
     steps, row = steps_on(model, kind), known_accelerator(kind)
-    if steps is not None:
-        times = _measured(model, steps)
-    elif row is not None:
-        times = _estimated(model, row)
-    else:
+    estimated = None if row is None else _estimated(model, row)
+    times = estimated if steps is None else _measured(model, steps, estimated)
+    if times is None:
         return None
     if not all(map(isfinite, times)):
         return None
-    step, more, prefill = times
-    work = min(_prefill_work(model, row), prefill) if row is not None else prefill
-    return EngineSpeed(step, more, prefill, work, layers_of(model))
+    work = min(_prefill_work(model, row), times.prefill) if row is not None else times.prefill
+    return EngineSpeed(*times, work, layers_of(model))
 
 
 def steps_on(model: ModelSpec, kind: str) -> Steps | None:
     """Return the measured constants of a model on a kind of GPU, None where there are none."""
     if model.steps is None or isinstance(model.steps, Steps):
         return model.steps
-    own = model.steps.get(kind)
-    if own is None and (row := known_accelerator(kind)) is not None:
-        names = {row.kind, *row.aliases}
-        own = next((steps for name, steps in model.steps.items() if name in names), None)
-    return own
-
-
-def _measured(model: ModelSpec, steps: Steps) -> tuple[float, float, float]:
-    context, prompt = _context(model), model.prompt_tokens or 0.0
-    return (
-        steps.base_ms / 1e3,
-        (steps.per_request_ms + steps.per_1k_context_ms * context / 1e3) / 1e3,
-        (steps.prefill_base_ms + steps.prefill_ms_per_1k_tokens * prompt / 1e3) / 1e3,
+    if kind in model.steps or (row := known_accelerator(kind)) is None:
+        return model.steps.get(kind)
+    return next(
+        (times for name, times in model.steps.items() if known_accelerator(name) == row), None
     )
 
 
-def _estimated(model: ModelSpec, row: Accelerator) -> tuple[float, float, float]:
+def _measured(model: ModelSpec, steps: Steps, estimated: Times | None) -> Times | None:
+    """Return measured times, with an estimated prefill where none was measured."""
+    if steps.prefill_ms_per_1k_tokens is not None:
+        per_token = steps.prefill_ms_per_1k_tokens / 1e3
+        prefill = (steps.prefill_base_ms + per_token * (model.prompt_tokens or 0.0)) / 1e3
+    elif estimated is not None:
+        prefill = estimated.prefill
+    else:
+        return None
+    per_request = steps.per_request_ms + steps.per_1k_context_ms * _context(model) / 1e3
+    return Times(steps.base_ms / 1e3, per_request / 1e3, prefill)
+
+
+def _estimated(model: ModelSpec, row: Accelerator) -> Times:
     weights = (model.size_gb or 0.0) * 1e9
     bits = bits_of(model.dtype)
     parameters = weights * 8 / bits
@@ -122,7 +142,7 @@ def _estimated(model: ModelSpec, row: Accelerator) -> tuple[float, float, float]
     experts = (many - few) / (MANY_REQUESTS - FEW_REQUESTS)
     kept = (model.kv_bytes_per_token or 0.0) * cache_repeats(model) * _context(model)
     layers = layers_of(model)
-    return (
+    return Times(
         layers * STEP_OF_LAYER + few - experts,
         experts + kept / bandwidth,
         max(_prefill_work(model, row), layers * PREFILL_OF_LAYER),
@@ -158,17 +178,3 @@ def _speed_of_shards(model: ModelSpec) -> float:
 def _met(active: float, batch: float) -> float:
     """Return the share of the weights that a batch meets: experts that none chose are not read."""
     return float(1.0 - (1.0 - active) ** batch)
-
-
-def check_known(model: ModelSpec, kinds: set[str]) -> None:
-    """Refuse a model whose latency is limited or minimised, but cannot be predicted."""
-    for field in ("prompt_tokens", "output_tokens"):
-        if getattr(model, field) is None:
-            raise InputError.missing(field, advice="give it, so that latency can be predicted")
-    if rate_of(model) is None:
-        raise InputError.missing("rate", advice="give it, so that latency can be predicted")
-    for kind in sorted(kinds):
-        if engine_on(model, kind) is None:
-            found = f"has no constants for GPU kind {kind!r}, which is not in the catalogue"
-            advice = "measure them with `colocate calibrate`"
-            raise InputError(Fault(found, advice=advice, path=("steps",)))

@@ -1,24 +1,25 @@
 """A fleet: the problem that a fleet file states, and what starting its models needs besides."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
 from colocate.errors import InputError
-from colocate.fault import Fault, Owner, shown
+from colocate.fault import Fault, shown
 from colocate.fault import Path as FieldPath
 from colocate.inputs.bulk import without_collection
 from colocate.inputs.compute import busy_shares, known_accelerator
 from colocate.inputs.demand import demand_of, load_of
-from colocate.inputs.engine_speed import check_known, requests_of
+from colocate.inputs.entry_faults import EntryFaults
 from colocate.inputs.format_support import FormatLimit, kept_off, limits_of
 from colocate.inputs.huggingface import ConfigLookup
+from colocate.inputs.known_requests import known_requests
 from colocate.inputs.least_cache import cache_repeats, has_no_cache, least_cache_gb
 from colocate.inputs.shard_rules import checked_shards, noted
 from colocate.inputs.spec import MOST_GPUS, FleetSpec, GpuSpec, ModelSpec
@@ -29,9 +30,6 @@ from colocate.problem.gpu import Gpu
 from colocate.problem.model import COMPUTE, MEMORY, Model
 from colocate.problem.problem import Problem
 from colocate.problem.requests import Requests
-
-Entry = TypeVar("Entry", GpuSpec, ModelSpec)
-Made = TypeVar("Made")
 
 EXTENSION = "x-"
 """How fields of a file begin that mean nothing here."""
@@ -95,15 +93,13 @@ class Fleet:
         return devices
 
 
-def read_fleet(path: str | Path, compute: bool = True, download: bool = False) -> Fleet:
+def read_fleet(path: str | Path, download: bool = False) -> Fleet:
     """Read a fleet file (YAML or JSON).
 
     Parameters
     ----------
     path
         The file; paths of configs begin at its folder.
-    compute
-        Whether GPUs have a limit on how busy they are; False leaves it out.
     download
         Whether the Hugging Face hub is asked for configs that are not on this machine.
 
@@ -115,10 +111,10 @@ def read_fleet(path: str | Path, compute: bool = True, download: bool = False) -
     """
     configs = ConfigLookup.from_environment(Path(path).parent, os.environ, download)
     with naming(path):
-        return parse_fleet(read_text(path), configs, compute)
+        return parse_fleet(read_text(path), configs)
 
 
-def parse_fleet(text: str, configs: ConfigLookup = NO_LOOKUP, compute: bool = True) -> Fleet:
+def parse_fleet(text: str, configs: ConfigLookup = NO_LOOKUP) -> Fleet:
     """Return the fleet that the text of a file states.
 
     Parameters
@@ -127,22 +123,20 @@ def parse_fleet(text: str, configs: ConfigLookup = NO_LOOKUP, compute: bool = Tr
         YAML or JSON.
     configs
         Where configs are looked for.
-    compute
-        Whether the busy share of GPUs is limited.
     """
     with without_collection(), located(text):
-        return fleet_of(parse_yaml(text), configs, compute)
+        return fleet_of(parse_yaml(text), configs)
 
 
-def fleet_of(data: Any, configs: ConfigLookup = NO_LOOKUP, compute: bool = True) -> Fleet:
+def fleet_of(data: Any, configs: ConfigLookup = NO_LOOKUP) -> Fleet:
     """Return the fleet that plain data states.
 
     Parameters
     ----------
     data
         What a parser made of a file.
-    configs, compute
-        As `parse_fleet` takes them.
+    configs
+        Where configs are looked for.
     """
     if data is None:
         raise InputError(Fault("is empty", A_FLEET))
@@ -159,8 +153,6 @@ def fleet_of(data: Any, configs: ConfigLookup = NO_LOOKUP, compute: bool = True)
     if total > MOST_GPUS:
         raise InputError(Fault(f"are {total} in all", f"at most {MOST_GPUS}", path=("gpus",)))
     resolved = _resolved(spec, configs)
-    if not compute:
-        resolved = resolved.model_copy(update={"compute_limit": None})
     return Fleet(resolved, _problem(resolved))
 
 
@@ -181,7 +173,7 @@ def _without_extensions(data: dict[Any, Any]) -> dict[Any, Any]:
 
 def _resolved(spec: FleetSpec, configs: ConfigLookup) -> FleetSpec:
     taken: set[tuple[str | None, int]] = set()
-    faults = _Faults()
+    faults = EntryFaults()
     find_config = cache(configs.find)  # a large fleet names few models, each of them often
     gpus = faults.made(spec.gpus, lambda gpu: _resolved_gpu(gpu, taken))
     models = faults.made(spec.models, lambda model: noted(model.resolved(find_config)))
@@ -204,8 +196,8 @@ def _resolved_gpu(gpu: GpuSpec, taken: set[tuple[str | None, int]]) -> GpuSpec:
 def _problem(spec: FleetSpec) -> Problem:
     kinds = {gpu.kind or "" for gpu in spec.gpus}
     gpu_count = sum(entry.count or 1 for entry in spec.gpus)
-    faults = _Faults()
-    known = _known_requests(spec, kinds, faults)
+    faults = EntryFaults()
+    known = known_requests(spec, kinds, faults)
     models = faults.made(
         spec.models, lambda model: _model(spec, kinds, gpu_count, model, known.get(model.name))
     )
@@ -222,11 +214,16 @@ def _problem(spec: FleetSpec) -> Problem:
             spec.most_models,
             spec.most_pressure,
             sharing=spec.sharing or "slices",
-            objective=spec.objective or "pressure",
+            objective=objective_of(spec, known),
         )
     except InputError as error:
         entries = [n for n, entry in enumerate(spec.gpus) for _ in range(entry.count or 1)]
         raise InputError(*(_in_entry(fault, entries) for fault in error.faults)) from None
+
+
+def objective_of(spec: FleetSpec, known: Mapping[str, Requests]) -> str:
+    """Return what a fleet minimises: what it states, or else what its models allow."""
+    return spec.objective or "pressure"
 
 
 def _in_entry(fault: Fault, entries: Sequence[int]) -> Fault:
@@ -256,16 +253,6 @@ def _names(entry: GpuSpec) -> list[str]:
     if entry.count is None:
         return [entry.stated_name]
     return [f"{entry.stated_name}-{number}" for number in range(entry.count)]
-
-
-def _known_requests(spec: FleetSpec, kinds: set[str], faults: "_Faults") -> dict[str, Requests]:
-    """Return what the models are asked, if that is known of all of them; none otherwise."""
-    wanted = spec.objective == "latency" or any(model.ttft_slo for model in spec.models)
-    if wanted:
-        faults.made(spec.models, lambda model: check_known(model, kinds))
-    found = {model.name: requests_of(model, kinds) for model in spec.models}
-    known = {name: requests for name, requests in found.items() if requests is not None}
-    return known if len(known) == len(spec.models) else {}
 
 
 def _model(
@@ -314,40 +301,3 @@ def _load_on_gpus(model: ModelSpec, form: str) -> float | list[float]:
         return 0.0
     load, repeats = load_of(model, form), cache_repeats(model)
     return [amount * repeats for amount in load] if isinstance(load, list) else load * repeats
-
-
-class _Faults:
-    """What is wrong with the entries of a file, all of it before anything is said."""
-
-    def __init__(self) -> None:
-        self._found: list[Fault] = []
-
-    def made(self, entries: Iterable[Entry], make: Callable[[Entry], Made]) -> list[Made]:
-        """Return what is made of every entry, and take note of those that nothing can be made of.
-
-        Parameters
-        ----------
-        entries
-            All GPUs of a file, or all models.
-        make
-            What makes one of them, or raises an error.
-        """
-        made = []
-        for number, entry in enumerate(entries):
-            try:
-                made.append(make(entry))
-            except InputError as error:
-                path, owner = _place_of(entry, number)
-                self._found += [fault.within(path, owner) for fault in error.faults]
-        return made
-
-    def tell(self) -> None:
-        """Raise what was found, if anything was."""
-        if self._found:
-            raise InputError(*self._found)
-
-
-def _place_of(entry: GpuSpec | ModelSpec, number: int) -> tuple[FieldPath, Owner]:
-    if isinstance(entry, GpuSpec):
-        return ("gpus", number), Owner("gpu", entry.stated_name or None)
-    return ("models", number), Owner("model", entry.name)

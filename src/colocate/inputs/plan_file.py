@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from colocate.errors import InputError
+from colocate.errors import InputError, within
 from colocate.fault import Fault
 from colocate.inputs.fleet import Fleet, fleet_of, looks_like_a_fleet
+from colocate.inputs.placement_file import placement_of
 from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
 
@@ -44,6 +45,18 @@ def read_plan(path: str | Path) -> PlanFile:
         except InputError as error:
             causes = (Fault(path=(FLEET,), cause=fault) for fault in error.faults)
             raise InputError(*causes) from None
+
+
+def read_placed_fleet(path: str | Path) -> tuple[Fleet, dict[str, list[str]]]:
+    """Read the fleet and the placement of a plan file, and leave the rest of it unread."""
+    fleet, data, _ = read_plan(path)
+    with naming(path):
+        if fleet is None:
+            raise InputError(Fault("has no fleet", A_PLAN))
+        if not (stated := data.get("placement")):
+            raise InputError(Fault("has no placement", A_PLAN))
+        with within(("placement",)):
+            return fleet, placement_of(stated)
 
 
 def _parsed(text: str) -> Any:

@@ -8,7 +8,7 @@ without any other file.
 from collections.abc import Callable, Hashable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from colocate.errors import InputError
 from colocate.fault import Fault
@@ -25,9 +25,8 @@ MOST_TOKENS = 1_000_000_000
 RESERVE = 0.05
 """The share of a GPU's memory that models may not use unless the file says otherwise: contexts of
 the driver, fragments, peaks. kvcached keeps as much free."""
-COMPUTE_LIMIT = 0.8
-"""The busy share of a GPU up to which queues stay short: at 0.8 a request waits four times as
-long as it runs, at 0.9 nine times."""
+MOST_MS = 1_000_000
+"""Milliseconds of a measured time: no step or prefill takes a quarter of an hour."""
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -41,6 +40,7 @@ Config = Annotated[Name, Noun("name of a model, or path of its config.json or fo
 Format = Annotated[Name, Noun("text, such as bf16, fp8 or awq", "formats")]
 CacheFormat = Annotated[Name, Noun("text, such as bf16 or fp8", "formats")]
 Width = Annotated[Name, Noun("name of a width", "names of widths")]
+Milliseconds = Annotated[float, Field(ge=0, le=MOST_MS, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 GpuCount = Annotated[int, Field(ge=1, le=MOST_GPUS)]
 TokenCount = Annotated[int, Field(ge=1, le=MOST_TOKENS)]
@@ -107,16 +107,30 @@ class GpuSpec(_Section):
 class Steps(_Section):
     """Measured times of a lone engine, as `colocate calibrate` prints them."""
 
-    base_ms: NotNegative = Field(description="A decode step, before its requests.")
-    per_request_ms: NotNegative = Field(0.0, description="More for each request in the batch.")
-    per_1k_context_ms: NotNegative = Field(
+    base_ms: Milliseconds = Field(description="A decode step, before its requests.")
+    per_request_ms: Milliseconds = Field(0.0, description="More for each request in the batch.")
+    per_1k_context_ms: Milliseconds = Field(
         0.0, description="More for each 1,000 tokens of context, over all requests of the batch."
     )
-    prefill_base_ms: NotNegative = Field(0.0, description="A prompt, before its tokens.")
-    prefill_ms_per_1k_tokens: NotNegative = Field(description="More for each 1,000 tokens of it.")
+    prefill_base_ms: Milliseconds = Field(0.0, description="A prompt, before its tokens.")
+    prefill_ms_per_1k_tokens: Milliseconds | None = Field(
+        None, description="More for each 1,000 tokens of it; by default prefills are estimated."
+    )
+
+
+def _form_of_steps(value: object) -> str:
+    """Tell one section for all kinds of GPU from a section for each of some kinds."""
+    by_kind = (
+        isinstance(value, dict) and bool(value) and Steps.model_fields.keys().isdisjoint(value)
+    )
+    return "by_kind" if by_kind else "for_all"
 
 
 StepTimes = Annotated[Steps, Noun("section with base_ms and others", "sections with base_ms")]
+StepsOfKinds = Annotated[
+    Annotated[StepTimes, Tag("for_all")] | Annotated[dict[Kind, StepTimes], Tag("by_kind")],
+    Discriminator(_form_of_steps),
+]
 
 
 class ModelSpec(_Section):
@@ -163,9 +177,9 @@ class ModelSpec(_Section):
     tpot_slo: Positive | None = Field(None, description="Seconds for each output token.")
     ttft_slo: Positive | None = Field(None, description="Seconds to the first output token.")
     percentile: Literal[95, 99] | None = Field(
-        None, description="The share of requests that must keep the targets; by default the mean."
+        None, description="The percentile that the targets are about; by default the mean."
     )
-    steps: StepTimes | dict[Kind, StepTimes] | None = Field(
+    steps: StepsOfKinds | None = Field(
         None, description="Measured times of a lone engine, for all kinds of GPU or by kind."
     )
     layers: Count | None = Field(None, description="By default from the config, or from its size.")
@@ -319,17 +333,17 @@ class FleetSpec(_Section):
     )
     sharing: Literal["slices", "mps"] | None = Field(
         None,
-        description="How the engines on a GPU share it: the driver's time slices, which is the "
-        "default, or NVIDIA MPS.",
+        description="How engines on a GPU share it: in slices of time (the default), or at once "
+        "under NVIDIA MPS.",
     )
     objective: Literal["pressure", "latency"] | None = Field(
         None,
         description="What to minimise: the highest pressure, or the worst latency over its target.",
     )
     compute_limit: Positive | None = Field(
-        COMPUTE_LIMIT,
-        description="The most that a GPU may be busy, where token rates are known; null is no "
-        "limit.",
+        None,
+        description="A plain cap on the estimated share of time that a GPU is busy, where token "
+        "rates are known; by default there is none.",
     )
 
 

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from colocate.errors import InputError, closest
 from colocate.fault import SECTIONS, Fault, Owner, Path
 from colocate.inputs.expectation import expected_of
-from colocate.inputs.spec import FleetSpec, GpuSpec, ModelSpec
+from colocate.inputs.spec import FleetSpec, GpuSpec, ModelSpec, Steps
 from colocate.inputs.yaml_text import line_finder
 
 SECTION_TYPES: dict[str, type[BaseModel]] = {"gpus": GpuSpec, "models": ModelSpec}
@@ -21,6 +21,11 @@ UNKNOWN = ("extra_forbidden", "invalid_key")
 """What pydantic calls a field that is not one of its section."""
 NO_NUMBER = ("float_type", "int_type")
 """What it calls another type where it wants a number."""
+KEY = "[key]"
+"""Its last step to a key that is wrong."""
+NO_SECTION = ("model_type", "model_attributes_type")
+"""What it calls another type where it wants a section."""
+A_SECTION = "a section with base_ms and others"
 DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
 SPLIT_NUMBER = "write decimals with a point (1.5), a comma in braces begins a new field"
 """On a number that stands alone in a mapping."""
@@ -49,12 +54,18 @@ def faults_of(data: Mapping[Any, Any], error: ValidationError) -> Iterator[Fault
     """Yield what pydantic found in a file, once for each field."""
     seen: set[Path] = set()
     for found in error.errors(include_url=False, include_context=False):
-        path = tuple(found["loc"])
-        in_section = len(path) > 1 and path[0] in SECTIONS
-        path = path[: 3 if in_section else 1]
+        path = _path_of(found["loc"])
         if path not in seen:
             seen.add(path)
             yield _fault(data, found, path)
+
+
+def _path_of(steps: Path) -> Path:
+    """Return the path of the field to blame, without the names that pydantic has for types."""
+    if len(steps) < 2 or steps[0] not in SECTIONS:
+        return steps[:1]
+    deeper = steps[2:3] == ("steps",) and KEY not in steps
+    return (*steps[:3], *steps[4:6]) if deeper else steps[:3]
 
 
 def _fault(data: Mapping[Any, Any], error: ErrorDetails, path: Path) -> Fault:
@@ -64,10 +75,13 @@ def _fault(data: Mapping[Any, Any], error: ErrorDetails, path: Path) -> Fault:
         section, owner = SECTION_TYPES[str(path[0])], _owner(data, path)
         if len(path) == 2:
             return Fault("", "a mapping", value=error["input"], path=path, owner=owner)
+        if len(path) > 3:
+            section = Steps
     field = str(path[-1])
     if error["type"] in UNKNOWN:
         return _unknown(section, path, owner, SPLIT_NUMBER if _is_split(data, path) else "")
-    expected = expected_of(section, field)
+    section_itself = error["type"] in NO_SECTION
+    expected = A_SECTION if section_itself else expected_of(section, field)
     if error["type"] == "missing":
         return Fault("is missing", expected, path=path, owner=owner)
     value = _value_at(data, path)

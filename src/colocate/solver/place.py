@@ -26,6 +26,7 @@ from colocate.solver.prove.obstacles import (
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.strategies import find_strategy
 from colocate.solver.strategy import Strategy
+from colocate.solver.targets import keeps_targets, without_targets
 
 NODES = 200_000
 """Nodes of the final search for any placement."""
@@ -85,13 +86,21 @@ def _plan(reduction: Reduction, strategy: Strategy, seed: int, deadline: Deadlin
     if plan := _refused(reduction.whole, obvious_obstacle(reduction)):
         return plan
     if (gpu_of := _run(reduction, strategy, seed, deadline)) is not None:
-        return confirmed_plan(reduction.whole, reduction.placement(gpu_of))
+        return _confirmed(reduction, gpu_of)
     reason = f"{strategy.name} found no room"
     rescue = replace(strategy, starts=(Exhaustive(),))
     if (gpu_of := _run(reduction, rescue, seed, deadline)) is not None:
-        note = f"{reason}; searched for a start"
-        return confirmed_plan(reduction.whole, reduction.placement(gpu_of), note)
+        return _confirmed(reduction, gpu_of, f"{reason}; searched for a start")
     return _last_resort(reduction, f"{reason} for every model", deadline)
+
+
+def _confirmed(reduction: Reduction, gpu_of: Ints, note: str = "") -> Plan:
+    """Return the plan of a placement; none if it breaks targets, which strategies do not know."""
+    placement = reduction.placement(gpu_of)
+    if keeps_targets(reduction.whole, placement):
+        return confirmed_plan(reduction.whole, placement, note)
+    reason = "the placement of the strategy breaks targets, which strategies do not know"
+    return Plan(reduction.whole, Status.UNKNOWN, reason=reason)
 
 
 def _refused(problem: Problem, obstacle: Obstacle | None) -> Plan | None:
@@ -115,7 +124,7 @@ def _last_resort(reduction: Reduction, reason: str, deadline: Deadline) -> Plan:
         return Plan(reduction.whole, Status.INFEASIBLE, reason=told, certificate=proof)
     if searched.outcome is Outcome.FOUND:
         placement = reduction.placement(layout.gpu_of)
-        if verify(reduction.whole, placement).valid:
-            return confirmed_plan(reduction.whole, placement, f"{reason}; placed by memory alone")
+        if verify(without_targets(reduction.whole), placement).valid:
+            return _confirmed(reduction, layout.gpu_of, f"{reason}; placed by memory alone")
     unknown = "time is up" if deadline.over else "it is not proven that there is none"
     return Plan(reduction.whole, Status.UNKNOWN, reason=f"{reason}; {unknown}")

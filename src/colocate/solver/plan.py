@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import sha256
 from importlib import import_module
@@ -10,6 +10,7 @@ from math import fsum, inf, isinf
 from typing import Any, NamedTuple
 
 from colocate.errors import InputError
+from colocate.latency.prediction import predict_placement, ratios_of
 from colocate.problem.certificate import Certificate
 from colocate.problem.level import Level
 from colocate.problem.model import Model
@@ -30,7 +31,7 @@ class Improvement(NamedTuple):
 
     seconds: float
     value: float
-    """The peak pressure then; infinite if there was no placement yet."""
+    """The peak pressure or worst ratio then; infinite if there was no placement yet."""
     bound: float
     block: str
     """The block that found it."""
@@ -46,7 +47,7 @@ class Alarm(NamedTuple):
     """The kind of proof, or the solver that claimed it."""
     bound: float
     value: float
-    """The pressure of the best placement then."""
+    """The value of the best placement then."""
 
 
 def gap_between(value: float, bound: float) -> float:
@@ -98,6 +99,9 @@ class Plan:
     levels
         All pressures, the highest first, each with its own bound; empty if only the peak was asked
         for.
+    ratios
+        The worst latency over its target, by GPU name; empty if there is no placement, or nobody
+        said what the models are asked.
     strategy, seed, seconds, version
         How it was found.
     """
@@ -113,6 +117,7 @@ class Plan:
     alarms: tuple[Alarm, ...] = ()
     interrupted: bool = False
     levels: tuple[Level, ...] = ()
+    ratios: Mapping[str, float] = field(default_factory=dict)
     strategy: str = ""
     seed: int = 0
     seconds: float = 0.0
@@ -124,14 +129,24 @@ class Plan:
         return max(self.pressures.values(), default=inf)
 
     @property
+    def ratio(self) -> float:
+        """The worst latency over its target; infinite if a queue grows, or nothing is known."""
+        return max(self.ratios.values(), default=inf)
+
+    @property
+    def value(self) -> float:
+        """What the placement minimises: its ratio or its pressure, by the objective."""
+        return self.ratio if self.problem.objective == "latency" else self.pressure
+
+    @property
     def bound(self) -> float:
-        """No placement has a lower pressure; 0 if nothing was proven."""
+        """No placement has a lower value; 0 if nothing was proven."""
         return self.certificate.bound if self.certificate else 0.0
 
     @property
     def gap(self) -> float:
-        """The distance from the bound to the pressure, as a share of the bound."""
-        return gap_between(self.pressure, self.bound) if self.placement else inf
+        """The distance from the bound to the value, as a share of the bound."""
+        return gap_between(self.value, self.bound) if self.placement else inf
 
     @property
     def asleep(self) -> tuple[str, ...]:
@@ -151,7 +166,7 @@ class Plan:
 
     @property
     def proven(self) -> bool:
-        """Whether no plan loses less, and none with the same sleepers has a lower pressure."""
+        """Whether no plan loses less, and none with the same sleepers has a lower value."""
         return bool(self.placement) and self.gap <= PROVEN and self.loses_least
 
     @property
@@ -199,6 +214,7 @@ class Plan:
             "bound": _number(self.bound),
             "gap": _number(self.gap) if self.placement else None,
             "pressures": {gpu: _number(value) for gpu, value in self.pressures.items()},
+            **(self._latency() if self.problem.has_requests else {}),
             "placement": {model: list(gpus) for model, gpus in self.placement.items()},
             "certificate": None,
             **({"levels_proven": self.levels_proven, "levels": levels} if levels else {}),
@@ -216,6 +232,14 @@ class Plan:
             "seed": self.seed,
             "seconds": self.seconds,
             "version": self.version,
+        }
+
+    def _latency(self) -> dict[str, Any]:
+        """Return the fields of plans whose latencies are predicted."""
+        return {
+            "objective": self.problem.objective,
+            "ratio": _number(self.ratio) if self.placement else None,
+            "ratios": {gpu: _number(value) for gpu, value in self.ratios.items()},
         }
 
     @classmethod
@@ -239,6 +263,7 @@ class Plan:
                 alarms=tuple([_alarm(alarm) for alarm in data.get("alarms", ())]),
                 interrupted=bool(data.get("interrupted", False)),
                 levels=tuple([Level.from_dict(level) for level in data.get("levels", ())]),
+                ratios={str(gpu): _float(r) for gpu, r in data.get("ratios", {}).items()},
                 strategy=str(data["strategy"]),
                 seed=int(data["seed"]),
                 seconds=float(data["seconds"]),
@@ -268,8 +293,9 @@ class Plan:
         return plan_rows(self.problem, self.placement, self.pressures)
 
     def __str__(self) -> str:
+        values = self.ratios if self.problem.objective == "latency" else self.pressures
         lines = [
-            f"{gpu}  {self.pressures[gpu]:.6g}  {', '.join(model.name for model in models)}"
+            f"{gpu}  {values[gpu]:.6g}  {', '.join(model.name for model in models)}"
             for gpu, models in self.models_by_gpu().items()
             if self.placement
         ]
@@ -280,12 +306,29 @@ class Plan:
         """The answer in one line."""
         if not self.placement:
             return f"{self.status}: {self.reason}"
-        summary = f"{self.status}: peak pressure {self.pressure:.6g}"
+        summary = f"{self.status}: {self._told_value}"
         if self.certificate:
             summary += f", at least {self.bound:.6g} for any placement, gap {self.gap:.2%}"
         if self.asleep:
             summary += f"; asleep: {', '.join(self.asleep)}"
         return summary
+
+    @property
+    def _told_value(self) -> str:
+        if self.problem.objective == "pressure":
+            return f"peak pressure {self.pressure:.6g}"
+        if isinf(self.ratio):
+            return "the queue of some model grows without end"
+        return f"worst latency {self.ratio:.6g} times its target"
+
+
+def with_ratios(plan: Plan) -> Plan:
+    """Return a plan with the ratios of its placement, if they can be predicted."""
+    if not plan.problem.has_requests or not plan.placement:
+        return plan
+    predicted = predict_placement(plan.problem, plan.placement)
+    ratios = ratios_of(predicted, dict.fromkeys(gpu.name for gpu in plan.problem.gpus))
+    return replace(plan, ratios=ratios)
 
 
 def confirmed_plan(problem: Problem, placement: Placement, reason: str = "") -> Plan:
@@ -301,7 +344,7 @@ def confirmed_plan(problem: Problem, placement: Placement, reason: str = "") -> 
     verdict = verify(problem, placement)
     if not verdict.valid:
         raise AssertionError(f"a placement breaks a rule: {'; '.join(verdict.faults)}")
-    return Plan(problem, Status.FEASIBLE, placement, verdict.pressures, reason)
+    return with_ratios(Plan(problem, Status.FEASIBLE, placement, verdict.pressures, reason))
 
 
 def _improvement(step: Mapping[str, Any]) -> Improvement:

@@ -10,11 +10,14 @@ from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_seed
 from colocate.solver.budget import Gap, SolveBudget
 from colocate.solver.deadline import Deadline
+from colocate.solver.decide.latency import place_by_latency
+from colocate.solver.decide.latency_sleep import sleep_by_latency
 from colocate.solver.decide.levels import PEAK, settle_levels
 from colocate.solver.decide.pressure_limit import place_within_limit
 from colocate.solver.decide.sleep import solve_with_sleepers
 from colocate.solver.interrupt import stopping_on_interrupt
-from colocate.solver.plan import Improvement, Plan
+from colocate.solver.plan import Improvement, Plan, with_ratios
+from colocate.solver.targets import by_latency
 from colocate.solver.warm_up import warm_up
 
 MOST_WITH_LEVELS = 10_000
@@ -47,16 +50,16 @@ def solve(
     workers
         Threads that search and prove in parallel; two by default.
     gap
-        Stop as soon as the pressure is proven to be within this share of the optimum. Pass a
+        Stop as soon as the value is proven to be within this share of the optimum. Pass a
         function of the seconds since the start to accept a wider gap later.
     on_improvement
         Called with every better placement or bound as it is found, from any thread.
     target
-        Stop as soon as a placement reaches this pressure, or a proof shows that none does.
+        Stop as soon as a placement reaches this value, or a proof shows that none does.
     levels
         How many pressures are minimised, the highest first, then the second highest with the first
         kept, and so on; None for all. With a target, or with more than 10,000 models, only the
-        first is.
+        first is. Where latencies decide, all values are lowered, and only the first has a bound.
 
     Returns
     -------
@@ -68,6 +71,7 @@ def solve(
     _check(time_limit, seed, workers, gap, target)
     _check_levels(levels)
     several = levels != 1 and target is None and len(problem.models) <= MOST_WITH_LEVELS
+    several = several and not by_latency(problem)
     warm_up(problem, several)
     deadline = Deadline(time_limit)
     budget = SolveBudget(deadline, gap, target, seed, workers or 2, on_improvement)
@@ -76,11 +80,14 @@ def solve(
     if deadline.stopped:
         reason = f"interrupted; {plan.reason or 'the best so far'}"
         plan = replace(plan, interrupted=True, reason=reason)
-    return replace(plan, strategy="solve", seed=seed, seconds=deadline.seconds)
+    return replace(with_ratios(plan), strategy="solve", seed=seed, seconds=deadline.seconds)
 
 
 def _answered(problem: Problem, budget: SolveBudget) -> Plan:
     """Decide in turn which models sleep, how many replicas they have, and where these go."""
+    if by_latency(problem):
+        solved = sleep_by_latency if problem.sleepers else place_by_latency
+        return solved(problem, budget)
     if problem.sleepers:
         return solve_with_sleepers(problem, budget)
     return place_within_limit(problem, budget)

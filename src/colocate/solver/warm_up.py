@@ -11,7 +11,9 @@ from colocate.problem.layout import arrange, arrange_some, empty, empty_layout, 
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import reduction_of
+from colocate.problem.requests import EngineSpeed, Requests
 from colocate.problem.verify_bound import refuted
+from colocate.solver.budget import SolveBudget
 from colocate.solver.construct.filling import filled
 from colocate.solver.construct.first_fit import pack_first
 from colocate.solver.construct.tight_fit import fill_tightly
@@ -22,10 +24,13 @@ from colocate.solver.improve.shard_moves import ShardGroups, move_shard_groups, 
 from colocate.solver.improve.smoothing import PASSES, smooth
 from colocate.solver.improve.squeeze import squeeze_in
 from colocate.solver.improve.trading import Wakeable, trade, wake
+from colocate.solver.latency.progress import LatencyProgress
+from colocate.solver.latency.steps import LatencySearch
 from colocate.solver.portfolio.start import FEW, THOROUGH
 from colocate.solver.prove.columns import fill_gpus
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.tree import search_with_proof
+from colocate.solver.targets import by_latency
 
 SMALL = Problem(
     (Gpu("a", 80), Gpu("b", 80)), tuple(Model(f"m{n}", 5 + n, load=1 + n) for n in range(4))
@@ -36,6 +41,14 @@ OUT_OF_REACH = 0.025
 """Two of the three share a GPU, at 2/70, while their sums would allow 3/145."""
 
 
+ASKED = Requests(1.0, 10.0, (("", EngineSpeed(0.01, 0.0, 0.01, 0.01, 1.0)),), 1.0)
+SHARDED = Problem(
+    tuple(Gpu(name, 80, node="n") for name in "abc"),
+    tuple(Model(f"m{n}", 5, load=1, shards=1 + n // 3, requests=ASKED) for n in range(4)),
+    objective="latency",
+)
+
+
 def warm_up(problem: Problem, several_levels: bool = False) -> None:
     """Call every kernel once that a problem, or the problems of its levels, may need."""
     with compiled_together():
@@ -44,6 +57,8 @@ def warm_up(problem: Problem, several_levels: bool = False) -> None:
             _warm_up_for_many()
         if problem.sleepers:
             _warm_up_for_sleepers()
+        if by_latency(problem):
+            _warm_up_for_latency()
 
 
 @cache
@@ -89,3 +104,14 @@ def _warm_up_for_sleepers() -> None:
     wake(instance, layout, np.arange(4), wakeable)
     trade(instance, layout, wakeable, 1)
     arrange_some(instance, layout, np.zeros(4, np.int64))
+
+
+@cache
+def _warm_up_for_latency() -> None:
+    progress = LatencyProgress(reduction_of(SHARDED), SolveBudget(Deadline()))
+    search = LatencySearch(progress, Deadline(), 0)
+    search.begin(np.array([0, 1, 2, 0, 1]))
+    search.kick()
+    progress.complete = False
+    search.step()
+    search.finish()

@@ -8,8 +8,18 @@ import sys
 from pathlib import Path
 
 ENGINE = f"""#!{sys.executable}
-import json, os, pathlib, sys, time
+import json, os, pathlib, signal, sys, time
 folder = pathlib.Path(os.environ["RECORDS"])
+
+
+def finish(*_):
+    time.sleep(0.5)
+    (folder / f"{{port}}.finished").write_text(" ".join(p.name for p in folder.glob("daemon-*")))
+    sys.exit(0)
+
+
+if "DRAINS" in os.environ:
+    signal.signal(signal.SIGTERM, finish)
 (port,) = [word.removeprefix("--port=") for word in sys.argv if word.startswith("--port=")]
 ready = sorted(path.stem for path in folder.glob("*.ready"))
 told = {{"argv": sys.argv[1:], "env": dict(os.environ), "ready": ready, "pid": os.getpid()}}
@@ -19,7 +29,7 @@ if port in os.environ.get("DYING", "").split():
 time.sleep(0.2)
 if port not in os.environ.get("SILENT", "").split():
     (folder / f"{{port}}.ready").touch()
-time.sleep(60)
+time.sleep(300)
 """
 CURL = f"""#!{sys.executable}
 import json, os, pathlib, re, sys, time
@@ -52,13 +62,40 @@ for path in [records / name for name in names] or records.glob("gpu*.free"):
 """
 CONTROL = f"""#!{sys.executable}
 import os, pathlib, sys
-daemon = pathlib.Path(os.environ["RECORDS"], "mps")
+pipes, records = (pathlib.Path(os.environ[name]) for name in ("CUDA_MPS_PIPE_DIRECTORY", "RECORDS"))
+daemon = records / f"daemon-{{pipes.name}}"
 if sys.argv[1:] == ["-d"]:
-    daemon.write_text(os.environ["CUDA_MPS_PIPE_DIRECTORY"])
+    if daemon.exists():
+        sys.exit("An instance of this daemon is already running")
+    if "BROKEN" in os.environ:
+        pathlib.Path(os.environ["CUDA_MPS_LOG_DIRECTORY"], "control.log").write_text("no GPU")
+        sys.exit(1)
+    assert os.path.isabs(os.environ["CUDA_MPS_LOG_DIRECTORY"])
+    assert not list(pipes.iterdir()), "what a killed daemon left is in the way"
+    daemon.write_text(str(pipes))
+    (pipes / "control").touch()
+    said = "start"
 elif not daemon.exists():
     sys.exit("Cannot find MPS control daemon process")
-elif sys.stdin.read().strip() == "quit":
-    daemon.unlink()
+else:
+    said = sys.stdin.read().strip()
+    if said.startswith("quit"):
+        daemon.unlink()
+if said != "get_server_list":
+    with (records / "mps.log").open("a") as log:
+        print(said.split()[0], pipes.name, file=log)
+"""
+LSCPU = """#!/bin/sh
+printf '%s\\n' '# CPU,CORE,NODE' 0,0,0 1,1,0 2,2,1 3,3,1 4,0,0 5,1,0 6,2,1 7,3,1
+"""
+TASKSET = """#!/bin/sh
+if [ "$2" = --pid ]; then
+  echo "pid $3's current affinity list: $CPUS"
+else
+  export PINNED_TO="$2"
+  shift 2
+  exec "$@"
+fi
 """
 
 
@@ -86,6 +123,16 @@ class Machine:
 
     def add_mps(self) -> None:
         self._add("nvidia-cuda-mps-control", CONTROL)
+
+    def add_cores(self) -> None:
+        """Have four cores of two threads each, on two NUMA nodes; CPUS says which may be used."""
+        self._add("lscpu", LSCPU)
+        self._add("taskset", TASKSET)
+
+    def events_of_mps(self) -> list[str]:
+        """Return what daemons were told, such as `start gpu-0`."""
+        log = self.records / "mps.log"
+        return log.read_text().splitlines() if log.exists() else []
 
     def _add(self, name: str, text: str) -> None:
         (self.folder / "bin" / name).write_text(text)

@@ -51,6 +51,15 @@ CASES = {
         EmitSettings(engine=Engine.SGLANG, sharing=Sharing.MPS, venv="/opt/sglang"),
     ),
     "ray": (Target.RAY, EmitSettings()),
+    "ray-mps": (Target.RAY, EmitSettings(sharing=Sharing.MPS)),
+    "kvcached-mps": (Target.KVCACHED, EmitSettings(sharing=Sharing.MPS)),
+    "sglang-mps": (Target.SGLANG, EmitSettings(sharing=Sharing.MPS)),
+    "systemd-mps": (Target.SYSTEMD, EmitSettings(sharing=Sharing.MPS)),
+    "kubernetes-mps": (Target.KUBERNETES, EmitSettings(sharing=Sharing.MPS)),
+    "kubernetes-env-mps": (
+        Target.KUBERNETES,
+        EmitSettings(share=Share.ENV, sharing=Sharing.MPS),
+    ),
 }
 
 

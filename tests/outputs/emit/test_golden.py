@@ -12,6 +12,7 @@ from tests.outputs.emit.plans import DATA
 SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
 KUBERNETES = "1.34"
 SCRIPTS = [case for case in CASES if case.startswith(("vllm", "sglang"))]
+WITH_DAEMONS = ["ray-mps", "kvcached-mps"]
 CLUSTERS = [case for case in CASES if case.startswith("kubernetes")]
 UNITS = [case for case in CASES if case.startswith("systemd")]
 
@@ -23,7 +24,7 @@ def test_files_are_what_they_were(case):
     assert found == kept, "if it is meant, run python -m tests.outputs.emit.golden"
 
 
-@pytest.mark.parametrize("case", SCRIPTS)
+@pytest.mark.parametrize("case", SCRIPTS + WITH_DAEMONS)
 def test_scripts_pass_bash_and_shellcheck(case):
     for path in (DATA / case).glob("*.sh"):
         subprocess.run(["bash", "-n", path], check=True)
@@ -42,7 +43,8 @@ def test_manifests_have_the_real_schema(case):
     for document in documents:
         kubernetes_validate.validate(document, KUBERNETES, strict=True)
     kinds = [document["kind"] for document in documents]
-    assert kinds.count("Deployment") == (4 if "pod" in case else 7)
+    in_pods = case in ("kubernetes-pod-mps", "kubernetes-mps")
+    assert kinds.count("Deployment") == (4 if in_pods else 7)
     assert kinds.count("Service") == 7 + 5, "one for each engine and one for each model awake"
 
 

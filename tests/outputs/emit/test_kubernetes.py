@@ -209,13 +209,16 @@ def test_under_mps_an_engine_has_one_claim(share):
 
 def test_without_claims_pods_join_the_mps_of_their_machine():
     found = manifests(share=Share.ENV, sharing=Sharing.MPS)
-    pod = pods(found)["canary"]
+    assert "hostIPC" not in pods(found)["canary"], "it has its GPU to itself"
+    assert "CUDA_MPS_PIPE_DIRECTORY" not in variables(pods(found)["canary"]["containers"][0])
+    pod = pods(found)["embedder"]
     assert pod["hostIPC"] is True
     folder = variables(pod["containers"][0])["CUDA_MPS_PIPE_DIRECTORY"]
     assert {"name": "mps", "mountPath": folder} in pod["containers"][0]["volumeMounts"]
     settings = EmitSettings(share=Share.ENV, sharing=Sharing.MPS)
     notes = texts(emit(Target.KUBERNETES, *realistic_plan(), settings))
     assert any("the manifests do not start MPS" in note for note in notes)
+    assert any("which Kubernetes does not restart together" in note for note in notes)
 
 
 def plugin_plan(gpus, engines):
@@ -266,15 +269,22 @@ def test_the_device_plugin_is_refused_where_it_would_break_the_plan(gpus, sharin
         emit(Target.KUBERNETES, *plugin_plan(gpus, 3), settings)
 
 
-@pytest.mark.parametrize("target", [Target.RAY, Target.KVCACHED])
-def test_mps_is_refused_where_nothing_starts_it(target):
-    with pytest.raises(InputError, match="does not start MPS"):
-        emit(target, *realistic_plan(), EmitSettings(sharing=Sharing.MPS))
+def test_under_mps_engines_that_share_a_gpu_are_in_one_pod_unless_said_otherwise():
+    found = manifests(sharing=Sharing.MPS)
+    assert found == manifests(share=Share.POD, sharing=Sharing.MPS)
+    pod = pods(found)["llama-3-1-8b-3"]
+    assert [container["name"] for container in pod["containers"]] == ["llama-3-1-8b-3", "embedder"]
+    assert {"name": "together", "mountPath": "/together"} in pod["containers"][1]["volumeMounts"]
+    assert pod["containers"][1]["command"][3:5] == ["/together", "embedder"]
+    waits = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert pod["terminationGracePeriodSeconds"] > waits + 60 > 50, "more than engines may drain"
+    alone = pods(found)["canary"]
+    assert "lifecycle" not in alone["containers"][0]
+    assert alone["containers"][0]["command"] == ["vllm", "serve"]
+    assert "terminationGracePeriodSeconds" not in alone
 
 
-@pytest.mark.parametrize(
-    "target", [Target.VLLM, Target.SGLANG, Target.COMPOSE, Target.KUBERNETES, Target.SYSTEMD]
-)
+@pytest.mark.parametrize("target", Target)
 def test_that_mps_gives_up_isolation_is_said_where_engines_share(target):
     settings = EmitSettings(sharing=Sharing.MPS)
     emission = emit(target, *realistic_plan(), settings)

@@ -7,10 +7,8 @@ import signal
 
 import pytest
 
-from colocate.outputs.emit.catalogue import emit
-from colocate.outputs.emit.settings import EmitSettings, Engine, Sharing, Target
+from colocate.outputs.emit.settings import EmitSettings, Engine, Target
 from tests.outputs.emit.fake_engines import Machine
-from tests.outputs.emit.plans import realistic_plan
 from tests.outputs.emit.test_scripts import script
 from tests.outputs.emit.test_targets import documents, of_kind, one_gpu
 
@@ -146,21 +144,3 @@ def test_sglang_in_a_container_measures_the_gpus_that_it_sees(machine, target):
         float(word.partition("=")[2]) for word in engine["argv"] if "mem-fraction" in word
     ]
     assert share * 75_000 == pytest.approx(planned * 80e9 / 2**20, rel=1e-3)
-
-
-def test_under_mps_the_engines_of_a_gpu_restart_together(machine):
-    machine.add_mps()
-    settings = EmitSettings(sharing=Sharing.MPS)
-    files = emit(Target.VLLM, *realistic_plan(), settings).files
-    found = next(file.text for file in files if file.node == "alpha")
-    pipes = {"CUDA_MPS_PIPE_DIRECTORY": str(machine.folder / "pipes")}
-    machine.do(found, "start", **pipes)
-    assert (machine.records / "mps").read_text() == pipes["CUDA_MPS_PIPE_DIRECTORY"]
-    assert all(engine["env"].items() >= pipes.items() for engine in machine.told().values())
-    before = pids(machine)
-    assert machine.do(found, "restart", "llama-3-1-8b-2", **pipes)[0] == 0
-    after = pids(machine)
-    changed = {port for port in before if before[port] != after[port]}
-    assert changed == {8000, 8002}, "the 70b has a shard on its GPU"
-    assert machine.do(found, "stop", **pipes)[0] == 0
-    assert not (machine.records / "mps").exists()

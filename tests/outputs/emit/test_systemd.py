@@ -82,16 +82,47 @@ def test_systemd_sees_no_variable_and_no_specifier(engine):
     assert told[0][1:4] == HOSTILE_ARGS
 
 
-def test_mps_is_a_unit_that_engines_require():
+def test_engines_that_share_a_gpu_have_a_daemon_of_mps():
     found = units(sharing=Sharing.MPS)
-    unit = found["colocate-canary.service"]
-    assert unit["Unit.Requires"] == ["colocate-mps-beta.service"]
-    pipes = '"CUDA_MPS_PIPE_DIRECTORY=/run/colocate-mps"'
-    assert pipes in unit["Service.Environment"]
-    daemon = found["colocate-mps-beta.service"]
-    assert pipes.strip('"') in daemon["Service.Environment"]
-    assert daemon["Service.RuntimeDirectory"] == ["colocate-mps"]
+    unit = found["colocate-embedder.service"]
+    assert unit["Unit.BindsTo"] == ["colocate-mps-beta.gpu-1.service"]
+    assert "colocate-mps-beta.gpu-1.service" in unit["Unit.After"][0].split()
+    pipes = "CUDA_MPS_PIPE_DIRECTORY=/run/colocate-mps/gpu-1"
+    assert f'"{pipes}"' in unit["Service.Environment"]
+    daemon = found["colocate-mps-beta.gpu-1.service"]
+    assert pipes in daemon["Service.Environment"]
+    assert daemon["Service.RuntimeDirectory"] == ["colocate-mps/gpu-1"]
     assert daemon["Service.User"] == unit["Service.User"], "MPS serves one user"
+    wide = found["colocate-llama-3-1-70b.service"]["Service.Environment"]
+    assert '"CUDA_MPS_PIPE_DIRECTORY=/run/colocate-mps/gpu-0"' in wide
+    alone = found["colocate-canary.service"]
+    assert alone == units()["colocate-canary.service"], "it needs no MPS"
+
+
+def test_when_an_engine_under_mps_fails_a_unit_restarts_all_of_its_gpus():
+    found = units(sharing=Sharing.MPS)
+    for name in ("colocate-llama-3-1-70b.service", "colocate-llama-3-1-8b-2.service"):
+        assert found[name]["Unit.OnFailure"] == ["colocate-together-alpha.gpu-0.service"]
+        assert "Service.Restart" not in found[name], "it would restart alone"
+        assert "Unit.StartLimitBurst" not in found[name], "the unit that restarts it has a limit"
+    unit = found["colocate-together-alpha.gpu-0.service"]
+    (restart,) = unit["Service.ExecStart"]
+    assert words(restart)[2:] == [
+        "restart",
+        "colocate-mps-alpha.gpu-0.service",
+        "colocate-llama-3-1-70b.service",
+        "colocate-llama-3-1-8b-2.service",
+    ]
+    assert unit["Unit.StartLimitBurst"] == ["5"]
+    (condition,) = unit["Service.ExecCondition"]
+    assert words(condition)[-1] == "colocate-alpha.target"
+
+
+def test_engines_under_mps_find_cores_of_their_own():
+    found = units(sharing=Sharing.MPS)
+    (line,) = found["colocate-embedder.service"]["Service.ExecStart"]
+    assert "taskset --cpu-list" in words(line)[3]
+    assert words(line)[4:9] == ["embedder", "2", "2", "4", "vllm"]
 
 
 def test_engines_may_be_in_a_virtual_environment():

@@ -59,7 +59,7 @@ def catalogue_ladder(fleet: Fleet) -> Ladder:
 
 
 def faster_ladder(fleet: Fleet) -> Ladder:
-    """Yield one more GPU of each kind that reads memory faster than any there is, cheapest first."""
+    """Yield one more GPU of each kind that reads memory faster than all here, cheapest first."""
     known = (known_accelerator(entry.kind) for entry in fleet.spec.gpus)
     fastest = max((row.bandwidth_gb_s for row in known if row), default=inf)
     faster = [row for row in _other_kinds(fleet) if row.bandwidth_gb_s > fastest]

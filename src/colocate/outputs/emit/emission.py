@@ -18,6 +18,8 @@ class NoteKind(StrEnum):
 
     ISOLATION = "isolation"
     """Engines on a GPU can bring each other down."""
+    SHARING = "sharing"
+    """How engines share a GPU."""
     CHECKPOINT = "checkpoint"
     """A model needs a checkpoint in another format than its source may have."""
     LOADING = "loading"

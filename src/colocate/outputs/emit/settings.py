@@ -1,6 +1,6 @@
 """What a user may choose about the files, beside the plan."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from colocate.errors import InputError
@@ -93,7 +93,7 @@ class EmitSettings:
     engine
         What serves the models, where the target leaves a choice.
     share
-        How pods share a GPU, on Kubernetes.
+        How pods share a GPU, on Kubernetes; None is by pod under MPS, and else by claims.
     base_port
         The port of the first engine, or of what stands before all engines.
     host
@@ -104,7 +104,7 @@ class EmitSettings:
         The virtual environment that engines are started from, by the controller of kvcached and
         by systemd, which needs an absolute path.
     sharing
-        How the engines on a GPU take turns.
+        How the engines on a GPU take turns; None leaves it to the fleet file.
     time_slice
         How long a turn is, where they take turns by slices of time.
     load_gb_per_second
@@ -117,12 +117,12 @@ class EmitSettings:
 
     memory: Memory = Memory.STATIC
     engine: Engine = Engine.VLLM
-    share: Share = Share.DRA
+    share: Share | None = None
     base_port: int = 8000
     host: str = "0.0.0.0"
     image: str | None = None
     venv: str = USUAL_VENV
-    sharing: Sharing = Sharing.SLICES
+    sharing: Sharing | None = None
     time_slice: TimeSlice = TimeSlice.DEFAULT
     load_gb_per_second: float = LOAD_GB_PER_SECOND
     cluster: KubernetesSettings = field(default_factory=KubernetesSettings)
@@ -141,6 +141,20 @@ class EmitSettings:
         if self.mps and self.time_slice is not TimeSlice.DEFAULT:
             advice = "leave out one of --sharing mps and --time-slice"
             raise InputError(Fault("means nothing under MPS", advice=advice, path=("time_slice",)))
+
+    def settled(self, engine: Engine, stated: str | None) -> "EmitSettings":
+        """Return it with all that is left open decided.
+
+        Parameters
+        ----------
+        engine
+            What serves the models.
+        stated
+            How the fleet file says that engines share a GPU, None if it does not.
+        """
+        sharing = self.sharing or Sharing(stated or Sharing.SLICES)
+        usual = Share.POD if sharing is Sharing.MPS else Share.DRA
+        return replace(self, engine=engine, sharing=sharing, share=self.share or usual)
 
     @property
     def mps(self) -> bool:

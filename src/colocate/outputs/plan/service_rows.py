@@ -5,12 +5,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 from colocate.advise.service import Service
-from colocate.outputs.text.wording import gigabytes, listed
+from colocate.outputs.text.wording import gigabytes, listed, replica_gpus
 
 MOST_GPUS = 4
 """Names of GPUs in a cell."""
-MOST_SHARDS = 2
-"""GPUs of one replica that a cell names."""
 UNKNOWN, NO_CACHE = "?", "none"
 
 
@@ -54,7 +52,7 @@ def _slack(service: Service) -> float:
 
 def _row(replicas: Sequence[Service]) -> ServiceRow:
     worst = min(replicas, key=lambda each: each.cache_gb)
-    gpus = [_shards(each.gpus) for each in replicas]
+    gpus = [replica_gpus(each.gpus) for each in replicas]
     has_cache = worst.cache_gb > 0.0
     return ServiceRow(
         worst.model,
@@ -64,13 +62,6 @@ def _row(replicas: Sequence[Service]) -> ServiceRow:
         f"{_figure(worst.requests_at_once, has_cache)}{_of_length(worst)}",
         _figure(worst.longest_context, True),
     )
-
-
-def _shards(gpus: Sequence[str]) -> str:
-    """Return the GPUs of one replica; of many, the first and how many more."""
-    if len(gpus) <= MOST_SHARDS:
-        return " + ".join(gpus)
-    return f"{gpus[0]} + {len(gpus) - 1} more"
 
 
 def _of_length(service: Service) -> str:

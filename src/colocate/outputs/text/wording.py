@@ -9,6 +9,8 @@ MOST_DIGITS = 6
 """Digits after the point of a percentage: more than that is below any tolerance."""
 MOST_NAMES = 8
 """Names in a list, unless the caller wants another number."""
+MOST_SHARDS = 2
+"""GPUs of one replica that a cell names."""
 
 
 def listed(texts: Sequence[str], most: int = MOST_NAMES) -> str:
@@ -17,6 +19,13 @@ def listed(texts: Sequence[str], most: int = MOST_NAMES) -> str:
     if len(texts) > most:
         shown.append(f"{len(texts) - most} more")
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def replica_gpus(gpus: Sequence[str]) -> str:
+    """Return the GPUs of one replica; of many, the first and how many more."""
+    if len(gpus) <= MOST_SHARDS:
+        return " + ".join(gpus)
+    return f"{gpus[0]} + {len(gpus) - 1} more"
 
 
 def quoted(name: str, mark: str = "'") -> str:

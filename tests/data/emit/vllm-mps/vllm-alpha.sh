@@ -2,9 +2,10 @@
 # shellcheck disable=SC1003,SC2016 # names may look like escapes and variables
 # Starts the engines of a colocate plan on alpha (vllm; memory: fixed for each engine).
 # Runs as long as they do; Ctrl-C stops them all.
+# Engines that share a GPU compute at once, under MPS. When one of them dies, the script restarts all that share its GPUs.
 # With start, stop, restart or status and names of engines, does that and ends.
 # Engines listen on 0.0.0.0 without a key: anyone who reaches that address may use the models. --host of colocate emit changes the address.
-# NOTE: MPS gives up isolation: if an engine is killed at work, its neighbours on the GPU may die of an illegal memory access, and MPS may take no new engine for a while. Let an engine finish its requests before you stop it, and restart the engines of a GPU together.
+# NOTE: MPS gives up isolation: if an engine is killed at work, its neighbours on the GPU die of an illegal memory access, and MPS may take no new engine before all of them have ended. Let an engine finish its requests before you stop it, and restart the engines of a GPU together.
 # NOTE: A100-80GB does not calculate in fp8: weights are widened to 16 bits before use, which saves memory but no time (dtype of 'llama-3.1-70b')
 # NOTE: A100-80GB runs keys and values in fp8 only with the FlashInfer attention backend (kv_dtype of 'llama-3.1-70b')
 # Asleep in this plan, so not started: qwen2.5-32b
@@ -200,29 +201,94 @@ show_status() { # fails if one of what is chosen does not answer
   return "$down"
 }
 
-watch_all() { # says when an engine ends, and fails once all have
-  local number running=("${!names[@]}") still
-  while ((${#running[@]})); do
+daemons=() shared=() reviving=""
+declare -A revivals=()
+# How often an hour the engines of a GPU are restarted because one of them has died.
+RESTARTS="${RESTARTS:-5}"
+
+mps() { # name of a daemon, the GPUs that engines share under it
+  daemons+=("$1") shared+=(" $2 ")
+}
+
+daemon_of() { # number of an engine; prints its daemon, nothing if it has its GPUs to itself
+  local place gpu="${gpus[$1]# }"
+  for place in "${!daemons[@]}"; do
+    [[ "${shared[place]}" != *" ${gpu%% *} "* ]] || printf '%s' "${daemons[place]}"
+  done
+}
+
+has_died() { # number of an engine; one that was stopped has no record of its process
+  [[ -e "$LOGS/${names[$1]}.pid" && -z "$(process_of "$1")" ]]
+}
+
+is_hopeless() { # number of an engine; whether restarts have not helped within the last hour
+  local daemon time recent=()
+  daemon="$(daemon_of "$1")"
+  [[ "$daemon" ]] || return 0
+  for time in ${revivals[$daemon]-}; do
+    ((SECONDS - time > 3600)) || recent+=("$time")
+  done
+  revivals[$daemon]="${recent[*]-}"
+  ((${#recent[@]} >= RESTARTS))
+}
+
+revive() { # number of an engine that has died; restarts all that share its GPUs
+  local chosen=("$1") daemon
+  sleep 3 # its neighbours may die of it, or another call of this script has it in hand
+  has_died "$1" || return 0
+  daemon="$(daemon_of "$1")"
+  with_neighbours
+  until is_hopeless "$1"; do
+    say "${names[$1]} has died: restarting all engines under $daemon, since MPS does not keep" \
+      "them apart"
+    revivals[$daemon]+=" $SECONDS"
+    end "${chosen[@]}"
+    (
+      # What it started last may have no record yet.
+      trap 'kill -- "-$!" "$!" 2>/dev/null || true; exit 143' TERM
+      start_some
+    ) &
+    reviving="$!"
+    if wait "$reviving"; then
+      reviving=""
+      return 0
+    fi
+  done
+  reviving=""
+  end "${chosen[@]}"
+  return 1
+}
+
+watch_all() { # restarts the engines of a GPU when one has died, and fails once all have ended
+  local number alive=yes said=" "
+  while [[ "$alive" == yes ]]; do
     sleep 1
-    still=()
-    for number in "${running[@]}"; do
+    alive=no
+    for number in "${!names[@]}"; do
       if [[ "$(process_of "$number")" ]]; then
-        still+=("$number")
-      else
+        alive=yes said="${said/ $number / }"
+      elif has_died "$number" && ! is_hopeless "$number" && revive "$number"; then
+        alive=yes
+      elif [[ "$said" != *" $number "* ]]; then
+        said+="$number "
         say "${names[number]} has ended, see $LOGS/${names[number]}.log;" \
           "$0 restart ${names[number]} starts it again"
       fi
     done
-    running=("${still[@]}")
   done
   return 1
 }
 
 stop_at_exit() {
   trap - EXIT
+  if [[ "$reviving" ]]; then
+    kill "$reviving" 2>/dev/null || true
+    wait "$reviving" || true
+  fi
   end "${!names[@]}"
   stop_mps
 }
+
 
 stay() { # starts everything, stays with it, and stops it in the end
   refuse_if_taken "${!names[@]}"
@@ -265,17 +331,73 @@ main() { # nothing, or what to do and the names of engines
   esac
 }
 
-export CUDA_MPS_PIPE_DIRECTORY="${CUDA_MPS_PIPE_DIRECTORY:-/tmp/nvidia-mps}"
-export CUDA_MPS_LOG_DIRECTORY="${CUDA_MPS_LOG_DIRECTORY:-$LOGS/mps}"
+# Where the daemons of MPS and their engines meet.
+MPS="${MPS:-/tmp/colocate-mps}"
 
-start_mps() { # the daemon that lets engines compute at the same time
-  mkdir -p -- "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
-  if ! echo get_server_list | nvidia-cuda-mps-control >/dev/null 2>&1; then
-    CUDA_DEVICE_ORDER=PCI_BUS_ID nvidia-cuda-mps-control -d
-  fi
+ask_daemon() { # name, then a command; prints the answer, and fails if there is none
+  CUDA_MPS_PIPE_DIRECTORY="$MPS/$1" timeout 20 nvidia-cuda-mps-control <<<"$2" 2>/dev/null
 }
+
+daemon_runs() {
+  [[ -d "$MPS/$1" ]] && ask_daemon "$1" get_server_list >/dev/null
+}
+
+stop_daemon() { # name; its engines have ended by now
+  ! daemon_runs "$1" || ask_daemon "$1" 'quit -t 10' >/dev/null || true
+  rm -rf -- "${MPS:?}/$1"
+}
+
+start_daemon() { # name; removes what one that was killed has left
+  local logs
+  if ! command -v nvidia-cuda-mps-control >/dev/null; then
+    say "nvidia-cuda-mps-control is not installed; it comes with the driver of NVIDIA." \
+      "Install it, or give colocate emit --sharing slices"
+    exit 1
+  fi
+  (umask 077 && mkdir -p -- "$MPS")
+  if [[ ! -O "$MPS" || -L "$MPS" ]]; then
+    say "$MPS is not yours, and MPS serves one user; set MPS to a folder of your own"
+    exit 1
+  fi
+  ! daemon_runs "$1" || return 0
+  rm -rf -- "${MPS:?}/$1"
+  mkdir -p -- "$MPS/$1" "$LOGS/mps-$1"
+  logs="$(cd -- "$LOGS/mps-$1" && pwd)"
+  CUDA_MPS_PIPE_DIRECTORY="$MPS/$1" CUDA_MPS_LOG_DIRECTORY="$logs" \
+    CUDA_DEVICE_ORDER=PCI_BUS_ID nvidia-cuda-mps-control -d >&2 || true
+  if ! daemon_runs "$1"; then
+    say "MPS did not start for $1; the end of $logs/control.log:"
+    tail -n 20 -- "$logs/control.log" >&2 || true
+    exit 1
+  fi
+  say "MPS runs for $1"
+}
+
+in_use() { # name of a daemon; whether one of its engines runs
+  local number
+  for number in "${!names[@]}"; do
+    [[ "$(daemon_of "$number")" != "$1" || -z "$(process_of "$number")" ]] || return 0
+  done
+  return 1
+}
+
+start_mps() { # for what is chosen; a daemon that no engine uses may be one that has failed
+  local number name
+  for name in "${daemons[@]}"; do
+    for number in "${chosen[@]}"; do
+      [[ "$(daemon_of "$number")" == "$name" ]] || continue
+      in_use "$name" || stop_daemon "$name"
+      start_daemon "$name"
+      break
+    done
+  done
+}
+
 stop_mps() {
-  echo quit | nvidia-cuda-mps-control >/dev/null 2>&1 || true
+  local name
+  for name in "${daemons[@]}"; do
+    in_use "$name" || stop_daemon "$name"
+  done
 }
 
 # Seconds that an engine may take until it answers.
@@ -283,9 +405,32 @@ READY_SECONDS="${READY_SECONDS:-1310}"
 ADDRESS=127.0.0.1
 # Whether the engines of a GPU are restarted together.
 TOGETHER=yes
+# Starts an engine on cores of its own.
+PINNED='first="$1" past=$(($1 + $2)) all="$3" allowed=" " cpus=()
+shift 3
+for range in $(taskset --cpu-list --pid $$ | sed '"'"'s/.*: //; s/,/ /g'"'"'); do
+  for ((cpu = ${range%-*}; cpu <= ${range#*-}; cpu++)); do allowed+="$cpu "; done
+done
+while IFS=, read -r cpu _; do
+  [[ "$allowed" != *" $cpu "* ]] || cpus+=("$cpu")
+done < <(lscpu --parse=CPU,CORE,NODE | grep -v '"'"'^#'"'"' | sort -t, -k3,3n -k2,2n -k1,1n)
+count=${#cpus[@]}
+if ((count < all)); then
+  echo "$0 is not pinned: $count cores for $all processes" >&2
+  exec "$@"
+fi
+from=$((first * count / all)) to=$((past * count / all))
+mine="${cpus[*]:from:to-from}"
+exec taskset --cpu-list "${mine// /,}" "$@"
+'
+# The daemons of MPS, and the GPUs that engines share under each.
+mps gpu-0 '0 1'
+mps gpu-2 2
 
 # llama-3.1-70b on a-1, a-0, wave 1
 engine llama-3-1-70b 8000 1 '1 0' env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0 \
+  CUDA_MPS_PIPE_DIRECTORY="$MPS/gpu-0" \
+  bash -c "$PINNED" llama-3-1-70b 0 3 9 \
   vllm serve meta-llama/Llama-3.1-70B-Instruct \
   --served-model-name=llama-3.1-70b \
   --host=0.0.0.0 \
@@ -296,10 +441,13 @@ engine llama-3-1-70b 8000 1 '1 0' env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_
   --max-num-seqs=256 \
   --max-model-len=32768 \
   --gpu-memory-utilization=0.545358 \
-  --kv-cache-memory-bytes=5844000000
+  --kv-cache-memory-bytes=5844000000 \
+  --shutdown-timeout=50
 
 # llama-3.1-8b on a-2, wave 1
 engine llama-3-1-8b 8001 1 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
+  CUDA_MPS_PIPE_DIRECTORY="$MPS/gpu-2" \
+  bash -c "$PINNED" llama-3-1-8b 5 2 9 \
   vllm serve meta-llama/Llama-3.1-8B-Instruct \
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
@@ -308,10 +456,13 @@ engine llama-3-1-8b 8001 1 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVIC
   --max-num-seqs=256 \
   --max-model-len=-1 \
   --gpu-memory-utilization=0.552914 \
-  --kv-cache-memory-bytes=26986000000
+  --kv-cache-memory-bytes=26986000000 \
+  --shutdown-timeout=50
 
 # llama-3.1-8b on a-0, wave 2
 engine llama-3-1-8b-2 8002 2 0 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 \
+  CUDA_MPS_PIPE_DIRECTORY="$MPS/gpu-0" \
+  bash -c "$PINNED" llama-3-1-8b-2 3 2 9 \
   vllm serve meta-llama/Llama-3.1-8B-Instruct \
   --served-model-name=llama-3.1-8b \
   --host=0.0.0.0 \
@@ -320,10 +471,13 @@ engine llama-3-1-8b-2 8002 2 0 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEV
   --max-num-seqs=256 \
   --max-model-len=-1 \
   --gpu-memory-utilization=0.395804 \
-  --kv-cache-memory-bytes=13635000000
+  --kv-cache-memory-bytes=13635000000 \
+  --shutdown-timeout=50
 
 # Qwen/Qwen2.5-7B-Instruct on a-2, wave 2
 engine qwen-qwen2-5-7b-instruct 8004 2 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2 \
+  CUDA_MPS_PIPE_DIRECTORY="$MPS/gpu-2" \
+  bash -c "$PINNED" qwen-qwen2-5-7b-instruct 7 2 9 \
   vllm serve Qwen/Qwen2.5-7B-Instruct \
   --served-model-name=Qwen/Qwen2.5-7B-Instruct \
   --host=0.0.0.0 \
@@ -331,6 +485,7 @@ engine qwen-qwen2-5-7b-instruct 8004 2 2 env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_V
   --max-num-seqs=256 \
   --max-model-len=-1 \
   --gpu-memory-utilization=0.388248 \
-  --kv-cache-memory-bytes=13993000000
+  --kv-cache-memory-bytes=13993000000 \
+  --shutdown-timeout=50
 
 main "$@"

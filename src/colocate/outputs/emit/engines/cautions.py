@@ -56,7 +56,7 @@ def cautions(fleetwide: Fleetwide, launches: Sequence[Launch] | None = None) -> 
     found = fleetwide.launches if launches is None else launches
     once = list({launch.model: launch for launch in reversed(found)}.values())[::-1]
     return (
-        *_without_isolation(fleetwide, found),
+        *_under_mps(found, fleetwide.settings),
         *_not_on_disk(once),
         *_large_at_loading(found, fleetwide.settings.engine),
         *_tight(fleetwide, found),
@@ -71,15 +71,32 @@ def cautions(fleetwide: Fleetwide, launches: Sequence[Launch] | None = None) -> 
     )
 
 
-def _without_isolation(fleetwide: Fleetwide, launches: Sequence[Launch]) -> Iterator[Note]:
-    if fleetwide.settings.mps and crowded_gpus(launches):
-        text = (
-            "MPS gives up isolation: if an engine is killed at work, its neighbours on the GPU "
-            "may die of an illegal memory access, and MPS may take no new engine for a while. Let "
-            "an engine finish its requests before you stop it, and restart the engines of a GPU "
-            "together."
-        )
-        yield Note(NoteKind.ISOLATION, text, tuple(sorted(crowded_gpus(launches))))
+def _under_mps(launches: Sequence[Launch], settings: EmitSettings) -> Iterator[Note]:
+    """Say what MPS gives up, and who runs without it."""
+    if not settings.mps:
+        return
+    shared = tuple(sorted(crowded_gpus(launches)))
+    alone = tuple(launch.name for launch in launches if not launch.crowded)
+    if not shared:
+        text = "no GPU here has two engines, so none runs under MPS"
+        yield Note(NoteKind.SHARING, text)
+        return
+    text = (
+        "MPS gives up isolation: if an engine is killed at work, its neighbours on the GPU die of "
+        "an illegal memory access, and MPS may take no new engine before all of them have ended. "
+        "Let an engine finish its requests before you stop it, and restart the engines of a GPU "
+        "together."
+    )
+    yield Note(NoteKind.ISOLATION, text, shared)
+    if alone:
+        one = len(alone) == 1
+        run = "has its GPUs to itself and runs" if one else "have their GPUs to themselves and run"
+        yield Note(NoteKind.SHARING, f"{_names(alone)} {run} without MPS", alone)
+    untried = [launch.name for launch in launches if launch.crowded and launch.can_sleep]
+    if settings.elastic or untried:
+        what = "kvcached" if settings.elastic else "sleep"
+        text = f"{what} was not tried under MPS: try it before you rely on it"
+        yield Note(NoteKind.SHARING, text, tuple(untried))
 
 
 def _not_on_disk(launches: Iterable[Launch]) -> Iterator[Note]:

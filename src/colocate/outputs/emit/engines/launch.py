@@ -87,6 +87,8 @@ class Launch:
     """Whether it is started so that it can make room for others for a while."""
     uneven: bool = False
     """Whether its GPUs may differ in free memory when it is started."""
+    crowded: bool = False
+    """Whether other engines are on its GPUs."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,7 @@ def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: in
             known.number if (known := capability_of(devices[0].kind)) else 0,
             specs[model].may_sleep and _can_sleep(maker_of(devices[0].kind), settings),
             _is_uneven(devices, [crowd[gpu] for gpu in gpus]),
+            any(crowd[gpu] > 1 for gpu in gpus),
         )
         last |= dict.fromkeys(gpus, launch)
         launches.append(launch)

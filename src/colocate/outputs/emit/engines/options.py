@@ -31,6 +31,9 @@ CONTEXT = {Engine.VLLM: "max-model-len", Engine.SGLANG: "context-length"}
 FITTED = -1
 """The context length that lets vLLM take as much as its cache can hold."""
 AUTOPATCH = {"ENABLE_KVCACHED": "true", "KVCACHED_AUTOPATCH": "1"}
+DRAIN, DRAIN_SECONDS = "shutdown-timeout", 50
+"""The option with which vLLM (since 0.18) finishes its requests when it is stopped, and how long it
+may take: less than what the files allow until an engine must have ended."""
 NO_BALANCE_CHECK = {"SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK": "0"}
 """Lets SGLang start where one of its GPUs has less than 90% of the free memory of another."""
 WITH_AITER = {"SGLANG_USE_AITER": "1"}
@@ -83,7 +86,19 @@ def own_arguments(launch: Launch, settings: EmitSettings) -> list[str]:
         "port": launch.port,
         **engine_options(launch, settings),
     }
-    return [*arguments(own), *sleep_arguments(launch, settings)]
+    return [*arguments(own), *drain_arguments(launch, settings), *sleep_arguments(launch, settings)]
+
+
+def drain_arguments(launch: Launch, settings: EmitSettings) -> list[str]:
+    """Return the option that lets vLLM finish its requests when it is stopped, under MPS.
+
+    SGLang does so by itself. The versions of vLLM that kvcached patches may not know it.
+    """
+    of_vllm = settings.engine is Engine.VLLM and not settings.elastic
+    wanted = settings.mps and launch.crowded and of_vllm
+    if not wanted or has_argument(launch.args, f"--{DRAIN}"):
+        return []
+    return arguments({DRAIN: DRAIN_SECONDS})
 
 
 def sleep_arguments(launch: Launch, settings: EmitSettings) -> list[str]:

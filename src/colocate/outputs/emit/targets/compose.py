@@ -9,14 +9,20 @@ from colocate.inputs.format_support import Maker
 from colocate.outputs.emit.emission import Emission
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
-from colocate.outputs.emit.engines.load_time import ready_seconds
+from colocate.outputs.emit.engines.load_time import ready_by, ready_seconds
+from colocate.outputs.emit.engines.mps import (
+    STOP_SECONDS,
+    SharingGroup,
+    core_shares,
+    group_with,
+    mps_groups,
+)
 from colocate.outputs.emit.engines.options import COMMANDS, command, device_environment, environment
 from colocate.outputs.emit.settings import EmitSettings
 from colocate.outputs.emit.targets.amd import compose_fields
 from colocate.outputs.emit.targets.containers import (
     CACHE_FOLDER,
     MODEL_FOLDER,
-    MPS_FOLDER,
     folder_of,
     health_probe,
     image_of,
@@ -25,15 +31,23 @@ from colocate.outputs.emit.targets.containers import (
 from colocate.outputs.emit.targets.file_head import comments_on
 from colocate.outputs.emit.targets.free_memory import share_of_free
 from colocate.outputs.emit.targets.node_files import by_node
+from colocate.outputs.emit.targets.together import together
 from colocate.outputs.emit.targets.yaml_file import dollars_doubled, yaml_text
 from colocate.solver.plan import Plan
 
 CACHE = "huggingface"
+TOGETHER = (
+    "Engines that share a GPU compute at once, under MPS. When one of them ends, all that share "
+    "its GPUs restart.",
+)
 INSIDE = 8000
 """The port inside a container; those outside differ."""
-MPS = "nvidia-mps"
-"""The service and the volume of MPS."""
-MPS_VARIABLES = {"CUDA_MPS_PIPE_DIRECTORY": MPS_FOLDER}
+MPS_FOLDER, PIPES, GENERATIONS = "/mps", "/mps/pipes", "/mps/engines"
+"""Inside containers that share GPUs: their volume, where MPS listens, what they know of each
+other."""
+SPARE_SECONDS = 10
+"""Beyond what an engine has to finish, so that the program that starts it ends in peace."""
+START_DAEMON = f"rm -rf {PIPES} && mkdir -p {PIPES} && exec nvidia-cuda-mps-control -f"
 
 
 def emit_compose(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
@@ -48,6 +62,7 @@ def emit_compose(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
         comments = [
             f"A colocate plan{on}: docker compose --file this file up --detach --wait",
             "Each engine starts once those before it on its GPUs are healthy.",
+            *(TOGETHER if mps_groups(launches, settings) else ()),
             *comments_on(fleetwide, launches),
         ]
         return yaml_text(comments, _project(fleetwide, launches))
@@ -57,29 +72,69 @@ def emit_compose(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
 
 def _project(fleetwide: Fleetwide, launches: list[Launch]) -> dict[str, Any]:
     settings = fleetwide.settings
+    groups = mps_groups(launches, settings)
     services = {launch.name: _service(launch, settings) for launch in launches}
-    if settings.mps:
-        services[MPS] = _mps_service(launches, settings)
-    volumes: dict[str, Any] = {CACHE: {}, **({MPS: {}} if settings.mps else {})}
+    for group in groups:
+        for launch in group.launches:
+            _join(services[launch.name], launch, groups, settings)
+        services[_daemon(group)] = _mps_service(group, settings)
+    volumes: dict[str, Any] = {CACHE: {}, **{_volume_of(group): {} for group in groups}}
     return {"name": "colocate", "services": services, "volumes": volumes}
 
 
-def _mps_service(launches: list[Launch], settings: EmitSettings) -> dict[str, Any]:
-    """Return the daemon of MPS; its program comes from the driver, into any image."""
-    numbers = sorted({number for launch in launches for number in launch.devices})
+def _daemon(group: SharingGroup) -> str:
+    """Return the service of MPS; no engine has a dot in its name."""
+    return f"nvidia-mps.{group.name}"
+
+
+def _volume_of(group: SharingGroup) -> str:
+    return f"nvidia-mps-{group.name}"
+
+
+def _join(
+    service: dict[str, Any], launch: Launch, groups: Sequence[SharingGroup], settings: EmitSettings
+) -> None:
+    """Let an engine compute under MPS, and restart together with those that share its GPUs."""
+    group = group_with(launch, groups)
+    assert group is not None
+    started = ready_by(group.launches, settings)
+    seconds = started[launch.name] - ready_seconds(launch, settings)
+    urls = [f"http://{name}:{INSIDE}/health" for name in launch.after]
+    share = core_shares(groups)[launch.name]
+    words = dollars_doubled(together(GENERATIONS, launch.name, share, urls, seconds))
+    service["entrypoint"] = [*words, *service["entrypoint"]]
+    service["environment"]["CUDA_MPS_PIPE_DIRECTORY"] = PIPES
+    service["volumes"].append(_volume("volume", _volume_of(group), MPS_FOLDER))
+    service["healthcheck"] = _healthcheck(started[launch.name])
+    service["restart"] = "on-failure"
+    service["stop_grace_period"] = f"{STOP_SECONDS + SPARE_SECONDS}s"
+    daemon = {_daemon(group): {"condition": "service_healthy"}}
+    service["depends_on"] = {**daemon, **service.get("depends_on", {})}
+
+
+def _mps_service(group: SharingGroup, settings: EmitSettings) -> dict[str, Any]:
+    """Return the daemon of MPS; its program comes from the driver, into any image.
+
+    It sees the processes of the machine, since it serves those of other containers.
+    """
     return {
-        "image": dollars_doubled([image_of(settings, launches[0])])[0],
-        "entrypoint": ["nvidia-cuda-mps-control", "-f"],
-        "environment": {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **MPS_VARIABLES},
+        "image": dollars_doubled([image_of(settings, group.launches[0])])[0],
+        "entrypoint": ["sh", "-c", START_DAEMON],
+        "environment": {
+            "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+            "CUDA_MPS_PIPE_DIRECTORY": PIPES,
+            "CUDA_MPS_LOG_DIRECTORY": "/var/log/nvidia-mps",
+        },
         "ipc": "host",
-        "volumes": [_volume("volume", MPS, MPS_FOLDER)],
-        **_reserved(numbers),
+        "pid": "host",
+        "volumes": [_volume("volume", _volume_of(group), MPS_FOLDER)],
+        **_reserved(group.devices),
         "healthcheck": {
             "test": ["CMD-SHELL", "echo get_server_list | nvidia-cuda-mps-control"],
             "interval": "5s",
             "retries": 6,
         },
-        "restart": "on-failure:3",
+        "restart": "unless-stopped",
     }
 
 
@@ -96,7 +151,6 @@ def _service(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
             "HF_HOME": CACHE_FOLDER,
             **(device_environment(launch) if launch.maker is Maker.AMD else {}),
             **environment(launch, settings),
-            **(MPS_VARIABLES if settings.mps else {}),
         },
         "ipc": "host",
         "ports": [_port(launch, settings)],
@@ -108,12 +162,9 @@ def _service(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
     if folder := folder_of(launch):
         bound = _volume("bind", dollars_doubled([folder])[0], MODEL_FOLDER)
         service["volumes"].append({**bound, "read_only": True})
-    before = [*([MPS] if settings.mps else []), *launch.after]
-    if settings.mps:
-        service["volumes"].append(_volume("volume", MPS, MPS_FOLDER))
-    if before:
+    if launch.after:
         healthy = {"condition": "service_healthy"}
-        service["depends_on"] = dict.fromkeys(before, healthy)
+        service["depends_on"] = dict.fromkeys(launch.after, healthy)
     return service
 
 

@@ -72,8 +72,10 @@ def health_probe(port: int) -> list[str]:
     return ["python3", "-c", _ASK, f"http://127.0.0.1:{port}/health"]
 
 
-def waiting(urls: Sequence[str], seconds: int, then: Sequence[str] = ()) -> list[str]:
+def waiting(urls: Sequence[str], seconds: int) -> list[str]:
     """Return a command that waits until all engines answer, and fails if one never does.
+
+    Words that follow are a command that then takes its place.
 
     Parameters
     ----------
@@ -81,10 +83,8 @@ def waiting(urls: Sequence[str], seconds: int, then: Sequence[str] = ()) -> list
         Where each of them says that it is well.
     seconds
         How long they may take.
-    then
-        The command that takes its place; by default it just ends.
     """
-    return ["python3", "-c", _WAIT, str(seconds), str(len(urls)), *urls, *then]
+    return ["python3", "-c", _WAIT, str(seconds), str(len(urls)), *urls]
 
 
 _ASK = "import sys, urllib.request as web; web.urlopen(sys.argv[1], timeout=5)"

@@ -12,7 +12,7 @@ from colocate.inputs.format_support import Maker
 from colocate.outputs.emit.cluster import VolumeKind
 from colocate.outputs.emit.emission import Emission, EmittedFile, NoteKind, notes_on
 from colocate.outputs.emit.engines.cautions import cautions
-from colocate.outputs.emit.engines.groups import groups_of
+from colocate.outputs.emit.engines.groups import crowded_gpus, groups_of
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.engines.load_time import ready_by
 from colocate.outputs.emit.engines.names import front_names, safe_names
@@ -114,7 +114,8 @@ def _served(
 
 def _comments(fleetwide: Fleetwide) -> list[str]:
     settings = fleetwide.settings
-    gate = feature_gate(settings) if settings.share in (Share.DRA, Share.POD) else ""
+    claimed = settings.share in (Share.DRA, Share.POD) and crowded_gpus(fleetwide.launches)
+    gate = feature_gate(settings) if claimed else ""
     place = settings.cluster.namespace
     return [
         "A colocate plan: kubectl apply --filename this file, or kubectl apply --kustomize its "
@@ -142,7 +143,7 @@ def _needs(fleetwide: Fleetwide) -> str:
         "privileged instead. The scheduler does not know that these GPUs are used: keep all other "
         "GPU pods off these nodes.",
         Share.PLUGIN: f"It needs {' and '.join(PLUGINS[maker] for maker in makers)}.",
-    }[fleetwide.settings.share]
+    }[fleetwide.settings.share or Share.DRA]
 
 
 def _notes(fleetwide: Fleetwide) -> list[str]:
@@ -158,16 +159,29 @@ def _notes(fleetwide: Fleetwide) -> list[str]:
         notes.append("the fleet names no nodes, so pods may land on any: set node for its GPUs")
     if settings.share is Share.POD:
         notes += _hidden(fleetwide)
-    if settings.share is Share.ENV and settings.mps:
-        notes.append(
-            "the manifests do not start MPS: start nvidia-cuda-mps-control -d on each machine "
-            f"first, with CUDA_MPS_PIPE_DIRECTORY={MPS_FOLDER}"
-        )
+    if settings.mps and crowded_gpus(fleetwide.launches):
+        notes += _mps_notes(settings)
     volume = settings.cluster.weights
     if volume and volume.kind is VolumeKind.NEW_CLAIM and len(fleetwide.nodes) > 1:
         notes.append(
             "pods on several machines share the new claim: its storage class must offer "
             "ReadWriteMany"
+        )
+    return notes
+
+
+def _mps_notes(settings: EmitSettings) -> list[str]:
+    """Return what pods under MPS leave to a person."""
+    if settings.share is Share.POD:
+        return []
+    notes = [
+        "engines that share a GPU are in pods of their own, which Kubernetes does not restart "
+        "together: after one has died, restart the Deployments of its GPU, or choose --share pod"
+    ]
+    if settings.share is Share.ENV:
+        notes.append(
+            "the manifests do not start MPS: start nvidia-cuda-mps-control -d on each machine "
+            f"first, with CUDA_MPS_PIPE_DIRECTORY={MPS_FOLDER}"
         )
     return notes
 

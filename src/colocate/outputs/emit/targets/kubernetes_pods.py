@@ -13,6 +13,7 @@ from colocate.outputs.emit.engines.load_time import (
     ready_seconds,
     weights_on_disk_gb,
 )
+from colocate.outputs.emit.engines.mps import STOP_SECONDS, core_shares, mps_groups
 from colocate.outputs.emit.engines.options import COMMANDS, command, environment
 from colocate.outputs.emit.settings import EmitSettings, Share
 from colocate.outputs.emit.targets.amd import add_devices
@@ -21,11 +22,14 @@ from colocate.outputs.emit.targets.free_memory import share_of_free
 from colocate.outputs.emit.targets.kubernetes_claims import Claimed
 from colocate.outputs.emit.targets.kubernetes_plugin import WHOLE, plugin_gpus
 from colocate.outputs.emit.targets.kubernetes_volumes import (
+    TOGETHER_FOLDER,
     cache_variables,
+    is_together,
     mounts,
     pod_volumes,
     shm_gb,
 )
+from colocate.outputs.emit.targets.together import together
 from colocate.outputs.emit.targets.yaml_file import dollars_doubled
 
 NAME = "app.kubernetes.io/name"
@@ -38,6 +42,9 @@ SERVER_GB, SHARD_GB = 2, 4
 estimates, on the safe side; neither was measured."""
 CHECK_SECONDS, MISSED_CHECKS = 30, 10
 """An engine that does not answer for five minutes has failed; a busy one may be late for less."""
+LEAVE_SECONDS = 10
+"""Under MPS, between the moment when a pod is to end, and so leaves its Services, and the moment
+when its engines are told to finish."""
 
 
 def deployment(
@@ -133,8 +140,10 @@ def _pod(
         add_devices(pod, first)
     elif settings.share is Share.ENV:
         pod["runtimeClassName"] = "nvidia"
-        if settings.mps:
+        if settings.mps and first.crowded:
             pod["hostIPC"] = True
+    if settings.mps and first.crowded:
+        pod["terminationGracePeriodSeconds"] = 2 * LEAVE_SECONDS + STOP_SECONDS
     return pod
 
 
@@ -151,15 +160,13 @@ def _container(
     words = command(launch, replace(settings, host="0.0.0.0"), source_inside(launch))
     name = port_name(launch, launches, settings)
     health = {"path": "/health", "port": name}
-    together = settings.share is Share.POD
-    seconds = ready_seconds(launch, settings)
-    if together and launch.after:
-        seconds = started[launch.name]
-        ports = {other.name: other.port for other in launches}
-        urls = [f"http://127.0.0.1:{ports[name]}/health" for name in launch.after]
-        entry = waiting(urls, seconds - ready_seconds(launch, settings), entry)
+    in_one_pod = settings.share is Share.POD
+    seconds = started[launch.name] if in_one_pod else ready_seconds(launch, settings)
+    if in_one_pod:
+        entry = [*_beside(launch, launches, fleetwide, started), *entry]
+    leaving = {"preStop": {"sleep": {"seconds": LEAVE_SECONDS}}}
     return {
-        "name": launch.name if together else "engine",
+        "name": launch.name if in_one_pod else "engine",
         "image": image_of(settings, launch),
         "command": dollars_doubled(entry),
         "args": dollars_doubled(words[len(program) :]),
@@ -176,9 +183,29 @@ def _container(
             "periodSeconds": CHECK_SECONDS,
             "failureThreshold": MISSED_CHECKS,
         },
+        **({"lifecycle": leaving} if settings.mps and launch.crowded else {}),
         "resources": _resources(launch, launches, fleetwide, claimed),
         "volumeMounts": mounts(launch, launches, fleetwide),
     }
+
+
+def _beside(
+    launch: Launch,
+    launches: Sequence[Launch],
+    fleetwide: Fleetwide,
+    started: Mapping[str, int],
+) -> list[str]:
+    """Return what comes before the command of an engine that shares its pod.
+
+    It waits for the engines before it and, under MPS, restarts together with all of them.
+    """
+    ports = {other.name: other.port for other in launches}
+    urls = [f"http://127.0.0.1:{ports[name]}/health" for name in launch.after]
+    seconds = started[launch.name] - ready_seconds(launch, fleetwide.settings)
+    if is_together(launches, fleetwide.settings):
+        share = core_shares(mps_groups(fleetwide.nodes[launch.node], fleetwide.settings))
+        return together(TOGETHER_FOLDER, launch.name, share[launch.name], urls, seconds)
+    return waiting(urls, seconds) if urls else []
 
 
 def _resources(
@@ -217,7 +244,7 @@ def _variables(launch: Launch, settings: EmitSettings) -> list[dict[str, Any]]:
     values = {**cache_variables(launch, settings), **environment(launch, settings)}
     if settings.share is Share.ENV and launch.maker is Maker.NVIDIA:
         values["NVIDIA_VISIBLE_DEVICES"] = ",".join(map(str, launch.devices))
-        if settings.mps:
+        if settings.mps and launch.crowded:
             values["CUDA_MPS_PIPE_DIRECTORY"] = MPS_FOLDER
     return [
         {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret}},

@@ -16,7 +16,7 @@ from colocate.outputs.emit.targets.containers import (
     folder_of,
 )
 
-NEW_CLAIM = "colocate-weights"
+NEW_CLAIM, TOGETHER_FOLDER = "colocate-weights", "/together"
 MARGIN, SPARE_GB = 1.2, 10
 """What a volume has beyond the weights: a fifth, for checkpoints that have further files, and a
 little for what engines keep beside them."""
@@ -32,8 +32,10 @@ def pod_volumes(launches: Sequence[Launch], fleetwide: Fleetwide) -> list[dict[s
     if _own_shm(launches, fleetwide):
         shared = {"medium": "Memory", "sizeLimit": f"{sum(map(shm_gb, launches))}G"}
         volumes.append({"name": "shm", "emptyDir": shared})
-    if settings.mps and settings.share is Share.ENV:
+    if settings.mps and settings.share is Share.ENV and launches[0].crowded:
         volumes.append({"name": "mps", "hostPath": {"path": MPS_FOLDER}})
+    if is_together(launches, settings):
+        volumes.append({"name": "together", "emptyDir": {"sizeLimit": "1M"}})
     if any(folder_of(launch) is None for launch in launches):
         volumes.append({"name": "weights", **_weights(launches, settings.cluster.weights)})
     for place, launch in enumerate(launches):
@@ -41,6 +43,11 @@ def pod_volumes(launches: Sequence[Launch], fleetwide: Fleetwide) -> list[dict[s
             name = _model_name(place, launches)
             volumes.append({"name": name, "hostPath": {"path": folder}})
     return volumes
+
+
+def is_together(launches: Sequence[Launch], settings: EmitSettings) -> bool:
+    """Return whether the engines of a pod restart together: under MPS, one may kill the others."""
+    return settings.mps and len(launches) > 1
 
 
 def mounts(
@@ -61,8 +68,10 @@ def mounts(
     found: list[dict[str, Any]] = []
     if _own_shm(launches, fleetwide):
         found.append({"name": "shm", "mountPath": "/dev/shm"})
-    if settings.mps and settings.share is Share.ENV:
+    if settings.mps and settings.share is Share.ENV and launch.crowded:
         found.append({"name": "mps", "mountPath": MPS_FOLDER})
+    if is_together(launches, settings):
+        found.append({"name": "together", "mountPath": TOGETHER_FOLDER})
     if folder_of(launch):
         name = _model_name(launches.index(launch), launches)
         return [*found, {"name": name, "mountPath": MODEL_FOLDER, "readOnly": True}]

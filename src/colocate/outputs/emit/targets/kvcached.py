@@ -11,6 +11,7 @@ from colocate.outputs.emit.emission import Emission, NoteKind, notes_on
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.engines.load_time import STEP_SECONDS, weights_on_disk_gb
+from colocate.outputs.emit.engines.mps import SharingGroup, group_with, mps_groups
 from colocate.outputs.emit.engines.options import (
     arguments,
     device_environment,
@@ -21,6 +22,7 @@ from colocate.outputs.emit.engines.options import (
 )
 from colocate.outputs.emit.settings import EmitSettings, Memory
 from colocate.outputs.emit.targets.file_head import comments_on
+from colocate.outputs.emit.targets.mps_daemons import daemon_scripts
 from colocate.outputs.emit.targets.node_files import by_node
 from colocate.outputs.emit.targets.yaml_file import yaml_text
 from colocate.solver.plan import Plan
@@ -38,6 +40,15 @@ TMUX = (
     "The controller needs tmux: each engine runs in a session kvcached-NAME, and the router in "
     "kvcached-frontend. Start it from the virtual environment that has kvcached, since the router "
     "runs the python of PATH. python launch.py --kill-all stops everything."
+)
+WHEN_MPS = (
+    "Engines that share a GPU compute at once, under MPS: run mps.sh start (with several machines, "
+    "mps-NODE.sh; --out writes them) as the same user before the controller, and mps.sh stop after "
+    "it."
+)
+WITHOUT_SUPERVISOR = (
+    "the kvcached controller does not watch engines: after one under MPS has died, stop it with "
+    "python launch.py --kill-all, run mps.sh stop and start, and launch again. It pins no cores."
 )
 
 
@@ -59,8 +70,15 @@ def emit_kvcached(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
         for source, count in Counter(launch.source for launch in launches).items()
         if count > 1
     ]
-    notes = (*cautions(fleetwide), *notes_on(NoteKind.TARGET, (*twice, TMUX)))
-    return Emission(by_node(fleetwide, "kvcached", ".yaml", text_of), notes)
+    groups = {node: mps_groups(las, settings) for node, las in fleetwide.nodes.items()}
+    alone = (WITHOUT_SUPERVISOR,) if any(groups.values()) else ()
+    notes = (*cautions(fleetwide), *notes_on(NoteKind.TARGET, (*twice, TMUX, *alone)))
+    names = {node: [group.name for group in found] for node, found in groups.items()}
+    return Emission(
+        by_node(fleetwide, "kvcached", ".yaml", text_of),
+        notes,
+        daemon_scripts(fleetwide, names, [WHEN_MPS]),
+    )
 
 
 def _comments(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> list[str]:
@@ -74,6 +92,7 @@ def _comments(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> list[s
         f"kvcached controller for a colocate plan{f' on {node}' if node else ''}: "
         f"python launch.py --config this file; clients ask port {router}.",
         TMUX,
+        *([WHEN_MPS] if mps_groups(launches, fleetwide.settings) else []),
         f"Engines start {_delay(launches, fleetwide.settings)} s apart, time for the largest that "
         f"others wait for to load at {fleetwide.settings.load_gb_per_second:g} GB/s. The "
         "controller does not wait until they answer: raise launch_delay_seconds if loading takes "
@@ -121,6 +140,7 @@ def _sleep_manager(launches: list[Launch], settings: EmitSettings) -> dict[str, 
 
 
 def _config(settings: EmitSettings, launches: list[Launch]) -> dict[str, Any]:
+    groups = mps_groups(launches, settings)
     return {
         "kvcached": {
             "kvcached_page_prealloc_enabled": True,
@@ -135,12 +155,13 @@ def _config(settings: EmitSettings, launches: list[Launch]) -> dict[str, Any]:
         "sleep_manager": _sleep_manager(launches, settings),
         "launch_delay_seconds": _delay(launches, settings),
         "instances": [
-            _instance(launch, settings) for launch in sorted(launches, key=lambda la: la.wave)
+            _instance(launch, group_with(launch, groups), settings)
+            for launch in sorted(launches, key=lambda la: la.wave)
         ],
     }
 
 
-def _instance(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
+def _instance(launch: Launch, group: SharingGroup | None, settings: EmitSettings) -> dict[str, Any]:
     """Return one engine; the controller splits each argument as a shell would, so they are quoted.
 
     Its name goes into a shell unquoted, so it must be a safe one.
@@ -155,7 +176,11 @@ def _instance(launch: Launch, settings: EmitSettings) -> dict[str, Any]:
         "venv_path": settings.venv,
         "kvcached_env": _assignments(kvcached_environment(launch, settings)),
         "engine_env": _assignments(
-            {**device_environment(launch), **engine_environment(launch, settings)}
+            {
+                **device_environment(launch),
+                **engine_environment(launch, settings),
+                **({"CUDA_MPS_PIPE_DIRECTORY": group.folder} if group else {}),
+            }
         ),
         "engine_args": [shlex.quote(word) for word in words],
     }

@@ -15,11 +15,13 @@ from colocate.inputs.fleet import Fleet
 from colocate.outputs.emit.emission import Emission, EmittedFile, NoteKind, notes_on
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
+from colocate.outputs.emit.engines.mps import FOLDER, mps_groups
 from colocate.outputs.emit.engines.names import safe_names
 from colocate.outputs.emit.engines.options import engine_options, kvcached_environment
 from colocate.outputs.emit.engines.shares import MemoryShare
 from colocate.outputs.emit.settings import EmitSettings
 from colocate.outputs.emit.targets.file_head import comments_on, open_door
+from colocate.outputs.emit.targets.mps_daemons import daemon_scripts
 from colocate.outputs.emit.targets.yaml_file import yaml_text
 from colocate.solver.plan import Plan
 
@@ -30,6 +32,16 @@ NOTES = (
     "models may share other GPUs than in the plan.",
     "Ray starts engines that share a GPU at the same time. Each takes a fixed amount of memory, so "
     "they do not take each other's. If one runs out of memory all the same, deploy again.",
+)
+DAEMON = "node"
+"""The daemon of MPS of a machine: Ray chooses GPUs, so all engines of a machine have the same."""
+MPS_NOTES = (
+    "Engines that share a GPU compute at once, under MPS: run mps.sh start (with several machines, "
+    "mps-NODE.sh; --out writes them) on each machine, as the user of Ray and before ray start, and "
+    "mps.sh stop last.",
+    "Ray restarts one replica at a time. After one under MPS has died, its neighbours may fail "
+    "too, and MPS may take no new one until all of the machine have ended: serve shutdown, mps.sh "
+    "stop and start, and deploy again. Ray pins no cores.",
 )
 
 
@@ -57,10 +69,16 @@ def emit_ray(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
         "http_options": {"host": settings.host, "port": settings.base_port},
         "applications": [application],
     }
-    notes = (*NOTES, *_mixed(fleetwide), *_doubled(fleetwide))
+    daemons = {
+        node: [DAEMON] if mps_groups(launches, settings) else []
+        for node, launches in fleetwide.nodes.items()
+    }
+    mps = MPS_NOTES if any(daemons.values()) else ()
+    notes = (*NOTES, *_mixed(fleetwide), *_doubled(fleetwide), *mps)
     text = yaml_text([*_comments(fleetwide, resources), *notes], document)
     every = (*cautions(fleetwide), *notes_on(NoteKind.TARGET, notes))
-    return Emission((EmittedFile("ray.yaml", text),), every)
+    scripts = daemon_scripts(fleetwide, daemons, MPS_NOTES[:1])
+    return Emission((EmittedFile("ray.yaml", text),), every, scripts)
 
 
 def _without_sleep(fleetwide: Fleetwide) -> Fleetwide:
@@ -125,6 +143,8 @@ def _model(replicas: list[Launch], settings: EmitSettings, resource: str) -> dic
     variables.pop("KVCACHED_IPC_NAME", None)
     if fraction < 1:
         variables["VLLM_RAY_PER_WORKER_GPUS"] = f"{fraction:g}"
+    if fraction < 1 and settings.mps:
+        variables["CUDA_MPS_PIPE_DIRECTORY"] = f"{FOLDER}/{DAEMON}"
     found: dict[str, Any] = {
         "model_loading_config": {"model_id": launch.model, "model_source": launch.source},
         "engine_kwargs": {**_keywords(launch), **options},

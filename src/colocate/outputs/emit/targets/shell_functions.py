@@ -1,6 +1,6 @@
 """The part of a script that is the same for every plan: it starts, stops and watches engines."""
 
-FUNCTIONS = r"""set -euo pipefail
+START = r"""set -euo pipefail
 
 # Where the output of engines goes, and the numbers of their processes.
 LOGS="${LOGS:-logs}"
@@ -189,7 +189,9 @@ show_status() { # fails if one of what is chosen does not answer
   done
   return "$down"
 }
+"""
 
+_WATCH = r"""
 watch_all() { # says when an engine ends, and fails once all have
   local number running=("${!names[@]}") still
   while ((${#running[@]})); do
@@ -213,7 +215,9 @@ stop_at_exit() {
   end "${!names[@]}"
   stop_mps
 }
+"""
 
+STAY = r"""
 stay() { # starts everything, stays with it, and stops it in the end
   refuse_if_taken "${!names[@]}"
   trap stop_at_exit EXIT
@@ -256,22 +260,10 @@ main() { # nothing, or what to do and the names of engines
 }
 """
 
-WITHOUT_MPS = """
+_WITHOUT_MPS = """
 start_mps() { :; }
 stop_mps() { :; }
 """
 
-WITH_MPS = r"""
-export CUDA_MPS_PIPE_DIRECTORY="${CUDA_MPS_PIPE_DIRECTORY:-/tmp/nvidia-mps}"
-export CUDA_MPS_LOG_DIRECTORY="${CUDA_MPS_LOG_DIRECTORY:-$LOGS/mps}"
-
-start_mps() { # the daemon that lets engines compute at the same time
-  mkdir -p -- "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
-  if ! echo get_server_list | nvidia-cuda-mps-control >/dev/null 2>&1; then
-    CUDA_DEVICE_ORDER=PCI_BUS_ID nvidia-cuda-mps-control -d
-  fi
-}
-stop_mps() {
-  echo quit | nvidia-cuda-mps-control >/dev/null 2>&1 || true
-}
-"""
+FUNCTIONS = START + _WATCH + STAY + _WITHOUT_MPS
+"""Engines that run on their own: one that ends is only said."""

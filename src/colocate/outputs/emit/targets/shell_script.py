@@ -5,12 +5,14 @@ when it starts, and would take its neighbour's for its own.
 """
 
 import shlex
+from collections.abc import Sequence
 
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.emit.emission import Emission
 from colocate.outputs.emit.engines.cautions import cautions
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.engines.load_time import ready_seconds
+from colocate.outputs.emit.engines.mps import SharingGroup, core_shares, group_with, mps_groups
 from colocate.outputs.emit.engines.options import COMMANDS, command, device_environment, environment
 from colocate.outputs.emit.settings import EmitSettings, Memory
 from colocate.outputs.emit.targets.file_head import comment_lines, comments_on
@@ -20,11 +22,17 @@ from colocate.outputs.emit.targets.free_memory import (
     share_of_free,
 )
 from colocate.outputs.emit.targets.node_files import by_node
-from colocate.outputs.emit.targets.shell_functions import FUNCTIONS, WITH_MPS, WITHOUT_MPS
+from colocate.outputs.emit.targets.pinned_cores import PINNED, pinned
+from colocate.outputs.emit.targets.shell_functions import FUNCTIONS
+from colocate.outputs.emit.targets.shell_groups import FUNCTIONS_WITH_MPS
 from colocate.solver.plan import Plan
 
 EVERYWHERE = ("0.0.0.0", "::")
 
+TOGETHER = (
+    "Engines that share a GPU compute at once, under MPS. When one of them dies, the script "
+    "restarts all that share its GPUs.",
+)
 DIRECTIVE = "# shellcheck disable=SC1003,SC2016 # names may look like escapes and variables\n"
 
 
@@ -44,32 +52,34 @@ def emit_scripts(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
 
 def _script(fleetwide: Fleetwide, node: str, launches: list[Launch]) -> str:
     settings = fleetwide.settings
+    groups = mps_groups(launches, settings)
     where = f"on {node}" if node else "on the machine of the plan"
     shared = "fixed for each engine" if settings.memory is Memory.STATIC else "moved by kvcached"
     head = comment_lines(
         [
             f"Starts the engines of a colocate plan {where} ({settings.engine}; memory: {shared}).",
             "Runs as long as they do; Ctrl-C stops them all.",
+            *(TOGETHER if groups else ()),
             "With start, stop, restart or status and names of engines, does that and ends.",
             *comments_on(fleetwide, launches),
         ]
     )
-    functions = FUNCTIONS + (WITH_MPS if settings.mps else WITHOUT_MPS)
+    functions = FUNCTIONS_WITH_MPS if groups else FUNCTIONS
     in_order = sorted(launches, key=lambda launch: launch.wave)
     parts = [
         f"#!/usr/bin/env bash\n{DIRECTIVE}{head}{functions}",
-        _facts(launches, settings),
-        *(_engine(launch, settings) for launch in in_order),
+        _facts(launches, groups, settings),
+        *(_engine(launch, groups, settings) for launch in in_order),
         'main "$@"\n',
     ]
     return "\n".join(parts)
 
 
-def _facts(launches: list[Launch], settings: EmitSettings) -> str:
+def _facts(launches: list[Launch], groups: list[SharingGroup], settings: EmitSettings) -> str:
     """Return what the functions must know about this machine."""
     address = health_address(settings)
     longest = max(ready_seconds(launch, settings) for launch in launches)
-    together = "yes" if settings.mps else "no"
+    together = "yes" if groups else "no"
     lines = [
         "# Seconds that an engine may take until it answers.",
         f'READY_SECONDS="${{READY_SECONDS:-{longest}}}"',
@@ -82,6 +92,13 @@ def _facts(launches: list[Launch], settings: EmitSettings) -> str:
             "# Starts SGLang with its share of what is free at that moment.",
             f"SHARE_OF_FREE={shlex.quote(SHARE_OF_FREE)}",
         ]
+    if groups:
+        lines += [
+            "# Starts an engine on cores of its own.",
+            f"PINNED={shlex.quote(PINNED)}",
+            "# The daemons of MPS, and the GPUs that engines share under each.",
+            *(shlex.join(["mps", group.name, _numbers(group.devices)]) for group in groups),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -91,15 +108,23 @@ def health_address(settings: EmitSettings) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def _engine(launch: Launch, settings: EmitSettings) -> str:
+def _engine(launch: Launch, groups: list[SharingGroup], settings: EmitSettings) -> str:
     variables = {**device_environment(launch), **environment(launch, settings)}
     assignments = [f"{name}={value}" for name, value in variables.items()]
     words = [shlex.quote(word) for word in command(launch, settings)]
     program = len(COMMANDS[settings.engine]) + 1
-    numbers = [str(number) for number in launch.devices]
-    facts = [launch.name, str(launch.port), str(launch.wave + 1), " ".join(numbers)]
+    facts = [launch.name, str(launch.port), str(launch.wave + 1), _numbers(launch.devices)]
     first = [shlex.join(["engine", *facts, "env", *assignments])]
-    if found := share_of_free(launch, settings, ",".join(numbers), "SHARE_OF_FREE"):
+    if group := group_with(launch, groups):
+        first.append(f'CUDA_MPS_PIPE_DIRECTORY="$MPS/{group.name}"')
+        cores = pinned(core_shares(groups)[launch.name], launch.name, "PINNED")
+        first.append(shlex.join(cores).replace("PINNED", '"$PINNED"', 1))
+    free = _numbers(launch.devices, ",")
+    if found := share_of_free(launch, settings, free, "SHARE_OF_FREE"):
         first.append(shlex.join(found).replace("SHARE_OF_FREE", '"$SHARE_OF_FREE"'))
     said = comment_lines([f"{launch.model} on {', '.join(launch.gpus)}, wave {launch.wave + 1}"])
     return said + " \\\n  ".join([*first, " ".join(words[:program]), *words[program:]]) + "\n"
+
+
+def _numbers(devices: Sequence[int], separator: str = " ") -> str:
+    return separator.join(map(str, devices))

@@ -5,28 +5,35 @@ holds where several start at once, and leaves the others alone when one of them 
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.format_support import Maker
 from colocate.outputs.emit.emission import Emission, EmittedFile
 from colocate.outputs.emit.engines.cautions import cautions
-from colocate.outputs.emit.engines.groups import groups_of
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch, launches_of
 from colocate.outputs.emit.engines.load_time import ready_seconds
+from colocate.outputs.emit.engines.mps import SharingGroup, core_shares, group_with, mps_groups
 from colocate.outputs.emit.engines.names import safe_names
 from colocate.outputs.emit.engines.options import command, device_environment, environment
 from colocate.outputs.emit.settings import USUAL_VENV, EmitSettings
 from colocate.outputs.emit.targets.file_head import comment_lines, comments_on
 from colocate.outputs.emit.targets.free_memory import share_of_free
+from colocate.outputs.emit.targets.pinned_cores import pinned
 from colocate.outputs.emit.targets.shell_script import health_address
+from colocate.outputs.emit.targets.systemd_mps import (
+    daemon_text,
+    daemon_unit,
+    pipes_of,
+    together_text,
+    together_unit,
+)
 from colocate.outputs.text.sanitise import one_line
 from colocate.solver.plan import Plan
 
 USER, HOME = "colocate", "/var/lib/colocate"
 ENVIRONMENT_FILE = "/etc/colocate/environment"
-MPS_UNIT, MPS_PIPES, MPS_LOGS = "colocate-mps", "/run/colocate-mps", "/var/log/colocate-mps"
 PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 STOP_SECONDS, RESTART_SECONDS = 60, 10
 """How long an engine may take to finish its requests, and the pause before it is started again."""
@@ -71,13 +78,17 @@ def emit_systemd(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
     files: list[EmittedFile] = []
     for node, launches in fleetwide.nodes.items():
         group = f"colocate-{names[node]}.target" if node else "colocate.target"
+        shared = mps_groups(launches, settings)
         files.append(EmittedFile(group, _target(fleetwide, node, launches, group), node))
         for launch in launches:
-            text = _service(launch, launches, settings, group)
+            text = _service(launch, shared, settings, group)
             files.append(EmittedFile(_unit(launch.name), text, node))
-        if settings.mps:
-            name = _mps_unit(node, names)
-            files.append(EmittedFile(name, _mps(group), node))
+        for each in shared:
+            units = [_unit(launch.name) for launch in each.launches]
+            daemon = daemon_text(each, group, USER)
+            restart = together_text(each, group, units, MOST_STARTS)
+            files.append(EmittedFile(daemon_unit(each, group), daemon, node))
+            files.append(EmittedFile(together_unit(each, group), restart, node))
     return Emission(tuple(files), cautions(fleetwide))
 
 
@@ -96,10 +107,6 @@ def _unit(name: str) -> str:
     return f"colocate-{name}.service"
 
 
-def _mps_unit(node: str, names: Mapping[str, str]) -> str:
-    return f"{MPS_UNIT}-{names[node]}.service" if node else f"{MPS_UNIT}.service"
-
-
 def _target(fleetwide: Fleetwide, node: str, launches: Sequence[Launch], name: str) -> str:
     comments = [
         f"A colocate plan{f' on {node}' if node else ''}. Copy its units to /etc/systemd/system, "
@@ -107,7 +114,7 @@ def _target(fleetwide: Fleetwide, node: str, launches: Sequence[Launch], name: s
         f"Engines run as the user {USER}: useradd --system --home-dir {HOME} {USER}",
         f"PATH, HF_TOKEN and the like go to {ENVIRONMENT_FILE}.",
         "One engine: systemctl restart colocate-NAME. Its output: journalctl --unit colocate-NAME.",
-        *_together(fleetwide.settings, launches),
+        *_together(mps_groups(launches, fleetwide.settings)),
         *comments_on(fleetwide, launches),
     ]
     units = " ".join(_unit(launch.name) for launch in launches)
@@ -119,51 +126,51 @@ def _target(fleetwide: Fleetwide, node: str, launches: Sequence[Launch], name: s
     )
 
 
-def _together(settings: EmitSettings, launches: Sequence[Launch]) -> list[str]:
+def _together(groups: Sequence[SharingGroup]) -> list[str]:
     """Return which engines are to be restarted in one command."""
-    if not settings.mps:
-        return []
     return [
-        "Under MPS, restart together: systemctl restart "
-        + " ".join(_unit(launch.name) for launch in group)
-        for group in groups_of(launches)
-        if len(group) > 1
+        "These share a GPU under MPS, and all restart when one fails. By hand: systemctl restart "
+        + " ".join(_unit(launch.name) for launch in group.launches)
+        for group in groups
     ]
 
 
-def _service(launch: Launch, launches: Sequence[Launch], settings: EmitSettings, group: str) -> str:
+def _service(
+    launch: Launch, groups: Sequence[SharingGroup], settings: EmitSettings, target: str
+) -> str:
     said = one_line(f"{launch.model} on {', '.join(launch.gpus)}", LONGEST_DESCRIPTION)
     before = [_unit(name) for name in launch.after]
-    mps = []
-    if settings.mps:
-        node = group.removeprefix("colocate").removesuffix(".target")
-        mps = [f"{MPS_UNIT}{node}.service"]
-    after = " ".join(["network-online.target", *mps, *before])
-    requires = f"Requires={mps[0]}\n" if mps else ""
+    shared = group_with(launch, groups)
+    daemon = [daemon_unit(shared, target)] if shared else []
+    after = " ".join(["network-online.target", *daemon, *before])
+    limits, restart = MOST_STARTS, f"Restart=on-failure\nRestartSec={RESTART_SECONDS}\n"
+    if shared:
+        limits = f"BindsTo={daemon[0]}\nOnFailure={together_unit(shared, target)}"
+        restart = ""
     seconds = ready_seconds(launch, settings)
     healthy = [f"http://{health_address(settings)}:{launch.port}/health"]
     ask = ["/usr/bin/env", "bash", "-c", UNTIL_HEALTHY, "health", *healthy]
     return (
         comment_lines(["An engine of a colocate plan."])
         + f"\n[Unit]\nDescription=colocate: {said.replace('%', '%%')}.\n"
-        f"PartOf={group}\nWants=network-online.target\nAfter={after}\n{requires}{MOST_STARTS}\n"
+        f"PartOf={target}\nWants=network-online.target\nAfter={after}\n{limits}\n"
         f"\n[Service]\nType=exec\nUser={USER}\n"
-        + _variables(launch, settings)
+        + _variables(launch, shared, settings)
         + f"EnvironmentFile=-{ENVIRONMENT_FILE}\n"
         "StateDirectory=colocate\n"
         f"WorkingDirectory={HOME}\n"
         f"{DEVICES[launch.maker]}"
-        f"ExecStart={_line(_command(launch, settings))}\n"
+        f"ExecStart={_line(_command(launch, groups, settings))}\n"
         f"ExecStartPost={_line(ask)}\n"
         f"TimeoutStartSec={seconds}\n"
-        f"Restart=on-failure\nRestartSec={RESTART_SECONDS}\n"
+        f"{restart}"
         f"KillMode=mixed\nTimeoutStopSec={STOP_SECONDS}\n"
         "LimitMEMLOCK=infinity\nLimitNOFILE=65536\n"
         f"{HARDENING}"
     )
 
 
-def _variables(launch: Launch, settings: EmitSettings) -> str:
+def _variables(launch: Launch, group: SharingGroup | None, settings: EmitSettings) -> str:
     variables = {
         "HOME": HOME,
         "HF_HOME": f"{HOME}/huggingface",
@@ -171,15 +178,17 @@ def _variables(launch: Launch, settings: EmitSettings) -> str:
         **device_environment(launch),
         **environment(launch, settings),
     }
-    if settings.mps:
-        variables["CUDA_MPS_PIPE_DIRECTORY"] = MPS_PIPES
+    if group:
+        variables["CUDA_MPS_PIPE_DIRECTORY"] = pipes_of(group)
     lines = (f"Environment={_quoted(f'{name}={value}')}\n" for name, value in variables.items())
     return "".join(lines)
 
 
-def _command(launch: Launch, settings: EmitSettings) -> list[str]:
+def _command(launch: Launch, groups: Sequence[SharingGroup], settings: EmitSettings) -> list[str]:
     numbers = ",".join(map(str, launch.devices))
-    return ["/usr/bin/env", *share_of_free(launch, settings, numbers), *command(launch, settings)]
+    cores = pinned(core_shares(groups).get(launch.name), launch.name)
+    share = share_of_free(launch, settings, numbers)
+    return ["/usr/bin/env", *cores, *share, *command(launch, settings)]
 
 
 def _line(words: Sequence[str]) -> str:
@@ -187,21 +196,4 @@ def _line(words: Sequence[str]) -> str:
     plain = [shlex.quote(word) == word and not set(word) & set("$%") for word in words]
     return " ".join(
         word if fine else quoted_word(word) for word, fine in zip(words, plain, strict=True)
-    )
-
-
-def _mps(group: str) -> str:
-    return (
-        comment_lines(["MPS for the engines of a colocate plan."])
-        + "\n[Unit]\nDescription=NVIDIA Multi-Process Service for the engines of a colocate plan.\n"
-        f"PartOf={group}\n"
-        f"\n[Service]\nType=exec\nUser={USER}\n"
-        f"Environment=CUDA_MPS_PIPE_DIRECTORY={MPS_PIPES}\n"
-        f"Environment=CUDA_MPS_LOG_DIRECTORY={MPS_LOGS}\n"
-        "Environment=CUDA_DEVICE_ORDER=PCI_BUS_ID\n"
-        "RuntimeDirectory=colocate-mps\nLogsDirectory=colocate-mps\n"
-        "ExecStartPre=-+/usr/bin/env nvidia-modprobe -u -c 0\n"
-        "ExecStart=/usr/bin/env nvidia-cuda-mps-control -f\n"
-        'ExecStop=/usr/bin/env bash -c "echo quit | nvidia-cuda-mps-control"\n'
-        f"Restart=on-failure\nRestartSec={RESTART_SECONDS}\n"
     )

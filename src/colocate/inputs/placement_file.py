@@ -1,0 +1,35 @@
+"""A placement as a person states it: a file that says which GPUs each model is on."""
+
+from pathlib import Path
+from typing import Any
+
+from colocate.errors import InputError
+from colocate.fault import Fault, Owner
+from colocate.inputs.text_file import naming, read_text
+from colocate.inputs.yaml_text import parse_yaml
+
+A_PLACEMENT = "a mapping from models to GPUs"
+PLACES = "the name of a GPU, or a list of names"
+
+
+def read_placement(path: str | Path) -> dict[str, list[str]]:
+    """Read a placement file (YAML or JSON); whether its names exist is for others to check."""
+    with naming(path):
+        data = parse_yaml(read_text(path))
+        if data is None:
+            raise InputError(Fault("is empty", A_PLACEMENT))
+        return placement_of(data)
+
+
+def placement_of(data: Any) -> dict[str, list[str]]:
+    """Return the placement that plain data states."""
+    if not isinstance(data, dict):
+        raise InputError(Fault(value=data, expected=A_PLACEMENT))
+    return {str(model): _names(model, places) for model, places in data.items()}
+
+
+def _names(model: Any, places: Any) -> list[str]:
+    names = [places] if isinstance(places, str) else places
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError(Fault(value=places, expected=PLACES, owner=Owner("model", model)))
+    return names

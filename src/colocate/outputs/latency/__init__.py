@@ -1,0 +1,1 @@
+"""Predicted latencies as tables, sentences and data."""

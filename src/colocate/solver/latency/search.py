@@ -1,0 +1,155 @@
+"""Places models by latency, all awake and with fixed numbers of replicas."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from colocate.problem.certificate import Certificate
+from colocate.problem.instance import Ints
+from colocate.problem.layout import NOWHERE
+from colocate.problem.placement import Placement
+from colocate.problem.problem import Problem
+from colocate.problem.reduction import Reduction, reduction_of
+from colocate.problem.tolerance import PROVEN
+from colocate.problem.verify import verify
+from colocate.solver.budget import SolveBudget
+from colocate.solver.latency.progress import LatencyProgress
+from colocate.solver.latency.steps import LatencySearch
+from colocate.solver.plan import Plan, Status, with_ratios
+from colocate.solver.search import NOT_FOUND, attempt
+from colocate.solver.targets import without_targets
+
+BEGINNING = 0.3
+"""The share of the time in which the ordinary solver may look for a first placement."""
+FINISHING, SHORTEST = 0.1, 0.02
+"""The share of the time for the costs below the peak, and the fewest seconds for them."""
+BROKEN_TARGETS = (
+    "no placement was found that keeps all targets; it is not proven that there is none"
+)
+
+Start = Mapping[str, Sequence[str]]
+"""The GPUs of the parts of every model, as far as they are known."""
+
+
+def search_by_latency(
+    problem: Problem,
+    budget: SolveBudget,
+    start: Start | None = None,
+    proof: Certificate | None = None,
+) -> Plan:
+    """Place models so that the worst ratio is low, or the pressure if targets are only limits.
+
+    Parameters
+    ----------
+    problem
+        The models, all awake and with fixed numbers of replicas, and the GPUs.
+    budget
+        What the search may spend, and which answer is good enough.
+    start
+        Places to begin with; None to look for some.
+    proof
+        A bound on the value that is known already.
+    """
+    first = first_places(problem, budget, budget.deadline.left * BEGINNING, start)
+    if not first.placement:
+        return replace(first, problem=problem)
+    progress = LatencyProgress(reduction_of(problem), budget.keeping(_reserved(budget)))
+    progress.prove(proof)
+    improve(progress, budget.seed, first.placement)
+    smooth(progress, budget)
+    return concluded(progress)
+
+
+def first_places(
+    problem: Problem, budget: SolveBudget, seconds: float, start: Start | None
+) -> Plan:
+    """Return a plan with places to begin with: those given, or any that the ordinary solver finds.
+
+    Parameters
+    ----------
+    problem
+        The models, all awake and with fixed numbers of replicas, and the GPUs.
+    budget, seconds
+        The budget, and how much of it the ordinary solver may take.
+    start
+        The places given; single items may lack theirs, but no shards.
+    """
+    enough = start is not None and all(
+        len(start.get(model.name, ())) == model.parts
+        for model in problem.models
+        if model.shards > 1
+    )
+    if enough:
+        return Plan(problem, Status.UNKNOWN, Placement(start))
+    return attempt(without_targets(problem), budget, seconds, target=np.inf)
+
+
+def _reserved(budget: SolveBudget) -> float:
+    return max(budget.deadline.left * FINISHING, SHORTEST)
+
+
+def improve(progress: LatencyProgress, seed: int, start: Start, steps: int | None = None) -> None:
+    """Search until the answer is good enough, nothing is left to find, or time is up.
+
+    Parameters
+    ----------
+    progress
+        Where better placements go, and when the search ends.
+    seed
+        Decides every random choice.
+    start
+        Where the parts of the models are, as far as known.
+    steps
+        How many steps the search has at most, from this start only; None for any number of steps
+        from any start.
+    """
+    search = LatencySearch(progress, progress.deadline, seed)
+    with progress.deadline.watched():
+        search.begin(indices_of(progress.reduction, start), only=steps is not None)
+        taken = 0
+        while len(progress.best) and not (progress.complete or progress.finished):
+            if taken == steps:
+                break
+            search.step()
+            taken += 1
+
+
+def smooth(progress: LatencyProgress, budget: SolveBudget) -> None:
+    """Lower the costs below the peak of the best placement, for as long as the search took."""
+    if len(progress.best):
+        seconds = max(min(progress.seconds, budget.deadline.left), SHORTEST)
+        finishing = budget.deadline.part(seconds)
+        with finishing.watched():
+            LatencySearch(progress, finishing, budget.seed).finish()
+
+
+def indices_of(reduction: Reduction, placement: Start) -> Ints:
+    """Return the GPU of every item, `NOWHERE` for parts that a placement does not have."""
+    number = {gpu.name: place for place, gpu in enumerate(reduction.whole.gpus)}
+    left = {model: list(reversed(gpus)) for model, gpus in placement.items()}
+    names = [item.models[0].name for item in reduction.items]
+    return np.array([number[left[n].pop()] if left.get(n) else NOWHERE for n in names], np.int64)
+
+
+def concluded(progress: LatencyProgress) -> Plan:
+    """Return the plan with the best placement, if the independent checker confirms it."""
+    problem = progress.reduction.whole
+    if not progress.found:
+        reason = BROKEN_TARGETS if len(progress.best) else NOT_FOUND
+        return Plan(problem, Status.UNKNOWN, reason=reason)
+    placement = progress.reduction.placement(progress.best)
+    verdict = verify(problem, placement)
+    if not verdict.valid:
+        return Plan(problem, Status.UNKNOWN, reason=NOT_FOUND)
+    plan = Plan(
+        problem,
+        Status.FEASIBLE,
+        placement,
+        verdict.pressures,
+        certificate=progress.certificate,
+        history=tuple(progress.history),
+        alarms=tuple(progress.alarms),
+    )
+    plan = with_ratios(plan)
+    return replace(plan, status=Status.OPTIMAL) if plan.gap <= PROVEN else plan
