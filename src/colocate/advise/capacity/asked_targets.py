@@ -3,9 +3,8 @@
 from math import isinf
 from typing import Any
 
-from colocate.errors import InputError
-from colocate.fault import Fault
 from colocate.inputs.fleet import Fleet, fleet_of
+from colocate.inputs.known_requests import check_all_known
 from colocate.inputs.spec import ModelSpec
 
 
@@ -28,12 +27,8 @@ def with_asked_targets(fleet: Fleet, tpot: float | None, ttft: float | None) -> 
     """
     if tpot is None and ttft is None:
         return fleet
-    models = [_aiming(model, tpot, ttft) for model in fleet.spec.models]
-    found = _changed(fleet, {"models": models})
-    if not found.problem.has_requests:
-        advice = "give every model prompt_tokens, output_tokens and a rate, on known kinds of GPU"
-        raise InputError(Fault("has no requests to predict latency from", advice=advice))
-    return found
+    check_all_known(fleet.spec)
+    return _changed(fleet, {"models": [_aiming(m, tpot, ttft) for m in fleet.spec.models]})
 
 
 def with_asked_pressure(fleet: Fleet, pressure: float) -> Fleet:

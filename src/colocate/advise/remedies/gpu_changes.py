@@ -9,6 +9,7 @@ from colocate.advise.what_if import Change, ChangeKind, Ladder
 from colocate.inputs.accelerator import Accelerator
 from colocate.inputs.compute import known_accelerator
 from colocate.inputs.fleet import Fleet
+from colocate.inputs.format_support import maker_of
 from colocate.inputs.gpu_rows import ROWS
 from colocate.inputs.huggingface.formats import bits_of
 from colocate.inputs.spec import GpuSpec
@@ -59,10 +60,18 @@ def catalogue_ladder(fleet: Fleet) -> Ladder:
 
 
 def faster_ladder(fleet: Fleet) -> Ladder:
-    """Yield one more GPU of each kind that reads memory faster than all here, cheapest first."""
+    """Yield one more GPU of each kind that reads memory faster than all here, cheapest first.
+
+    Only kinds of the same maker are tried, since engines share GPUs of others in other ways.
+    """
     known = (known_accelerator(entry.kind) for entry in fleet.spec.gpus)
     fastest = max((row.bandwidth_gb_s for row in known if row), default=inf)
-    faster = [row for row in _other_kinds(fleet) if row.bandwidth_gb_s > fastest]
+    makers = {maker_of(gpu.kind) for gpu in fleet.problem.gpus}
+    faster = [
+        row
+        for row in _other_kinds(fleet)
+        if row.bandwidth_gb_s > fastest and maker_of(row.kind) in makers
+    ]
     for row in sorted(faster, key=lambda row: (_price(row), -row.bandwidth_gb_s))[:MOST_FASTER]:
         yield from _one_more(fleet, row)
 
