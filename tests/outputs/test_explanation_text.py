@@ -11,9 +11,9 @@ from colocate.advise.explain.explanation import explain
 from colocate.advise.remedies.diagnosis import Diagnosis, Remedy, diagnose, diagnose_fleet
 from colocate.advise.what_if import Change, ChangeKind, RaisedTarget
 from colocate.inputs.fleet import parse_fleet
-from colocate.outputs.explain.json_form import plain
 from colocate.outputs.explain.remedies import change_text, diagnosis_lines
 from colocate.outputs.explain.sentences import explanation_lines
+from colocate.outputs.text.plain_data import plain
 from colocate.outputs.text.wording import amount, gigabytes, listed, percent, pressure_text, quoted
 from colocate.problem.placement import Placement
 from colocate.solver.plan import Plan

@@ -38,6 +38,12 @@ class Proof(StrEnum):
     """The same, but the tree was too large to keep, so nobody can walk it again."""
     SOLVERS = "solvers"
     """Two outside solvers found no way to stay at or below the bound."""
+    ALONE = "alone"
+    """One model has at least this ratio on any GPU, even alone."""
+    GROUPS = "groups"
+    """Every model has a multiplier; all of them outweigh the groups that keep the ratio."""
+    COVER = "cover"
+    """No choice of groups that keep the ratio takes all models; the checker searches again."""
 
     @property
     def checkable(self) -> bool:
@@ -45,28 +51,34 @@ class Proof(StrEnum):
         return self not in (Proof.SEARCH, Proof.SOLVERS)
 
 
+OF_RATIOS = (Proof.ALONE, Proof.GROUPS, Proof.COVER)
+"""Proofs about the worst ratio of latency to target; all others are about the pressure."""
 SEARCHES = (Proof.TREE, Proof.SEARCH, Proof.SOLVERS)
 """Proofs that may show that no placement has a finite pressure, though placements exist."""
+WITH_MULTIPLIERS = (Proof.MULTIPLIERS, Proof.GROUPS, Proof.COVER)
+"""Proofs that cannot show that there is no placement at all."""
 OWNER = Owner("certificate", None)
 """Whose fields a refusal names."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A bound on the pressure of any placement, and the reason.
+    """A bound on the pressure, or on the worst ratio, of any placement, and the reason.
 
     Parameters
     ----------
     proof
         The kind of reason.
     bound
-        No placement has a lower pressure. If it is infinite, there is no placement at all.
+        No placement has a lower pressure, or a lower ratio. If it is infinite, there is no
+        placement at all.
     window
         The time window that the proof looks at (volume and multipliers).
     model
-        The name of the model that the proof looks at (model).
+        The name of the model that the proof looks at (model and alone).
     multipliers
-        A whole number for each item, in the order of the problem (multipliers).
+        A whole number for each item, in the order of the problem (multipliers); for each choice
+        of `problem/checker/companies.py` (groups and cover).
     nodes
         How many nodes the search took (tree and search).
     order
@@ -74,7 +86,11 @@ class Certificate:
     tree
         What the search tried, as `problem/checker/walk.py` reads it (tree).
     finite
-        Whether an infinite bound excludes only finite pressures, not all placements (searches).
+        Whether an infinite bound excludes only finite pressures or ratios, not all placements
+        (searches and alone).
+    binding
+        Whether only targets that a placement must keep count (alone, groups and cover). Then a
+        bound above 1 shows that no placement keeps them all.
     """
 
     proof: Proof
@@ -86,6 +102,7 @@ class Certificate:
     order: tuple[int, ...] = ()
     tree: bytes = b""
     finite: bool = False
+    binding: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the fields that the proof has."""
@@ -117,10 +134,16 @@ class Certificate:
             Proof.TREE: {"nodes": self.nodes, "order": list(self.order)},
             Proof.SEARCH: {"nodes": self.nodes},
             Proof.SOLVERS: {},
+            Proof.ALONE: {"model": self.model},
+            Proof.GROUPS: {"multipliers": list(self.multipliers)},
+            Proof.COVER: {"multipliers": list(self.multipliers)},
         }
         bound = INFINITY if isinf(self.bound) else self.bound
-        finite = {"finite": True} if self.finite else {}
-        return {"proof": self.proof.value, "bound": bound, **details[self.proof], **finite}
+        marks = {
+            **({"finite": True} if self.finite else {}),
+            **({"binding": True} if self.binding else {}),
+        }
+        return {"proof": self.proof.value, "bound": bound, **details[self.proof], **marks}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Certificate":
@@ -137,6 +160,7 @@ class Certificate:
                 tuple([int(item) for item in data.get("order", ())]),
                 unpacked(data["tree"]) if "tree" in data else b"",
                 bool(data.get("finite", False)),
+                bool(data.get("binding", False)),
             )
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             found = f"cannot be read, {error!r:.200}"
@@ -152,11 +176,13 @@ class Certificate:
             raise InputError(Fault(found, owner=OWNER))
         if isnan(self.bound) or self.bound < 0:
             raise InputError.of("bound", self.bound, "a number >= 0", OWNER)
-        if isinf(self.bound) and self.proof is Proof.MULTIPLIERS:
+        if isinf(self.bound) and self.proof in WITH_MULTIPLIERS:
             raise InputError.of("bound", self.bound, "a finite number >= 0", OWNER)
-        if self.finite and not (isinf(self.bound) and self.proof in SEARCHES):
+        if self.finite and not (isinf(self.bound) and self.proof in (*SEARCHES, Proof.ALONE)):
             expected = "False but for an infinite bound by a search"
             raise InputError.of("finite", True, expected, OWNER)
+        if self.binding and self.proof not in OF_RATIOS:
+            raise InputError.of("binding", True, "False but for a bound on ratios", OWNER)
 
 
 def in_todays_words(data: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -119,6 +119,11 @@ LP_TOLERANCE = 1e-9
 
 Users: SCIP, column generation."""
 
+LEFT_TO_ROUND = 1e-6
+"""What a proof over groups must have left, as a share, to be rounded to whole multipliers.
+
+Users: `prove/latency_columns.py`."""
+
 COST_ROUNDING = 1e-6
 """Share of the cost of sleeping below which costs count as equal: solvers round them to whole parts
 of the largest.

@@ -6,12 +6,17 @@ clearly below its limit, `fsum` is enough: it rounds once, at the end, by less t
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
 from math import fsum, inf, lcm
 from typing import NamedTuple
 
+from colocate.problem.checker.placed_latency import (
+    broken_targets,
+    felt_latencies,
+    ratios_by_gpu,
+)
 from colocate.problem.checker.tolerance import CLEARLY, ROUNDING, SLACK
 from colocate.problem.exact import exact_sum, whole_numbers
 from colocate.problem.gpu import Gpu
@@ -53,10 +58,14 @@ class Verdict:
         A sentence for each rule that the placement breaks; none if it is valid.
     pressures
         Pressure by GPU name; empty if there is a fault.
+    ratios
+        The worst ratio of latency to target by GPU name; empty if there is a fault, or if the
+        problem does not say what its models are asked.
     """
 
     faults: tuple[str, ...]
     pressures: Mapping[str, float]
+    ratios: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def valid(self) -> bool:
@@ -71,9 +80,14 @@ class Verdict:
         """The highest pressure, infinite if the placement is not valid."""
         return max(self.pressures.values(), default=inf)
 
+    @property
+    def ratio(self) -> float:
+        """The worst ratio; infinite if the placement is not valid, or nothing is known of it."""
+        return max(self.ratios.values(), default=inf)
+
 
 def verify(problem: Problem, placement: Mapping[str, Sequence[str]]) -> Verdict:
-    """Re-check a placement from scratch: every model once, every limit, every pressure."""
+    """Re-check a placement from scratch: models, limits, pressures, and latencies if known."""
     gpus = {gpu.name: gpu for gpu in problem.gpus}
     faults = _faults_of_names(problem, placement, gpus)
     if faults:
@@ -96,7 +110,11 @@ def verify(problem: Problem, placement: Mapping[str, Sequence[str]]) -> Verdict:
         for name, parts in members.items()
     }
     faults = _faults_of_pressure(problem, pressures)
-    return Verdict(tuple(faults), {} if faults else pressures)
+    felt = felt_latencies(problem, placement) if problem.has_requests else []
+    faults += broken_targets(felt)
+    if faults:
+        return Verdict(tuple(faults), {})
+    return Verdict((), pressures, ratios_by_gpu(problem, felt) if felt else {})
 
 
 def _scale_of(problem: Problem) -> WholeNumbers:

@@ -18,6 +18,7 @@ from colocate.problem.problem import Problem
 from colocate.problem.reduction import reduction_of
 from colocate.solver.budget import SolveBudget
 from colocate.solver.decide.replica_counts import Counts, neighbours
+from colocate.solver.latency.bounding import bound_of
 from colocate.solver.latency.progress import LatencyProgress
 from colocate.solver.latency.search import Start, concluded, first_places, improve, smooth
 from colocate.solver.plan import Plan, Status
@@ -32,7 +33,9 @@ STEPS = 3
 """Steps of the search in one try."""
 MISSES = 60
 """Tries without an improvement after which the search ends."""
-POLISHING = 0.3
+PROVING = 0.3
+"""The share of the time for bounds that hold for all numbers of replicas."""
+POLISHING = 0.2
 """The share of the time in which the best numbers of replicas stay fixed."""
 
 
@@ -67,6 +70,7 @@ class LatencyReplicas:
             A placement to begin with; None to look for one with the fewest replicas.
         """
         polishing = self._budget.deadline.left * POLISHING
+        proving = self._budget.deadline.left * PROVING
         if start:
             self._try(tuple(replicas_in(self._problem, start).values()), start)
         else:
@@ -75,13 +79,14 @@ class LatencyReplicas:
             if self._best is None or self._budget.deadline.over:
                 break
             self._try(counts, self._placement)
-        self._go_on(polishing)
+        self._go_on(polishing + proving)
+        self._raise_bound(polishing)
         return self._polished()
 
     @property
     def _placement(self) -> Placement:
         assert self._best is not None, "there is a placement"
-        return self._best.reduction.placement(self._best.best)
+        return self._best.placement
 
     def _all_counts(self) -> Iterator[Counts]:
         """Yield all numbers of replicas, if they are few."""
@@ -172,6 +177,16 @@ class LatencyReplicas:
         if self._tried and plan.status is Status.INFEASIBLE and (sharing or len(self._tried) > 1):
             return self._failure
         return replace(plan, problem=self._problem)
+
+    def _raise_bound(self, until: float) -> None:
+        """Raise the bound for all numbers of replicas, with some seconds left for the rest."""
+        best = self._best
+        seconds = self._budget.deadline.left - until
+        if best is None or not best.found or seconds <= 0.0 or self._enough:
+            return
+        found = bound_of(self._problem, self._budget.deadline.part(seconds), best.value)
+        if found is not None and (self._proof is None or found.bound > self._proof.bound):
+            self._proof = found
 
     def _polished(self) -> Plan:
         """Improve the best placement with its numbers of replicas, and return it."""

@@ -7,6 +7,7 @@ import numpy as np
 from colocate.problem.certificate import Certificate
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.layout import arrange
+from colocate.problem.placement import Placement
 from colocate.problem.pressure import lower
 from colocate.problem.reduction import Reduction
 from colocate.problem.tolerance import TIE
@@ -40,6 +41,8 @@ class LatencyProgress(Progress):
         """The problem, and room to rate the placements that are offered."""
         self.complete = False
         """Whether a search has shown that no placement has a lower peak."""
+        self.hopeless: Certificate | None = None
+        """A proof that no placement keeps all targets that it must."""
         self._floor = float(lone_costs(self.now).max()) * (1.0 + TIE)
         self._gpu_of: Ints = np.empty(0, np.int64)
         self._levels: Floats = np.empty(0)
@@ -49,6 +52,16 @@ class LatencyProgress(Progress):
     def best(self) -> Ints:
         """The best placement so far; empty if there is none."""
         return self._gpu_of
+
+    @property
+    def placement(self) -> Placement:
+        """The best placement of the models."""
+        return self.reduction.placement(self._gpu_of)
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing left to search for."""
+        return self.complete or self.finished or self.hopeless is not None
 
     @property
     def peak(self) -> float:

@@ -13,15 +13,22 @@ from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction, reduction_of
 from colocate.problem.tolerance import PROVEN
 from colocate.problem.verify import verify
+from colocate.problem.verify_bound import refuted
 from colocate.solver.budget import SolveBudget
+from colocate.solver.deadline import Deadline
+from colocate.solver.latency.bounding import bounding
 from colocate.solver.latency.progress import LatencyProgress
 from colocate.solver.latency.steps import LatencySearch
-from colocate.solver.plan import Plan, Status, with_ratios
+from colocate.solver.plan import Alarm, Plan, Status, with_ratios
 from colocate.solver.search import NOT_FOUND, attempt
 from colocate.solver.targets import without_targets
 
 BEGINNING = 0.3
 """The share of the time in which the ordinary solver may look for a first placement."""
+START_STEPS = 10
+"""Steps of the search before bounds are raised beside it."""
+SEARCHING = 0.5
+"""The share of the time for the search, if a single worker has to raise bounds as well."""
 FINISHING, SHORTEST = 0.1, 0.02
 """The share of the time for the costs below the peak, and the fewest seconds for them."""
 BROKEN_TARGETS = (
@@ -56,7 +63,12 @@ def search_by_latency(
         return replace(first, problem=problem)
     progress = LatencyProgress(reduction_of(problem), budget.keeping(_reserved(budget)))
     progress.prove(proof)
-    improve(progress, budget.seed, first.placement)
+    improve(progress, budget.seed, first.placement, START_STEPS, only=False)
+    if len(progress.best) and not progress.finished:
+        with bounding(progress, budget.workers):
+            alone = budget.deadline.part(budget.deadline.left * SEARCHING)
+            ends = alone if budget.workers == 1 else None
+            improve(progress, budget.seed + 1, progress.placement, ends=ends)
     smooth(progress, budget)
     return concluded(progress)
 
@@ -89,7 +101,14 @@ def _reserved(budget: SolveBudget) -> float:
     return max(budget.deadline.left * FINISHING, SHORTEST)
 
 
-def improve(progress: LatencyProgress, seed: int, start: Start, steps: int | None = None) -> None:
+def improve(
+    progress: LatencyProgress,
+    seed: int,
+    start: Start,
+    steps: int | None = None,
+    only: bool = True,
+    ends: Deadline | None = None,
+) -> None:
     """Search until the answer is good enough, nothing is left to find, or time is up.
 
     Parameters
@@ -101,16 +120,18 @@ def improve(progress: LatencyProgress, seed: int, start: Start, steps: int | Non
     start
         Where the parts of the models are, as far as known.
     steps
-        How many steps the search has at most, from this start only; None for any number of steps
-        from any start.
+        How many steps the search has at most; None for any number.
+    only
+        Whether the search has this start only, if that leads to a placement.
+    ends
+        When the search ends, if earlier than its progress.
     """
-    search = LatencySearch(progress, progress.deadline, seed)
-    with progress.deadline.watched():
-        search.begin(indices_of(progress.reduction, start), only=steps is not None)
-        taken = 0
-        while len(progress.best) and not (progress.complete or progress.finished):
-            if taken == steps:
-                break
+    deadline = ends or progress.deadline
+    search = LatencySearch(progress, deadline, seed)
+    taken = 0
+    with deadline.watched():
+        search.begin(indices_of(progress.reduction, start), only)
+        while len(progress.best) and taken != steps and not (progress.ended or deadline.over):
             search.step()
             taken += 1
 
@@ -134,22 +155,35 @@ def indices_of(reduction: Reduction, placement: Start) -> Ints:
 
 def concluded(progress: LatencyProgress) -> Plan:
     """Return the plan with the best placement, if the independent checker confirms it."""
-    problem = progress.reduction.whole
+    problem, proof, alarms = progress.problem, progress.certificate, progress.alarms
     if not progress.found:
-        reason = BROKEN_TARGETS if len(progress.best) else NOT_FOUND
-        return Plan(problem, Status.UNKNOWN, reason=reason)
-    placement = progress.reduction.placement(progress.best)
+        return _without_placement(progress)
+    placement = progress.placement
     verdict = verify(problem, placement)
     if not verdict.valid:
         return Plan(problem, Status.UNKNOWN, reason=NOT_FOUND)
+    if proof is not None and refuted(problem, proof) is not None:
+        alarms = [*alarms, Alarm(proof.proof.value, proof.bound, progress.value)]
+        proof = None
     plan = Plan(
         problem,
         Status.FEASIBLE,
         placement,
         verdict.pressures,
-        certificate=progress.certificate,
+        certificate=proof,
         history=tuple(progress.history),
-        alarms=tuple(progress.alarms),
+        alarms=tuple(alarms),
     )
     plan = with_ratios(plan)
     return replace(plan, status=Status.OPTIMAL) if plan.gap <= PROVEN else plan
+
+
+def _without_placement(progress: LatencyProgress) -> Plan:
+    """Return a plan without a placement: infeasible if the checker confirms the proof."""
+    problem, proof = progress.problem, progress.hopeless
+    if proof is not None and refuted(problem, proof) is None:
+        reason = "no placement keeps all targets"
+        return Plan(problem, Status.INFEASIBLE, reason=reason, certificate=proof)
+    alarms = (Alarm(proof.proof.value, proof.bound, np.inf),) if proof is not None else ()
+    reason = BROKEN_TARGETS if len(progress.best) else NOT_FOUND
+    return Plan(problem, Status.UNKNOWN, reason=reason, alarms=alarms)

@@ -1,0 +1,232 @@
+"""What users of a placement would feel, worked out again from the problem as it was stated.
+
+The shards of a replica run in step, so each turn waits as long as on the GPU where the wait is
+longest. An iteration from zero comes close to the least fixed point. A point just above it that
+nothing moves upwards is above the least fixed point for certain; the ratios stated are those there.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import NamedTuple
+
+from colocate.problem.checker.engines import asked, engine_of, must_keep
+from colocate.problem.checker.latency import SLOTS, beside, latencies
+from colocate.problem.checker.tolerance import ABOVE, NARROWEST, SETTLED, SLACK, WIDEST
+from colocate.problem.model import Model
+from colocate.problem.problem import Problem
+from colocate.problem.sharing import COSTS
+
+SWEEPS = 5000
+"""The most sweeps over all engines; a few dozen are usual."""
+WIDER = 10.0
+"""How many times further above the iteration the next point is tried."""
+
+Places = Mapping[str, Sequence[str]]
+
+
+class PlacedReplica(NamedTuple):
+    """One replica of a model in a placement."""
+
+    model: Model
+    engine: tuple[float, ...]
+    gpus: tuple[str, ...]
+    load: float
+    """Of one of its parts, at its peak."""
+    slots: float
+    """The most requests at once, by its cache too."""
+
+
+class PlacedLatency(NamedTuple):
+    """What users of one replica feel, in seconds: never less than the law says."""
+
+    model: Model
+    gpus: tuple[str, ...]
+    tpot: float
+    ttft: float
+
+    @property
+    def ratio(self) -> float:
+        """The worst latency over its target; infinite if saturated."""
+        requests = asked(self.model)
+        if self.ttft == inf:
+            return inf
+        return max(self.tpot / requests.tpot_slo, self.ttft / requests.ttft_slo)
+
+
+def felt_latencies(problem: Problem, placement: Places) -> list[PlacedLatency]:
+    """Return what users of every replica feel, in the order of the problem.
+
+    Parameters
+    ----------
+    problem
+        The problem, which states what its models are asked.
+    placement
+        A placement that breaks no other rule; models asleep have no GPUs.
+    """
+    replicas = _with_slots(problem, _replicas(problem, placement))
+    sharing = COSTS[problem.sharing]
+    delays = _settled_above(replicas, sharing)
+    found = []
+    for replica, delay in zip(replicas, delays, strict=True):
+        token, step, prefill, _ = beside(replica.engine, delay, sharing, ABOVE)
+        tpot, ttft = latencies(replica.engine, token, step, prefill, replica.slots, ABOVE)
+        found.append(PlacedLatency(replica.model, replica.gpus, tpot, ttft))
+    return found
+
+
+def ratios_by_gpu(problem: Problem, felt: Sequence[PlacedLatency]) -> dict[str, float]:
+    """Return the worst ratio on every GPU; 0 where no model is."""
+    worst = dict.fromkeys([gpu.name for gpu in problem.gpus], 0.0)
+    for each in felt:
+        for gpu in each.gpus:
+            worst[gpu] = max(worst[gpu], each.ratio)
+    return worst
+
+
+def broken_targets(felt: Sequence[PlacedLatency]) -> list[str]:
+    """Return a sentence for every target that a placement must keep and does not."""
+    return [
+        sentence
+        for each in felt
+        if must_keep(each.model) and each.ratio > 1.0 + SLACK
+        for sentence in _sentences(each)
+    ]
+
+
+def _sentences(each: PlacedLatency) -> list[str]:
+    requests, where = asked(each.model), ", ".join(each.gpus)
+    name = f"model {each.model.name!r} on {where}"
+    if each.ttft == inf:
+        return [f"{name} is asked more than it can answer beside the others: its queue grows"]
+    at = "" if requests.percentile is None else f" at p{requests.percentile:g}"
+    return [
+        f"{name} has a {what} of {1e3 * found:.6g} ms{at}, {1e3 * target:.6g} ms at most"
+        for what, found, target in (
+            ("TPOT", each.tpot, requests.tpot_slo),
+            ("TTFT", each.ttft, requests.ttft_slo),
+        )
+        if found > target * (1.0 + SLACK)
+    ]
+
+
+def _replicas(problem: Problem, placement: Places) -> list[PlacedReplica]:
+    kind = {gpu.name: gpu.kind for gpu in problem.gpus}
+    found = []
+    for model in problem.models:
+        places = tuple(placement[model.name])
+        number = len(places) // model.shards
+        for first in range(0, len(places), model.shards):
+            gpus = places[first : first + model.shards]
+            engine = engine_of(model, number, [kind[gpu] for gpu in gpus])
+            load = max(model.load) / len(places)
+            found.append(PlacedReplica(model, engine, gpus, load, engine[SLOTS]))
+    return found
+
+
+def _with_slots(problem: Problem, replicas: Sequence[PlacedReplica]) -> list[PlacedReplica]:
+    """Return the replicas with the slots that their cache leaves them.
+
+    The memory that models leave on a GPU is shared by load, beyond what each must have. A replica
+    with several shards has as much cache on each GPU as on the worst of them, and what it leaves
+    elsewhere goes to the others there.
+    """
+    free, here = _free_memory(problem, replicas)
+    shares = {gpu: _shares(replicas, numbers, free[gpu]) for gpu, numbers in here.items()}
+    several = {
+        number: min(shares[gpu][number] for gpu in replica.gpus)
+        for number, replica in enumerate(replicas)
+        if len(replica.gpus) > 1
+    }
+    found = []
+    for number, replica in enumerate(replicas):
+        gpu = replica.gpus[0]
+        cache = several.get(number)
+        if cache is None:
+            taken = sum(several[other] for other in here[gpu] if other in several)
+            lone = [other for other in here[gpu] if other not in several]
+            cache = _shares(replicas, lone, free[gpu] - taken)[number]
+        found.append(replica._replace(slots=_slots(replica, cache)))
+    return found
+
+
+def _slots(replica: PlacedReplica, cache_gb: float) -> float:
+    each = asked(replica.model).request_gb
+    slots = replica.slots
+    return min(slots, cache_gb * len(replica.gpus) / each) if each > 0.0 else slots
+
+
+def _free_memory(
+    problem: Problem, replicas: Sequence[PlacedReplica]
+) -> tuple[dict[str, float], dict[str, list[int]]]:
+    """Return the memory that models leave on every GPU, and the numbers of the replicas there."""
+    free = {gpu.name: gpu.memory_gb for gpu in problem.gpus}
+    here: dict[str, list[int]] = {gpu.name: [] for gpu in problem.gpus}
+    for number, replica in enumerate(replicas):
+        for gpu in replica.gpus:
+            free[gpu] -= replica.model.size_gb / replica.model.shards
+            here[gpu].append(number)
+    return free, here
+
+
+def _shares(
+    replicas: Sequence[PlacedReplica], numbers: Sequence[int], free: float
+) -> dict[int, float]:
+    """Return the cache of each of some replicas on a GPU."""
+    least = {n: (replicas[n].model.least_cache_gb or 0.0) / len(replicas[n].gpus) for n in numbers}
+    weight = {n: replicas[n].load for n in numbers}
+    if not any(weight.values()):
+        weight = {n: float(replicas[n].model.least_cache_gb != 0.0) for n in numbers}
+    whole = sum(weight.values())
+    rest = max(free - sum(least.values()), 0.0)
+    return {n: least[n] + (rest * weight[n] / whole if whole else 0.0) for n in numbers}
+
+
+def _settled_above(replicas: Sequence[PlacedReplica], sharing: Sequence[float]) -> list[float]:
+    """Return delays that are no less than those of the least fixed point.
+
+    Where engines are so close to saturation that no point just above can be confirmed, the delays
+    that the iteration ends with have to do.
+    """
+    beside_them = _neighbours(replicas)
+    delays = [0.0] * len(replicas)
+    for _ in range(SWEEPS):
+        moved = _delays(replicas, beside_them, delays, sharing, 1.0)
+        arrived = all(m - d <= SETTLED * m for m, d in zip(moved, delays, strict=True))
+        delays = moved
+        if arrived:
+            break
+    share = NARROWEST
+    while share < WIDEST:
+        above = [delay * (1.0 + share) for delay in delays]
+        moved = _delays(replicas, beside_them, above, sharing, ABOVE)
+        if all(m <= d for m, d in zip(moved, above, strict=True)):
+            return above
+        share *= WIDER
+    return delays
+
+
+def _neighbours(replicas: Sequence[PlacedReplica]) -> list[list[list[int]]]:
+    """Return, for every replica and each of its GPUs, the numbers of the others there."""
+    here: dict[str, list[int]] = {}
+    for number, replica in enumerate(replicas):
+        for gpu in replica.gpus:
+            here.setdefault(gpu, []).append(number)
+    return [
+        [[other for other in here[gpu] if other != number] for gpu in replica.gpus]
+        for number, replica in enumerate(replicas)
+    ]
+
+
+def _delays(
+    replicas: Sequence[PlacedReplica],
+    neighbours: Sequence[Sequence[Sequence[int]]],
+    delays: Sequence[float],
+    sharing: Sequence[float],
+    tilt: float,
+) -> list[float]:
+    """Return the delays that engines with these delays cause."""
+    added = [beside(r.engine, d, sharing, tilt)[3] for r, d in zip(replicas, delays, strict=True)]
+    return [
+        max([sum([added[other] for other in others]) for others in on_gpus]) * tilt
+        for on_gpus in neighbours
+    ]

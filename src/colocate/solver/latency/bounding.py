@@ -1,0 +1,75 @@
+"""Raises the bound beside a search by latency, and proves that targets cannot be kept."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from math import isfinite
+
+from colocate.problem.certificate import Certificate
+from colocate.problem.pressure import lower
+from colocate.problem.problem import Problem
+from colocate.solver.deadline import Deadline
+from colocate.solver.latency.progress import LatencyProgress
+from colocate.solver.prove.latency_bounds import keeps_no_target, latency_bounds
+
+
+def raise_bound(progress: LatencyProgress) -> None:
+    """Raise the bound until the search is finished, or nothing more can be proven.
+
+    Where no placement is known yet, look for a proof that no placement keeps all targets.
+    """
+    problem, deadline = progress.problem, progress.deadline
+    if not progress.found and problem.limits_latency:
+        progress.hopeless = keeps_no_target(problem, deadline)
+        if progress.hopeless is not None:
+            return
+    if problem.objective == "pressure":
+        return
+    value = None
+    while not progress.finished and (value is None or lower(progress.value, value)):
+        value = progress.value
+        for certificate in latency_bounds(problem, deadline, value):
+            progress.prove(certificate)
+            if progress.finished:
+                return
+
+
+@contextmanager
+def bounding(progress: LatencyProgress, workers: int) -> Iterator[None]:
+    """Raise the bound beside what is done inside, or after it if there is only one worker.
+
+    Parameters
+    ----------
+    progress
+        The search, which may end early once the bound is high enough.
+    workers
+        How many threads there may be.
+    """
+    if workers < 2:
+        yield
+        raise_bound(progress)
+        return
+    with ThreadPoolExecutor(1) as pool:
+        raising = pool.submit(raise_bound, progress)
+        yield
+        raising.result()
+
+
+def bound_of(problem: Problem, deadline: Deadline, value: float) -> Certificate | None:
+    """Return the best bound on the ratio that is found in time.
+
+    Parameters
+    ----------
+    problem
+        The problem of the models that are awake; their numbers of replicas may be open.
+    deadline
+        When to end.
+    value
+        The best ratio known.
+    """
+    best = None
+    if problem.objective == "latency" and isfinite(value):
+        for best in latency_bounds(problem, deadline, value):
+            if best.bound >= value or deadline.over:
+                break
+    return best

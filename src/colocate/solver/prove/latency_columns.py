@@ -1,0 +1,258 @@
+"""Column generation over groups of models that may share a GPU at a ratio.
+
+As in `columns.py`, but groups come from a search that knows the law, in place of a knapsack. The
+first multipliers are those of bin packing with fragile objects: an item takes at least the share
+`push / (tolerance + push)` of its GPU (Bansal, Liu and Sankar, 2009; Clautiaux, Dell'Amico, Iori
+and Khanafer, 2014, compare such bounds).
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from colocate.problem.checker.companies import GpuCompany, ItemChoice
+from colocate.problem.checker.group_weights import least_total, possible_choices
+from colocate.problem.checker.groups import (
+    density_order,
+    empty_search,
+    group_is_possible,
+    heaviest_groups,
+)
+from colocate.problem.instance import Floats, Ints
+from colocate.problem.tolerance import LEFT_TO_ROUND, LP_TOLERANCE
+from colocate.solver.deadline import Deadline
+
+Group = tuple[int, tuple[int, ...]]
+"""A kind of GPU, and the choices on it."""
+WHOLE = 1_000_000
+"""The largest multiplier of a certificate."""
+EFFORTS = ((0.02, 300), (0.003, 3_000), (0.0, 100_000))
+"""How hard to search for groups: what is not worth a search, and the most steps for each most
+fragile model. The next effort is made when one finds nothing more."""
+STEPS = 400_000
+"""The most steps of the search that confirms a proof, a fraction of what the checker takes."""
+HEAVIEST = 8
+"""How many of the groups that refute a proof are learnt from."""
+TIGHT = 0.1
+"""Groups that weigh so much less than their price, as a share of it, are not kept."""
+
+
+class GroupColumns:
+    """Proofs by multipliers at one ratio after the other; groups found are kept.
+
+    Parameters
+    ----------
+    choices
+        What may be placed.
+    """
+
+    def __init__(self, choices: Sequence[ItemChoice]) -> None:
+        self._choices = choices
+        self._groups: list[Group] = []
+        self._weight: Floats | None = None
+        self.multipliers: tuple[int, ...] = ()
+        """The multipliers that came closest to a proof at the last ratio."""
+
+    def best(self, companies: Sequence[GpuCompany], deadline: Deadline) -> tuple[int, ...]:
+        """Return multipliers that come as close to a proof as any.
+
+        Parameters
+        ----------
+        companies, deadline
+            As `prove` takes them.
+        """
+        proof = self.prove(companies, deadline, True)
+        return self.multipliers if proof is None else proof
+
+    def prove(
+        self, companies: Sequence[GpuCompany], deadline: Deadline, to_the_end: bool = False
+    ) -> tuple[int, ...] | None:
+        """Return multipliers that put a ratio out of reach; None if there are none, or no time.
+
+        Parameters
+        ----------
+        companies
+            What is possible at the ratio.
+        deadline
+            When to give up.
+        to_the_end
+            Whether to go on when nothing can be proven, for the best multipliers.
+        """
+        program = _GroupProgram(self._choices, companies)
+        program.add([group for group in self._groups if _still_possible(companies, group)])
+        weight = best = self._first_weights(companies)
+        prices, highest, effort = [0.0] * len(companies), 0.0, 0
+        proof = None
+        while not deadline.over:
+            groups, carried = self._priced(companies, weight, prices, EFFORTS[effort])
+            share = program.total_of(weight) / carried if carried > 0.0 else 0.0
+            if share > 1.0 + LEFT_TO_ROUND:
+                proof, heaviest = self._whole(companies, weight)
+                groups.extend(heaviest)
+            if share > highest:
+                highest, best = share, weight * (program.gpus / carried)
+            new = program.add(groups)
+            if proof or not program.solve(deadline.left):
+                break
+            if program.packs and not to_the_end:
+                break
+            if not new and np.array_equal(weight, program.weight):
+                effort, highest = effort + 1, 0.0
+                if effort == len(EFFORTS):
+                    break
+            prices = program.prices
+            weight = (best + program.weight) / 2 if new else program.weight
+        self._groups, self._weight = program.tight, best
+        self.multipliers = _rounded(program.weight)
+        return proof
+
+    def _first_weights(self, companies: Sequence[GpuCompany]) -> Floats:
+        if self._weight is not None:
+            return self._weight
+        weight = np.full(len(self._choices), np.inf)
+        for company in companies:
+            share = company.push[:, 0] / (company.tolerance + company.push[:, 0])
+            weight[company.choice] = np.minimum(weight[company.choice], share)
+        return np.where(np.isfinite(weight), weight, 0.0)
+
+    def _priced(
+        self,
+        companies: Sequence[GpuCompany],
+        weight: Floats,
+        prices: Sequence[float],
+        effort: tuple[float, int],
+    ) -> tuple[list[Group], float]:
+        """Return groups that weigh more than their price, and about what all GPUs carry."""
+        groups: list[Group] = []
+        carried = 0.0
+        ease, steps = effort
+        for kind, (company, price) in enumerate(zip(companies, prices, strict=True)):
+            here = weight[company.choice]
+            order = density_order(company, here)
+            floor = price * (1.0 + LP_TOLERANCE)
+            most, rows, _, _ = heaviest_groups(
+                company, empty_search(company), here, order, floor, True, ease, steps
+            )
+            carried += company.gpus * max(most, price)
+            groups.extend(_groups(kind, company, rows))
+        return groups, carried
+
+    def _whole(
+        self, companies: Sequence[GpuCompany], weight: Floats
+    ) -> tuple[tuple[int, ...] | None, list[Group]]:
+        """Return whole multipliers if they prove it, and the heaviest groups otherwise."""
+        multipliers = _rounded(weight)
+        rounded = np.array(multipliers, float)
+        room = least_total(self._choices, companies, multipliers)
+        groups: list[Group] = []
+        for kind, company in enumerate(companies):
+            here = rounded[company.choice]
+            order = density_order(company, here)
+            most, rows, _, complete = heaviest_groups(
+                company, empty_search(company), here, order, 0.0, False, 0.0, STEPS
+            )
+            room = room - company.gpus * int(most) if complete else 0
+            groups.extend(_groups(kind, company, rows[-HEAVIEST:]))
+        return (multipliers if room > 0 else None), groups
+
+
+def _groups(kind: int, company: GpuCompany, rows: Ints) -> list[Group]:
+    """Return groups by the numbers of their choices."""
+    return [(kind, tuple(sorted(company.choice[row[row >= 0]].tolist()))) for row in rows]
+
+
+def _rounded(weight: Floats) -> tuple[int, ...]:
+    largest = float(weight.max())
+    if largest <= 0.0:
+        return (0,) * len(weight)
+    return tuple(np.floor(weight * (WHOLE / largest)).astype(np.int64).tolist())
+
+
+def _still_possible(companies: Sequence[GpuCompany], group: Group) -> bool:
+    kind, choices = group
+    company = companies[kind]
+    places = np.searchsorted(company.choice, choices)
+    if places.max() >= len(company.choice) or (company.choice[places] != choices).any():
+        return False
+    return bool(group_is_possible(company, empty_search(company), places.astype(np.int64)))
+
+
+class _GroupProgram:
+    """The linear program: weights of choices against prices of kinds of GPU."""
+
+    def __init__(self, choices: Sequence[ItemChoice], companies: Sequence[GpuCompany]) -> None:
+        pywraplp = import_module("ortools.linear_solver.pywraplp")  # slow, and not always needed
+
+        self.solver: Any = pywraplp.Solver.CreateSolver("GLOP")
+        self.gpus = sum(company.gpus for company in companies)
+        infinity = self.solver.infinity()
+        self._weights = [self.solver.NumVar(0.0, self.gpus, "") for _ in choices]
+        self._prices = [self.solver.NumVar(0.0, self.gpus, "") for _ in companies]
+        self.weight: Floats = np.zeros(len(choices))
+        """The weight of every choice, in the last solution; then the price of every kind of GPU,
+        and what all models weigh."""
+        self.prices = [0.0] * len(companies)
+        self.total = 0.0
+        self._owned: dict[int, list[tuple[int, int]]] = {}
+        for number in sorted(possible_choices(companies)):
+            choice = choices[number]
+            self._owned.setdefault(choice.owner, []).append((number, choice.parts))
+        for owned in self._owned.values():
+            least = self.solver.NumVar(0.0, infinity, "")
+            self.solver.Objective().SetCoefficient(least, 1.0)
+            for number, parts in owned:
+                row = self.solver.Constraint(-infinity, 0.0)
+                row.SetCoefficient(least, 1.0)
+                row.SetCoefficient(self._weights[number], -float(parts))
+        self.solver.Objective().SetMaximization()
+        budget = self.solver.Constraint(self.gpus, self.gpus)
+        for variable, company in zip(self._prices, companies, strict=True):
+            budget.SetCoefficient(variable, company.gpus)
+        self._known: dict[Group, None] = {}
+
+    def add(self, groups: Sequence[Group]) -> bool:
+        """Let no group weigh more than the price of its GPU; return whether one is new."""
+        known = len(self._known)
+        for group in groups:
+            if group in self._known:
+                continue
+            self._known[group] = None
+            kind, choices = group
+            row = self.solver.Constraint(-self.solver.infinity(), 0.0)
+            row.SetCoefficient(self._prices[kind], -1.0)
+            for number in choices:
+                row.SetCoefficient(self._weights[number], 1.0)
+        return len(self._known) > known
+
+    def solve(self, seconds: float) -> bool:
+        """Find the largest weights under these limits; False if there was no time."""
+        self.solver.SetTimeLimit(max(int(1000 * min(seconds, 1e6)), 1))
+        if self.solver.Solve() != self.solver.OPTIMAL:
+            return False
+        self.total = float(self.solver.Objective().Value())
+        self.weight = np.maximum([v.solution_value() for v in self._weights], 0.0)
+        self.prices = [max(v.solution_value(), 0.0) for v in self._prices]
+        return True
+
+    def total_of(self, weight: Floats) -> float:
+        """Return what all models weigh, each with its choice that weighs least."""
+        return sum(
+            min(parts * float(weight[number]) for number, parts in owned)
+            for owned in self._owned.values()
+        )
+
+    @property
+    def tight(self) -> list[Group]:
+        """The groups that weigh almost as much as their GPU's price."""
+        return [
+            (kind, choices)
+            for kind, choices in self._known
+            if self.weight[list(choices)].sum() >= self.prices[kind] * (1.0 - TIGHT)
+        ]
+
+    @property
+    def packs(self) -> bool:
+        """Whether fractions of groups take all models, so that nothing can be proven."""
+        return self.total <= self.gpus * (1.0 + LP_TOLERANCE)
