@@ -171,6 +171,7 @@ def _written(
     """Write and print what was asked for."""
     from dataclasses import replace
 
+    from colocate.advise.latency import predictions_of
     from colocate.advise.service import services_of
     from colocate.outputs.capacity.json_form import capacity_json
     from colocate.outputs.capacity.table import capacity_table
@@ -194,4 +195,5 @@ def _written(
         typer.echo(capacity_json(report, plan, fleet))
     elif best:
         services = services_of(plan, fleet) if plan and fleet else ()
-        show(capacity_table(report, results().width, services))
+        predictions = predictions_of(plan) if plan else ()
+        show(capacity_table(report, results().width, services, predictions))

@@ -10,15 +10,16 @@ from rich.text import Text
 
 from colocate.advise.capacity.trials import MixTrial
 from colocate.advise.service import Service
+from colocate.latency.prediction import Prediction
 from colocate.outputs.capacity.words import (
     CapacityReport,
     headline,
     proof,
     question,
-    shown_ratio,
     shown_value,
     verdict,
 )
+from colocate.outputs.latency.words import shown_ratio
 from colocate.outputs.plan.table import MARK, plan_table
 from colocate.outputs.text.wording import amount
 
@@ -27,7 +28,10 @@ BELOW, ABOVE = 10, 3
 
 
 def capacity_table(
-    report: CapacityReport, width: int, services: Sequence[Service] = ()
+    report: CapacityReport,
+    width: int,
+    services: Sequence[Service] = (),
+    predictions: tuple[Prediction, ...] = (),
 ) -> RenderableType:
     """Draw an answer for a screen.
 
@@ -39,6 +43,8 @@ def capacity_table(
         Of the screen, in letters.
     services
         What the replicas of its plan can serve, if that is known.
+    predictions
+        What their users feel, if that is known.
     """
     parts: list[RenderableType] = [Text(question(report))]
     shown, hidden = _around(report)
@@ -49,7 +55,8 @@ def capacity_table(
     best = report.answer.best
     parts.append(Text(headline(report), style="bold"))
     if best and report.answer.plan:
-        parts += [Text(proof(report)), plan_table(report.answer.plan, width, services)]
+        plan = plan_table(report.answer.plan, width, services, predictions)
+        parts += [Text(proof(report)), plan]
     return Group(*parts)
 
 
@@ -82,7 +89,7 @@ def _table(report: CapacityReport, trials: list[MixTrial]) -> Table:
         cells = [str(report.total(trial.mix)), report.named(trial.mix)]
         cells += [f"{price:.2f}" if price is not None else "-"] if priced else []
         cells += [_value(report, trial), _bound(report, trial)]
-        cells += [shown_ratio(trial.ratio)] if with_ratio else []
+        cells += [_ratio(trial)] if with_ratio else []
         cells += [MARK if best else "", verdict(trial)]
         table.add_row(*map(Text, cells), style="bold" if best else "")
     return table
@@ -91,6 +98,10 @@ def _table(report: CapacityReport, trials: list[MixTrial]) -> Table:
 def _value(report: CapacityReport, trial: MixTrial) -> str:
     found = trial.plan and trial.plan.placement
     return shown_value(report, trial.value) if found else "-"
+
+
+def _ratio(trial: MixTrial) -> str:
+    return "-" if trial.ratio is None else shown_ratio(trial.ratio)
 
 
 def _bound(report: CapacityReport, trial: MixTrial) -> str:

@@ -10,6 +10,7 @@ from colocate.advise.capacity.mixes import Mix
 from colocate.advise.capacity.objective import By
 from colocate.advise.capacity.search import Capacity
 from colocate.advise.capacity.trials import Decision, MixTrial
+from colocate.outputs.latency.words import shown_ratio
 from colocate.outputs.plan.words import PROOFS, shown_pressure
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import amount, listed
@@ -124,13 +125,6 @@ def _least(report: CapacityReport) -> str:
     if report.by is By.GPUS:
         return f"at least {amount(ceil(report.floor), 'GPU')} needed"
     return f"at least ${floor(report.floor * 100) / 100:,.2f} per hour needed"
-
-
-def shown_ratio(ratio: float | None) -> str:
-    """Return a latency over its target as it is written."""
-    if ratio is None:
-        return "-"
-    return "∞" if isinf(ratio) else f"{ratio:.3f}"
 
 
 def shown_value(report: CapacityReport, value: float) -> str:

@@ -5,6 +5,7 @@ from math import isinf
 
 from colocate.advise.remedies.missed_targets import MissedTarget, MissedTargets
 from colocate.advise.what_if import RaisedTarget
+from colocate.outputs.latency.words import shown_ratio, shown_time
 from colocate.outputs.text.wording import listed, quoted
 
 MOST_MISSED = 5
@@ -31,7 +32,9 @@ def closest_line(targets: MissedTargets) -> str:
 def _closest(targets: MissedTargets) -> str:
     if isinf(targets.ratio):
         return "in the best placement found, a queue grows without end"
-    return f"in the best placement found, a latency is {targets.ratio:.2f} times its target"
+    return (
+        f"in the best placement found, a latency is {shown_ratio(targets.ratio)} times its target"
+    )
 
 
 def missed_lines(targets: MissedTargets) -> Iterator[str]:
@@ -43,17 +46,17 @@ def missed_lines(targets: MissedTargets) -> Iterator[str]:
 
 
 def _missed(target: MissedTarget) -> str:
-    allowed = f"{seconds_text(target.target)} allowed ({target.field})"
+    allowed = f"{shown_time(target.target)} allowed ({target.field})"
     model, latency = quoted(target.model), NAMES[target.field]
     if isinf(target.alone):
         return f"{model}: its queue grows without end even alone on a GPU"
     if not target.neighbours:
-        return f"{model}: {latency} {seconds_text(target.alone)} alone on a GPU, {allowed}"
+        return f"{model}: {latency} {shown_time(target.alone)} alone on a GPU, {allowed}"
     beside = listed([quoted(name) for name in target.neighbours], MOST_NEIGHBOURS)
-    shared = f"{latency} {seconds_text(target.shared)} beside {beside}"
+    shared = f"{latency} {shown_time(target.shared)} beside {beside}"
     if isinf(target.shared):
         shared = f"its queue grows without end beside {beside}"
-    return f"{model}: {shared}, {seconds_text(target.alone)} alone, {allowed}"
+    return f"{model}: {shared}, {shown_time(target.alone)} alone, {allowed}"
 
 
 def raised_text(model: str, targets: tuple[RaisedTarget, ...]) -> str:
@@ -63,8 +66,3 @@ def raised_text(model: str, targets: tuple[RaisedTarget, ...]) -> str:
         for target in targets
     ]
     return f"{listed(changes)} (the least found that works)"
-
-
-def seconds_text(seconds: float) -> str:
-    """Return a time as people say it: milliseconds below a second."""
-    return f"{seconds:.3g} s" if seconds >= 1.0 else f"{1000.0 * seconds:.3g} ms"
