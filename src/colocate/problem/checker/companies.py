@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colocate.problem.checker.delays import item_tables
+from colocate.problem.checker.delays import LENGTHS, item_tables, item_turns
 from colocate.problem.checker.engines import engine_of, must_keep
 from colocate.problem.checker.items import Kin, kin_of, open_to, use_on
 from colocate.problem.checker.latency import COUNTS, ENGINE_NUMBERS
@@ -61,12 +61,16 @@ class GpuCompany(NamedTuple):
     demand: Floats
     """demand[n, r]: shares of what the GPU has of memory, of resources, and of models at most."""
     sharing: Floats
+    ratio: float
     tolerance: Floats
     """tolerance[n]: a delay at which the item is certain to miss the ratio."""
     grid: Floats
     """grid[levels]: delays upwards from 0."""
+    length: Ints
+    """length[n]: the last of some lengths that no turn of the item is shorter than."""
     push: Floats
-    """push[n, levels]: the delay that an item adds to others when it has that of a level."""
+    """push[lengths, n, levels]: the delay that an item adds to neighbours whose turns have a
+    length, when it has the delay of a level."""
 
 
 def choices_of(problem: Problem) -> list[ItemChoice]:
@@ -131,7 +135,9 @@ def _company(
     demand = np.array(demands).reshape(len(numbers), 2 + len(gpus[0].limits))
     sharing = np.array(COSTS[problem.sharing])
     engine_rows, starts = np.array(engines).reshape(-1, ENGINE_NUMBERS), np.array(first)
-    tolerance, grid, push = item_tables(engine_rows, starts, sharing, ratio)
+    turns = item_turns(engine_rows, starts, sharing)
+    lengths = _lengths(turns)
+    tolerance, grid, push = item_tables(engine_rows, starts, sharing, lengths, ratio)
     whole = GpuCompany(
         len(gpus),
         np.array(numbers, np.int64),
@@ -142,12 +148,22 @@ def _company(
         np.array(first_colour),
         demand,
         sharing,
+        ratio,
         tolerance,
         grid,
+        np.searchsorted(lengths, turns, "right") - 1,
         push,
     )
     possible = (tolerance > 0.0) & (demand <= FITS).all(axis=1)
     return _only(whole, np.flatnonzero(possible))
+
+
+def _lengths(turns: Floats) -> Floats:
+    """Return some lengths of turns, upwards from the shortest, with as many items at each."""
+    finite = np.sort(turns[np.isfinite(turns)])
+    if not len(finite):
+        return np.zeros(LENGTHS)
+    return finite[np.arange(LENGTHS) * len(finite) // LENGTHS]
 
 
 def _only(company: GpuCompany, kept: Ints) -> GpuCompany:
@@ -163,7 +179,8 @@ def _only(company: GpuCompany, kept: Ints) -> GpuCompany:
         first_colour=_starts(company.first_colour, kept),
         demand=company.demand[kept],
         tolerance=company.tolerance[kept],
-        push=company.push[kept],
+        length=company.length[kept],
+        push=np.ascontiguousarray(company.push[:, kept]),
     )
 
 

@@ -16,7 +16,18 @@ from numpy.typing import NDArray
 from colocate.machine_code.entry import EntryKernel
 from colocate.machine_code.marks import marked
 from colocate.problem.checker.companies import GpuCompany
-from colocate.problem.checker.delays import LEVELS, added_by
+from colocate.problem.checker.delays import LEVELS
+from colocate.problem.checker.latency import (
+    BESIDE_NUMBERS,
+    COUNTS,
+    PREFILLED,
+    TOKEN,
+    beside,
+    beside_at,
+    delay_by,
+    own_turn,
+    ratio_of,
+)
 from colocate.problem.checker.tolerance import BELOW, FITS, SETTLED
 
 Floats = NDArray[np.float64]
@@ -25,7 +36,9 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 DEEPEST = 64
 """The most items in a group; a search that finds a larger one gives up."""
-STRIDE = 16
+MOST_ENGINES = 256
+"""The most engines in a group that the law itself is asked about."""
+STRIDE = 8
 """Levels of delay for which items are ordered by what they weigh for the delay that they add."""
 NO_PUSH = 2.0**-500
 """Stands for the delay of items that add none, in divisors."""
@@ -39,17 +52,21 @@ class SearchedGroup(NamedTuple):
     """The group that a search is at, by depth: one item was added at each."""
 
     item: Ints
-    push: Floats
-    """push[depth, place]: what the item at a place adds, in the group up to that depth."""
+    level: Ints
+    """level[depth, place]: the delay of the item at a place, in the group up to that depth."""
     demand: Floats
     """demand[depth, r]: what the items up to that depth need."""
     delay: Floats
-    """delay[depth]: what all items of the group add."""
+    """delay[depth]: what the group adds to the delay of any other item, at least."""
     slack: Floats
-    """slack[depth]: how much more delay the most fragile item bears."""
+    """slack[depth]: how much more delay the item bears that bears the least."""
+    length: Ints
+    """length[depth]: the length of that item's turns."""
     weight: Floats
-    added: Floats
-    """Scratch for the engines of one item."""
+    engine: Ints
+    """The engines of a group, while the law itself is asked."""
+    state: Floats
+    """state[engine, BESIDE_NUMBERS]: what delays make of them."""
 
 
 def _part(function: Function) -> Function:
@@ -90,9 +107,10 @@ def begin(c: GpuCompany, s: SearchedGroup, item: int, weight: float) -> None:
     item, weight : the item, and what it weighs
     """
     s.item[0] = item
-    s.push[0, 0] = c.push[item, 0]
-    s.delay[0] = c.push[item, 0]
+    s.level[0, 0] = 0
+    s.delay[0] = c.push[0, item, 0]
     s.slack[0] = c.tolerance[item]
+    s.length[0] = c.length[item]
     s.weight[0] = weight
     for r in range(c.demand.shape[1]):
         s.demand[0, r] = c.demand[item, r]
@@ -118,46 +136,47 @@ def add(c: GpuCompany, s: SearchedGroup, depth: int, item: int, weight: float) -
         if s.demand[deeper, r] * BELOW > FITS:
             return False
     for place in range(deeper):
-        s.push[deeper, place] = s.push[depth, place]
-    s.push[deeper, deeper] = c.push[item, _level(c.grid, s.delay[depth] * BELOW)]
+        s.level[deeper, place] = s.level[depth, place]
+    s.level[deeper, deeper] = 0
     s.item[deeper] = item
     s.weight[deeper] = s.weight[depth] + weight
     return _pass_on(c, s, deeper)
 
 
 @_part
-def _delay_at(s: SearchedGroup, depth: int, place: int) -> float:
-    """Return what the others of a group add to the delay of one item, rounded down."""
-    delay = 0.0
+def _delay_at(c: GpuCompany, s: SearchedGroup, depth: int, place: int) -> float:
+    """Return what the others of a group add to the delay of one item, by the table."""
+    length, delay = c.length[s.item[place]], 0.0
     for other in range(depth + 1):
         if other != place:
-            delay += s.push[depth, other]
+            delay += c.push[length, s.item[other], s.level[depth, other]]
     return delay * BELOW
 
 
 @_part
 def _pass_on(c: GpuCompany, s: SearchedGroup, depth: int) -> bool:
-    """Raise what items add to each other, by the table; False if one of them bears no more."""
+    """Raise the delays of items, by the table; False if one of them bears no more."""
     for _ in range(QUICK_SWEEPS):
         rose = False
-        for place in range(depth + 1):
-            delay = _delay_at(s, depth, place)
-            item = s.item[place]
-            if delay >= c.tolerance[item]:
+        for place in range(depth, -1, -1):
+            delay = _delay_at(c, s, depth, place)
+            if delay >= c.tolerance[s.item[place]]:
                 return False
-            push = c.push[item, _level(c.grid, delay)]
-            if push > s.push[depth, place]:
-                s.push[depth, place] = push
+            level = _level(c.grid, delay)
+            if level > s.level[depth, place]:
+                s.level[depth, place] = level
                 rose = True
         if not rose:
             break
     s.delay[depth] = 0.0
-    for place in range(depth + 1):
-        s.delay[depth] += s.push[depth, place]
     s.slack[depth] = inf
     for place in range(depth + 1):
-        bears = c.tolerance[s.item[place]] - (s.delay[depth] - s.push[depth, place]) * BELOW
-        s.slack[depth] = min(s.slack[depth], bears)
+        item = s.item[place]
+        s.delay[depth] += c.push[0, item, s.level[depth, place]]
+        bears = c.tolerance[item] - _delay_at(c, s, depth, place)
+        if bears < s.slack[depth]:
+            s.slack[depth] = bears
+            s.length[depth] = c.length[item]
     return True
 
 
@@ -169,18 +188,35 @@ def possible(c: GpuCompany, s: SearchedGroup, depth: int) -> bool:
     ----------
     c, s, depth : the items, and the group up to a depth
     """
+    engines = 0
+    for place in range(depth + 1):
+        for engine in range(c.first[s.item[place]], c.first[s.item[place] + 1]):
+            if engines >= s.engine.shape[0]:
+                return True
+            s.engine[engines] = engine
+            found = beside_at(c.engine[engine], c.grid[s.level[depth, place]], c.sharing, BELOW)
+            for number in range(BESIDE_NUMBERS):
+                s.state[engines, number] = found[number]
+            engines += 1
     for _ in range(SWEEPS):
         rose = 0.0
-        for place in range(depth + 1):
-            delay = _delay_at(s, depth, place)
-            item = s.item[place]
-            start, end = c.first[item], c.first[item + 1]
-            if delay >= c.tolerance[item]:
+        for row in range(engines):
+            engine = c.engine[s.engine[row]]
+            step = own_turn(engine, s.state[row, TOKEN], c.sharing, False) * BELOW
+            work = own_turn(engine, s.state[row, TOKEN], c.sharing, True) * BELOW
+            for_step = for_work = 0.0
+            for other in range(engines):
+                if other != row:
+                    for_step += delay_by(s.state[other], step)
+                    for_work += delay_by(s.state[other], work)
+            found = beside(engine, for_step * BELOW, for_work * BELOW, c.sharing, BELOW)
+            before = s.state[row, TOKEN] + s.state[row, PREFILLED]
+            after = found[TOKEN] + found[PREFILLED]
+            rose = max(rose, (after - before) / after if after > 0.0 else 0.0)
+            for number in range(BESIDE_NUMBERS):
+                s.state[row, number] = max(s.state[row, number], found[number])
+            if engine[COUNTS] > 0.0 and ratio_of(engine, s.state[row], BELOW) >= c.ratio:
                 return False
-            push = added_by(c.engine, start, end, delay, c.sharing, s.added)
-            if push > s.push[depth, place]:
-                rose = max(rose, (push - s.push[depth, place]) / push)
-                s.push[depth, place] = push
         if rose <= SETTLED:
             return True
     return True
@@ -203,18 +239,18 @@ def _most_more(
     ----------
     c, s, depth : the items, and the group up to a depth
     weight : of every item
-    order : by level of delay, the items that weigh most for what they add first
+    order : by length of turns and level of delay, the items that weigh most for what they add first
     place_of, after : the place of every item in the search; those from one place on may be added
     enough : the search for more may end here
     """
-    delay = s.delay[depth] * BELOW
+    delay, length = s.delay[depth] * BELOW, s.length[depth]
     row = _level(c.grid, delay) // STRIDE
     room, more = float(s.slack[depth]), 0.0
-    for rank in range(order.shape[1]):
-        item = order[row, rank]
+    for rank in range(order.shape[2]):
+        item = order[length, row, rank]
         if place_of[item] < after or c.tolerance[item] <= delay:
             continue
-        push = c.push[item, row * STRIDE]
+        push = c.push[length, item, row * STRIDE]
         if push * BELOW > s.slack[depth]:
             continue
         if push > room:
@@ -229,22 +265,25 @@ def _most_more(
 
 def empty_search(company: GpuCompany) -> SearchedGroup:
     """Return the memory that a search needs."""
-    engines, resources = len(company.engine), company.demand.shape[1]
+    resources = company.demand.shape[1]
+    engines = min(len(company.engine), MOST_ENGINES) + 1
     return SearchedGroup(
         np.zeros(DEEPEST, np.int64),
-        np.zeros((DEEPEST, DEEPEST)),
+        np.zeros((DEEPEST, DEEPEST), np.int64),
         np.zeros((DEEPEST, resources)),
         np.zeros(DEEPEST),
         np.zeros(DEEPEST),
+        np.zeros(DEEPEST, np.int64),
         np.zeros(DEEPEST),
-        np.zeros(engines + 1),
+        np.zeros(engines, np.int64),
+        np.zeros((engines, BESIDE_NUMBERS)),
     )
 
 
 def density_order(company: GpuCompany, weight: Floats) -> Ints:
     """Return the items by what they weigh for the delay that they add, at some levels of it."""
-    push = np.maximum(company.push[:, ::STRIDE].T, NO_PUSH)
-    return np.argsort(-(weight / push), axis=1, kind="stable")
+    push = np.maximum(company.push[:, :, ::STRIDE].transpose(0, 2, 1), NO_PUSH)
+    return np.argsort(-(weight / push), axis=2, kind="stable")
 
 
 @_part
@@ -270,7 +309,7 @@ def _candidates(
     row = _level(c.grid, s.delay[0] * BELOW) // STRIDE
     count = 0
     for place in range(rank.shape[0]):
-        item = order[row, place]
+        item = order[s.length[0], row, place]
         place_of[item] = -1
         if rank[item] > root and weight[item] > 0.0:
             place_of[item] = count

@@ -1,8 +1,9 @@
 """The law of sharing a GPU once more, for the checker alone: what a delay does to one engine.
 
-All that an engine feels of its neighbours is a delay: seconds that each of its turns waits. All
-that they feel of it is what it adds to theirs. Both rise together, so the delays of engines that
-share GPUs are the least fixed point of rising functions. Each result is multiplied by a `tilt`:
+All that an engine feels of its neighbours is a delay: seconds that each turn of a step, or of a
+prefill, waits. All that they feel of it is how often it is busy, and with what. Both rise together,
+so the delays of engines that share GPUs are the least fixed point of rising functions. Each result
+is multiplied by a `tilt`:
 just below 1 it makes everything a lower limit, whatever the rounding, and just above 1 an upper
 one. The functions are plain Python on floats, and kernels of this folder compile them.
 
@@ -18,7 +19,14 @@ from numpy.typing import NDArray
 
 from colocate.machine_code.marks import marked
 from colocate.problem.checker.tolerance import LAST_BIT, SINGLE_TOKEN
-from colocate.problem.sharing import LEAST, OF_LAYERS, PART_TURN, PER_SECOND, SWITCH
+from colocate.problem.sharing import (
+    LEAST,
+    OF_LAYERS,
+    PART_TURN,
+    PER_SECOND,
+    PER_SECOND_OF_PREFILL,
+    SWITCH,
+)
 
 Row = Sequence[float] | NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -32,6 +40,11 @@ TPOT_SLO, TTFT_SLO, SPREAD, COUNTS = range(9, 13)
 counts (1) or only what it does to others (0)."""
 ENGINE_NUMBERS = 13
 """How many numbers an engine has."""
+TOKEN, STRETCHED, PREFILLED, BUSY, READING, STEP_TURN, READ_TURN = range(7)
+"""Numbers that `beside` returns: seconds of a token, of a step and of a prefill; the chance to be
+busy, and the share of that with prompts; what others wait for a turn of a step and of a prefill."""
+BESIDE_NUMBERS = 7
+"""How many numbers these are."""
 PADDED = 1.2
 """How much larger than the requests in it a batch is on average: CUDA graphs exist for some sizes
 only."""
@@ -77,43 +90,101 @@ def meeting(start: float, slope: float) -> float:
 
 
 @_part
-def beside(engine: Row, delay: float, sharing: Row, tilt: float) -> tuple[float, ...]:
-    """Return what a delay makes of an engine.
+def step_length(engine: Row, token: float) -> float:
+    """Return how long a step takes by itself, when tokens take so long."""
+    batch = min(1.0 + PADDED * engine[RATE] * engine[TOKENS] * token, engine[SLOTS])
+    return engine[STEP] + engine[PER_REQUEST] * batch
 
-    That is: seconds of a token, of a step, of a prefill, and the delay that it adds to others.
+
+@_part
+def prefill_turns(engine: Row, sharing: Row) -> float:
+    """Return how many turns the work of a prefill takes."""
+    more = sharing[PER_SECOND_OF_PREFILL] * engine[WORK] + sharing[PART_TURN]
+    return max(sharing[LEAST], sharing[OF_LAYERS] * engine[LAYERS] + more)
+
+
+@_part
+def own_turn(engine: Row, token: float, sharing: Row, reading: bool) -> float:
+    """Return how long a turn of an engine's own work is; 0 if it has no such work.
+
+    Parameters
+    ----------
+    engine, sharing : its numbers, and the constants of the way to share
+    token : seconds of a token
+    reading : whether the work is a prefill, not a step
+    """
+    if reading:
+        turns = prefill_turns(engine, sharing)
+        return engine[WORK] / turns if turns > 0.0 else 0.0
+    if engine[TOKENS] <= 0.0:
+        return 0.0
+    step = step_length(engine, token)
+    turns = turns_of(step, engine[LAYERS], sharing)
+    return step / turns if turns > 0.0 else 0.0
+
+
+@_part
+def delay_by(other: Row, turn: float) -> float:
+    """Return how long each turn of some work waits for a neighbour.
+
+    The neighbour decodes or reads prompts, and work goes on at the speed of the moment: its time is
+    the harmonic mean over both. It rises with the length of the turn and with all of the
+    neighbour's numbers, since a turn of a prefill is never shorter than one of a step.
+
+    Parameters
+    ----------
+    other : what a delay makes of the neighbour, as `beside` returns it
+    turn : the length of a turn of the work by itself; nothing waits if there is no work
+    """
+    if turn <= 0.0:
+        return 0.0
+    short, long = other[STEP_TURN], other[READ_TURN]
+    above = (turn + short) * other[READING] + (turn + long) * (1.0 - other[READING])
+    # The harmonic mean less the turn, without the difference of two large numbers.
+    found = turn * (short * (1.0 - other[READING]) + long * other[READING]) + short * long
+    return other[BUSY] * found / above if above > 0.0 else 0.0
+
+
+@_part
+def beside(
+    engine: Row, for_step: float, for_work: float, sharing: Row, tilt: float
+) -> tuple[float, ...]:
+    """Return what delays make of an engine (see `TOKEN` and the others).
 
     Parameters
     ----------
     engine : its numbers
-    delay : seconds that each of its turns waits
+    for_step, for_work : seconds that each turn of a step, or of a prefill, waits
     sharing : the constants of the way to share
     tilt : 1, a little less for lower limits, or a little more for upper ones
     """
     rate, tokens, slots = engine[RATE], engine[TOKENS], engine[SLOTS]
-    layers, work = engine[LAYERS], engine[WORK]
-    prefill = (engine[PREFILL] + turns_of(work, layers, sharing) * delay) * tilt
-    token, step = 0.0, work
+    layers = engine[LAYERS]
+    prefill = (engine[PREFILL] + prefill_turns(engine, sharing) * for_work) * tilt
+    token, stretched = 0.0, 0.0
+    read_turn = length_of_turn(engine[WORK], engine[TURN_LAYERS], sharing) * tilt
+    step_turn = read_turn
+    reading = 1.0
     if tokens > 0.0:
         first = engine[STEP] + engine[PER_REQUEST]
         growth = engine[PER_REQUEST] * PADDED * rate * tokens
-        longer = 1.0 + sharing[PER_SECOND] * delay
-        short = first + sharing[LEAST] * delay
-        long = first * longer + (sharing[OF_LAYERS] * layers + sharing[PART_TURN]) * delay
+        longer = 1.0 + sharing[PER_SECOND] * for_step
+        short = first + sharing[LEAST] * for_step
+        long = first * longer + (sharing[OF_LAYERS] * layers + sharing[PART_TURN]) * for_step
         token = max(
             meeting(short * tilt, (growth + rate * prefill) * tilt),
             meeting(long * tilt, (growth * longer + rate * prefill) * tilt),
         )
         full = engine[STEP] + engine[PER_REQUEST] * slots
-        full += turns_of(full, layers, sharing) * delay
+        full += turns_of(full, layers, sharing) * for_step
         token = min(token, full + prefill * slots / tokens) * tilt
-        batch = min(1.0 + PADDED * rate * tokens * token, slots)
-        step = engine[STEP] + engine[PER_REQUEST] * batch
-    decoding = length_of_turn(step, engine[TURN_LAYERS], sharing)
-    reading = length_of_turn(work, engine[TURN_LAYERS], sharing)
-    turn = decoding + min(rate * prefill, 1.0) * max(reading - decoding, 0.0)
-    stretched = (step + turns_of(step, layers, sharing) * delay) * tilt
-    busy = -expm1(-rate * (tokens * token + prefill) * tilt)
-    return token, stretched, prefill, busy * turn * tilt
+        step = step_length(engine, token)
+        stretched = (step + turns_of(step, layers, sharing) * for_step) * tilt
+        step_turn = length_of_turn(step, engine[TURN_LAYERS], sharing) * tilt
+        read_turn = max(read_turn, step_turn)
+        reading = min(rate * prefill * tilt, 1.0)
+    busy = -expm1(-rate * (tokens * token + prefill) * tilt) * tilt
+    return token, stretched, prefill, busy, reading, step_turn, read_turn
 
 
 @_part
@@ -154,15 +225,42 @@ def latencies(
 
 
 @_part
-def ratio_beside(engine: Row, delay: float, sharing: Row, tilt: float) -> float:
-    """Return the worst latency over its target at a delay, with all slots that an engine can have.
+def ratio_of(engine: Row, state: Row, tilt: float) -> float:
+    """Return the worst latency over its target, with all slots that an engine can have.
 
     Parameters
     ----------
-    engine, delay, sharing, tilt : as `beside` takes them
+    engine, state : its numbers, and what delays make of it, as `beside` returns that
+    tilt : as `beside` takes it
     """
-    token, step, prefill, _ = beside(engine, delay, sharing, tilt)
+    token, step, prefill = state[TOKEN], state[STRETCHED], state[PREFILLED]
     tpot, ttft = latencies(engine, token, step, prefill, engine[SLOTS], tilt)
     if tpot == inf:
         return inf
     return max(tpot / engine[TPOT_SLO], ttft / engine[TTFT_SLO]) * tilt
+
+
+@_part
+def ratio_at(engine: Row, delay: float, sharing: Row, tilt: float) -> float:
+    """Return the worst latency over its target where all work waits for so long.
+
+    Parameters
+    ----------
+    engine, sharing, tilt : as `beside` takes them
+    delay : seconds that each turn waits; work that takes no time has none
+    """
+    state = beside_at(engine, delay, sharing, tilt)
+    return ratio_of(engine, state, tilt)
+
+
+@_part
+def beside_at(engine: Row, delay: float, sharing: Row, tilt: float) -> tuple[float, ...]:
+    """Return what an engine becomes where all work waits for so long.
+
+    Parameters
+    ----------
+    engine, delay, sharing, tilt : as `ratio_at` takes them
+    """
+    for_work = delay if engine[WORK] > 0.0 else 0.0
+    for_step = delay if engine[STEP] + engine[PER_REQUEST] > 0.0 else 0.0
+    return beside(engine, for_step, for_work, sharing, tilt)

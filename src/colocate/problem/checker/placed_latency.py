@@ -10,7 +10,16 @@ from math import inf
 from typing import NamedTuple
 
 from colocate.problem.checker.engines import asked, engine_of, must_keep
-from colocate.problem.checker.latency import SLOTS, beside, latencies
+from colocate.problem.checker.latency import (
+    PREFILLED,
+    SLOTS,
+    STRETCHED,
+    TOKEN,
+    beside,
+    delay_by,
+    latencies,
+    own_turn,
+)
 from colocate.problem.checker.tolerance import ABOVE, NARROWEST, SETTLED, SLACK, WIDEST
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
@@ -67,8 +76,9 @@ def felt_latencies(problem: Problem, placement: Places) -> list[PlacedLatency]:
     sharing = COSTS[problem.sharing]
     delays = _settled_above(replicas, sharing)
     found = []
-    for replica, delay in zip(replicas, delays, strict=True):
-        token, step, prefill, _ = beside(replica.engine, delay, sharing, ABOVE)
+    for replica, (for_step, for_work) in zip(replicas, delays, strict=True):
+        state = beside(replica.engine, for_step, for_work, sharing, ABOVE)
+        token, step, prefill = state[TOKEN], state[STRETCHED], state[PREFILLED]
         tpot, ttft = latencies(replica.engine, token, step, prefill, replica.slots, ABOVE)
         found.append(PlacedLatency(replica.model, replica.gpus, tpot, ttft))
     return found
@@ -181,28 +191,39 @@ def _shares(
     return {n: least[n] + (rest * weight[n] / whole if whole else 0.0) for n in numbers}
 
 
-def _settled_above(replicas: Sequence[PlacedReplica], sharing: Sequence[float]) -> list[float]:
-    """Return delays that are no less than those of the least fixed point.
+def _settled_above(
+    replicas: Sequence[PlacedReplica], sharing: Sequence[float]
+) -> list[tuple[float, float]]:
+    """Return delays of steps and of prefills, no less than those of the least fixed point.
 
     Where engines are so close to saturation that no point just above can be confirmed, the delays
     that the iteration ends with have to do.
     """
     beside_them = _neighbours(replicas)
-    delays = [0.0] * len(replicas)
+    delays = [(0.0, 0.0)] * len(replicas)
     for _ in range(SWEEPS):
         moved = _delays(replicas, beside_them, delays, sharing, 1.0)
-        arrived = all(m - d <= SETTLED * m for m, d in zip(moved, delays, strict=True))
+        arrived = _at_most(moved, delays, 1.0 + SETTLED)
         delays = moved
         if arrived:
             break
     share = NARROWEST
     while share < WIDEST:
-        above = [delay * (1.0 + share) for delay in delays]
-        moved = _delays(replicas, beside_them, above, sharing, ABOVE)
-        if all(m <= d for m, d in zip(moved, above, strict=True)):
+        above = [(step * (1.0 + share), work * (1.0 + share)) for step, work in delays]
+        if _at_most(_delays(replicas, beside_them, above, sharing, ABOVE), above, 1.0):
             return above
         share *= WIDER
     return delays
+
+
+def _at_most(
+    delays: Sequence[tuple[float, float]], limits: Sequence[tuple[float, float]], times: float
+) -> bool:
+    """Return whether no delay is above so many times its limit."""
+    return all(
+        step <= times * most_step and work <= times * most_work
+        for (step, work), (most_step, most_work) in zip(delays, limits, strict=True)
+    )
 
 
 def _neighbours(replicas: Sequence[PlacedReplica]) -> list[list[list[int]]]:
@@ -220,13 +241,22 @@ def _neighbours(replicas: Sequence[PlacedReplica]) -> list[list[list[int]]]:
 def _delays(
     replicas: Sequence[PlacedReplica],
     neighbours: Sequence[Sequence[Sequence[int]]],
-    delays: Sequence[float],
+    delays: Sequence[tuple[float, float]],
     sharing: Sequence[float],
     tilt: float,
-) -> list[float]:
+) -> list[tuple[float, float]]:
     """Return the delays that engines with these delays cause."""
-    added = [beside(r.engine, d, sharing, tilt)[3] for r, d in zip(replicas, delays, strict=True)]
-    return [
-        max([sum([added[other] for other in others]) for others in on_gpus]) * tilt
-        for on_gpus in neighbours
+    states = [
+        beside(replica.engine, for_step, for_work, sharing, tilt)
+        for replica, (for_step, for_work) in zip(replicas, delays, strict=True)
     ]
+    found = []
+    for replica, state, on_gpus in zip(replicas, states, neighbours, strict=True):
+        step, work = (
+            own_turn(replica.engine, state[TOKEN], sharing, reading) * tilt
+            for reading in (False, True)
+        )
+        for_step = max([sum([delay_by(states[o], step) for o in others]) for others in on_gpus])
+        for_work = max([sum([delay_by(states[o], work) for o in others]) for others in on_gpus])
+        found.append((for_step * tilt, for_work * tilt))
+    return found

@@ -13,7 +13,7 @@ from colocate.problem.checker.cover import cover_exists
 from colocate.problem.checker.engines import engine_of, must_keep
 from colocate.problem.checker.group_weights import group_sums, homeless_owner
 from colocate.problem.checker.items import open_to
-from colocate.problem.checker.latency import ratio_beside
+from colocate.problem.checker.latency import ratio_at
 from colocate.problem.checker.tolerance import BELOW
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
@@ -47,7 +47,7 @@ def ratio_alone(problem: Problem, model: Model) -> float:
     kinds = {gpu.kind for gpu in problem.gpus if open_to(pins, gpu)}
     return min(
         (
-            ratio_beside(engine_of(model, replicas, (kind,)), 0.0, sharing, BELOW)
+            ratio_at(engine_of(model, replicas, (kind,)), 0.0, sharing, BELOW)
             for kind in kinds
             for replicas in range(model.replicas, model.most_replicas + 1)
         ),

@@ -113,7 +113,8 @@ class GroupColumns:
             return self._weight
         weight = np.full(len(self._choices), np.inf)
         for company in companies:
-            share = company.push[:, 0] / (company.tolerance + company.push[:, 0])
+            push = company.push[0, :, 0]
+            share = push / (company.tolerance + push)
             weight[company.choice] = np.minimum(weight[company.choice], share)
         return np.where(np.isfinite(weight), weight, 0.0)
 
