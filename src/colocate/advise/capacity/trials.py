@@ -115,8 +115,8 @@ class MixTrials:
         problem, kind_of = self.market.sample()
         self.goal = Goal(self.target)
         warm_up(self.goal.trial_problem(problem))
-        self.deadline = Deadline(self.time_limit)
         self.needs: list[Need] = self._needs(problem, kind_of)
+        self.deadline = Deadline(self.time_limit)
         self.decided: set[Mix] = set()
         """Mixes that stay open however long they are tried."""
         self.has_own_plan = not self.goal.by_ratio and problem.objective == "pressure"

@@ -22,8 +22,8 @@ from colocate.solver.solve import solve
 
 ONE_SEARCH = 0.5
 """Seconds to decide whether some models fit."""
-SHORTEST, WORKERS = 0.01, 1
-"""The fewest seconds of a search within latency targets, and its threads."""
+SHORTEST = 0.01
+"""The fewest seconds of a search within latency targets."""
 NODES = 20_000
 """Nodes of the first search; CP-SAT and SCIP take over what it leaves undecided."""
 
@@ -57,7 +57,7 @@ def _within_targets(problem: Problem, deadline: Deadline) -> tuple[Outcome, Plac
     """Decide by the solver whether models can be placed so that they keep their latency targets."""
     any_pressure = replace(problem, objective="pressure")
     seconds = max(deadline.left, SHORTEST)
-    plan = solve(any_pressure, time_limit=seconds, workers=WORKERS, target=sys.float_info.max)
+    plan = solve(any_pressure, time_limit=seconds, target=sys.float_info.max)
     if plan.placement:
         return Outcome.FOUND, plan.placement
     none = plan.status is Status.INFEASIBLE
