@@ -115,22 +115,32 @@ class MixTrials:
         problem, kind_of = self.market.sample()
         self.wanted = CapacityLimit(self.target)
         warm_up(self.wanted.trial_problem(problem))
-        self.needs: list[Need] = self._needs(problem, kind_of)
+        fast, slow = kept_from_slow_gpus(problem)
         self.deadline = Deadline(self.time_limit)
+        self.needs: list[Need] = self._needs(fast, slow, kind_of)
         self.decided: set[Mix] = set()
         """Mixes that stay open however long they are tried."""
         self.has_own_plan = not self.wanted.by_ratio and problem.objective == "pressure"
         """Whether trials minimise what the fleet itself does, so that their plans are its plans."""
 
-    def _needs(self, problem: Problem, kind_of: Sequence[int]) -> list[Need]:
-        """Return the sums that any mix must have."""
-        fast, slow = kept_from_slow_gpus(problem)
+    def _needs(self, problem: Problem, slow: str, kind_of: Sequence[int]) -> list[Need]:
+        """Return the sums that any mix must have.
+
+        Parameters
+        ----------
+        problem
+            The models and GPUs of every kind, without those that are too slow.
+        slow
+            A model that is too slow on all of them; empty if there is none.
+        kind_of
+            The number of the kind of every GPU.
+        """
         kinds = len(self.market.costs)
         if slow:
             purpose = f"on which {slow} alone keeps its latency targets"
             return [Need((Fraction(),) * kinds, Fraction(1), "GPUs", purpose)]
         limit = self.wanted.pressure * (1.0 + OVER_LIMIT)
-        return [*needs_of(fast, kind_of, limit), *latency_needs(fast, kinds)]
+        return [*needs_of(problem, kind_of, limit), *latency_needs(problem, kinds)]
 
     def extend(self, seconds: float) -> None:
         """Let all trials take so many seconds more."""
