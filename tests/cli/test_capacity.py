@@ -167,7 +167,7 @@ def test_the_page_shows_what_the_commands_print(tmp_path):
     page = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     blocks = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         commands = re.findall(r"^\$ colocate (.*)", block, re.MULTILINE)
         for command in commands:

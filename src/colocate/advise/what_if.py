@@ -53,7 +53,7 @@ class ChangeKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class RaisedTarget:
+class TargetDelta:
     """A latency target before and after a change, in seconds."""
 
     field: str
@@ -111,7 +111,7 @@ class Change:
     demand: float = 0.0
     node: str = ""
     assumed: bool = False
-    targets: tuple[RaisedTarget, ...] = ()
+    targets: tuple[TargetDelta, ...] = ()
 
 
 Ladder = Iterable[Change]

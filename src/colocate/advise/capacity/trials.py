@@ -6,7 +6,7 @@ from enum import StrEnum
 from fractions import Fraction
 from math import inf
 
-from colocate.advise.capacity.goal import Goal, ratio_of_targets
+from colocate.advise.capacity.capacity_limit import CapacityLimit, ratio_of_targets
 from colocate.advise.capacity.latency_needs import kept_from_slow_gpus, latency_needs
 from colocate.advise.capacity.mixes import Market, Mix
 from colocate.advise.capacity.requirements import Need, needs_of
@@ -49,7 +49,7 @@ class MixTrial:
     mix
         Units of each kind.
     decision
-        Whether the goal is reached.
+        Whether the pressure is reached, or the targets are kept.
     plan
         The best plan found; None where sums were enough.
     reason
@@ -113,24 +113,34 @@ class MixTrials:
 
     def __post_init__(self) -> None:
         problem, kind_of = self.market.sample()
-        self.goal = Goal(self.target)
-        warm_up(self.goal.trial_problem(problem))
-        self.needs: list[Need] = self._needs(problem, kind_of)
+        self.wanted = CapacityLimit(self.target)
+        warm_up(self.wanted.trial_problem(problem))
+        fast, slow = kept_from_slow_gpus(problem)
         self.deadline = Deadline(self.time_limit)
+        self.needs: list[Need] = self._needs(fast, slow, kind_of)
         self.decided: set[Mix] = set()
         """Mixes that stay open however long they are tried."""
-        self.has_own_plan = not self.goal.by_ratio and problem.objective == "pressure"
+        self.has_own_plan = not self.wanted.by_ratio and problem.objective == "pressure"
         """Whether trials minimise what the fleet itself does, so that their plans are its plans."""
 
-    def _needs(self, problem: Problem, kind_of: Sequence[int]) -> list[Need]:
-        """Return the sums that any mix must have."""
-        fast, slow = kept_from_slow_gpus(problem)
+    def _needs(self, problem: Problem, slow: str, kind_of: Sequence[int]) -> list[Need]:
+        """Return the sums that any mix must have.
+
+        Parameters
+        ----------
+        problem
+            The models and GPUs of every kind, without those that are too slow.
+        slow
+            A model that is too slow on all of them; empty if there is none.
+        kind_of
+            The number of the kind of every GPU.
+        """
         kinds = len(self.market.costs)
         if slow:
             purpose = f"on which {slow} alone keeps its latency targets"
             return [Need((Fraction(),) * kinds, Fraction(1), "GPUs", purpose)]
-        limit = self.goal.pressure * (1.0 + OVER_LIMIT)
-        return [*needs_of(fast, kind_of, limit), *latency_needs(fast, kinds)]
+        limit = self.wanted.pressure * (1.0 + OVER_LIMIT)
+        return [*needs_of(problem, kind_of, limit), *latency_needs(problem, kinds)]
 
     def extend(self, seconds: float) -> None:
         """Let all trials take so many seconds more."""
@@ -203,8 +213,8 @@ class MixTrials:
             reason = "a model has none of the GPUs that it must be on"
             return self._note(MixTrial(mix, Decision.EXCLUDED, reason=reason))
         limit = max(min(seconds, self.deadline.left), 0.001)
-        target = self.goal.limit if to_target else None
-        plan = self._solved(self.goal.trial_problem(problem), limit, gap, target)
+        target = self.wanted.limit if to_target else None
+        plan = self._solved(self.wanted.trial_problem(problem), limit, gap, target)
         trial = self._judged(mix, plan)
         if trial.decision is Decision.OPEN and plan.seconds < ENDED_EARLY * limit:
             self.decided.add(mix)
@@ -218,7 +228,7 @@ class MixTrials:
         problem = self.market.sizes.problem(trial.mix)
         if self.has_own_plan or problem is None or trial.plan is None:
             return trial.plan
-        wanted = self.goal.plan_problem(problem)
+        wanted = self.wanted.plan_problem(problem)
         plan = self._solved(wanted, max(self.deadline.left, 0.001))
         return plan if plan.placement else confirmed_plan(wanted, trial.plan.placement)
 
@@ -240,11 +250,13 @@ class MixTrials:
     def _judged(self, mix: Mix, plan: Plan) -> MixTrial:
         if plan.status is Status.INFEASIBLE:
             return MixTrial(mix, Decision.EXCLUDED, plan, plan.reason)
-        ratio = ratio_of_targets(plan.problem, plan.placement, stated=not self.goal.by_ratio)
+        ratio = ratio_of_targets(plan.problem, plan.placement, stated=not self.wanted.by_ratio)
         trial = MixTrial(mix, Decision.OPEN, plan, ratio=ratio)
-        if plan.placement and trial.value <= self.goal.limit:
+        if plan.placement and trial.value <= self.wanted.limit:
             return replace(trial, decision=Decision.REACHED)
-        return replace(trial, decision=Decision.EXCLUDED) if plan.bound > self.goal.limit else trial
+        return (
+            replace(trial, decision=Decision.EXCLUDED) if plan.bound > self.wanted.limit else trial
+        )
 
     def _note(self, trial: MixTrial) -> MixTrial:
         """Keep a trial, unless an earlier one showed more."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from colocate.advise.remedies.any_placement import ONE_SEARCH, any_placement
-from colocate.advise.remedies.missed_targets import MissedTargets, missed_targets
+from colocate.advise.remedies.missed_targets import TargetSummary, missed_targets
 from colocate.advise.remedies.shortage import Lack, Shortage, held_gb, shortage_of
 from colocate.problem.model import ANY_KIND
 from colocate.problem.problem import Problem
@@ -79,7 +79,7 @@ class Conflict:
     busiest: str = ""
     use: float = 0.0
     caches: tuple[CacheNeed, ...] = ()
-    targets: MissedTargets | None = None
+    targets: TargetSummary | None = None
 
 
 def find_conflict(problem: Problem, watch: Deadline) -> Conflict | None:

@@ -8,7 +8,7 @@ from colocate.advise.relaxations import relaxations
 from colocate.advise.remedies.any_placement import ONE_SEARCH, any_placement
 from colocate.advise.remedies.conflict import CacheNeed, Conflict, any_placement_of, find_conflict
 from colocate.advise.remedies.fleet_changes import options_for
-from colocate.advise.remedies.missed_targets import MissedTargets, missed_targets
+from colocate.advise.remedies.missed_targets import TargetSummary, missed_targets
 from colocate.advise.what_if import Change, ChangeKind, Combination, Ladder, Options
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.huggingface import ModelConfig
@@ -99,7 +99,7 @@ class Diagnosis:
     remedies: tuple[Remedy, ...] = ()
     undecided: tuple[Change, ...] = ()
     complete: bool = True
-    targets: MissedTargets | None = None
+    targets: TargetSummary | None = None
 
 
 def diagnose_fleet(fleet: Fleet, configs: Mapping[str, ModelConfig], seconds: float) -> Diagnosis:
@@ -174,7 +174,7 @@ def diagnose(
     )
 
 
-def _missed(problem: Problem, watch: Deadline) -> MissedTargets | None:
+def _missed(problem: Problem, watch: Deadline) -> TargetSummary | None:
     """Return how close the models that must be awake come to their targets."""
     awake = problem.awake({model.name for model in problem.sleepers})
     return missed_targets(awake, watch) if awake is not None else None

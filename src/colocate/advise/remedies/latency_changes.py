@@ -6,7 +6,7 @@ from math import ceil, floor, inf, log10
 
 from colocate.advise.relaxations import without_target
 from colocate.advise.remedies.changed_fleet import problem_of, problem_with_models
-from colocate.advise.what_if import Change, ChangeKind, Ladder, RaisedTarget
+from colocate.advise.what_if import Change, ChangeKind, Ladder, TargetDelta
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.format_support import Maker, maker_of
 from colocate.latency.prediction import Prediction, predict_placement
@@ -61,7 +61,7 @@ def target_ladder(fleet: Fleet, name: str) -> Ladder:
     least = _least_latency(fleet.problem, name)
     if least is None:
         return
-    tried: set[tuple[RaisedTarget, ...]] = set()
+    tried: set[tuple[TargetDelta, ...]] = set()
     for slack in SLACK:
         raised = tuple(_raised(least, slack))
         if not raised or raised in tried:
@@ -101,7 +101,7 @@ def _counted(model: Model, first: bool) -> Model:
     return without_target(model.changed(requests=sooner))
 
 
-def _raised(least: Prediction, slack: float) -> Iterator[RaisedTarget]:
+def _raised(least: Prediction, slack: float) -> Iterator[TargetDelta]:
     """Yield the targets that a latency misses, each with the least that it keeps."""
     requests, shared = least.requests, least.shared
     for field, target, found in (
@@ -110,7 +110,7 @@ def _raised(least: Prediction, slack: float) -> Iterator[RaisedTarget]:
     ):
         after = found.at(requests.percentile) * slack
         if target < after < inf:
-            yield RaisedTarget(field, target, _rounded_up(after))
+            yield TargetDelta(field, target, _rounded_up(after))
 
 
 def _rounded_up(value: float) -> float:

@@ -16,7 +16,7 @@ SHORTEST, WORKERS = 0.01, 1
 
 
 @dataclass(frozen=True)
-class MissedTarget:
+class FailedTarget:
     """A target that is not kept where the worst ratio is as low as it was found to be.
 
     Parameters
@@ -39,7 +39,7 @@ class MissedTarget:
 
 
 @dataclass(frozen=True)
-class MissedTargets:
+class TargetSummary:
     """How close models come to their targets.
 
     Parameters
@@ -51,10 +51,10 @@ class MissedTargets:
     """
 
     ratio: float
-    missed: tuple[MissedTarget, ...]
+    missed: tuple[FailedTarget, ...]
 
 
-def missed_targets(problem: Problem, watch: Deadline) -> MissedTargets | None:
+def missed_targets(problem: Problem, watch: Deadline) -> TargetSummary | None:
     """Return how close some models come to their targets; None if they keep them, or do not fit.
 
     Parameters
@@ -84,10 +84,10 @@ def missed_targets(problem: Problem, watch: Deadline) -> MissedTargets | None:
     for each in missed:
         of_model.setdefault(each.model, each)
     targets = tuple(_missed(each, by_gpu) for each in of_model.values())
-    return MissedTargets(worst[0].shared.ratio, targets)
+    return TargetSummary(worst[0].shared.ratio, targets)
 
 
-def _missed(found: Prediction, by_gpu: dict[str, list[str]]) -> MissedTarget:
+def _missed(found: Prediction, by_gpu: dict[str, list[str]]) -> FailedTarget:
     requests = found.requests
     times = {
         "tpot_slo": (requests.tpot_slo, found.shared.tpot, found.alone.tpot),
@@ -100,7 +100,7 @@ def _missed(found: Prediction, by_gpu: dict[str, list[str]]) -> MissedTarget:
     field = max(ratios, key=lambda name: ratios[name])
     target, shared, alone = times[field]
     neighbours = dict.fromkeys(name for gpu in found.gpus for name in by_gpu[gpu])
-    return MissedTarget(
+    return FailedTarget(
         found.model,
         field,
         target,

@@ -75,8 +75,9 @@ def _draw(axes: "Axes", report: CapacityReport) -> None:
     _scale(axes, report, found)
     if without:
         top = [0.97] * len(without)
+        label = "no placement, or an endless queue" if report.by_ratio else "no placement"
         axes.plot(without, top, "x", color=ALARM, transform=axes.get_xaxis_transform(),
-                  clip_on=False, label="no placement")  # fmt: skip
+                  clip_on=False, label=label)  # fmt: skip
     _write(axes, report)
 
 

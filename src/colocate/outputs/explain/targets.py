@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from math import isinf
 
-from colocate.advise.remedies.missed_targets import MissedTarget, MissedTargets
-from colocate.advise.what_if import RaisedTarget
+from colocate.advise.remedies.missed_targets import FailedTarget, TargetSummary
+from colocate.advise.what_if import TargetDelta
 from colocate.outputs.latency.words import shown_ratio, shown_time
 from colocate.outputs.text.wording import listed, quoted
 
@@ -16,7 +16,7 @@ NAMES = {"tpot_slo": "TPOT", "ttft_slo": "TTFT"}
 """Latencies by the field of their target."""
 
 
-def conflict_line(models: tuple[str, ...], targets: MissedTargets) -> str:
+def conflict_line(models: tuple[str, ...], targets: TargetSummary) -> str:
     """Describe models that cannot keep their targets together, or one that cannot even alone."""
     names = listed([quoted(name) for name in models])
     if len(models) == 1:
@@ -24,12 +24,12 @@ def conflict_line(models: tuple[str, ...], targets: MissedTargets) -> str:
     return f"{names} cannot keep their latency targets together: {_closest(targets)}"
 
 
-def closest_line(targets: MissedTargets) -> str:
+def closest_line(targets: TargetSummary) -> str:
     """Describe the placement that comes closest, where nothing is proven."""
     return f"the models fit, but no placement was found that keeps all targets: {_closest(targets)}"
 
 
-def _closest(targets: MissedTargets) -> str:
+def _closest(targets: TargetSummary) -> str:
     if isinf(targets.ratio):
         return "in the best placement found, a queue grows without end"
     return (
@@ -37,7 +37,7 @@ def _closest(targets: MissedTargets) -> str:
     )
 
 
-def missed_lines(targets: MissedTargets) -> Iterator[str]:
+def missed_lines(targets: TargetSummary) -> Iterator[str]:
     """Yield the targets that are missed there, and why."""
     yield from (f"  {_missed(target)}" for target in targets.missed[:MOST_MISSED])
     more = len(targets.missed) - MOST_MISSED
@@ -45,7 +45,7 @@ def missed_lines(targets: MissedTargets) -> Iterator[str]:
         yield f"  ... and {more} more"
 
 
-def _missed(target: MissedTarget) -> str:
+def _missed(target: FailedTarget) -> str:
     allowed = f"{shown_time(target.target)} allowed ({target.field})"
     model, latency = quoted(target.model), NAMES[target.field]
     if isinf(target.alone):
@@ -59,7 +59,7 @@ def _missed(target: MissedTarget) -> str:
     return f"{model}: {shared}, {shown_time(target.alone)} alone, {allowed}"
 
 
-def raised_text(model: str, targets: tuple[RaisedTarget, ...]) -> str:
+def raised_text(model: str, targets: tuple[TargetDelta, ...]) -> str:
     """Describe targets that are raised."""
     changes = [
         f"{target.field}: {target.after:g} of {model} instead of {target.before:g}"

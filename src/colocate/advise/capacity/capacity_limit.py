@@ -11,7 +11,7 @@ from colocate.problem.problem import Problem
 from colocate.problem.tolerance import OVER_LIMIT
 
 
-class Goal(NamedTuple):
+class CapacityLimit(NamedTuple):
     """A pressure that no GPU may exceed, or targets that every model must keep at any pressure.
 
     Where there are targets, a pressure is reached only together with them.
@@ -28,7 +28,7 @@ class Goal(NamedTuple):
     @property
     def limit(self) -> float:
         """The highest pressure, or the highest ratio, that reaches it."""
-        return (1.0 if self.by_ratio else self.pressure) * (1.0 + OVER_LIMIT)
+        return 1.0 if self.by_ratio else self.pressure * (1.0 + OVER_LIMIT)
 
     def trial_problem(self, problem: Problem) -> Problem:
         """Return the problem whose best value tells whether a mix reaches it.
