@@ -19,7 +19,7 @@ PROGRAMMING = """
     definition direction draw effect entry error evaluation explanation facts failed failure
     field figure file finding fit format history home idle infeasible input insight limit line
     link loaded loader local look markup memory mention message missing move name noun number
-    option order outcome output pair plot pool priced process progress reading refusal refused
+    option order outcome output pair pen plot pool priced process progress reading refusal refused
     report result role rounding run scale search section settings shape stage state storage
     sum summary table task time trail unknown unusual usage variable version whole worst
 """

@@ -4,9 +4,14 @@ import pytest
 
 from colocate.outputs.report import compare, report_page
 from tests.browser.browser import WIDTHS
-from tests.outputs.made_plans import HOSTILE, large, named, small
+from tests.outputs.made_plans import HOSTILE, large, latencies, named, small
 
-FLEETS = {"small": small, "large": large, "hostile": lambda: named(HOSTILE)}
+FLEETS = {
+    "small": small,
+    "large": large,
+    "latencies": latencies,
+    "hostile": lambda: named(HOSTILE),
+}
 
 
 def report(fleet, plan):

@@ -130,6 +130,7 @@ def test_the_remedies_in_the_docs_are_the_remedies():
 def test_a_model_that_is_too_busy_is_told_by_how_much_and_that_replicas_help(tmp_path):
     path = tmp_path / "fleet.yaml"
     path.write_text(
+        "compute_limit: 0.8\n"
         "gpus: [{name: l4, kind: L4, count: 8}]\n"
         "models:\n"
         "  - {name: hot, size_gb: 6, rate: 16, slo: 6, prompt_tokens: 1500, output_tokens: 200}\n"

@@ -7,7 +7,7 @@ from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.placement import Placement
 from colocate.problem.verify import verify
 from colocate.solver.place import place
-from colocate.solver.plan import Improvement, Plan, Status
+from colocate.solver.plan import Improvement, Plan, Status, with_ratios
 
 HOSTILE = (
     "</script></style></title><script>document.title='taken'</script>",
@@ -88,3 +88,37 @@ def named(names):
         ],
     )
     return fleet, plan_of(fleet)
+
+
+STEPS = {"base_ms": 6.0, "per_request_ms": 0.1, "prefill_ms_per_1k_tokens": 20.0}
+
+
+def asked(name, rate, **fields):
+    """Return a model of a fleet file with tokens and measured constants."""
+    known = {"prompt_tokens": 500, "output_tokens": 101, "kv_bytes_per_token": 1e5, "steps": STEPS}
+    return {"name": name, "size_gb": 16, "rate": rate, "slo": 1, **known, **fields}
+
+
+def latencies(sharing="slices", kind="H100-80GB", **fields):
+    """Three GPUs: a pair in trouble, a saturated model, and one with a replica alone."""
+    fleet = fleet_from(
+        [{"name": "g", "kind": kind, "memory_gb": 80, "count": 3}],
+        [
+            asked("chat", 4, tpot_slo=0.02, replicas=2),
+            asked("coder", 6, tpot_slo=0.015, ttft_slo=1.0, percentile=99),
+            asked("flood", 500),
+            asked("reader", 2, output_tokens=0),
+        ],
+        sharing=sharing,
+        **fields,
+    )
+    placement = {"chat": ("g-0", "g-2"), "coder": ("g-0",), "flood": ("g-1",), "reader": ("g-1",)}
+    verdict = verify(fleet.problem, placement)
+    plan = Plan(
+        fleet.problem,
+        Status.FEASIBLE,
+        Placement(placement),
+        verdict.pressures or dict.fromkeys(("g-0", "g-1", "g-2"), 1.0),
+        strategy="solve",
+    )
+    return fleet, with_ratios(plan)

@@ -1,6 +1,9 @@
 import pytest
 
 from colocate import Gpu, Model, Problem, solve
+from colocate.advise.latency import predictions_of
+from colocate.solver.plan_rows import LATENCY_FIELDS
+from tests.outputs.made_plans import latencies
 
 
 def plan():
@@ -40,3 +43,18 @@ def test_no_placement_has_no_rows():
     assert full.to_dataframe().empty
     assert "<table" not in full._repr_html_()
     assert "INFEASIBLE" in full._repr_html_()
+
+
+def test_rows_have_latencies_where_these_are_known():
+    _, known = latencies()
+    frame = known.to_dataframe()
+    assert list(frame.columns)[-6:] == list(LATENCY_FIELDS)
+    found = predictions_of(known)
+    assert list(frame["tpot_ms"]) == [1000 * each.shared.tpot.mean for each in found]
+    assert list(frame["ratio"]) == [each.shared.ratio for each in found]
+    coder = frame[frame["model"] == "coder"].iloc[0]
+    assert (coder["tpot_slo_ms"], coder["ttft_slo_ms"]) == (15.0, 1000.0)
+    assert frame["ttft_slo_ms"].isna().sum() == 3
+    assert "<th>tpot_ms</th>" in known._repr_html_()
+    assert "tpot_ms" not in plan().to_dataframe().columns
+    assert "tpot_ms" not in plan()._repr_html_()

@@ -23,6 +23,8 @@ class Alternative:
     """The highest pressure; None if there is no placement."""
     reason: str = ""
     """Why there is no placement, or a remark on the one there is."""
+    ratio: float | None = None
+    """The worst latency over its target; None if there is no placement, or it is not known."""
 
 
 @dataclass(frozen=True)
@@ -78,4 +80,5 @@ def _dedicated(problem: Problem, seed: int, time_limit: float) -> Alternative:
 def _alternative(answer: Plan) -> Alternative:
     if not answer.placement:
         return Alternative(None, None, answer.reason)
-    return Alternative(gpus_used(answer), answer.pressure, answer.reason)
+    ratio = answer.ratio if answer.ratios else None
+    return Alternative(gpus_used(answer), answer.pressure, answer.reason, ratio)

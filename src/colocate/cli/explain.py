@@ -23,9 +23,9 @@ def explain(
     from colocate.advise.explain.explanation import explain as explain_plan
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.cli.plan_input import read_valid_plan
-    from colocate.outputs.explain.json_form import plain
     from colocate.outputs.explain.sentences import explanation_lines
     from colocate.outputs.text.console import notes, show
+    from colocate.outputs.text.plain_data import plain
 
     answer, fleet = read_valid_plan(plan)
     say_when_compiling()

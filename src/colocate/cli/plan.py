@@ -98,6 +98,8 @@ def plan(
         _plot(plot, answer, stated)
     _print(answer, stated, as_json)
     _say_notes(stated)
+    if answer.placement:
+        _say_why_latency_is_unknown(stated)
     if answer.placement and not chosen and answer.gap > max(gap or 0.0, GOOD):
         notes().print("note: a longer --time-limit may improve the plan or its proof")
     if not answer.placement:
@@ -129,6 +131,7 @@ def _solved(
     from colocate.outputs.text.console import notes
     from colocate.solver.solve import solve
 
+    objective = fleet.problem.objective
     with notes().status("searching") as status:
         return solve(
             fleet.problem,
@@ -136,7 +139,7 @@ def _solved(
             seed=seed,
             workers=workers,
             gap=_usual_gap if time_limit is None and gap is None else gap or 0.0,
-            on_improvement=lambda found: status.update(improvement_line(found)),
+            on_improvement=lambda found: status.update(improvement_line(found, objective)),
             levels=levels,
         )
 
@@ -147,9 +150,7 @@ def _usual_gap(seconds: float) -> float:
 
 def _say_notes(fleet: "Fleet") -> None:
     """Print on stderr what is known about sizes, and which GPUs do not run a format as it is."""
-    from colocate.inputs.known_requests import request_gaps
     from colocate.inputs.size_notes import models_without_tokens, size_notes
-    from colocate.outputs.latency.words import gap_note
     from colocate.outputs.text.console import notes
     from colocate.outputs.text.format_notes import format_notes
     from colocate.outputs.text.wording import listed, quoted
@@ -163,6 +164,14 @@ def _say_notes(fleet: "Fleet") -> None:
     if without := models_without_tokens(fleet):
         found = f"{len(without)} of {len(fleet.models)} models state no tokens of a request"
         notes().print(f"note: {found}, so compute_limit does not count them", markup=False)
+
+
+def _say_why_latency_is_unknown(fleet: "Fleet") -> None:
+    """Print on stderr what is missing to predict latencies, if something is."""
+    from colocate.inputs.known_requests import request_gaps
+    from colocate.outputs.latency.words import gap_note
+    from colocate.outputs.text.console import notes
+
     if gaps := request_gaps(fleet.spec):
         limited = any(model.tpot_slo for model in fleet.spec.models)
         notes().print(f"note: {gap_note(gaps, len(fleet.models), limited)}", markup=False)
@@ -178,6 +187,7 @@ def _code_without_placement(answer: "Plan") -> int:
 
 def _print(answer: "Plan", fleet: "Fleet", as_json: bool) -> None:
     """Print the plan, and on stderr any false claim of an outside solver."""
+    from colocate.advise.latency import predictions_of
     from colocate.advise.service import services_of
     from colocate.outputs.plan.json_form import plan_json
     from colocate.outputs.plan.table import plan_table
@@ -187,7 +197,8 @@ def _print(answer: "Plan", fleet: "Fleet", as_json: bool) -> None:
     if as_json:
         typer.echo(plan_json(answer, fleet))
     elif answer.placement:
-        show(plan_table(answer, results().width, services_of(answer, fleet)))
+        told = services_of(answer, fleet), predictions_of(answer)
+        show(plan_table(answer, results().width, *told))
     for line in alarm_lines(answer):
         notes().print(line, markup=False)
 

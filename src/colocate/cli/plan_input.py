@@ -19,7 +19,7 @@ def read_valid_plan(path: Path) -> tuple[Plan, Fleet]:
     InputError
         If the file is no plan, has no fleet or no placement, or one that breaks a rule.
     """
-    fleet, data, _ = read_plan(path)
+    fleet, data, *_ = read_plan(path)
     with naming(path):
         if fleet is None:
             raise InputError(Fault("has no fleet", A_PLAN))

@@ -98,9 +98,7 @@ def engine_on(model: ModelSpec, kind: str) -> EngineSpeed | None:
     steps, row = steps_on(model, kind), known_accelerator(kind)
     estimated = None if row is None else _estimated(model, row)
     times = estimated if steps is None else _measured(model, steps, estimated)
-    if times is None:
-        return None
-    if not all(map(isfinite, times)):
+    if times is None or not all(map(isfinite, times)):
         return None
     work = min(_prefill_work(model, row), times.prefill) if row is not None else times.prefill
     return EngineSpeed(*times, work, layers_of(model))

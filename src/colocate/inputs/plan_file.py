@@ -11,8 +11,8 @@ from colocate.inputs.placement_file import placement_of
 from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
 
-FLEET, SERVICE = "fleet", "service"
-"""The fields of a plan file that hold the fleet, and what every replica can serve."""
+FLEET, SERVICE, LATENCY = "fleet", "service", "latency"
+"""The fields of a plan file that hold the fleet, what every replica can serve, and how fast."""
 A_PLAN = "what `colocate plan --json` prints"
 
 
@@ -25,6 +25,8 @@ class PlanFile(NamedTuple):
     """The plain data of the plan itself."""
     service: Any
     """What it says that replicas can serve, as plain data; None if it does not say."""
+    latency: Any
+    """The same for what their users feel."""
 
 
 def read_plan(path: str | Path) -> PlanFile:
@@ -37,11 +39,11 @@ def read_plan(path: str | Path) -> PlanFile:
             raise InputError(Fault("is a fleet file", "a plan", advice))
         if not isinstance(data, dict):
             raise InputError(Fault("found no plan", A_PLAN))
-        fleet, service = data.pop(FLEET, None), data.pop(SERVICE, None)
+        fleet, *stated = (data.pop(name, None) for name in (FLEET, SERVICE, LATENCY))
         if fleet is None:
-            return PlanFile(None, data, service)
+            return PlanFile(None, data, *stated)
         try:
-            return PlanFile(fleet_of(fleet), data, service)
+            return PlanFile(fleet_of(fleet), data, *stated)
         except InputError as error:
             causes = (Fault(path=(FLEET,), cause=fault) for fault in error.faults)
             raise InputError(*causes) from None
@@ -49,7 +51,7 @@ def read_plan(path: str | Path) -> PlanFile:
 
 def read_placed_fleet(path: str | Path) -> tuple[Fleet, dict[str, list[str]]]:
     """Read the fleet and the placement of a plan file, and leave the rest of it unread."""
-    fleet, data, _ = read_plan(path)
+    fleet, data, *_ = read_plan(path)
     with naming(path):
         if fleet is None:
             raise InputError(Fault("has no fleet", A_PLAN))

@@ -19,7 +19,7 @@ from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import COST_ROUNDING, PROVEN
 from colocate.problem.verify import verify
-from colocate.solver.plan_rows import PlanRow, html_of, plan_rows
+from colocate.solver.plan_rows import LATENCY_FIELDS, PlanRow, html_of, plan_rows
 from colocate.version import __version__
 
 SCHEMA = 1
@@ -283,7 +283,8 @@ class Plan:
             If pandas is not installed; the extra `pandas` brings it.
         """
         pandas = import_module("pandas")  # not needed otherwise, and slow
-        return pandas.DataFrame(self._rows(), columns=PlanRow._fields)
+        frame = pandas.DataFrame(self._rows(), columns=PlanRow._fields)
+        return frame if self.problem.has_requests else frame.drop(columns=list(LATENCY_FIELDS))
 
     def _repr_html_(self) -> str:
         """Return the plan as a notebook shows it."""

@@ -63,21 +63,30 @@ Tried = tuple[int, Ints, Floats]
 the highest pressure afterwards, NaN where a rule forbids it."""
 
 
+def open_targets(state: FixedPlan, item: int) -> Bools:
+    """Return, for every GPU, whether an item may move there: it fits, and no rule forbids it."""
+    instance, here = state.instance, state.gpu_of[item]
+    nodes = instance.rules.node
+    used = state.used + instance.size[item]
+    use = state.use + instance.use[instance.kind, item]
+    allowed: Bools = used <= instance.capacity * FITTING
+    allowed &= (use <= instance.limit * FITTING).all(axis=1)
+    allowed &= nodes == nodes[here] if _sharded(state, item) else True
+    allowed &= _open_to(state, item) & (clashes(state, item) == 0)
+    allowed[here] = False
+    return allowed
+
+
 def _moves(state: FixedPlan) -> Iterator[Tried]:
     instance, here = state.instance, state.bottleneck
-    nodes = instance.rules.node
-    kind, capacity = instance.kind, instance.capacity
+    capacity = instance.capacity
     rest = _highest_of_others(state)
     for item in np.flatnonzero(state.gpu_of == here):
         size, load = instance.size[item], instance.load[item]
         left = pressures_with(state.load[here] - load, state.used[here] - size, capacity[here])
-        used, use = state.used + size, state.use + instance.use[kind, item]
-        allowed = (used <= capacity * FITTING) & (use <= instance.limit * FITTING).all(axis=1)
-        allowed &= nodes == nodes[here] if _sharded(state, int(item)) else True
-        allowed &= _open_to(state, int(item)) & (clashes(state, int(item)) == 0)
-        allowed[here] = False
+        allowed = open_targets(state, int(item))
         found = np.maximum(
-            pressures_with(state.load + load, used, capacity), np.maximum(rest, left)
+            pressures_with(state.load + load, state.used + size, capacity), np.maximum(rest, left)
         )
         yield int(item), -1 - np.arange(len(capacity)), np.where(allowed, found, np.nan)
 

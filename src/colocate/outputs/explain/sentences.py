@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from math import inf, isinf
 
 from colocate.advise.explain.bottleneck import Alone, Bottleneck, Tenant
-from colocate.advise.explain.bound import BoundFacts
 from colocate.advise.explain.cause import Cause, Why
 from colocate.advise.explain.explanation import Explanation
 from colocate.advise.explain.idle import Idle, IdleGpus, Tight
@@ -12,7 +11,9 @@ from colocate.advise.explain.levers import Lever
 from colocate.advise.service import Service
 from colocate.advise.what_if import ChangeKind
 from colocate.outputs.explain.bound import proof_text
+from colocate.outputs.explain.latency import latency_lines
 from colocate.outputs.explain.remedies import change_text
+from colocate.outputs.plan.latency_words import of_target
 from colocate.outputs.text.wording import (
     amount,
     gigabytes,
@@ -37,14 +38,17 @@ def explanation_lines(told: Explanation) -> Iterator[str]:
     sections = {
         "bottleneck": _bottleneck(told.bottleneck),
         "what its models can serve": _services(told),
+        "who slows whom": _latency(told),
         "why": _why(told.why, told.bottleneck),
         "next move": _move(told),
         "levers": _levers(told),
-        "bound": _bound(told.bound, told.bottleneck.pressure),
+        "bound": _bound(told),
         "close to a limit": _tight(told),
         "idle": _idle(told),
         "asleep": _asleep(told),
     }
+    if told.ratio is not None:
+        sections = {"who slows whom": sections.pop("who slows whom"), **sections}
     first = True
     for heading, lines in sections.items():
         for number, line in enumerate(lines):
@@ -91,6 +95,13 @@ def _service(service: Service) -> str:
     return ", ".join(facts)
 
 
+def _latency(told: Explanation) -> Iterator[str]:
+    yield from latency_lines(told.latency)
+    if told.ratio is not None and told.solved_again is not None:
+        again, now = of_target(told.solved_again), of_target(told.ratio)
+        yield f"the solver finds a worst latency of {again} instead of {now}: plan again"
+
+
 def _tenant(tenant: Tenant) -> str:
     parts = []
     if tenant.replicas > 1:
@@ -106,6 +117,8 @@ def _tenant(tenant: Tenant) -> str:
 def _why(why: Why, bottleneck: Bottleneck) -> Iterator[str]:
     if why.cause is Cause.HOT_MODEL and why.alone:
         yield from _hot(why.alone, bottleneck)
+    elif why.cause is Cause.LATENCY:
+        yield "the plan minimises the worst latency, which comes before pressure"
     elif why.cause is Cause.PLACEMENT:
         yield "the placement is not the best one: plan again, with a longer --time-limit"
     elif why.cause is Cause.CONSTRAINTS:
@@ -141,7 +154,7 @@ def _hot(alone: Alone, bottleneck: Bottleneck) -> Iterator[str]:
 
 def _move(told: Explanation) -> Iterator[str]:
     peak, move = told.bottleneck.pressure, told.move
-    if told.bottleneck.hottest is None:
+    if told.bottleneck.hottest is None or told.why.cause is Cause.LATENCY:
         return
     if move is None:
         yield "memory and constraints allow no move off this GPU and no swap"
@@ -158,7 +171,7 @@ def _move(told: Explanation) -> Iterator[str]:
             yield "no move or swap lowers it: the best ones leave it as it is"
         else:
             yield f"no move or swap lowers it; the best is {what}: {_after(move.pressure, peak)}"
-    if told.solved_again is not None:
+    if told.solved_again is not None and told.ratio is None:
         yield f"the solver finds {_after(told.solved_again, peak)} for the same models and GPUs"
 
 
@@ -175,7 +188,7 @@ def _after(pressure: float, peak: float) -> str:
 
 def _levers(told: Explanation) -> Iterator[str]:
     hottest = told.bottleneck.hottest
-    if hottest is None:
+    if hottest is None or told.why.cause is Cause.LATENCY:
         return
     peak = told.bottleneck.pressure
     for lever in told.levers:
@@ -211,20 +224,25 @@ def _lever(lever: Lever, peak: float) -> str:
     return f"{result}, at least {pressure_text(lever.bound)} whatever the placement"
 
 
-def _bound(found: BoundFacts | None, peak: float) -> Iterator[str]:
+def _bound(told: Explanation) -> Iterator[str]:
+    found = told.bound
+    value, what = told.bottleneck.pressure, "peak"
+    if told.ratio is not None:
+        value, what = told.ratio, "worst latency"
     if found is None:
         yield "the plan states none, so the possible gain is unknown"
         return
     if found.fault is not None:
         yield f"the plan states {pressure_text(found.bound)}, but that is not proven: {found.fault}"
         return
-    yield f"no placement is below {pressure_text(found.bound)}, {proof_text(found)}"
+    whose = " of a target" if told.ratio is not None else ""
+    yield f"no placement is below {pressure_text(found.bound)}{whose}, {proof_text(found)}"
     if found.gap <= RECORDED_AS_PROVEN:
         yield "so nothing lower is possible with these models and GPUs"
     elif isinf(found.gap):
         yield "so the possible gain is unknown"
     else:
-        yield f"so the peak could fall by {percent(1.0 - found.bound / peak)} at most"
+        yield f"so the {what} could fall by {percent(1.0 - found.bound / value)} at most"
 
 
 def _tight(told: Explanation) -> Iterator[str]:

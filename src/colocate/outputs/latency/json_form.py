@@ -1,10 +1,10 @@
 """Predicted latencies as plain data for JSON; times in seconds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from colocate.latency.prediction import Latency, Prediction, ratios_of
-from colocate.outputs.explain.json_form import plain
+from colocate.outputs.text.plain_data import plain
 from colocate.problem.problem import Problem
 
 
@@ -28,10 +28,15 @@ def prediction_data(
         "ratio": max(ratios.values()),
         "ratios": ratios,
         "keeps_targets": all(_keeps(each) for each in predictions),
-        "replicas": [_replica_data(each) for each in predictions],
+        "replicas": replica_data(predictions),
     }
     found: dict[str, Any] = plain(data)
     return found
+
+
+def replica_data(predictions: Iterable[Prediction]) -> list[dict[str, Any]]:
+    """Return what users of every replica would feel, as plain data."""
+    return [plain(_replica_data(each)) for each in predictions]
 
 
 def _keeps(prediction: Prediction) -> bool:

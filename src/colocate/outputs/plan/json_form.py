@@ -2,9 +2,11 @@
 
 import json
 
+from colocate.advise.latency import predictions_of
 from colocate.advise.service import service_data, services_of
 from colocate.inputs.fleet import Fleet
-from colocate.inputs.plan_file import FLEET, SERVICE
+from colocate.inputs.plan_file import FLEET, LATENCY, SERVICE
+from colocate.outputs.latency.json_form import replica_data
 from colocate.solver.plan import Plan
 
 MOST_INDENTED = 2_000
@@ -13,9 +15,11 @@ MOST_INDENTED = 2_000
 
 def plan_json(plan: Plan, fleet: Fleet) -> str:
     """Return the text of a plan file."""
+    predictions = predictions_of(plan)
     document = {
         **plan.as_dict(),
         SERVICE: service_data(services_of(plan, fleet)),
+        **({LATENCY: replica_data(predictions)} if predictions else {}),
         FLEET: fleet.as_dict(),
     }
     indent = 2 if len(fleet.models) <= MOST_INDENTED else None

@@ -1,22 +1,19 @@
 """A plan as a person wants to read it: one line a GPU, the bottleneck marked, then the peak."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from colocate.advise.latency import other_sharing
 from colocate.advise.service import Service
+from colocate.latency.prediction import Prediction, ratios_of
+from colocate.outputs.plan.latency_table import latency_table
+from colocate.outputs.plan.latency_words import of_target, sharing_lines, value_lines
 from colocate.outputs.plan.service_rows import HEADINGS, service_rows
-from colocate.outputs.plan.words import (
-    levels_line,
-    peak_line,
-    proof_line,
-    shown_gap,
-    shown_pressure,
-    sleep_line,
-)
+from colocate.outputs.plan.words import shown_gap, shown_pressure
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.wording import amount
 from colocate.problem.gpu import Gpu
@@ -34,9 +31,16 @@ MOST_BARS = 2_000
 TOKENS_UNKNOWN = "give config or kv_bytes_per_token to see the cache in tokens and requests"
 SHADES = ("cyan", "blue")
 MARK = "◀"
+Rows = list[tuple[Gpu, list[Model]]]
+Ratios = Mapping[str, float]
 
 
-def plan_table(plan: Plan, width: int = WIDE, services: Sequence[Service] = ()) -> RenderableType:
+def plan_table(
+    plan: Plan,
+    width: int = WIDE,
+    services: Sequence[Service] = (),
+    predictions: tuple[Prediction, ...] = (),
+) -> RenderableType:
     """Draw a plan for a screen.
 
     Parameters
@@ -47,6 +51,8 @@ def plan_table(plan: Plan, width: int = WIDE, services: Sequence[Service] = ()) 
         Of the screen, in letters.
     services
         What the replicas of the plan can serve, if that is known.
+    predictions
+        What their users feel, if that is known.
     """
     if not plan.placement:
         return Text(f"{plan.status}: {plan.reason}")
@@ -55,12 +61,16 @@ def plan_table(plan: Plan, width: int = WIDE, services: Sequence[Service] = ()) 
     hidden = set(empty) if len(empty) > MOST_EMPTY else set()
     rows = [(gpu, members[gpu.name]) for gpu in plan.problem.gpus if gpu not in hidden]
     listed = width < NARROW or len(rows) > MOST_BARS
-    parts: list[RenderableType] = [_stack(plan, rows) if listed else _table(plan, rows, width)]
+    ratios = ratios_of(predictions, plan.pressures) if predictions else {}
+    drawn = _stack(plan, rows, ratios) if listed else _table(plan, rows, width, ratios)
+    parts: list[RenderableType] = [drawn]
     if hidden:
         parts.append(Text(f"and {len(hidden)} GPUs without a model"))
     if services:
         parts += _service_table(services, width)
-    return Group(*parts, _summary(plan))
+    if predictions:
+        parts += latency_table(predictions, width, MOST_SERVICES)
+    return Group(*parts, _summary(plan, predictions))
 
 
 def _service_table(services: Sequence[Service], width: int) -> Iterator[RenderableType]:
@@ -84,41 +94,55 @@ def _service_table(services: Sequence[Service], width: int) -> Iterator[Renderab
         yield Text(f"and {amount(others, 'model')} with more room for requests")
 
 
-def improvement_line(found: Improvement) -> str:
+def improvement_line(found: Improvement, objective: str = "pressure") -> str:
     """Return one line on the progress of a solve."""
-    gap = gap_between(found.value, found.bound)
-    return f"peak pressure {shown_pressure(found.value)}, {shown_gap(gap)}"
+    gap = shown_gap(gap_between(found.value, found.bound))
+    if objective == "latency":
+        return f"worst latency {of_target(found.value)} of its target, {gap}"
+    return f"peak pressure {shown_pressure(found.value)}, {gap}"
 
 
-def _table(plan: Plan, rows: list[tuple[Gpu, list[Model]]], width: int) -> Table:
+def _worst(plan: Plan, ratios: Ratios) -> str | None:
+    """Return the GPU that decides how good the plan is."""
+    if ratios and plan.problem.objective == "latency":
+        return max(ratios, key=ratios.__getitem__)
+    return plan.bottleneck
+
+
+def _table(plan: Plan, rows: Rows, width: int, ratios: Ratios) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("GPU", overflow="fold", max_width=max(width // 5, 16))
     table.add_column("memory", no_wrap=True)
     table.add_column("GB", no_wrap=True, justify="right")
     table.add_column("pressure", no_wrap=True, justify="right")
+    if ratios:
+        table.add_column("of target", no_wrap=True, justify="right")
     table.add_column("", no_wrap=True)
     table.add_column("models", overflow="fold", min_width=16)
-    bottleneck = plan.bottleneck
+    decisive = _worst(plan, ratios)
     for gpu, models in rows:
-        worst = gpu.name == bottleneck
+        worst = gpu.name == decisive
         table.add_row(
             Text(gpu.name),
             _bar(gpu, models, 20 if width >= WIDE else 10),
             _memory(gpu, models),
             Text(shown_pressure(plan.pressures[gpu.name]), style="bold red" if worst else ""),
+            *([Text(of_target(ratios[gpu.name]))] if ratios else []),
             Text(MARK if worst else "", style="bold red"),
             Text(_names(models)),
         )
     return table
 
 
-def _stack(plan: Plan, rows: list[tuple[Gpu, list[Model]]]) -> Text:
+def _stack(plan: Plan, rows: Rows, ratios: Ratios) -> Text:
     """Draw a GPU over its models, for screens too narrow or fleets too large for a table."""
     text = Text()
-    bottleneck = plan.bottleneck
+    decisive = _worst(plan, ratios)
     for gpu, models in rows:
-        worst = gpu.name == bottleneck
+        worst = gpu.name == decisive
         pressure = shown_pressure(plan.pressures[gpu.name])
+        if ratios:
+            pressure += f", latency {of_target(ratios[gpu.name])}"
         text.append(f"{gpu.name}  {_memory(gpu, models)} GB  ", style="bold")
         text.append(f"{pressure} {MARK}\n" if worst else f"{pressure}\n", "red" if worst else "")
         text.append(f"  {_names(models)}\n")
@@ -144,14 +168,11 @@ def _names(models: list[Model]) -> str:
     return ", ".join(model.name for model in models) or "-"
 
 
-def _summary(plan: Plan) -> Text:
-    text = Text(f"{peak_line(plan)}\n", style="bold")
-    if proof := proof_line(plan):
-        text.append(f"{proof}\n", style="not bold")
-    if levels := levels_line(plan):
-        text.append(f"{levels}\n", style="not bold")
-    if asleep := sleep_line(plan):
-        text.append(f"{asleep}\n", style="not bold")
+def _summary(plan: Plan, predictions: tuple[Prediction, ...]) -> Text:
+    first, *others = value_lines(plan, predictions)
+    text = Text(f"{first}\n", style="bold")
+    for line in (*others, *sharing_lines(other_sharing(plan, predictions))):
+        text.append(f"{line}\n", style="not bold")
     if plan.reason:
         text.append(f"note: {plan.reason}\n", style="not bold")
     time = f", {plan.seconds:.2g} s" if plan.seconds else ""

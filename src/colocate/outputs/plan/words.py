@@ -15,6 +15,9 @@ PROOFS = {
     Proof.TREE: "exhaustive search",
     Proof.SEARCH: "exhaustive search, tree too large to keep",
     Proof.SOLVERS: "two solvers, not checkable",
+    Proof.ALONE: "one model alone on its GPU",
+    Proof.GROUPS: "multipliers (below the bound, no groups of models have enough of them)",
+    Proof.COVER: "all groups of models that stay below it",
 }
 NOTHING_PROVEN = "Nothing is proven"
 FIRST_LEVELS = 4

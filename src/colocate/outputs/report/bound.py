@@ -22,19 +22,27 @@ MEANING = {
     "the search, so anyone can check that nothing was left out.",
     Proof.SEARCH: "An exhaustive search found no way to stay below it.",
     Proof.SOLVERS: "CP-SAT and a second solver both found no way to stay below it.",
+    Proof.ALONE: "It has this latency even on a GPU of its own, wherever the other models are.",
+    Proof.GROUPS: "Every model has a multiplier. They are chosen so that no groups of models that "
+    "stay below it, one for each GPU, have enough of them.",
+    Proof.COVER: "Of all groups of models that stay below it, no choice of one for each GPU has "
+    "every model. Anyone can search them again.",
 }
 
 
 def bound_sentences(plan: Plan) -> list[str]:
     """Explain the bound: its value, its proof and its meaning."""
     certificate = plan.certificate
-    found = bound_of(plan, plan.pressure)
+    by_latency = plan.problem.objective == "latency"
+    found = bound_of(plan, plan.value)
     if certificate is None or found is None or found.bound == 0.0:
         return ["Nothing is proven: no bound was asked for, or none was found in time."]
     bound = shown_pressure(found.bound)
     if found.fault is not None:
         return [f"The plan states a bound of {bound}, but that is not proven: {found.fault}."]
     lowest = f"No placement has a lower peak than {bound}"
+    if by_latency:
+        lowest = f"No placement has a worst latency below {bound} of its target"
     if isinf(found.bound):
         lowest = "No placement has a finite peak"
     return [

@@ -6,7 +6,7 @@ from math import ceil, floor, isfinite, log10
 
 from colocate.outputs.page.markup import Markup, tag
 from colocate.outputs.page.svg import Point, label, picture, steps
-from colocate.outputs.plan.words import shown_pressure
+from colocate.outputs.plan.words import as_sentence, shown_pressure
 from colocate.solver.plan import Improvement, Plan
 
 WIDE, NARROW = (912, 260), (360, 240)
@@ -19,7 +19,9 @@ EARLIEST = 1e-4
 """Seconds, as far left as the chart goes."""
 ROOM = 0.08
 """Above and below the lines, as a share of what they span."""
-KEYS = (("best", "the peak pressure of the best so far"), ("optimum", "the bound"))
+NOUNS = {"pressure": "peak pressure", "latency": "worst latency over its target"}
+"""What a plan minimises, by objective."""
+AXES = {"pressure": "pressure", "latency": "latency / target"}
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,13 @@ class History:
 
     steps: tuple[Improvement, ...]
     seconds: float
+    objective: str = "pressure"
+
+    @property
+    def keys(self) -> tuple[tuple[str, str], ...]:
+        """The legend: the style of each line, and its meaning."""
+        noun = NOUNS[self.objective]
+        return (("best", f"the {noun} of the best so far"), ("optimum", "the bound"))
 
     @classmethod
     def of(cls, plan: Plan) -> "History | None":
@@ -36,7 +45,8 @@ class History:
         thinned = (
             told[:: ceil(len(told) / MOST_STEPS)] + told[-1:] if len(told) > MOST_STEPS else told
         )
-        return cls(tuple(thinned), plan.seconds) if len(told) > 1 else None
+        objective = plan.problem.objective
+        return cls(tuple(thinned), plan.seconds, objective) if len(told) > 1 else None
 
     def draw(self, name: str, size: tuple[int, int]) -> Markup:
         """Return the chart at a size; `name` tells its parts from those at other sizes."""
@@ -47,7 +57,7 @@ class History:
         return picture(
             name,
             size,
-            "Peak pressure and bound over time",
+            f"{as_sentence(NOUNS[self.objective])} and bound over time",
             self._described(),
             *_frame(axes),
             steps(bounds, axes.right, "optimum"),
@@ -57,9 +67,10 @@ class History:
     def _described(self) -> str:
         first, last = self.steps[0], self.steps[-1]
         return (
-            f"{len(self.steps)} improvements in {shown_seconds(last.seconds)}: the peak pressure "
-            f"from {shown_pressure(first.value)} to {shown_pressure(last.value)}, the bound from "
-            f"{shown_pressure(first.bound)} to {shown_pressure(last.bound)}."
+            f"{len(self.steps)} improvements in {shown_seconds(last.seconds)}: the "
+            f"{NOUNS[self.objective]} from {shown_pressure(first.value)} to "
+            f"{shown_pressure(last.value)}, the bound from {shown_pressure(first.bound)} to "
+            f"{shown_pressure(last.bound)}."
         )
 
 
@@ -113,7 +124,7 @@ def _frame(axes: _Frame) -> Iterator[Markup]:
     for seconds in _round_times(*axes.times):
         yield label(axes.x(seconds), axes.bottom + 20, shown_seconds(seconds), "middle")
     yield label((LEFT + axes.right) / 2, axes.bottom + BOTTOM - 6, "time (logarithmic)", "middle")
-    yield label(0, 16, "pressure", "start")
+    yield label(0, 16, AXES[axes.history.objective], "start")
 
 
 def _round_values(low: float, high: float) -> Sequence[float]:

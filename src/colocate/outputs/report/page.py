@@ -4,10 +4,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from colocate.advise.comparison import Alternative, Comparison, gpus_used
+from colocate.advise.latency import other_sharing, predictions_of
 from colocate.inputs.fleet import Fleet
+from colocate.latency.prediction import Prediction, ratios_of
 from colocate.outputs.page.frame import fact_list, legend, note, section, whole_page
 from colocate.outputs.page.markup import Markup, tag
 from colocate.outputs.plan.fleet_bars import Bars, fleet_bars
+from colocate.outputs.plan.latency_bars import latency_bars
+from colocate.outputs.plan.latency_words import (
+    held_line,
+    latency_line,
+    of_target,
+    saturated_lines,
+    sharing_lines,
+    value_line,
+)
 from colocate.outputs.plan.words import (
     NOTHING_PROVEN,
     as_sentence,
@@ -19,14 +30,17 @@ from colocate.outputs.plan.words import (
 )
 from colocate.outputs.report.bound import bound_sentences
 from colocate.outputs.report.fleet_figure import fleet_figure
-from colocate.outputs.report.history import KEYS, NARROW, WIDE, History, shown_seconds
+from colocate.outputs.report.history import NARROW, WIDE, History, shown_seconds
+from colocate.outputs.report.latency_figure import latency_figure
 from colocate.outputs.report.tables import (
     asleep_table,
     beside,
     comparison_table,
     gpu_table,
+    latency_table,
     service_table,
     several_table,
+    value_of,
 )
 from colocate.outputs.text.sanitise import one_line
 from colocate.outputs.text.wording import gigabytes
@@ -49,7 +63,9 @@ def report_page(plan: Plan, fleet: Fleet, comparison: Comparison | None, command
     command
         What made the plan, as a shell takes it.
     """
-    headline = as_sentence(peak_line(plan) if plan.placement else f"no plan: {plan.status.lower()}")
+    predictions = predictions_of(plan)
+    told = value_line(plan, predictions) if plan.placement else f"no plan: {plan.status.lower()}"
+    headline = as_sentence(told)
     parts = [
         tag("p", "colocate plan", class_="kicker"),
         tag("h1", one_line(headline, LONGEST_TITLE)),
@@ -58,8 +74,8 @@ def report_page(plan: Plan, fleet: Fleet, comparison: Comparison | None, command
     if plan.placement:
         bars = fleet_bars(plan, fleet)
         parts += [
-            fact_list(_facts(plan, comparison), "summary"),
-            *_sections(plan, fleet, bars, comparison),
+            fact_list(_facts(plan, predictions, comparison), "summary"),
+            *_sections(plan, fleet, bars, predictions, comparison),
         ]
     made = tag("pre", tag("code", command), class_="wrapped", tabindex=0)
     parts.append(section("How it was made", made, fact_list(_making(plan), "summary")))
@@ -71,14 +87,21 @@ def _lead(plan: Plan) -> str:
 
 
 def _sections(
-    plan: Plan, fleet: Fleet, bars: Bars, comparison: Comparison | None
+    plan: Plan,
+    fleet: Fleet,
+    bars: Bars,
+    predictions: tuple[Prediction, ...],
+    comparison: Comparison | None,
 ) -> Iterator[Markup]:
     """Yield the page from top to bottom."""
     yield section("The fleet", fleet_figure(bars))
+    if predictions:
+        yield section("What users feel", *_latency(plan, predictions))
     if asleep := asleep_table(plan):
         yield section("Asleep", tag("p", as_sentence(one_line(sleep_line(plan)))), asleep)
     rest = [note(bars.rest)] if bars.rest else []
-    yield section("GPU by GPU", gpu_table(bars), *rest)
+    ratios = ratios_of(predictions, plan.pressures) if predictions else {}
+    yield section("GPU by GPU", gpu_table(bars, ratios), *rest)
     if len(plan.asleep) < len(plan.placement):
         yield section("Model by model", service_table(plan, fleet))
     if several := several_table(plan):
@@ -88,16 +111,25 @@ def _sections(
     yield section("How much better it could be", *_bound(plan))
 
 
+def _latency(plan: Plan, predictions: tuple[Prediction, ...]) -> Iterator[Markup]:
+    """Yield the latency of every model, and what another way to share would change."""
+    yield tag("p", as_sentence(latency_line(predictions)))
+    yield latency_figure(latency_bars(predictions))
+    yield latency_table(predictions)
+    for line in (*saturated_lines(predictions), *sharing_lines(other_sharing(plan, predictions))):
+        yield note(as_sentence(line))
+
+
 def _bound(plan: Plan) -> Iterator[Markup]:
     sentence, *meaning = bound_sentences(plan)
     yield tag("p", sentence)
     yield from map(note, meaning)
     if history := History.of(plan):
         wide, narrow = history.draw("wide", WIDE), history.draw("narrow", NARROW)
-        yield tag("figure", wide, narrow, tag("figcaption", legend(KEYS)))
+        yield tag("figure", wide, narrow, tag("figcaption", legend(history.keys)))
 
 
-def _facts(plan: Plan, comparison: Comparison | None) -> Facts:
+def _facts(plan: Plan, predictions: tuple[Prediction, ...], comparison: Comparison | None) -> Facts:
     """Yield what matters most."""
     problem = plan.problem
     asleep = len(plan.asleep)
@@ -110,6 +142,11 @@ def _facts(plan: Plan, comparison: Comparison | None) -> Facts:
     used = sum(part.size_gb for parts in plan.models_by_gpu().values() for part in parts)
     memory = sum(gpu.memory_gb for gpu in problem.gpus)
     yield "memory", f"{gigabytes(used)} of models, {gigabytes(max(memory - used, 0.0))} KV cache"
+    if predictions and plan.problem.objective == "latency":
+        yield "targets", held_line(predictions)
+        yield "pressure", peak_line(plan).removeprefix("peak pressure ")
+    elif predictions:
+        yield "latency", latency_line(predictions)
     if levels := levels_line(plan):
         yield "levels", levels.removeprefix("levels: ")
     if comparison:
@@ -120,9 +157,12 @@ def _facts(plan: Plan, comparison: Comparison | None) -> Facts:
 
 
 def _other(plan: Plan, way: Alternative) -> str:
-    if way.pressure is None:
+    value = value_of(plan, way)
+    if value is None:
         return one_line(way.reason)
-    return f"{shown_pressure(way.pressure)}, {beside(plan, replace(way, reason=''))}"
+    by_latency = plan.problem.objective == "latency"
+    shown = f"{of_target(value)} of a target" if by_latency else shown_pressure(value)
+    return f"{shown}, {beside(plan, replace(way, reason=''))}"
 
 
 def _making(plan: Plan) -> Facts:

@@ -1,16 +1,21 @@
 """The figures of a plan: GPU by GPU, models on several GPUs, models asleep, other ways."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 
 from colocate.advise.comparison import Alternative, Comparison, gpus_used
 from colocate.advise.service import services_of
 from colocate.inputs.fleet import Fleet
+from colocate.latency.prediction import Prediction
+from colocate.outputs.page.frame import note
 from colocate.outputs.page.html_table import html_table
 from colocate.outputs.page.markup import Markup, join, tag
 from colocate.outputs.plan.fleet_bars import Bar, BarPart, Bars
+from colocate.outputs.plan.latency_rows import HEADINGS as LATENCY_HEADINGS
+from colocate.outputs.plan.latency_rows import ModelLatencyRow, latency_rows
+from colocate.outputs.plan.latency_words import ASSUMED, of_target
 from colocate.outputs.plan.service_rows import HEADINGS, ServiceRow, service_rows
-from colocate.outputs.plan.words import shown_pressure
+from colocate.outputs.plan.words import as_sentence, shown_pressure
 from colocate.outputs.report.gauge import colouring, gauge
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import gigabytes
@@ -24,8 +29,11 @@ MOST_ROWS = 64
 Rows = list[Sequence[str]]
 
 
-def gpu_table(bars: Bars) -> Markup:
-    """Draw what is on every GPU, and what it uses of all that is limited."""
+def gpu_table(bars: Bars, ratios: Mapping[str, float]) -> Markup:
+    """Draw what is on every GPU, and what it uses of all that is limited.
+
+    `ratios` has the worst latency over its target by GPU, and nothing where none is known.
+    """
     used = (use.resource for bar in bars.drawn for use in bar.uses if use.amount > 0)
     resources = list(dict.fromkeys(used))
     kinds = any(bar.gpu.kind for bar in bars.drawn)
@@ -35,6 +43,7 @@ def gpu_table(bars: Bars) -> Markup:
         ("memory", "figure"),
         *((one_line(resource, LONGEST_NAME), "figure") for resource in resources),
         ("pressure", "figure"),
+        *([("latency / target", "figure")] if ratios else []),
         ("models", "words models"),
     ]
     rows = [
@@ -44,6 +53,7 @@ def gpu_table(bars: Bars) -> Markup:
             f"{bar.used_gb:.4g} / {bar.gpu.memory_gb:.4g} GB",
             *_uses(bar, resources),
             _pressure(bar),
+            *([_ratio(ratios[bar.gpu.name])] if ratios else []),
             _models(bar),
         ]
         for bar in bars.drawn
@@ -89,6 +99,19 @@ def service_table(plan: Plan, fleet: Fleet) -> Markup:
     return html_table(title, columns, cells, stacked=True)
 
 
+def latency_table(predictions: Sequence[Prediction]) -> Markup:
+    """Draw what users of every model feel, and whether its targets hold."""
+    rows, others = latency_rows(predictions, MOST_ROWS)
+    kinds = ModelLatencyRow(
+        "words models", "words models", "figure", "figure", "figure", "figure", "figure"
+    )
+    columns = list(zip(LATENCY_HEADINGS, kinds, strict=True))
+    cells: Rows = [[one_line(cell) for cell in row] for row in rows]
+    title = _counted("How fast each model answers", len(rows) + others)
+    assumed = [note(as_sentence(ASSUMED) + ".")] if any("(" in row.target for row in rows) else []
+    return join([html_table(title, columns, cells, stacked=True), *assumed])
+
+
 def asleep_table(plan: Plan) -> Markup | None:
     """Draw the models that are left asleep, None if all are awake."""
     names = set(plan.asleep)
@@ -118,7 +141,10 @@ def asleep_table(plan: Plan) -> Markup | None:
 def comparison_table(plan: Plan, comparison: Comparison) -> Markup:
     """Draw a plan beside two other ways to place the same models."""
     ways = (
-        ("this plan", Alternative(gpus_used(plan), plan.pressure)),
+        (
+            "this plan",
+            Alternative(gpus_used(plan), plan.pressure, ratio=plan.ratio if plan.ratios else None),
+        ),
         ("greedy: each model in turn to the GPU with the lowest pressure", comparison.greedy),
         ("one model per GPU", comparison.dedicated),
     )
@@ -126,19 +152,19 @@ def comparison_table(plan: Plan, comparison: Comparison) -> Markup:
         ("way", "words models"),
         ("GPUs", "figure"),
         ("peak pressure", "figure"),
+        *([("worst latency / target", "figure")] if plan.problem.has_requests else []),
         ("", "words measure"),
         ("compared with this plan", "words"),
     ]
-    highest = max(
-        (way.pressure for _, way in ways if way.pressure is not None and isfinite(way.pressure)),
-        default=0.0,
-    )
+    values = [value_of(plan, way) for _, way in ways]
+    highest = max((value for value in values if value is not None and isfinite(value)), default=0.0)
     rows: Rows = [
         [
             name,
             "-" if way.gpus is None else f"{way.gpus:,}",
             "-" if way.pressure is None else shown_pressure(way.pressure),
-            _measure(way.pressure, highest),
+            *([_shown_ratio(way.ratio)] if plan.problem.has_requests else []),
+            _measure(values[number], highest),
             "" if number == 0 else beside(plan, way),
         ]
         for number, (name, way) in enumerate(ways)
@@ -146,22 +172,32 @@ def comparison_table(plan: Plan, comparison: Comparison) -> Markup:
     return html_table("The same models, placed in other ways", columns, rows, stacked=True)
 
 
+def value_of(plan: Plan, way: Alternative) -> float | None:
+    """Return what the plan minimises, for another way; None if that has no placement."""
+    return way.ratio if plan.problem.objective == "latency" else way.pressure
+
+
 def beside(plan: Plan, way: Alternative) -> str:
     """Compare another way with a plan, in words."""
-    if way.pressure is None:
+    value, own = value_of(plan, way), plan.value
+    if value is None:
         return one_line(way.reason)
-    note = f" ({one_line(way.reason)})" if way.reason else ""
-    if way.pressure == plan.pressure or abs(way.pressure - plan.pressure) <= TIE * plan.pressure:
-        return f"the same{note}"
-    if plan.pressure == 0 or not isfinite(way.pressure) or not isfinite(plan.pressure):
-        return f"{'higher' if way.pressure > plan.pressure else 'lower'}{note}"
-    return f"{way.pressure / plan.pressure:.3g} times as high{note}"
+    remark = f" ({one_line(way.reason)})" if way.reason else ""
+    if value == own or abs(value - own) <= TIE * own:
+        return f"the same{remark}"
+    if own == 0 or not isfinite(value) or not isfinite(own):
+        return f"{'higher' if value > own else 'lower'}{remark}"
+    return f"{value / own:.3g} times as high{remark}"
 
 
-def _measure(pressure: float | None, highest: float) -> Markup:
-    if pressure is None or highest == 0:
+def _shown_ratio(ratio: float | None) -> str:
+    return "-" if ratio is None else of_target(ratio)
+
+
+def _measure(value: float | None, highest: float) -> Markup:
+    if value is None or highest == 0:
         return Markup()
-    return gauge(min(pressure / highest, 1.0))
+    return gauge(min(value / highest, 1.0))
 
 
 def _uses(bar: Bar, resources: Sequence[str]) -> Iterator[str]:
@@ -173,7 +209,13 @@ def _uses(bar: Bar, resources: Sequence[str]) -> Iterator[str]:
 
 def _pressure(bar: Bar) -> Markup:
     shown = shown_pressure(bar.pressure)
-    return tag("strong", f"{shown} ◀", class_="worst") if bar.worst else join([shown])
+    worst = bar.worst and bar.ratio is None
+    return tag("strong", f"{shown} ◀", class_="worst") if worst else join([shown])
+
+
+def _ratio(ratio: float) -> Markup:
+    shown = of_target(ratio)
+    return tag("strong", shown, class_="worst") if ratio > 1.0 else join([shown])
 
 
 def _models(bar: Bar) -> Markup:

@@ -62,3 +62,7 @@ FITS = 1.0 + 2e-11
 """Share of a limit that sums of floats may take and be called possible: twice `ROUNDING`.
 
 Users: groups of the checker."""
+SAME_LATENCY = 1e-6
+"""The same as `SAME` for a latency: close to saturation, rounding grows a thousandfold.
+
+Users: what a plan file states about latencies."""
