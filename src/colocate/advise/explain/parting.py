@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isinf
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def best_parting(
     """
     tried = sorted(_tried(state, groups, predictions, slowed, gpu, watch))
     for worst, ratio, item, target in tried[:MOST_CHECKED]:
-        if worst > HELPS * slowed.shared.ratio:
+        if isinf(worst) or worst > HELPS * slowed.shared.ratio:
             break
         if verify(state.problem, _moved(state, item, target)).valid:
             return LatencyMove(state.models_of(item), gpu, state.name(target), ratio, worst)
