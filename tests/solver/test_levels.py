@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from colocate import Gpu, InputError, Model, Plan, Problem, solve, verify
+from colocate.inputs.fleet import parse_fleet
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.level import Level
 from colocate.problem.tolerance import PROVEN
@@ -319,3 +320,19 @@ def test_a_very_large_problem_settles_its_peak_alone(monkeypatch):
     assert solve(problem, levels=None).levels
     monkeypatch.setattr("colocate.solver.solve.MOST_WITH_LEVELS", 3)
     assert not solve(problem, levels=None).levels
+
+
+def test_levels_of_a_fleet_whose_latency_is_known_but_not_limited():
+    fleet = parse_fleet(
+        """
+gpus: [{name: g, kind: H100-80GB, count: 2}, {name: l, kind: L40S}]
+models:
+  - {name: a, size_gb: 16, rate: 9, slo: 6, prompt_tokens: 800, output_tokens: 200}
+  - {name: b, size_gb: 15, rate: 4, slo: 6, prompt_tokens: 800, output_tokens: 200}
+  - {name: c, size_gb: 14, rate: 1, slo: 6, prompt_tokens: 800, output_tokens: 200}
+"""
+    )
+    assert fleet.problem.has_requests
+    plan = solve(fleet.problem, levels=None, time_limit=20.0)
+    assert plan.levels_proven == 3
+    assert check_plan(fleet.problem, plan.as_dict()).faults == []

@@ -254,7 +254,7 @@ def _restated(
     names: Sequence[str],
     renaming: _Renaming,
 ) -> Model:
-    """Return a model as the level problem states it."""
+    """Return a model as the level problem states it, which is about pressures alone."""
     uses, shared = renaming.of_uses(model.uses), renaming.of_uses(model.shared_uses)
     for window, name in enumerate(names):
         own, divided = {ANY_KIND: 0.0}, {ANY_KIND: 0.0}
@@ -269,7 +269,8 @@ def _restated(
         if model.open_replicas:
             shared[name] = divided
     only, never = _pins(model, settled, renaming)
-    return model.changed(uses=uses, shared_uses=shared, only=only, never=never)
+    fields = {"uses": uses, "shared_uses": shared, "only": only, "never": never}
+    return model.changed(**fields, requests=None)
 
 
 def _pins(
