@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from colocate import Gpu, InputError, Model, Plan, Problem, solve, verify
-from colocate.inputs.fleet import parse_fleet
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.level import Level
+from colocate.problem.requests import EngineSpeed, Requests
 from colocate.problem.tolerance import PROVEN
 from colocate.problem.verify_levels import check_levels
 from colocate.solver.check import check_plan
@@ -322,17 +322,11 @@ def test_a_very_large_problem_settles_its_peak_alone(monkeypatch):
     assert not solve(problem, levels=None).levels
 
 
-def test_levels_of_a_fleet_whose_latency_is_known_but_not_limited():
-    fleet = parse_fleet(
-        """
-gpus: [{name: g, kind: H100-80GB, count: 2}, {name: l, kind: L40S}]
-models:
-  - {name: a, size_gb: 16, rate: 9, slo: 6, prompt_tokens: 800, output_tokens: 200}
-  - {name: b, size_gb: 15, rate: 4, slo: 6, prompt_tokens: 800, output_tokens: 200}
-  - {name: c, size_gb: 14, rate: 1, slo: 6, prompt_tokens: 800, output_tokens: 200}
-"""
-    )
-    assert fleet.problem.has_requests
-    plan = solve(fleet.problem, levels=None, time_limit=20.0)
+def test_levels_are_settled_where_the_models_say_what_they_are_asked():
+    speed = EngineSpeed(0.005, 1e-4, 0.02, 0.02, 32)
+    asked = Requests(1.0, 100.0, (("H100", speed),), tpot_slo=0.05, binding=False)
+    gpus = [Gpu(f"g{n}", 80, kind="H100") for n in range(3)]
+    models = [Model(f"m{n}", 10 + n, load=1 + n, requests=asked) for n in range(6)]
+    plan = solve(Problem(gpus, models), levels=None)
     assert plan.levels_proven == 3
-    assert check_plan(fleet.problem, plan.as_dict()).faults == []
+    assert not any(finding.fault for finding in check_levels(plan.problem, plan.levels))

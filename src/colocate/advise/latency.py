@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from math import isfinite
+from statistics import median
 from typing import NamedTuple
 
 from colocate.inputs.format_support import Maker, maker_of
@@ -22,10 +24,8 @@ class SharingChange(NamedTuple):
 
     sharing: Sharing
     """The other way."""
-    worst: Prediction
-    """The replica with the highest ratio, as it is."""
-    worst_then: Prediction
-    """The same replica in the other way."""
+    faster: float
+    """How many times as fast replicas with neighbours would be: the median of them."""
     ratio: float
     """The highest ratio, as it is."""
     ratio_then: float
@@ -54,12 +54,16 @@ def other_sharing(plan: Plan, predictions: tuple[Prediction, ...]) -> SharingCha
         return None
     other: Sharing = "slices" if plan.problem.sharing == "mps" else "mps"
     then = predict_placement(plan.problem, plan.placement, other)
-    worst = worst_of(predictions)
+    faster = [
+        now.slower / each.slower
+        for now, each in zip(predictions, then, strict=True)
+        if isfinite(now.slower) and isfinite(each.slower)
+        if any(tenants[gpu] > 1 for gpu in now.gpus)
+    ]
     return SharingChange(
         other,
-        worst,
-        then[predictions.index(worst)],
-        worst.shared.ratio,
+        median(faster) if faster else 1.0,
+        worst_of(predictions).shared.ratio,
         worst_of(then).shared.ratio,
         len(missing(predictions)),
         len(missing(then)),

@@ -79,6 +79,8 @@ class Certificate:
     multipliers
         A whole number for each item, in the order of the problem (multipliers); for each choice
         of `problem/checker/companies.py` (groups and cover).
+    carried
+        What no group on one GPU of each kind exceeds, a whole number (groups and cover).
     nodes
         How many nodes the search took (tree and search).
     order
@@ -103,6 +105,7 @@ class Certificate:
     tree: bytes = b""
     finite: bool = False
     binding: bool = False
+    carried: tuple[int, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the fields that the proof has."""
@@ -127,6 +130,7 @@ class Certificate:
 
     def _stated(self) -> dict[str, Any]:
         """Return the fields that a proof of this kind has, except the tree."""
+        of_groups = {"multipliers": list(self.multipliers), "carried": list(self.carried)}
         details: dict[Proof, dict[str, Any]] = {
             Proof.VOLUME: {"window": self.window},
             Proof.MODEL: {"model": self.model},
@@ -135,8 +139,8 @@ class Certificate:
             Proof.SEARCH: {"nodes": self.nodes},
             Proof.SOLVERS: {},
             Proof.ALONE: {"model": self.model},
-            Proof.GROUPS: {"multipliers": list(self.multipliers)},
-            Proof.COVER: {"multipliers": list(self.multipliers)},
+            Proof.GROUPS: of_groups,
+            Proof.COVER: of_groups,
         }
         bound = INFINITY if isinf(self.bound) else self.bound
         marks = {
@@ -161,6 +165,7 @@ class Certificate:
                 unpacked(data["tree"]) if "tree" in data else b"",
                 bool(data.get("finite", False)),
                 bool(data.get("binding", False)),
+                tuple([int(number) for number in data.get("carried", ())]),
             )
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             found = f"cannot be read, {error!r:.200}"

@@ -11,9 +11,15 @@ from fractions import Fraction
 from math import inf, isinf, nextafter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from colocate.problem.certificate import Certificate, Proof, in_todays_words
+from colocate.problem.certificate import OF_RATIOS, Certificate, Proof, in_todays_words
 from colocate.problem.checker.lost import least_lost
-from colocate.problem.checker.tolerance import SAME, SAME_LOSS, STRICTLY_BELOW
+from colocate.problem.checker.tolerance import (
+    SAME,
+    SAME_LOSS,
+    SAME_RATIO,
+    SLACK,
+    STRICTLY_BELOW,
+)
 from colocate.problem.problem import Problem
 from colocate.problem.verify import highest_pressure, verify
 from colocate.problem.verify_bound import refuted
@@ -46,7 +52,7 @@ class Findings(NamedTuple):
 
 
 def check_plan(problem: Problem, data: Mapping[str, Any], reprove: float | None = None) -> Findings:
-    """Check the placement, pressures, bound, status and levels of a plan in its JSON form.
+    """Check the placement, pressures, ratios, bound, status and levels of a plan in its JSON form.
 
     Parameters
     ----------
@@ -63,9 +69,9 @@ def check_plan(problem: Problem, data: Mapping[str, Any], reprove: float | None 
     if not plan.placement:
         _check_that_nothing_fits(plan, findings, reprove)
         return findings
-    pressure = _check_placement(plan, findings)
+    value = _check_placement(plan, findings)
     _check_lost(plan, findings, reprove)
-    _check_bound(plan, pressure, findings, reprove)
+    _check_bound(plan, value, findings, reprove)
     _check_status(plan, findings)
     if plan.levels and not findings.faults:
         _check_levels(plan, findings, reprove)
@@ -140,7 +146,13 @@ def _check_that_nothing_fits(plan: Plan, findings: Findings, reprove: float | No
 
 
 def _excludes_all(problem: Problem, proof: Certificate) -> bool:
-    """Whether a bound rules out every placement, or every placement within the limit."""
+    """Whether a bound rules out every placement, or every placement within the limits.
+
+    A bound on ratios does so if it counts only targets that a placement must keep, and shows that
+    one of them is missed.
+    """
+    if proof.proof in OF_RATIOS:
+        return proof.binding and proof.bound > 1.0 + SLACK
     if isinf(proof.bound) and not proof.finite:
         return True
     return proof.bound > highest_pressure(problem)
@@ -159,7 +171,7 @@ def _named(proof: Certificate) -> str:
 
 
 def _check_placement(plan: Plan, findings: Findings) -> float:
-    """Check the placement and its pressures; return the true peak."""
+    """Check the placement, its pressures and ratios; return what it minimises, as it is."""
     verdict = verify(plan.problem, plan.placement)
     findings.faults.extend(f"placement: {fault}" for fault in verdict.faults)
     if verdict.faults:
@@ -167,20 +179,40 @@ def _check_placement(plan: Plan, findings: Findings) -> float:
     models, gpus = len(plan.problem.models) - len(plan.asleep), len(plan.problem.gpus)
     others = f"{len(plan.asleep)} asleep" if plan.asleep else "none left out"
     findings.confirmed.append(f"placement: {models} models on {gpus} GPUs, {others}, all fit")
-    wrong = [
-        f"pressures[{gpu!r}]: {plan.pressures.get(gpu)} is stated, it is {pressure}"
-        for gpu, pressure in verdict.pressures.items()
-        if not _same(plan.pressures.get(gpu), pressure)
-    ]
-    if set(plan.pressures) - set(verdict.pressures):
-        wrong.append("pressures: name GPUs that are not in the fleet")
+    wrong = _wrong("pressures", plan.pressures, verdict.pressures, SAME)
     findings.faults.extend(wrong)
     if not wrong:
-        findings.confirmed.append(f"pressure: {verdict.pressure:.15g} on {plan.bottleneck}")
-    return verdict.pressure
+        worst = _worst_gpu(verdict.pressures)
+        findings.confirmed.append(f"pressure: {verdict.pressure:.15g} on {worst}")
+    wrong = _wrong("ratios", plan.ratios, verdict.ratios, SAME_RATIO)
+    findings.faults.extend(wrong)
+    if verdict.ratios and not wrong:
+        worst = _worst_gpu(verdict.ratios)
+        findings.confirmed.append(
+            f"ratio: {verdict.ratio:.9g} on {worst}, the worst latency over its target"
+        )
+    return verdict.ratio if plan.problem.objective == "latency" else verdict.pressure
 
 
-def _check_bound(plan: Plan, pressure: float, findings: Findings, reprove: float | None) -> None:
+def _wrong(
+    field: str, stated: Mapping[str, float], found: Mapping[str, float], tolerance: float
+) -> list[str]:
+    """Return the figures by GPU that are not as they are stated."""
+    wrong = [
+        f"{field}[{gpu!r}]: {stated.get(gpu)} is stated, it is {value}"
+        for gpu, value in found.items()
+        if not _same(stated.get(gpu), value, tolerance)
+    ]
+    if set(stated) - set(found):
+        wrong.append(f"{field}: name GPUs that are not in the fleet")
+    return wrong
+
+
+def _worst_gpu(values: Mapping[str, float]) -> str:
+    return max(values, key=values.__getitem__)
+
+
+def _check_bound(plan: Plan, value: float, findings: Findings, reprove: float | None) -> None:
     """Check that no placement with the same models asleep can be below the bound."""
     proof = plan.certificate
     if proof is None:
@@ -189,8 +221,14 @@ def _check_bound(plan: Plan, pressure: float, findings: Findings, reprove: float
     awake = plan.problem.awake(frozenset(plan.asleep)) if plan.problem.sleepers else plan.problem
     if awake is None:
         findings.faults.append("bound: one is stated, though every model sleeps")
-    elif proof.bound > pressure:
-        findings.faults.append(f"bound: {proof.bound:.15g} is above the plan's own pressure")
+    elif (proof.proof in OF_RATIOS) != (plan.problem.objective == "latency"):
+        findings.faults.append(
+            f"bound: by {proof.proof}, which is not about the {_minimised(plan.problem)}"
+        )
+    elif proof.bound > value:
+        findings.faults.append(
+            f"bound: {proof.bound:.15g} is above the plan's own {_minimised(plan.problem)}"
+        )
     elif isinf(proof.bound) and not proof.finite:
         findings.faults.append("bound: says that there is no placement, though the plan has one")
     elif proof.bound == 0.0:
@@ -203,9 +241,15 @@ def _check_bound(plan: Plan, pressure: float, findings: Findings, reprove: float
         _check_by_search(awake, proof, findings, reprove)
 
 
+def _minimised(problem: Problem) -> str:
+    """Name what a placement minimises."""
+    return "ratio" if problem.objective == "latency" else "pressure"
+
+
 def _stated_bound(proof: Certificate) -> str:
     if isinf(proof.bound):
-        return "bound: no placement has a finite pressure"
+        what = "ratio" if proof.proof in OF_RATIOS else "pressure"
+        return f"bound: no placement has a finite {what}"
     return f"bound: {proof.bound:.15g}"
 
 
@@ -258,7 +302,7 @@ def _check_status(plan: Plan, findings: Findings) -> None:
         )
     elif optimal and not findings.faults:
         sure = findings.unchecked or findings.by_solvers or findings.confirmed
-        sure.append("status: OPTIMAL, no placement has a lower pressure")
+        sure.append(f"status: OPTIMAL, no placement has a lower {_minimised(plan.problem)}")
 
 
 def _check_levels(plan: Plan, findings: Findings, reprove: float | None) -> None:
@@ -334,7 +378,7 @@ def _check_lost(plan: Plan, findings: Findings, reprove: float | None) -> None:
             findings.faults.append(f"{claim}: the solvers prove only {answer.cost_bound:.6g}")
 
 
-def _same(stated: float | None, found: float) -> bool:
+def _same(stated: float | None, found: float, tolerance: float) -> bool:
     if stated is None or isinf(found):
         return stated == found
-    return abs(stated - found) <= SAME * found
+    return abs(stated - found) <= tolerance * found

@@ -57,7 +57,7 @@ class LatencyFacts:
     move: LatencyMove | None
 
 
-def slowdowns(state: FixedPlan, watch: Deadline) -> tuple[LatencyFacts, ...]:
+def slowdowns(state: FixedPlan, watch: Deadline, always: bool = False) -> tuple[LatencyFacts, ...]:
     """Return the models closest to their targets, each with who slows it.
 
     Parameters
@@ -66,13 +66,15 @@ def slowdowns(state: FixedPlan, watch: Deadline) -> tuple[LatencyFacts, ...]:
         The placement.
     watch
         The time for predictions; what is not reached in it is left out.
+    always
+        Whether the worst model counts even if it is far from its target and has no neighbours.
     """
     if not state.problem.has_requests:
         return ()
     placement = state.reduction.placement(state.gpu_of)
     predictions = predict_placement(state.problem, placement)
     found: list[LatencyFacts] = []
-    for slowed in _slowest(predictions):
+    for slowed in _slowest(predictions, always):
         if found and watch.over:
             break
         gpu = _busiest(predictions, slowed)
@@ -82,13 +84,13 @@ def slowdowns(state: FixedPlan, watch: Deadline) -> tuple[LatencyFacts, ...]:
     return tuple(found)
 
 
-def _slowest(predictions: Sequence[Prediction]) -> list[Prediction]:
+def _slowest(predictions: Sequence[Prediction], always: bool) -> list[Prediction]:
     """Return the models close to their targets; the worst one if none is, but has neighbours."""
     ranked = sorted(predictions, key=lambda each: -each.shared.ratio)
     of_model = {each.model: each for each in reversed(ranked)}
     worst = [each for each in ranked if each is of_model[each.model]][:MOST_SLOW]
     near = [each for each in worst if each.shared.ratio >= NEAR]
-    return near or [each for each in worst[:1] if each.slower > SLOWER]
+    return near or [each for each in worst[:1] if always or each.slower > SLOWER]
 
 
 def _busiest(predictions: Sequence[Prediction], slowed: Prediction) -> str:

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from colocate.problem.checker.companies import GpuCompany, ItemChoice
-from colocate.problem.checker.group_weights import group_sums
+from colocate.problem.checker.group_weights import least_total
 from colocate.problem.checker.groups import density_order, empty_search, largest_groups
 
 MOST_ITEMS = 62
 """Models that the search can take: a group is a number of 64 bits."""
 MOST_GROUPS = 50_000
 """Groups that the search looks at, for each kind of GPU."""
-STEPS = 3 * 10**6
+STEPS = 5 * 10**5
 """Items that the search for these groups may try to add."""
 NODES = 100_000
 """Choices of groups that the search may try, worth a few seconds."""
@@ -27,6 +27,7 @@ def cover_exists(
     choices: Sequence[ItemChoice],
     companies: Sequence[GpuCompany],
     multipliers: Sequence[int],
+    carried: Sequence[int],
     nodes: int = NODES,
 ) -> bool | None:
     """Return whether possible groups take all models; None if the search would be too long.
@@ -37,25 +38,26 @@ def cover_exists(
         What has to be placed, with a given number of replicas, and where it is possible.
     multipliers
         Of every choice: any numbers are safe, good ones make the search short.
+    carried
+        What no group on one GPU of each kind exceeds.
     nodes
         The most choices of groups that are tried.
     """
     owners = len({choice.owner for choice in choices})
     if owners < len(choices) or len(choices) > MOST_ITEMS:
         return None
-    sums = group_sums(choices, companies, multipliers)
-    if sums is None:
-        return None
-    if sums.total > sums.carried:
+    by_all = sum(c.gpus * most for c, most in zip(companies, carried, strict=True))
+    spare = by_all - least_total(choices, companies, multipliers)
+    if spare < 0:
         return False
     groups = []
-    for company, most in zip(companies, sums.most, strict=True):
-        here = _largest(company, multipliers, most - (sums.carried - sums.total))
+    for company, most in zip(companies, carried, strict=True):
+        here = _largest(company, multipliers, most - spare)
         if here is None:
             return None
         groups.append(here)
     counts = tuple([company.gpus for company in companies])
-    search = _CoverSearch(choices, groups, sums.most, multipliers, nodes)
+    search = _CoverSearch(choices, groups, carried, multipliers, nodes)
     return search.covers(search.all_parts, counts)
 
 

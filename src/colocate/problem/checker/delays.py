@@ -83,13 +83,7 @@ def delay_inside(states: Floats, row: int, members: int, delay: float, turn: flo
 
 @_part
 def settle_item(
-    engine: Floats,
-    start: int,
-    end: int,
-    delay: float,
-    sharing: Floats,
-    turn: float,
-    states: Floats,
+    engine: Floats, start: int, end: int, delay: float, sharing: Floats, turn: float, states: Floats
 ) -> None:
     """Write what a delay makes of the engines of an item, at least.
 

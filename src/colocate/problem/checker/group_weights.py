@@ -1,30 +1,24 @@
 """Weigh all models against what GPUs can carry at a ratio.
 
-Every choice has a multiplier. If all models together have more than the heaviest possible groups of
-all GPUs, no placement stays below the ratio.
+Every choice has a multiplier, and every kind of GPU carries so much of them. If no possible group
+weighs more than its GPU carries, and all models together weigh more than all GPUs carry, no
+placement stays below the ratio.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from colocate.problem.checker.companies import GpuCompany, ItemChoice
 from colocate.problem.checker.groups import density_order, empty_search, heaviest_groups
 
+NEXT_WHOLE = 0.999
+"""Whole weights that exceed others do so by one; bounds on them are rounded by far less than the
+rest."""
+TOO_LONG = -1
+"""Stands for the answer of a search that took too many steps."""
 STEPS = 2 * 10**7
 """Items that the search for the heaviest groups may try to add, worth some ten seconds."""
-
-
-class GroupSums(NamedTuple):
-    """The multipliers of all models, and what each kind of GPU can carry of them."""
-
-    total: int
-    """With the number of replicas of every model that counts least."""
-    carried: int
-    """By all GPUs together."""
-    most: tuple[int, ...]
-    """By one GPU of each kind."""
 
 
 def possible_choices(companies: Sequence[GpuCompany]) -> frozenset[int]:
@@ -59,31 +53,54 @@ def least_total(
     return sum(least.values())
 
 
-def group_sums(
-    choices: Sequence[ItemChoice],
+def overweight(
     companies: Sequence[GpuCompany],
     multipliers: Sequence[int],
+    carried: Sequence[int],
     steps: int = STEPS,
-) -> GroupSums | None:
-    """Add up multipliers; None if the search for the heaviest groups takes too long.
+) -> int | None:
+    """Return the kind of GPU that a possible group is too heavy for; None if there is none.
+
+    If the search takes too long, `TOO_LONG` is returned.
 
     Parameters
     ----------
-    choices, companies, multipliers
+    companies, multipliers
         As `least_total` takes them.
+    carried
+        What a group on one GPU of each kind may weigh.
     steps
         The most steps of the search, over all kinds of GPU.
     """
-    most = []
-    for company in companies:
+    for kind, (company, most) in enumerate(zip(companies, carried, strict=True)):
         weight = np.array([float(multipliers[number]) for number in company.choice])
         order = density_order(company, weight)
-        heaviest, _, taken, complete = heaviest_groups(
-            company, empty_search(company), weight, order, 0.0, False, 0.0, steps
+        search = empty_search(company)
+        _, heavier, taken, complete = heaviest_groups(
+            company, search, weight, order, float(most), False, NEXT_WHOLE, steps, steps
         )
+        if len(heavier):
+            return kind
         if not complete:
-            return None
+            return TOO_LONG
         steps -= taken
-        most.append(int(heaviest))
-    carried = sum(c.gpus * m for c, m in zip(companies, most, strict=True))
-    return GroupSums(least_total(choices, companies, multipliers), carried, tuple(most))
+    return None
+
+
+def heaviest(company: GpuCompany, multipliers: Sequence[int], steps: int = STEPS) -> int | None:
+    """Return what the heaviest possible group weighs; None if that takes too long to find.
+
+    Parameters
+    ----------
+    company, multipliers
+        One kind of GPU, and the multipliers of all choices.
+    steps
+        The most steps of the search.
+    """
+    weight = np.array([float(multipliers[number]) for number in company.choice])
+    order = density_order(company, weight)
+    search = empty_search(company)
+    most, _, _, complete = heaviest_groups(
+        company, search, weight, order, 0.0, False, NEXT_WHOLE, steps, steps
+    )
+    return int(most) if complete else None

@@ -327,8 +327,9 @@ def heaviest_groups(
     order: Ints,
     floor: float,
     each: bool,
-    ease: float,
+    gain: float,
     steps: int,
+    all_steps: int,
 ) -> tuple[float, Ints, int, bool]:
     """Return the most that a possible group weighs, groups above a floor, steps, completeness.
 
@@ -341,8 +342,9 @@ def heaviest_groups(
     weight, order : of every item, and from `density_order`
     floor : groups up to this weight are of no interest
     each : whether to find a heaviest group for each item as the most fragile one, not one overall
-    ease : how much more than was found, as a share of it, is not worth a search; 0 for the checker
-    steps : the most items that the search may try to add, for each most fragile one if `each`
+    gain : how much more than was found is worth a search; up to 1 for whole weights
+    steps, all_steps : the most items that the search may try to add, for each most fragile one, and
+        in all
     """
     items = c.tolerance.shape[0]
     by_tolerance = np.argsort(c.tolerance, kind="mergesort")
@@ -360,7 +362,7 @@ def heaviest_groups(
         if weight[fragile] <= 0.0:
             continue
         best = floor if each else most
-        last_step = taken + steps if each else steps
+        last_step = min(taken + steps, all_steps)
         begin(c, s, fragile, weight[fragile])
         count = _candidates(c, s, weight, order, rank, root, candidate, place_of)
         size = 0
@@ -371,10 +373,10 @@ def heaviest_groups(
         following[0] = 0
         while depth >= 0:
             next_one = following[depth]
-            wanted = best * (1.0 + ease) - s.weight[depth]
+            wanted = best + gain - s.weight[depth]
             if (
                 next_one >= count
-                or _most_more(c, s, depth, weight, order, place_of, next_one, wanted) <= wanted
+                or _most_more(c, s, depth, weight, order, place_of, next_one, wanted) < wanted
             ):
                 depth -= 1
                 continue

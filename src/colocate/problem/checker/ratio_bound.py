@@ -11,7 +11,12 @@ from colocate.problem.certificate import Certificate
 from colocate.problem.checker.companies import GpuCompany, ItemChoice, choices_of, companies_of
 from colocate.problem.checker.cover import cover_exists
 from colocate.problem.checker.engines import engine_of, must_keep
-from colocate.problem.checker.group_weights import group_sums, homeless_owner
+from colocate.problem.checker.group_weights import (
+    TOO_LONG,
+    homeless_owner,
+    least_total,
+    overweight,
+)
 from colocate.problem.checker.items import open_to
 from colocate.problem.checker.latency import ratio_at
 from colocate.problem.checker.tolerance import BELOW
@@ -68,7 +73,7 @@ def refuted_cover(problem: Problem, certificate: Certificate) -> str | None:
 def _refuted(
     problem: Problem,
     certificate: Certificate,
-    fault_of: Callable[[Choices, Companies, Sequence[int]], str | None],
+    fault_of: Callable[[Choices, Companies, Certificate], str | None],
 ) -> str | None:
     """Return what is wrong with a proof at its ratio; a model that fits nowhere there is enough."""
     choices = choices_of(problem)
@@ -77,23 +82,28 @@ def _refuted(
     companies = companies_of(problem, choices, certificate.bound, certificate.binding)
     if homeless_owner(choices, companies) is not None:
         return None
-    return fault_of(choices, companies, certificate.multipliers)
-
-
-def _outweighed(choices: Choices, companies: Companies, multipliers: Sequence[int]) -> str | None:
-    sums = group_sums(choices, companies, multipliers)
-    if sums is None:
-        return "the heaviest groups take too long to find"
-    if sums.carried >= sums.total:
+    if len(certificate.carried) != len(companies):
         return (
-            f"the GPUs can carry multipliers of {sums.carried}, those of all models add up to "
-            f"{sums.total}"
+            f"{len(certificate.carried)} kinds of GPU carry something, there are {len(companies)}"
         )
-    return None
+    kind = overweight(companies, certificate.multipliers, certificate.carried)
+    if kind == TOO_LONG:
+        return "the heaviest groups take too long to find"
+    if kind is not None:
+        return f"a possible group weighs more than the {certificate.carried[kind]} of its GPU"
+    return fault_of(choices, companies, certificate)
 
 
-def _covered(choices: Choices, companies: Companies, multipliers: Sequence[int]) -> str | None:
-    exists = cover_exists(choices, companies, multipliers)
+def _outweighed(choices: Choices, companies: Companies, certificate: Certificate) -> str | None:
+    total = least_total(choices, companies, certificate.multipliers)
+    carried = sum(c.gpus * m for c, m in zip(companies, certificate.carried, strict=True))
+    if carried < total:
+        return None
+    return f"the GPUs carry multipliers of {carried}, those of all models add up to {total}"
+
+
+def _covered(choices: Choices, companies: Companies, certificate: Certificate) -> str | None:
+    exists = cover_exists(choices, companies, certificate.multipliers, certificate.carried)
     if exists is None:
         return "the search for groups that take all models is too long to repeat"
     return "some groups that keep the ratio take all models" if exists else None
@@ -103,9 +113,9 @@ def _malformed(choices: list[ItemChoice], certificate: Certificate) -> str | Non
     multipliers = certificate.multipliers
     if len(multipliers) != len(choices):
         return f"there are {len(multipliers)} multipliers for {len(choices)} choices"
-    if min(multipliers) < 0:
+    if min(*multipliers, *certificate.carried, 0) < 0:
         return "a multiplier is negative"
-    if max(multipliers) > LARGEST_MULTIPLIER:
+    if max(*multipliers, *certificate.carried, 0) > LARGEST_MULTIPLIER:
         return f"a multiplier is above {LARGEST_MULTIPLIER}"
     if not 0.0 < certificate.bound < inf:
         return "the bound is not a positive number"

@@ -18,6 +18,10 @@ SAME = 1e-9
 """A stated number that differs by a smaller share from what was found is the same.
 
 Users: `solver/check.py`."""
+SAME_RATIO = 1e-6
+"""The same for ratios: close to saturation, the last digits of an iteration count many times.
+
+Users: `solver/check.py`."""
 STRICTLY_BELOW = 1.0 - 2e-9
 """What is searched to repeat a proof, as a share of its bound: less than this is no lower.
 

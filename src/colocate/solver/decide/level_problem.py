@@ -72,7 +72,13 @@ def level_problem(
     ]
     renaming = _Renaming(problem, kinds)
     models = [_restated(model, settled, kinds, names, renaming) for model in problem.models]
-    return replace(problem, gpus=tuple(gpus), models=tuple(models), most_pressure=None)
+    return replace(
+        problem,
+        gpus=tuple(gpus),
+        models=tuple(models),
+        most_pressure=None,
+        objective="pressure",
+    )
 
 
 def _settled(problem: Problem, ceilings: Mapping[str, float], roof: float) -> dict[str, Settled]:
@@ -254,7 +260,7 @@ def _restated(
     names: Sequence[str],
     renaming: _Renaming,
 ) -> Model:
-    """Return a model as the level problem states it, which is about pressures alone."""
+    """Return a model as the level problem states it."""
     uses, shared = renaming.of_uses(model.uses), renaming.of_uses(model.shared_uses)
     for window, name in enumerate(names):
         own, divided = {ANY_KIND: 0.0}, {ANY_KIND: 0.0}
@@ -269,8 +275,7 @@ def _restated(
         if model.open_replicas:
             shared[name] = divided
     only, never = _pins(model, settled, renaming)
-    fields = {"uses": uses, "shared_uses": shared, "only": only, "never": never}
-    return model.changed(**fields, requests=None)
+    return model.changed(uses=uses, shared_uses=shared, only=only, never=never, requests=None)
 
 
 def _pins(

@@ -19,7 +19,7 @@ from colocate.problem.problem import Problem
 from colocate.problem.tolerance import JUST_BELOW, PROVEN, SAFE
 from colocate.solver.deadline import Deadline
 from colocate.solver.plan import gap_between
-from colocate.solver.prove.latency_columns import GroupColumns
+from colocate.solver.prove.latency_columns import GroupColumns, Multipliers
 
 CLOSE = 1.1
 """The proven and the failed gap have met when their ratio is below this."""
@@ -157,23 +157,27 @@ class _GroupBounds:
     def _by_multipliers(self, ratio: float) -> Certificate | None:
         companies = companies_of(self._problem, self._choices, ratio, self._binding)
         if homeless_owner(self._choices, companies) is not None:
-            multipliers: tuple[int, ...] | None = (0,) * len(self._choices)
+            found: Multipliers | None = (0,) * len(self._choices), ()
         else:
             share = max(PATIENCE * self._deadline.left, 0.0)
-            multipliers = self._columns.prove(companies, self._deadline.part(share))
-        if multipliers is None:
-            return None
-        return Certificate(Proof.GROUPS, ratio, multipliers=multipliers, binding=self._binding)
+            found = self._columns.prove(companies, self._deadline.part(share))
+        return None if found is None else self._certificate(Proof.GROUPS, ratio, found)
 
     def _by_search(self, ratio: float) -> Certificate | None:
         """Try whether any groups take all models, where these are few."""
         if len(self._choices) > MOST_ITEMS or self._problem.open_replicas or self._deadline.over:
             return None
         companies = companies_of(self._problem, self._choices, ratio, self._binding)
-        multipliers = self._columns.best(companies, self._deadline)
-        if cover_exists(self._choices, companies, multipliers) is not False:
+        found = self._columns.best(companies, self._deadline)
+        if found is None or cover_exists(self._choices, companies, *found) is not False:
             return None
-        return Certificate(Proof.COVER, ratio, multipliers=multipliers, binding=self._binding)
+        return self._certificate(Proof.COVER, ratio, found)
+
+    def _certificate(self, proof: Proof, ratio: float, found: Multipliers) -> Certificate:
+        multipliers, carried = found
+        return Certificate(
+            proof, ratio, multipliers=multipliers, carried=carried, binding=self._binding
+        )
 
 
 def _next_target(top: float, proven: float, failed: float) -> float | None:

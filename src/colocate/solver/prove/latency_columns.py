@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 
 from colocate.problem.checker.companies import GpuCompany, ItemChoice
-from colocate.problem.checker.group_weights import least_total, possible_choices
+from colocate.problem.checker.group_weights import (
+    NEXT_WHOLE,
+    heaviest,
+    least_total,
+    possible_choices,
+)
 from colocate.problem.checker.groups import (
     density_order,
     empty_search,
@@ -24,13 +29,15 @@ from colocate.problem.instance import Floats, Ints
 from colocate.problem.tolerance import LEFT_TO_ROUND, LP_TOLERANCE
 from colocate.solver.deadline import Deadline
 
+Multipliers = tuple[tuple[int, ...], tuple[int, ...]]
+"""Of all choices, and what one GPU of each kind carries of them."""
 Group = tuple[int, tuple[int, ...]]
 """A kind of GPU, and the choices on it."""
-WHOLE = 1_000_000
-"""The largest multiplier of a certificate."""
-EFFORTS = ((0.02, 300), (0.003, 3_000), (0.0, 100_000))
+WHOLE = 4_000.0
+"""About what a GPU carries of the multipliers of a certificate: finer ones take longer to check."""
+EFFORTS = ((0.02, 100, 30_000), (0.005, 1_000, 100_000), (0.0, 10_000, 300_000))
 """How hard to search for groups: what is not worth a search, and the most steps for each most
-fragile model. The next effort is made when one finds nothing more."""
+fragile model and in all. The next effort is made when one finds nothing more."""
 STEPS = 400_000
 """The most steps of the search that confirms a proof, a fraction of what the checker takes."""
 HEAVIEST = 8
@@ -52,10 +59,9 @@ class GroupColumns:
         self._choices = choices
         self._groups: list[Group] = []
         self._weight: Floats | None = None
-        self.multipliers: tuple[int, ...] = ()
-        """The multipliers that came closest to a proof at the last ratio."""
+        self._last: Floats = np.zeros(len(choices))
 
-    def best(self, companies: Sequence[GpuCompany], deadline: Deadline) -> tuple[int, ...]:
+    def best(self, companies: Sequence[GpuCompany], deadline: Deadline) -> Multipliers | None:
         """Return multipliers that come as close to a proof as any.
 
         Parameters
@@ -64,11 +70,16 @@ class GroupColumns:
             As `prove` takes them.
         """
         proof = self.prove(companies, deadline, True)
-        return self.multipliers if proof is None else proof
+        if proof is not None:
+            return proof
+        multipliers = _rounded(self._last, 1.0)
+        carried = [heaviest(company, multipliers, STEPS) for company in companies]
+        known = tuple([most for most in carried if most is not None])
+        return (multipliers, known) if len(known) == len(carried) else None
 
     def prove(
         self, companies: Sequence[GpuCompany], deadline: Deadline, to_the_end: bool = False
-    ) -> tuple[int, ...] | None:
+    ) -> Multipliers | None:
         """Return multipliers that put a ratio out of reach; None if there are none, or no time.
 
         Parameters
@@ -86,11 +97,12 @@ class GroupColumns:
         prices, highest, effort = [0.0] * len(companies), 0.0, 0
         proof = None
         while not deadline.over:
-            groups, carried = self._priced(companies, weight, prices, EFFORTS[effort])
+            groups, most = self._priced(companies, weight, prices, EFFORTS[effort])
+            carried = sum(c.gpus * m for c, m in zip(companies, most, strict=True))
             share = program.total_of(weight) / carried if carried > 0.0 else 0.0
             if share > 1.0 + LEFT_TO_ROUND:
-                proof, heaviest = self._whole(companies, weight)
-                groups.extend(heaviest)
+                proof, heavier = self._whole(companies, weight, most)
+                groups.extend(heavier)
             if share > highest:
                 highest, best = share, weight * (program.gpus / carried)
             new = program.add(groups)
@@ -104,8 +116,7 @@ class GroupColumns:
                     break
             prices = program.prices
             weight = (best + program.weight) / 2 if new else program.weight
-        self._groups, self._weight = program.tight, best
-        self.multipliers = _rounded(program.weight)
+        self._groups, self._weight, self._last = program.tight, best, program.weight
         return proof
 
     def _first_weights(self, companies: Sequence[GpuCompany]) -> Floats:
@@ -123,40 +134,52 @@ class GroupColumns:
         companies: Sequence[GpuCompany],
         weight: Floats,
         prices: Sequence[float],
-        effort: tuple[float, int],
-    ) -> tuple[list[Group], float]:
-        """Return groups that weigh more than their price, and about what all GPUs carry."""
+        effort: tuple[float, int, int],
+    ) -> tuple[list[Group], list[float]]:
+        """Return groups that weigh more than their price, and about what each GPU carries."""
         groups: list[Group] = []
-        carried = 0.0
-        ease, steps = effort
+        carried = []
+        ease, steps, all_steps = effort
         for kind, (company, price) in enumerate(zip(companies, prices, strict=True)):
             here = weight[company.choice]
             order = density_order(company, here)
             floor = price * (1.0 + LP_TOLERANCE)
             most, rows, _, _ = heaviest_groups(
-                company, empty_search(company), here, order, floor, True, ease, steps
+                company,
+                empty_search(company),
+                here,
+                order,
+                floor,
+                True,
+                ease * price,
+                steps,
+                all_steps,
             )
-            carried += company.gpus * max(most, price)
+            carried.append(max(most, price))
             groups.extend(_groups(kind, company, rows))
         return groups, carried
 
     def _whole(
-        self, companies: Sequence[GpuCompany], weight: Floats
-    ) -> tuple[tuple[int, ...] | None, list[Group]]:
-        """Return whole multipliers if they prove it, and the heaviest groups otherwise."""
-        multipliers = _rounded(weight)
+        self, companies: Sequence[GpuCompany], weight: Floats, most: Sequence[float]
+    ) -> tuple[Multipliers | None, list[Group]]:
+        """Return whole multipliers if they prove it, and groups that are too heavy otherwise."""
+        about = sum(c.gpus * m for c, m in zip(companies, most, strict=True))
+        gpus = sum(company.gpus for company in companies)
+        multipliers = _rounded(weight, about / gpus)
+        share = (least_total(self._choices, companies, multipliers) - 1) / about
+        carried = tuple([int(m * share) for m in most])
         rounded = np.array(multipliers, float)
-        room = least_total(self._choices, companies, multipliers)
         groups: list[Group] = []
-        for kind, company in enumerate(companies):
+        sure = True
+        for kind, (company, limit) in enumerate(zip(companies, carried, strict=True)):
             here = rounded[company.choice]
-            order = density_order(company, here)
-            most, rows, _, complete = heaviest_groups(
-                company, empty_search(company), here, order, 0.0, False, 0.0, STEPS
+            search, order = empty_search(company), density_order(company, here)
+            _, rows, _, complete = heaviest_groups(
+                company, search, here, order, float(limit), False, NEXT_WHOLE, STEPS, STEPS
             )
-            room = room - company.gpus * int(most) if complete else 0
+            sure = sure and complete
             groups.extend(_groups(kind, company, rows[-HEAVIEST:]))
-        return (multipliers if room > 0 else None), groups
+        return ((multipliers, carried) if sure and not groups else None), groups
 
 
 def _groups(kind: int, company: GpuCompany, rows: Ints) -> list[Group]:
@@ -164,11 +187,9 @@ def _groups(kind: int, company: GpuCompany, rows: Ints) -> list[Group]:
     return [(kind, tuple(sorted(company.choice[row[row >= 0]].tolist()))) for row in rows]
 
 
-def _rounded(weight: Floats) -> tuple[int, ...]:
-    largest = float(weight.max())
-    if largest <= 0.0:
-        return (0,) * len(weight)
-    return tuple(np.floor(weight * (WHOLE / largest)).astype(np.int64).tolist())
+def _rounded(weight: Floats, carried: float) -> tuple[int, ...]:
+    """Return weights as whole numbers, of which a GPU carries so much on average."""
+    return tuple(np.rint(weight * (WHOLE / carried)).astype(np.int64).tolist())
 
 
 def _still_possible(companies: Sequence[GpuCompany], group: Group) -> bool:
