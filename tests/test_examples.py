@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from colocate import emit, read_fleet, services_of, solve
+from colocate import Status, emit, read_fleet, services_of, solve
 from colocate.advise.explain.explanation import explain
+from colocate.latency.prediction import predict_placement
 from colocate.outputs.emit.catalogue import TARGETS
 from colocate.solver.check import check_plan
+from colocate.solver.targets import without_targets
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FLEETS = {"office": (22, 12), "longtail": (300, 24), "production": (20, 32)}
@@ -55,3 +57,19 @@ def test_every_target_writes_it(planned, target, tmp_path):
     endpoints = json.loads((tmp_path / "endpoints.json").read_text(encoding="utf-8"))
     listed = {model["model"] for model in endpoints["models"]}
     assert listed == set(fleet.models)
+
+
+def test_the_lowest_pressure_breaks_three_targets_that_the_latency_plan_keeps():
+    problem = read_fleet(EXAMPLES / "latency.yaml").problem
+    lowest = solve(without_targets(problem), time_limit=20.0, levels=None)
+    assert lowest.status is Status.OPTIMAL
+    missed = [
+        each for each in predict_placement(problem, lowest.placement) if not each.keeps_targets
+    ]
+    assert {each.model for each in missed} == {"chat", "assistant", "coder"}
+    assert min(each.shared.ratio for each in missed) > 1.1
+    latency = solve(problem, time_limit=20.0)
+    assert latency.status is Status.OPTIMAL
+    assert latency.ratio < 0.9
+    assert latency.pressure > lowest.pressure
+    assert check_plan(problem, latency.as_dict()).faults == []

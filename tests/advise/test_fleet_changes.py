@@ -36,7 +36,9 @@ models:
 
 def found(text, **arguments):
     fleet = parse_fleet(text)
-    diagnosis = diagnose(fleet.problem, lambda names: options_for(fleet, names, **arguments))
+    diagnosis = diagnose(
+        fleet.problem, lambda names, targets: options_for(fleet, names, targets, **arguments)
+    )
     for remedy in (*diagnosis.remedies, *diagnosis.constraints):
         assert verify(remedy.change.problem, remedy.placement).valid
     return diagnosis
@@ -200,7 +202,9 @@ def fleets(draw):
 @given(fleets())
 def test_whatever_is_claimed_to_help_really_fits(data):
     fleet = fleet_of(data)
-    diagnosis = diagnose(fleet.problem, lambda names: options_for(fleet, names), 3.0)
+    diagnosis = diagnose(
+        fleet.problem, lambda names, targets: options_for(fleet, names, targets), 3.0
+    )
     assume(not diagnosis.fits)
     assert diagnosis.conflict is not None
     for remedy in (*diagnosis.remedies, *diagnosis.constraints):

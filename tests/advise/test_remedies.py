@@ -289,7 +289,7 @@ def asleep(names):
 
 def test_a_combination_is_of_as_few_as_it_takes():
     names = [model.name for model in PIECES.models[:-1]]
-    diagnosis = diagnose(PIECES, lambda _: [Options([], [Combination(names, asleep)])])
+    diagnosis = diagnose(PIECES, lambda *_: [Options([], [Combination(names, asleep)])])
     (remedy,) = diagnosis.remedies
     chosen = remedy.change.names
     assert fits(PIECES.awake(set(chosen)))
@@ -303,7 +303,7 @@ def test_a_ladder_ends_at_its_first_step_that_helps():
         for size in (1, 2, 3, 4)
         for names in combinations(("m4", "m5", "m6", "m3"), size)
     ]
-    diagnosis = diagnose(PIECES, lambda _: [Options([steps])])
+    diagnosis = diagnose(PIECES, lambda *_: [Options([steps])])
     (remedy,) = diagnosis.remedies
     assert remedy.change is next(step for step in steps if fits(step.problem))
     assert verify(remedy.change.problem, remedy.placement).valid
@@ -312,7 +312,7 @@ def test_a_ladder_ends_at_its_first_step_that_helps():
 def test_remedies_are_ordered_by_things_changed_then_memory():
     sleeping = [asleep(("m6", "m5")), asleep(("m6", "m4", "m3")), asleep(("m5", "m4", "m0"))]
     helping = [change for change in sleeping if fits(change.problem)]
-    diagnosis = diagnose(PIECES, lambda _: [Options([[change] for change in reversed(helping)])])
+    diagnosis = diagnose(PIECES, lambda *_: [Options([[change] for change in reversed(helping)])])
     found = [(len(r.change.names), r.change.gb) for r in diagnosis.remedies]
     assert len(found) == len(helping) > 1
     assert found == sorted(found)
@@ -359,6 +359,6 @@ def test_changes_that_were_not_tried_are_admitted():
 
     problem = Problem([Gpu("a", 10)], [Model("m", 20, load=1)])
     helps = Change(ChangeKind.GPUS, Problem([Gpu("a", 100)], problem.models), ("m",))
-    found = diagnose(problem, lambda _: [Options([slow(), [helps]]), Options([])], seconds=1.0)
+    found = diagnose(problem, lambda *_: [Options([slow(), [helps]]), Options([])], seconds=1.0)
     assert not found.remedies
     assert not found.complete

@@ -98,7 +98,10 @@ def test_nothing_found_in_no_time(tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "sentence"),
     [
-        ((), 2, "give --pressure, or --score-of with a strategy"),
+        (("--tpot", "0"), 2, "--tpot 0.0, must be a finite number of seconds > 0"),
+        (("--ttft", "nan"), 2, "--ttft nan, must be a finite number of seconds > 0"),
+        (("--tpot", "1"), 3, "missing"),
+        ((), 2, "give --pressure, --tpot, or --score-of with a strategy"),
         (("--pressure", "1", "--score-of", "greedy"), 2, "give only one of"),
         (("--pressure", "0"), 2, "must be a finite number > 0"),
         (("--pressure", "nan"), 2, "must be a finite number > 0"),
@@ -164,7 +167,7 @@ def test_the_page_shows_what_the_commands_print(tmp_path):
     page = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     blocks = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         commands = re.findall(r"^\$ colocate (.*)", block, re.MULTILINE)
         for command in commands:
@@ -178,6 +181,63 @@ def test_the_page_shows_what_the_commands_print(tmp_path):
         assert printed == [took.sub(")", line.rstrip()) for line in shown]
     assert (tmp_path / "capacity.svg").exists()
     assert any((tmp_path / "start").iterdir())
+
+
+LATENCY = ROOT / "examples" / "latency.yaml"
+
+
+def test_the_fewest_gpus_that_keep_all_targets(tmp_path):
+    plan, picture = tmp_path / "plan.json", tmp_path / "capacity.svg"
+    done = run("capacity", LATENCY, "--json", "--save", plan, "--plot", picture)
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert (data["status"], data["best"]["gpus"]) == ("OPTIMAL", 4)
+    assert data["target"] is None
+    assert data["models_with_targets"] == 12
+    assert data["best"]["ratio"] <= 1.0
+    three = next(look for look in data["looks"] if look["gpus"] == 3)
+    assert three["verdict"] == "excluded"
+    saved, changed = read_valid_plan(plan)
+    assert (saved.ratio, saved.problem.objective) == (data["plan"]["ratio"], "latency")
+    assert len(changed.problem.gpus) == 4
+    assert picture.read_text().startswith("<?xml")
+
+
+def test_targets_in_the_table_of_capacity():
+    lines = run("capacity", LATENCY, "--tpot", "0.5", "--ttft", "9").stdout.splitlines()
+    assert lines[0] == "the fewest GPUs that keep the latency targets of 12 models"
+    assert "latency / target" in lines[2]
+    assert "proven the fewest: fewer GPUs cannot keep the targets" in lines
+    assert any(line.endswith("◀   keeps them") for line in lines)
+
+
+def test_a_pressure_with_targets_shows_both():
+    lines = run("capacity", LATENCY, "--pressure", "2").stdout.splitlines()
+    assert lines[0] == (
+        "the fewest GPUs for a pressure of 2 or less, that keep the latency targets of 12 models"
+    )
+    assert "pressure" in lines[2]
+    assert "latency / target" in lines[2]
+
+
+def test_asked_seconds_are_for_models_without_a_target(tmp_path):
+    path = fleet(
+        tmp_path,
+        "gpus: [{kind: H100-80GB}]\n"
+        "models:\n"
+        "  - &m {name: a, size_gb: 16, rate: 6, slo: 8, prompt_tokens: 500, output_tokens: 200,\n"
+        "        kv_bytes_per_token: 131072}\n"
+        "  - {<<: *m, name: b}",
+    )
+    assert run("capacity", path).returncode == 2
+    answers = {}
+    for seconds in ("0.1", "0.012", "0.001"):
+        done = run("capacity", path, "--tpot", seconds, "--json")
+        answers[seconds] = done.returncode, json.loads(done.stdout)
+    assert answers["0.1"][1]["best"]["gpus"] == 1
+    assert answers["0.012"][1]["best"]["gpus"] == 2
+    assert answers["0.001"][0] == 4
+    assert "on which a alone keeps its latency targets" in answers["0.001"][1]["reason"]
 
 
 def test_gpus_that_cannot_run_a_format_are_not_bought(tmp_path):

@@ -166,7 +166,8 @@ def test_seconds_or_milliseconds_do_not_matter(group, sharing, unit):
     for column in (TOKENS, LAYERS, SLOTS, SPREAD):
         assert (others[:, column] == engines[:, column]).all()
     costs = COSTS[sharing]
-    scaled = costs._replace(per_second=costs.per_second / unit, switch=costs.switch * unit)
+    rates = {name: value / unit for name, value in costs._asdict().items() if "second" in name}
+    scaled = costs._replace(switch=costs.switch * unit, **rates)
     assert settled(others, np.array(scaled)) == pytest.approx(
         settled(engines, np.array(costs)), rel=SLACK
     )

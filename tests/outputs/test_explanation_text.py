@@ -9,7 +9,7 @@ from colocate import Gpu, Model, Problem, Status, place, solve
 from colocate.advise.explain.cause import Cause
 from colocate.advise.explain.explanation import explain
 from colocate.advise.remedies.diagnosis import Diagnosis, Remedy, diagnose, diagnose_fleet
-from colocate.advise.what_if import Change, ChangeKind
+from colocate.advise.what_if import Change, ChangeKind, TargetDelta
 from colocate.inputs.fleet import parse_fleet
 from colocate.outputs.explain.remedies import change_text, diagnosis_lines
 from colocate.outputs.explain.sentences import explanation_lines
@@ -235,7 +235,10 @@ def test_replicas_with_more_gpus_in_words():
 @pytest.mark.parametrize("kind", ChangeKind)
 def test_every_change_has_words(kind):
     problem = Problem(GPUS, [Model("m", 1, load=1)])
-    change = Change(kind, problem, ("m",), "fp8", 2, gb=3.0, before_gb=4.0, after_gb=1.0)
+    raised = (TargetDelta("tpot_slo", 0.03, 0.04),)
+    change = Change(
+        kind, problem, ("m",), "fp8", 2, gb=3.0, before_gb=4.0, after_gb=1.0, targets=raised
+    )
     placement = place(problem).placement
     (line,) = list(diagnosis_lines(Diagnosis(remedies=(Remedy(change, placement),))))[1:]
     assert line.startswith("  - ")

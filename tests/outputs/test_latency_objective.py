@@ -9,14 +9,15 @@ from colocate.advise.explain.explanation import explain
 from colocate.advise.latency import predictions_of
 from colocate.outputs.explain.bound import OF_LATENCY
 from colocate.outputs.explain.sentences import explanation_lines
-from colocate.outputs.plan.latency_words import value_lines
+from colocate.outputs.plan.fleet_bars import fleet_bars
+from colocate.outputs.plan.latency_words import of_target, value_lines
 from colocate.outputs.plan.plot import plan_plot
 from colocate.outputs.plan.table import improvement_line
 from colocate.outputs.plan.words import PROOFS
 from colocate.outputs.report import Alternative, Comparison, report_page
 from colocate.outputs.report.bound import MEANING
 from colocate.outputs.report.tables import beside
-from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.certificate import OF_RATIOS, Certificate, Proof
 from colocate.problem.placement import Placement
 from colocate.solver.plan import Improvement, with_ratios
 from tests.advise.test_slowdown import planned
@@ -74,7 +75,10 @@ def test_the_page_and_the_picture_have_it_as_their_headline():
     assert "the worst latency over its target of the best so far" in page.text
     assert "2 times as high" in page.text
     assert "worst latency / target" in page.text
+    assert "the worst latency on each GPU over its target" in page.text
+    assert fleet_bars(plan, fleet).drawn[0].shown == of_target(plan.ratio)
     found = texts(plan_plot(plan, fleet, "svg"))
+    assert "worst latency / target" in found
     assert any(text.startswith("Worst latency 1.") for text in found)
 
 
@@ -86,11 +90,11 @@ def test_other_ways_are_compared_by_what_the_plan_minimises():
     assert beside(plan, Alternative(3, None, "does not fit")) == "does not fit"
 
 
-@pytest.mark.parametrize("proof", ["alone", "groups", "cover"])
-def test_proofs_about_latency_have_words(proof):
+@pytest.mark.parametrize("proof", Proof)
+def test_every_proof_has_words(proof):
     assert PROOFS[proof]
     assert MEANING[proof]
-    assert OF_LATENCY[proof]
+    assert (proof in OF_LATENCY) == (proof in OF_RATIOS)
 
 
 def test_explain_tells_the_bound_on_the_latency():
@@ -104,3 +108,11 @@ def test_explain_tells_the_bound_on_the_latency():
     assert "the solver finds a worst latency of 0.05 instead of 0." in text
     assert f"no placement is below {bound:.4g} of a target" in text
     assert "so the worst latency could fall by 20% at most" in text
+    assert text.startswith("who slows whom\n")
+    assert "the plan minimises the worst latency, which comes before pressure" in text
+    assert "levers" not in text
+    assert "next move" not in text
+    alone = planned({"one": ("g-0",), "two": ("g-1",)}, *models, objective="latency")
+    told = explain(alone, seconds=0.2)
+    assert told is not None
+    assert "no other model shares its GPUs" in "\n".join(explanation_lines(told))

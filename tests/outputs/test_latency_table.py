@@ -5,7 +5,7 @@ from math import inf
 import pytest
 from rich.console import Console
 
-from colocate.advise.latency import other_sharing, predictions_of
+from colocate.advise.latency import SharingChange, other_sharing, predictions_of
 from colocate.outputs.plan.latency_rows import latency_rows
 from colocate.outputs.plan.latency_words import (
     DEATH,
@@ -93,12 +93,37 @@ def test_mps_is_offered_with_what_it_brings_and_what_it_gives_up():
     _, plan = latencies()
     calm = Placement({"chat": ("g-0", "g-2"), "coder": ("g-0",), "flood": (), "reader": ()})
     text = sharing_text(replace(plan, placement=calm))
-    assert text.startswith("with MPS (sharing: mps) the worst latency would be ")
-    assert "coder would have a TPOT of " in text
+    assert text.startswith("with MPS (sharing: mps) models that share a GPU would be 1.")
+    assert " times faster (median); the worst latency would fall from 1." in text
     assert text.endswith(DEATH)
     _, plan = latencies("mps")
     text = sharing_text(replace(plan, placement=calm))
     assert text.startswith(f"the engines share GPUs by MPS: {DEATH}\nwith time slices")
+    assert " times slower (median); the worst latency would rise from " in text
+
+
+def told_change(**fields):
+    return list(sharing_lines(SharingChange(**{**CHANGE, **fields})))
+
+
+CHANGE = {
+    "sharing": "mps", "faster": 1.5, "ratio": 1.2, "ratio_then": 0.8, "missed": 2, "missed_then": 0,
+    "models": 5,
+}  # fmt: skip
+
+
+def test_every_change_by_the_other_way_has_its_words():
+    assert told_change()[0].endswith("none of 5 models would miss a target, instead of 2")
+    assert "a queue would grow without end" in told_change(ratio_then=inf)[0]
+    assert "a queue would still grow" in told_change(ratio=inf, ratio_then=inf)[0]
+    assert "no queue would grow without end" in told_change(ratio=inf)[0]
+    (worse,) = told_change(faster=0.8, ratio_then=1.3, missed_then=2)
+    assert worse == (
+        "with MPS (sharing: mps) models that share a GPU would be 1.2 times slower (median); "
+        "the worst latency would rise from 1.20 to 1.30 of its target"
+    )
+    same = told_change(faster=1.01, ratio_then=1.2)[0]
+    assert "would be as fast (median); the worst latency would stay 1.20" in same
 
 
 def test_fleets_without_requests_say_nothing_of_latency():

@@ -12,6 +12,7 @@ import pytest
 from colocate import Gpu, InputError, Model, Plan, Problem, solve, verify
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.level import Level
+from colocate.problem.requests import EngineSpeed, Requests
 from colocate.problem.tolerance import PROVEN
 from colocate.problem.verify_levels import check_levels
 from colocate.solver.check import check_plan
@@ -319,3 +320,13 @@ def test_a_very_large_problem_settles_its_peak_alone(monkeypatch):
     assert solve(problem, levels=None).levels
     monkeypatch.setattr("colocate.solver.solve.MOST_WITH_LEVELS", 3)
     assert not solve(problem, levels=None).levels
+
+
+def test_levels_are_settled_where_the_models_say_what_they_are_asked():
+    speed = EngineSpeed(0.005, 1e-4, 0.02, 0.02, 32)
+    asked = Requests(1.0, 100.0, (("H100", speed),), tpot_slo=0.05, binding=False)
+    gpus = [Gpu(f"g{n}", 80, kind="H100") for n in range(3)]
+    models = [Model(f"m{n}", 10 + n, load=1 + n, requests=asked) for n in range(6)]
+    plan = solve(Problem(gpus, models), levels=None)
+    assert plan.levels_proven == 3
+    assert not any(finding.fault for finding in check_levels(plan.problem, plan.levels))

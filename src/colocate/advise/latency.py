@@ -2,12 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from math import isfinite
+from statistics import median
 from typing import NamedTuple
 
 from colocate.inputs.format_support import Maker, maker_of
 from colocate.latency.prediction import Prediction, predict_placement
 from colocate.problem.sharing import Sharing
 from colocate.solver.plan import Plan
+
+MOST_REPLICAS = 5_000
+"""More are not predicted for another way to share: that would take a second."""
 
 
 def predictions_of(plan: Plan) -> tuple[Prediction, ...]:
@@ -22,10 +27,8 @@ class SharingChange(NamedTuple):
 
     sharing: Sharing
     """The other way."""
-    worst: Prediction
-    """The replica with the highest ratio, as it is."""
-    worst_then: Prediction
-    """The same replica in the other way."""
+    faster: float
+    """How many times as fast replicas with neighbours would be: the median of them."""
     ratio: float
     """The highest ratio, as it is."""
     ratio_then: float
@@ -39,7 +42,8 @@ class SharingChange(NamedTuple):
 def other_sharing(plan: Plan, predictions: tuple[Prediction, ...]) -> SharingChange | None:
     """Return what the other way to share would change; None if there is none.
 
-    There is none where every model has its GPUs for itself, or a shared GPU is not of NVIDIA.
+    There is none where every model has its GPUs for itself, a shared GPU is not of NVIDIA, or there
+    are too many models to predict them once more.
 
     Parameters
     ----------
@@ -50,16 +54,20 @@ def other_sharing(plan: Plan, predictions: tuple[Prediction, ...]) -> SharingCha
     """
     tenants = Counter(gpu for each in predictions for gpu in each.gpus)
     kinds = {gpu.kind for gpu in plan.problem.gpus if tenants[gpu.name] > 1}
-    if {maker_of(kind) for kind in kinds} != {Maker.NVIDIA}:
+    if {maker_of(kind) for kind in kinds} != {Maker.NVIDIA} or len(predictions) > MOST_REPLICAS:
         return None
     other: Sharing = "slices" if plan.problem.sharing == "mps" else "mps"
     then = predict_placement(plan.problem, plan.placement, other)
-    worst = worst_of(predictions)
+    faster = [
+        now.slower / each.slower
+        for now, each in zip(predictions, then, strict=True)
+        if isfinite(now.slower) and isfinite(each.slower)
+        if any(tenants[gpu] > 1 for gpu in now.gpus)
+    ]
     return SharingChange(
         other,
-        worst,
-        then[predictions.index(worst)],
-        worst.shared.ratio,
+        median(faster) if faster else 1.0,
+        worst_of(predictions).shared.ratio,
         worst_of(then).shared.ratio,
         len(missing(predictions)),
         len(missing(then)),

@@ -23,8 +23,17 @@ def relaxations(problem: Problem, first: Container[str] = ()) -> Iterator[Change
 def unconstrained(problem: Problem) -> Problem:
     """Return the problem without any of its constraints; replicas stay as they are."""
     gpus = tuple(_unlimited(gpu) for gpu in problem.gpus)
-    models = tuple(_anywhere(model.changed(only=(), never=())) for model in problem.models)
-    return Problem(gpus, models)
+    models = tuple(
+        _anywhere(without_target(model).changed(only=(), never=())) for model in problem.models
+    )
+    return Problem(gpus, models, sharing=problem.sharing, objective=problem.objective)
+
+
+def without_target(model: Model) -> Model:
+    """Return a model whose latency targets need not be kept."""
+    if model.requests is None or not model.requests.binding:
+        return model
+    return model.changed(requests=replace(model.requests, binding=False))
 
 
 def _of_groups(problem: Problem) -> Iterator[Change]:
@@ -49,6 +58,9 @@ def _of_the_fleet(problem: Problem) -> Iterator[Change]:
     if problem.has_least_cache:
         models = tuple(model.changed(least_cache_gb=0.0) for model in problem.models)
         yield Change(ChangeKind.LEAST_CACHE, replace(problem, models=models))
+    if problem.limits_latency:
+        models = tuple(without_target(model) for model in problem.models)
+        yield Change(ChangeKind.TARGETS, replace(problem, models=models))
     used = {name for m in problem.models for name, _ in (*m.uses, *m.shared_uses)} - {MEMORY}
     for resource in sorted(used & {name for gpu in problem.gpus for name, _ in gpu.limits}):
         gpus = tuple(_unlimited(gpu, resource) for gpu in problem.gpus)

@@ -44,6 +44,22 @@ class ChangeKind(StrEnum):
     """A resource has no limit."""
     ONE_NODE = "one_node"
     """Shards of a model may be in different nodes."""
+    TARGETS = "targets"
+    """Models need not keep their latency targets."""
+    RAISED_TARGET = "raised_target"
+    """A model has more time."""
+    SHARING = "sharing"
+    """The engines on a GPU share it in another way."""
+
+
+@dataclass(frozen=True)
+class TargetDelta:
+    """A latency target before and after a change, in seconds."""
+
+    field: str
+    """`tpot_slo` or `ttft_slo`."""
+    before: float
+    after: float
 
 
 @dataclass(frozen=True)
@@ -77,6 +93,8 @@ class Change:
         The machine that GPUs are added to; empty where there is only one.
     assumed
         Whether a size is estimated, not counted from the weights.
+    targets
+        The latency targets that are raised.
     """
 
     kind: ChangeKind
@@ -93,6 +111,7 @@ class Change:
     demand: float = 0.0
     node: str = ""
     assumed: bool = False
+    targets: tuple[TargetDelta, ...] = ()
 
 
 Ladder = Iterable[Change]

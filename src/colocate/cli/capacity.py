@@ -1,4 +1,4 @@
-"""`colocate capacity`: how few GPUs, or how cheap a mix of them, reach a pressure."""
+"""`colocate capacity`: how few GPUs, or how cheap a mix of them, reach a pressure or targets."""
 
 from math import isfinite
 from pathlib import Path
@@ -27,6 +27,14 @@ def capacity(
     score_of: Annotated[
         str | None,
         typer.Option(help="Instead of --pressure: what this strategy reaches on the whole fleet."),
+    ] = None,
+    tpot: Annotated[
+        float | None,
+        typer.Option(help="Seconds for each output token, for models without a tpot_slo."),
+    ] = None,
+    ttft: Annotated[
+        float | None,
+        typer.Option(help="Seconds to the first output token, for models without a ttft_slo."),
     ] = None,
     by: Annotated[
         By | None,
@@ -58,12 +66,14 @@ def capacity(
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="Draw pressure over GPUs or price to this file (.svg or .png).", callback=drawable
+            help="Draw the values over GPUs or price to this file (.svg or .png).",
+            callback=drawable,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the fewest GPUs, or the cheapest mix, that reach a pressure."""
+    """Find the fewest GPUs, or the cheapest mix, that reach a pressure and keep latency targets."""
+    from colocate.advise.capacity.asked_targets import with_asked_pressure, with_asked_targets
     from colocate.advise.capacity.fleet_sizes import FleetSizes
     from colocate.advise.capacity.question import question_of, wanted_pressure
     from colocate.cli.compile_notice import say_when_compiling
@@ -73,12 +83,18 @@ def capacity(
     from colocate.solver.plan import Status
 
     _check_usage(pressure, score_of)
+    _check_seconds(tpot, ttft)
     check_outputs(fleet, (save, plot))
-    stated = read_fleet(fleet, download)
-    if (pressure, score_of, stated.spec.most_pressure) == (None, None, None):
-        raise typer.BadParameter("give --pressure, or --score-of with a strategy such as greedy")
+    with naming(fleet):
+        stated = with_asked_targets(read_fleet(fleet, download), tpot, ttft)
+    no_pressure = (pressure, score_of, stated.spec.most_pressure) == (None, None, None)
+    if no_pressure and not stated.problem.limits_latency:
+        raise typer.BadParameter(
+            "give --pressure, --tpot, or --score-of with a strategy such as greedy"
+        )
     say_when_compiling()
     wanted = wanted_pressure(stated, pressure, score_of, seed)
+    stated = with_asked_pressure(stated, wanted[0])
     with naming(fleet):
         sizes = FleetSizes(stated, whole_machines)
     question = question_of(stated, sizes, wanted, by, price or [], most)
@@ -101,6 +117,12 @@ def _check_usage(pressure: float | None, score_of: str | None) -> None:
         raise typer.BadParameter(f"--pressure {pressure}, must be a finite number > 0")
     if score_of is not None:
         named_strategy(score_of)
+
+
+def _check_seconds(tpot: float | None, ttft: float | None) -> None:
+    for name, value in (("--tpot", tpot), ("--ttft", ttft)):
+        if value is not None and not (isfinite(value) and value > 0.0):
+            raise typer.BadParameter(f"{name} {value}, must be a finite number of seconds > 0")
 
 
 def _searched(
@@ -133,7 +155,10 @@ def _searched(
             mixes = mixes_of_curve(market, answer.best.mix if answer.best else None, question.most)
             answer = search.with_curve(answer, mixes, FOR_CURVE * time_limit)
     floor = least_cost(search.needs, question.costs())
-    return CapacityReport(answer, kinds, question.prices, question.by, question.asked, floor)
+    targets = question.sizes.targets
+    return CapacityReport(
+        answer, kinds, question.prices, question.by, question.asked, floor, targets
+    )
 
 
 def _written(
@@ -146,6 +171,7 @@ def _written(
     """Write and print what was asked for."""
     from dataclasses import replace
 
+    from colocate.advise.latency import predictions_of
     from colocate.advise.service import services_of
     from colocate.outputs.capacity.json_form import capacity_json
     from colocate.outputs.capacity.table import capacity_table
@@ -155,7 +181,8 @@ def _written(
 
     best = report.answer.best
     fleet = question.sizes.fleet(best.mix) if best else None
-    plan = replace(best.plan, problem=fleet.problem) if best and best.plan and fleet else None
+    found = report.answer.plan
+    plan = replace(found, problem=fleet.problem) if found and fleet else None
     if save and plan and fleet:
         write_text(save, plan_json(plan, fleet) + "\n")
         say_wrote(save)
@@ -168,4 +195,5 @@ def _written(
         typer.echo(capacity_json(report, plan, fleet))
     elif best:
         services = services_of(plan, fleet) if plan and fleet else ()
-        show(capacity_table(report, results().width, services))
+        predictions = predictions_of(plan) if plan else ()
+        show(capacity_table(report, results().width, services, predictions))

@@ -88,18 +88,32 @@ def _check_service(
 def _check_latency(
     fleet: "Fleet", data: dict[str, Any], latency: object, findings: "Findings"
 ) -> None:
-    """Predict again what users of every replica feel."""
+    """Predict again what users of every replica feel, and by the checker's own law too."""
     from colocate.advise.latency import predictions_of
     from colocate.outputs.latency.json_form import replica_data
     from colocate.outputs.plan.latency_words import latency_line
-    from colocate.problem.checker.stated_data import same_data
+    from colocate.problem.checker.placed_latency import felt_latencies
+    from colocate.problem.checker.stated_data import same_data, same_latency
     from colocate.solver.plan import Plan
 
-    predictions = predictions_of(Plan.from_dict(fleet.problem, data))
-    if predictions and same_data(latency, replica_data(predictions)):
-        findings.confirmed.append(f"latency: {latency_line(predictions)}")
-    else:
+    plan = Plan.from_dict(fleet.problem, data)
+    predictions = predictions_of(plan)
+    if not predictions or not same_data(latency, replica_data(predictions)):
         findings.faults.append("latency: not what the law predicts for the replicas of this plan")
+        return
+    felt = felt_latencies(plan.problem, plan.placement)
+    for each, again in zip(predictions, felt, strict=True):
+        at, shared = each.requests.percentile, each.shared
+        for what, stated, found in (
+            ("TPOT", shared.tpot.at(at), again.tpot),
+            ("TTFT", shared.ttft.at(at), again.ttft),
+        ):
+            if not same_latency(stated, found):
+                findings.faults.append(
+                    f"latency: {each.model!r} has a {what} of {stated} s, the checker finds {found}"
+                )
+    if not findings.faults:
+        findings.confirmed.append(f"latency: {latency_line(predictions)}")
 
 
 def _lines(findings: "Findings") -> Iterator[str]:

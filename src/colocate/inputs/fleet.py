@@ -223,7 +223,7 @@ def _problem(spec: FleetSpec) -> Problem:
 
 def objective_of(spec: FleetSpec, known: Mapping[str, Requests]) -> str:
     """Return what a fleet minimises: what it states, or else what its models allow."""
-    return spec.objective or "pressure"
+    return spec.objective or ("latency" if known else "pressure")
 
 
 def _in_entry(fault: Fault, entries: Sequence[int]) -> Fault:

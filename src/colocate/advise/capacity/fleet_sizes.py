@@ -16,6 +16,7 @@ from colocate.inputs.fleet import Fleet, fleet_of
 from colocate.inputs.format_support import runs_nowhere
 from colocate.inputs.spec import GpuSpec
 from colocate.problem.gpu import Gpu
+from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
 
@@ -66,6 +67,8 @@ class FleetSizes:
         } | {spec.stated_name for spec in self._specs}
         self._refuse_single_gpus(list(fleet.problem.gpus))
         self.kinds = self._kinds(whole)
+        self.targets = sum(_has_target(model) for model in fleet.problem.models)
+        """How many models have a latency target that they must keep."""
 
     @property
     def listed(self) -> tuple[int, ...]:
@@ -200,6 +203,10 @@ def problem_of_all(fleet: Fleet) -> Problem:
     awake = fleet.problem.awake(())
     assert awake is not None
     return replace(awake, most_pressure=None)
+
+
+def _has_target(model: Model) -> bool:
+    return model.requests is not None and model.requests.binding and model.requests.has_target
 
 
 def _likeness(spec: GpuSpec, whole: bool) -> tuple[Any, ...]:

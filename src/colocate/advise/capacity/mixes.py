@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from math import inf, lcm
 
 from colocate.advise.capacity.fleet_sizes import FleetSizes
 from colocate.advise.capacity.requirements import Need
@@ -179,7 +179,7 @@ def enough_gpus(problem: Problem, pressure: float) -> int:
     parts = 0
     for model in problem.models:
         replicas = model.replicas
-        if model.open_replicas and pressure > 0.0:
+        if model.open_replicas and 0.0 < pressure < inf:
             rooms = [_free(gpu, model.size_gb / model.shards) for gpu in problem.gpus]
             room = max(rooms) * pressure * model.shards
             replicas = max(replicas, int(max(model.load) / room) + 1) if room > 0.0 else replicas

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import isfinite
+from math import inf, isfinite
 from typing import NamedTuple
 
 from colocate.advise.capacity.fleet_sizes import FleetSizes, problem_of_all
@@ -30,6 +30,7 @@ class CapacityQuestion(NamedTuple):
 
     sizes: FleetSizes
     pressure: float
+    """Infinite if latency targets alone decide."""
     asked: str
     """Where the pressure comes from, if it was not given."""
     by: By
@@ -88,7 +89,8 @@ def wanted_pressure(
 ) -> tuple[float, str]:
     """Return the pressure to reach, and where it comes from if it was not given.
 
-    One of `pressure` and `score_of` is given, or the fleet has a limit on the pressure.
+    One of `pressure` and `score_of` is given, or the fleet has a limit on the pressure or latency
+    targets. Targets alone allow any pressure.
 
     Parameters
     ----------
@@ -106,9 +108,10 @@ def wanted_pressure(
         found = _pressure_of(fleet, named_strategy(score_of), seed)
     elif pressure is not None:
         found = pressure, ""
-    else:
-        assert most is not None
+    elif most is not None:
         found = most, ", most_pressure of the fleet"
+    else:
+        found = inf, ""
     if most is not None and found[0] > most:
         raise InputError.of("pressure", found[0], f"at most {most:.6g}, most_pressure of the fleet")
     return found

@@ -8,6 +8,7 @@ reaches.
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from math import isinf
 from typing import NamedTuple
 
 from colocate.problem.instance import Instance
@@ -52,11 +53,11 @@ def needs_of(problem: Problem, kind_of: Sequence[int], pressure: float) -> list[
     kind_of
         The number of the kind of every GPU; GPUs of one kind have the same memory and limits.
     pressure
-        The pressure that no GPU may exceed.
+        The pressure that no GPU may exceed; infinite if any will do.
     """
     reduction = reduction_of(problem)
     kinds = max(kind_of) + 1
-    sums = _Sums(reduction, tuple(kind_of), Fraction(pressure))
+    sums = _Sums(reduction, tuple(kind_of), None if isinf(pressure) else Fraction(pressure))
     for number, item in enumerate(reduction.items):
         if not sums.open_to[number]:
             purpose = sums.why_nowhere(number, item.name)
@@ -84,7 +85,9 @@ def _sets(open_to: Iterable[Kinds], every: Kinds) -> list[Kinds]:
 class _Sums:
     """Sums over the items of a problem, by kind of GPU."""
 
-    def __init__(self, reduction: Reduction, kind_of: tuple[int, ...], pressure: Fraction) -> None:
+    def __init__(
+        self, reduction: Reduction, kind_of: tuple[int, ...], pressure: Fraction | None
+    ) -> None:
         self._reduction = reduction
         self._instance: Instance = reduction.instance
         self._kind_of = kind_of
@@ -103,6 +106,8 @@ class _Sums:
                 return f"with the {held:.6g} GB that {name} needs with its least cache"
         if roomy:
             return f"whose limits leave room for {name} alone"
+        if self._pressure is None:
+            return f"with memory for {name} alone"
         return f"on which {name} alone is at or below that pressure"
 
     def memory(self, only: Kinds) -> Need:
@@ -112,7 +117,8 @@ class _Sums:
             sum((self._room(number, window) for number in inside), Fraction())
             for window in range(self._instance.load.shape[1])
         )
-        return Need(self._memories(only), least * EXACTLY_SAFE, "GB", "at that pressure")
+        purpose = "for its models" if self._pressure is None else "at that pressure"
+        return Need(self._memories(only), least * EXACTLY_SAFE, "GB", purpose)
 
     def cache(self, column: int, only: Kinds) -> Need:
         """Return the memory that such models need for their sizes and least caches."""
@@ -219,7 +225,7 @@ class _Sums:
         """Return the memory that an item needs for itself and its load at the pressure."""
         load = Fraction(float(self._instance.load[number, window]))
         room = Fraction(float(self._instance.size[number]))
-        if load == 0:
+        if load == 0 or self._pressure is None:
             return room
         return room + load / self._pressure if self._pressure > 0 else Fraction(10) ** 300
 

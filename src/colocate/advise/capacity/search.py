@@ -1,9 +1,10 @@
 """Find the cheapest mix of GPUs that reaches a pressure, and prove that no cheaper one does.
 
-More GPUs never hurt: a placement on some of them is a placement on all of them, with the same
-pressures. So if a mix cannot reach the pressure, no part of it can. To prove a mix the cheapest, it
-is enough to exclude the largest of the cheaper mixes. Most of those lack something that every
-placement needs (see `requirements`); the bounds of the solver exclude the others.
+The same search finds the cheapest mix that keeps all latency targets. More GPUs never hurt: a
+placement on some of them is a placement on all of them, with the same pressures and latencies. So
+if a mix cannot reach the pressure, no part of it can. To prove a mix the cheapest, it is enough to
+exclude the largest of the cheaper mixes. Most of those lack something that every placement needs
+(see `requirements`); the bounds of the solver exclude the others.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,10 +13,12 @@ from dataclasses import dataclass, replace
 from colocate.advise.capacity.mixes import Market, Mix, largest_below
 from colocate.advise.capacity.requirements import Need
 from colocate.advise.capacity.trials import Decision, MixTrial, MixTrials, TimeIsUp
-from colocate.solver.plan import Status
+from colocate.solver.plan import Plan, Status
 
 FOR_PLAN = 0.15
 """The share of the time that is kept for the plan of the answer."""
+OF_TRIAL = 0.5
+"""The share of the rest of the time for the last trial, where the plan is another problem's."""
 CURVE_GAP = 0.01
 """How close to the optimum the pressures of a curve should be, if there is time."""
 MOST_STEPS = 10_000
@@ -29,7 +32,7 @@ class Capacity:
     Parameters
     ----------
     target
-        The pressure that was asked for.
+        The pressure that was asked for; infinite if latency targets alone decide.
     most
         How many GPUs a mix may have.
     status
@@ -37,6 +40,8 @@ class Capacity:
         proven that no mix does, UNKNOWN if none was found.
     best
         The cheapest mix found; None if there is none.
+    plan
+        Its plan, for the fleet's own objective; None if there is none.
     trials
         All mixes that were tried, cheapest first.
     not_excluded
@@ -49,6 +54,7 @@ class Capacity:
     most: int
     status: Status
     best: MixTrial | None = None
+    plan: Plan | None = None
     trials: tuple[MixTrial, ...] = ()
     not_excluded: tuple[Mix, ...] = ()
     reason: str = ""
@@ -62,7 +68,7 @@ class CapacitySearch:
     market
         The GPUs that can be had.
     target
-        The pressure to reach.
+        The pressure to reach; infinite if latency targets alone decide.
     most
         How many GPUs a mix may have.
     time_limit
@@ -106,13 +112,16 @@ class CapacitySearch:
         if self._best is None:
             status = Status.INFEASIBLE if proven else Status.UNKNOWN
             reason = self._why_not(proven)
-            return Capacity(self._target, self._most, status, None, self._sorted(), (), reason)
+            trials = self._sorted()
+            return Capacity(self._target, self._most, status, trials=trials, reason=reason)
         if not self._trials.deadline.over:
-            self._best = self._trials.solve(self._best.mix, self._trials.deadline.left)
+            share = 1.0 if self._trials.has_own_plan else OF_TRIAL
+            self._best = self._trials.solve(self._best.mix, share * self._trials.deadline.left)
+        plan = self._trials.answer_plan(self._best)
         self._look_below(self._best.mix)
         status = Status.OPTIMAL if proven else Status.FEASIBLE
-        trials = self._sorted()
-        return Capacity(self._target, self._most, status, self._best, trials, tuple(not_excluded))
+        trials, left = self._sorted(), tuple(not_excluded)
+        return Capacity(self._target, self._most, status, self._best, plan, trials, left)
 
     def with_curve(self, answer: Capacity, mixes: Iterable[Mix], seconds: float) -> Capacity:
         """Add trials of further mixes to an answer, for the curve of pressures.
@@ -134,7 +143,8 @@ class CapacitySearch:
                 seconds = deadline.left / (len(wanted) - place)
                 self._trials.solve(mix, seconds, gap=CURVE_GAP)
         best = answer.best and self._trials.found[answer.best.mix]
-        return replace(answer, best=best, trials=self._sorted())
+        plan = best.plan if best and self._trials.has_own_plan else answer.plan
+        return replace(answer, best=best, plan=plan, trials=self._sorted())
 
     def _find_some(self) -> None:
         """Find mixes that reach the pressure: of one kind, like the fleet today, of all kinds."""

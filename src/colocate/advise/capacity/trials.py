@@ -1,15 +1,19 @@
 """Try mixes of GPUs, one at a time, and remember what each trial showed."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from fractions import Fraction
 from math import inf
 
+from colocate.advise.capacity.capacity_limit import CapacityLimit, ratio_of_targets
+from colocate.advise.capacity.latency_needs import kept_from_slow_gpus, latency_needs
 from colocate.advise.capacity.mixes import Market, Mix
 from colocate.advise.capacity.requirements import Need, needs_of
+from colocate.problem.problem import Problem
 from colocate.problem.tolerance import OVER_LIMIT
 from colocate.solver.deadline import Deadline
-from colocate.solver.plan import Plan, Status
+from colocate.solver.plan import Plan, Status, confirmed_plan
 from colocate.solver.solve import solve
 from colocate.solver.warm_up import warm_up
 
@@ -29,7 +33,7 @@ class Decision(StrEnum):
     """What is known about a mix."""
 
     REACHED = "reached"
-    """There is a placement at or below the pressure."""
+    """There is a placement at or below the pressure, and all targets are kept."""
     EXCLUDED = "excluded"
     """There is provably none."""
     OPEN = "open"
@@ -45,17 +49,20 @@ class MixTrial:
     mix
         Units of each kind.
     decision
-        Whether the pressure is reached.
+        Whether the pressure is reached, or the targets are kept.
     plan
         The best plan found; None where sums were enough.
     reason
         Why the mix is excluded, if not by a bound.
+    ratio
+        The worst latency over its target; None if there is no placement or no target.
     """
 
     mix: Mix
     decision: Decision
     plan: Plan | None = None
     reason: str = ""
+    ratio: float | None = None
 
     @property
     def pressure(self) -> float:
@@ -63,8 +70,15 @@ class MixTrial:
         return self.plan.pressure if self.plan else inf
 
     @property
+    def value(self) -> float:
+        """What the trial minimised: the pressure, or the ratio; infinite if there is none."""
+        if self.plan and self.plan.problem.objective == "latency":
+            return inf if self.ratio is None else self.ratio
+        return self.pressure
+
+    @property
     def bound(self) -> float:
-        """No placement has a lower pressure; infinite if there is no placement at all."""
+        """No placement has a lower value; infinite if there is no placement at all."""
         if self.plan is None:
             return 0.0
         return inf if self.plan.status is Status.INFEASIBLE else self.plan.bound
@@ -77,7 +91,7 @@ class MixTrials:
     Parameters
     ----------
     market, target
-        The GPUs that can be had, and the pressure to reach.
+        The GPUs that can be had, and the pressure to reach; infinite if targets alone decide.
     time_limit
         Seconds for all trials; compiling, at the first start, is extra.
     seed, workers
@@ -99,12 +113,34 @@ class MixTrials:
 
     def __post_init__(self) -> None:
         problem, kind_of = self.market.sample()
-        warm_up(problem)
+        self.wanted = CapacityLimit(self.target)
+        warm_up(self.wanted.trial_problem(problem))
+        fast, slow = kept_from_slow_gpus(problem)
         self.deadline = Deadline(self.time_limit)
-        self._limit = self.target * (1.0 + OVER_LIMIT)
-        self.needs: list[Need] = needs_of(problem, kind_of, self._limit)
+        self.needs: list[Need] = self._needs(fast, slow, kind_of)
         self.decided: set[Mix] = set()
         """Mixes that stay open however long they are tried."""
+        self.has_own_plan = not self.wanted.by_ratio and problem.objective == "pressure"
+        """Whether trials minimise what the fleet itself does, so that their plans are its plans."""
+
+    def _needs(self, problem: Problem, slow: str, kind_of: Sequence[int]) -> list[Need]:
+        """Return the sums that any mix must have.
+
+        Parameters
+        ----------
+        problem
+            The models and GPUs of every kind, without those that are too slow.
+        slow
+            A model that is too slow on all of them; empty if there is none.
+        kind_of
+            The number of the kind of every GPU.
+        """
+        kinds = len(self.market.costs)
+        if slow:
+            purpose = f"on which {slow} alone keeps its latency targets"
+            return [Need((Fraction(),) * kinds, Fraction(1), "GPUs", purpose)]
+        limit = self.wanted.pressure * (1.0 + OVER_LIMIT)
+        return [*needs_of(problem, kind_of, limit), *latency_needs(problem, kinds)]
 
     def extend(self, seconds: float) -> None:
         """Let all trials take so many seconds more."""
@@ -177,27 +213,50 @@ class MixTrials:
             reason = "a model has none of the GPUs that it must be on"
             return self._note(MixTrial(mix, Decision.EXCLUDED, reason=reason))
         limit = max(min(seconds, self.deadline.left), 0.001)
-        plan = solve(
-            problem,
-            time_limit=limit,
-            seed=self.seed,
-            workers=self.workers,
-            gap=gap,
-            target=self._limit if to_target else None,
-        )
-        if plan.interrupted:
-            self.deadline.stop()
+        target = self.wanted.limit if to_target else None
+        plan = self._solved(self.wanted.trial_problem(problem), limit, gap, target)
         trial = self._judged(mix, plan)
         if trial.decision is Decision.OPEN and plan.seconds < ENDED_EARLY * limit:
             self.decided.add(mix)
         return self._note(trial)
 
+    def answer_plan(self, trial: MixTrial) -> Plan | None:
+        """Return the plan of the answer: for the fleet's own objective, with its targets as limits.
+
+        If there is no time to find one, the placement of the trial is taken.
+        """
+        problem = self.market.sizes.problem(trial.mix)
+        if self.has_own_plan or problem is None or trial.plan is None:
+            return trial.plan
+        wanted = self.wanted.plan_problem(problem)
+        plan = self._solved(wanted, max(self.deadline.left, 0.001))
+        return plan if plan.placement else confirmed_plan(wanted, trial.plan.placement)
+
+    def _solved(
+        self, problem: Problem, seconds: float, gap: float = 0.0, target: float | None = None
+    ) -> Plan:
+        plan = solve(
+            problem,
+            time_limit=seconds,
+            seed=self.seed,
+            workers=self.workers,
+            gap=gap,
+            target=target,
+        )
+        if plan.interrupted:
+            self.deadline.stop()
+        return plan
+
     def _judged(self, mix: Mix, plan: Plan) -> MixTrial:
-        if plan.placement and plan.pressure <= self._limit:
-            return MixTrial(mix, Decision.REACHED, plan)
         if plan.status is Status.INFEASIBLE:
             return MixTrial(mix, Decision.EXCLUDED, plan, plan.reason)
-        return MixTrial(mix, Decision.EXCLUDED if plan.bound > self._limit else Decision.OPEN, plan)
+        ratio = ratio_of_targets(plan.problem, plan.placement, stated=not self.wanted.by_ratio)
+        trial = MixTrial(mix, Decision.OPEN, plan, ratio=ratio)
+        if plan.placement and trial.value <= self.wanted.limit:
+            return replace(trial, decision=Decision.REACHED)
+        return (
+            replace(trial, decision=Decision.EXCLUDED) if plan.bound > self.wanted.limit else trial
+        )
 
     def _note(self, trial: MixTrial) -> MixTrial:
         """Keep a trial, unless an earlier one showed more."""
@@ -211,4 +270,4 @@ class MixTrials:
 
 def _tells_less(trial: MixTrial, known: MixTrial) -> bool:
     """Return whether a trial showed less than an earlier one that was decided."""
-    return trial.decision is Decision.OPEN or trial.pressure > known.pressure
+    return trial.decision is Decision.OPEN or trial.value > known.value

@@ -28,6 +28,8 @@ class Cause(StrEnum):
     NO_LOAD = "no load"
     HOT_MODEL = "hot model"
     """One model has this pressure even when it is alone on its best GPU."""
+    LATENCY = "latency"
+    """The plan minimises the worst latency, whatever the pressure."""
     PLACEMENT = "placement"
     """A better placement of the same models on the same GPUs is known."""
     CONSTRAINTS = "constraints"
@@ -76,7 +78,11 @@ class Why:
 
 
 def why_so_high(
-    state: FixedPlan, bottleneck: Bottleneck, watch: Deadline, better: float | None = None
+    state: FixedPlan,
+    bottleneck: Bottleneck,
+    watch: Deadline,
+    better: float | None = None,
+    by_latency: bool = False,
 ) -> Why:
     """Return what sets the peak of a placement.
 
@@ -90,6 +96,8 @@ def why_so_high(
         The time for solving the problem without each of its constraints.
     better
         A lower peak that is known for the same problem: then only the placement is to blame.
+    by_latency
+        Whether the plan minimises latency: then that is the reason.
     """
     load = float(state.load.sum(axis=0).max())
     free = max(float(state.instance.capacity.sum() - state.instance.size.sum()), 0.0)
@@ -98,10 +106,11 @@ def why_so_high(
     by_itself = alone(state, hottest.model) if hottest else None
     hot = by_itself is not None and by_itself.pressure >= NEARLY * state.peak
     bound_by_size = hot and by_itself is not None and by_itself.everywhere
-    known = bound_by_size or not hottest or better is not None
+    known = bound_by_size or not hottest or better is not None or by_latency
     reliefs = () if known else tuple(_reliefs(state, bottleneck, watch))
     cause = (
         Cause.NO_LOAD if hottest is None
+        else Cause.LATENCY if by_latency
         else Cause.PLACEMENT if better is not None
         else Cause.HOT_MODEL if hot
         else Cause.CONSTRAINTS if reliefs

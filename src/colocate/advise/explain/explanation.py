@@ -40,7 +40,8 @@ class Explanation:
     why
         What sets that pressure.
     move
-        The move or swap that lowers it most; None if the rules allow none.
+        The move or swap that lowers it most; None if the rules allow none, or the plan minimises
+        latency.
     solved_again
         A lower pressure that the solver found for the same problem; None if it found none, or if
         the plan is proven optimal.
@@ -109,17 +110,17 @@ def _by_pressure(plan: Plan) -> Plan:
 
 def _explained(plan: Plan, state: FixedPlan, fleet: Fleet | None, watch: Deadline) -> Explanation:
     bottleneck = bottleneck_of(state)
-    slow = slowdowns(state, watch.part(watch.left * FOR_LATENCY))
     by_latency = plan.problem.objective == "latency"
+    slow = slowdowns(state, watch.part(watch.left * FOR_LATENCY), by_latency)
     ratio = worst_of(predictions_of(plan)).shared.ratio if by_latency else None
     value = state.peak if ratio is None else ratio
     better = _solved_again(state, plan, value, watch)
-    lower_peak = better if ratio is None else None
-    why = why_so_high(state, bottleneck, watch.part(watch.left / 2), lower_peak)
+    lower_peak = None if by_latency else better
+    why = why_so_high(state, bottleneck, watch.part(watch.left / 2), lower_peak, by_latency)
     return Explanation(
         bottleneck,
         why,
-        best_move(state) if bottleneck.hottest else None,
+        best_move(state) if bottleneck.hottest and not by_latency else None,
         better,
         tuple(_levers(state, bottleneck, why, fleet, watch)),
         bound_of(plan, value),
@@ -157,7 +158,7 @@ def _levers(
     watch: Deadline,
 ) -> list[Lever]:
     hottest = bottleneck.hottest
-    if hottest is None:
+    if hottest is None or why.cause is Cause.LATENCY:
         return []
     changes = [one_more_replica(state, hottest.model)]
     if why.cause is Cause.HOT_MODEL or hottest.shards > 1:

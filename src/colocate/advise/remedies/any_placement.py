@@ -1,5 +1,7 @@
 """Decide whether the models of a problem can be placed at all, at any pressure allowed."""
 
+import sys
+from dataclasses import replace
 from math import inf
 
 from colocate.problem.layout import empty_layout
@@ -11,13 +13,17 @@ from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
 from colocate.solver.construct.completion import Outcome
 from colocate.solver.deadline import Deadline
+from colocate.solver.plan import Status
 from colocate.solver.portfolio.start import quick_ways
 from colocate.solver.prove.obstacles import obvious_obstacle
 from colocate.solver.prove.solvers.two_solvers import search_all, small_enough
 from colocate.solver.prove.tree import search_with_proof
+from colocate.solver.solve import solve
 
 ONE_SEARCH = 0.5
 """Seconds to decide whether some models fit."""
+SHORTEST = 0.01
+"""The fewest seconds of a search within latency targets."""
 NODES = 20_000
 """Nodes of the first search; CP-SAT and SCIP take over what it leaves undecided."""
 
@@ -32,6 +38,9 @@ def any_placement(problem: Problem, deadline: Deadline) -> tuple[Outcome, Placem
     awake = problem.awake(asleep) if asleep else problem
     if awake is None:
         return Outcome.FOUND, Placement(dict.fromkeys(asleep, ()))
+    if awake.limits_latency:
+        outcome, found = _within_targets(awake, deadline)
+        return outcome, Placement({**found, **dict.fromkeys(asleep, ())} if found else {})
     fewest = awake.with_replicas({model.name: model.replicas for model in awake.models})
     outcome, found = _decided(reduction_of(fewest), deadline)
     if outcome is not Outcome.FOUND and _more_replicas_may_fit(awake):
@@ -42,6 +51,17 @@ def any_placement(problem: Problem, deadline: Deadline) -> tuple[Outcome, Placem
     if not verify(problem, placement).valid:
         return Outcome.UNDECIDED, Placement()
     return Outcome.FOUND, placement
+
+
+def _within_targets(problem: Problem, deadline: Deadline) -> tuple[Outcome, Placement]:
+    """Decide by the solver whether models can be placed so that they keep their latency targets."""
+    any_pressure = replace(problem, objective="pressure")
+    seconds = max(deadline.left, SHORTEST)
+    plan = solve(any_pressure, time_limit=seconds, target=sys.float_info.max)
+    if plan.placement:
+        return Outcome.FOUND, plan.placement
+    none = plan.status is Status.INFEASIBLE
+    return Outcome.NONE if none else Outcome.UNDECIDED, Placement()
 
 
 def _more_replicas_may_fit(problem: Problem) -> bool:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from colocate.advise.remedies.any_placement import ONE_SEARCH, any_placement
-from colocate.advise.remedies.shortage import Shortage, held_gb, shortage_of
+from colocate.advise.remedies.missed_targets import TargetSummary, missed_targets
+from colocate.advise.remedies.shortage import Lack, Shortage, held_gb, shortage_of
 from colocate.problem.model import ANY_KIND
 from colocate.problem.problem import Problem
 from colocate.solver.construct.completion import Outcome
@@ -60,6 +61,8 @@ class Conflict:
         uses on a GPU; empty if no resource is short.
     caches
         The least caches of the models, largest first, if the fleet says what they are for.
+    targets
+        How close the models come to their latency targets, if these are what cannot be kept.
     """
 
     models: tuple[str, ...]
@@ -76,6 +79,7 @@ class Conflict:
     busiest: str = ""
     use: float = 0.0
     caches: tuple[CacheNeed, ...] = ()
+    targets: TargetSummary | None = None
 
 
 def find_conflict(problem: Problem, watch: Deadline) -> Conflict | None:
@@ -166,6 +170,7 @@ def _told(problem: Problem, names: Sequence[str], minimal: bool, watch: Deadline
         max(Counter(gpu.node for gpu in gpus).values(), default=0),
         shortage,
         *_busiest(whole, shortage.resource),
+        targets=missed_targets(whole, watch) if shortage.lack is Lack.TARGETS else None,
     )
 
 

@@ -8,6 +8,7 @@ from colocate.advise.relaxations import relaxations
 from colocate.advise.remedies.any_placement import ONE_SEARCH, any_placement
 from colocate.advise.remedies.conflict import CacheNeed, Conflict, any_placement_of, find_conflict
 from colocate.advise.remedies.fleet_changes import options_for
+from colocate.advise.remedies.missed_targets import TargetSummary, missed_targets
 from colocate.advise.what_if import Change, ChangeKind, Combination, Ladder, Options
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.huggingface import ModelConfig
@@ -23,6 +24,8 @@ SECONDS = 6.0
 FEW = 3
 """Things that a person changes without much thought."""
 EASIEST_FIRST = (
+    ChangeKind.SHARING,
+    ChangeKind.RAISED_TARGET,
     ChangeKind.CONCURRENCY,
     ChangeKind.CONTEXT,
     ChangeKind.COMPUTE_LIMIT,
@@ -85,6 +88,9 @@ class Diagnosis:
         Changes that may help, but time ran out before that was known.
     complete
         Whether there was time to try everything.
+    targets
+        How close all models come to their latency targets, where no conflict is known and the
+        models fit without targets.
     """
 
     fits: bool = False
@@ -93,6 +99,7 @@ class Diagnosis:
     remedies: tuple[Remedy, ...] = ()
     undecided: tuple[Change, ...] = ()
     complete: bool = True
+    targets: TargetSummary | None = None
 
 
 def diagnose_fleet(fleet: Fleet, configs: Mapping[str, ModelConfig], seconds: float) -> Diagnosis:
@@ -125,7 +132,7 @@ def _least_caches(fleet: Fleet, names: Sequence[str]) -> tuple[CacheNeed, ...]:
 
 def diagnose(
     problem: Problem,
-    options_for: Callable[[Sequence[str]], Sequence[Options]] = lambda names: (),
+    options_for: Callable[[Sequence[str], bool], Sequence[Options]] = lambda names, targets: (),
     seconds: float = SECONDS,
 ) -> Diagnosis:
     """Find the models in conflict, the constraint that is to blame, and changes that help.
@@ -135,8 +142,9 @@ def diagnose(
     problem
         A problem without a known placement.
     options_for
-        Returns the changes to try, sort by sort, given the names of the models in conflict. A
-        change that leaves all of these as they are cannot help.
+        Returns the changes to try, sort by sort, given the names of the models in conflict, and
+        whether latency targets are what they cannot keep. A change that leaves all of these models
+        as they are cannot help.
     seconds
         Time for the whole diagnosis. An interrupt ends it earlier.
     """
@@ -146,9 +154,12 @@ def diagnose(
             return Diagnosis(fits=True)
         conflict = find_conflict(problem, watch.part(watch.left / 3))
         names = conflict.models if conflict else ()
+        targets = None if conflict else _missed(problem, watch)
         constraints, complete = _constraints(problem, names, watch.part(watch.left / 3))
         remedies: list[Remedy] = []
-        options = options_for(names or tuple(model.name for model in problem.models))
+        for_targets = (conflict.targets if conflict else targets) is not None
+        everyone = tuple(model.name for model in problem.models)
+        options = options_for(names or everyone, for_targets)
         for number, sort in enumerate(options):
             trial = Trial(names, watch.part(watch.left / (len(options) - number)))
             remedies += trial.of_options(sort)
@@ -159,7 +170,14 @@ def diagnose(
         remedies=_confirmed(sorted(_once(remedies), key=_effort)),
         undecided=tuple(r.change for r in (*constraints, *remedies) if not r.confirmed),
         complete=complete and not watch.over,
+        targets=targets,
     )
+
+
+def _missed(problem: Problem, watch: Deadline) -> TargetSummary | None:
+    """Return how close the models that must be awake come to their targets."""
+    awake = problem.awake({model.name for model in problem.sleepers})
+    return missed_targets(awake, watch) if awake is not None else None
 
 
 def _constraints(

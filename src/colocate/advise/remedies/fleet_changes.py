@@ -8,9 +8,16 @@ from colocate.advise.remedies.gpu_changes import (
     added_gpus,
     calculates_in,
     catalogue_ladder,
+    faster_ladder,
     gpu_ladders,
     kind_name,
     one_of_each_kind,
+)
+from colocate.advise.remedies.latency_changes import (
+    hottest_first,
+    replica_ladder,
+    sharing_ladder,
+    target_ladder,
 )
 from colocate.advise.remedies.quantising import FEWER_BITS, Quantised, quantised
 from colocate.advise.remedies.request_room import room_options
@@ -28,6 +35,8 @@ from colocate.problem.verify import use_of
 
 MOST_TRIED = 12
 """The most models, the largest ones, to change one at a time."""
+MOST_HOT = 4
+"""The most models, the hottest ones, to give more time or replicas: each takes a search or more."""
 MOST_COMBINED = 60
 """The most models, the largest ones, to quantise together."""
 BUSIER = (0.85, 0.9, 0.95)
@@ -37,7 +46,10 @@ MOST_SHARDS, MOST_REPLICAS = 16, 8
 
 
 def options_for(
-    fleet: Fleet, names: Sequence[str], configs: Mapping[str, ModelConfig] | None = None
+    fleet: Fleet,
+    names: Sequence[str],
+    for_targets: bool = False,
+    configs: Mapping[str, ModelConfig] | None = None,
 ) -> list[Options]:
     """Return the changes that could help some models of a fleet, sort by sort.
 
@@ -47,6 +59,8 @@ def options_for(
         The fleet to change.
     names
         The models in conflict.
+    for_targets
+        Whether latency targets are what cannot be kept, while the models fit without them.
     configs
         Hugging Face configs of the models that are sized by one, by model name.
     """
@@ -63,17 +77,31 @@ def options_for(
         ]
         for name in {*some, *largest}
     }
+    quantised_ladders = [_quantise_ladder(fleet, formats[name]) for name in some]
+    shard_ladders = [shard_ladder(fleet, name) for name in some]
+    asleep = Options([_sleep_ladder(fleet, names)], _all_asleep(fleet))
+    if for_targets:
+        hottest = hottest_first(fleet.problem, names)[:MOST_HOT]
+        return [
+            Options([sharing_ladder(fleet)]),
+            Options([target_ladder(fleet, name) for name in hottest]),
+            Options([replica_ladder(fleet, name) for name in hottest]),
+            Options([*gpu_ladders(fleet), faster_ladder(fleet)]),
+            asleep,
+            Options(quantised_ladders),
+            Options(shard_ladders),
+        ]
     return [
         *room_options(fleet, some),
         Options([_busier(fleet)]),
         Options([_replica_ladder(fleet, name) for name in some]),
-        Options([shard_ladder(fleet, name) for name in some]),
+        Options(shard_ladders),
         Options(
-            [_quantise_ladder(fleet, formats[name]) for name in some],
+            quantised_ladders,
             [_all_quantised(fleet, [formats[n] for n in largest], dtype) for dtype in FEWER_BITS],
         ),
         Options([*gpu_ladders(fleet), catalogue_ladder(fleet)]),
-        Options([_sleep_ladder(fleet, names)], _all_asleep(fleet)),
+        asleep,
     ]
 
 

@@ -9,6 +9,7 @@ from colocate.advise.what_if import Change, ChangeKind, Ladder
 from colocate.inputs.accelerator import Accelerator
 from colocate.inputs.compute import known_accelerator
 from colocate.inputs.fleet import Fleet
+from colocate.inputs.format_support import maker_of
 from colocate.inputs.gpu_rows import ROWS
 from colocate.inputs.huggingface.formats import bits_of
 from colocate.inputs.spec import GpuSpec
@@ -17,6 +18,8 @@ EIGHT_BITS = 8
 """Bits of a weight that some GPUs cannot calculate with."""
 MOST_ADDED = 8
 """The most GPUs to add."""
+MOST_FASTER = 3
+"""The most faster kinds of GPU to try, the cheapest."""
 MOST_NODES = 4
 """The most nodes to try adding GPUs to."""
 
@@ -52,20 +55,47 @@ def catalogue_ladder(fleet: Fleet) -> Ladder:
 
     Kinds that cannot calculate in the format of a model are left out.
     """
-    known = [known_accelerator(entry.kind) for entry in fleet.spec.gpus]
-    if not all(known):
-        return
-    dtypes = {model.dtype for model in fleet.spec.models}
-    rows = [
+    for row in sorted(_other_kinds(fleet), key=lambda row: (row.memory_gb, _price(row))):
+        yield from _one_more(fleet, row)
+
+
+def faster_ladder(fleet: Fleet) -> Ladder:
+    """Yield one more GPU of each kind that reads memory faster than all here, cheapest first.
+
+    Only kinds of the same maker are tried, since engines share GPUs of others in other ways.
+    """
+    known = (known_accelerator(entry.kind) for entry in fleet.spec.gpus)
+    fastest = max((row.bandwidth_gb_s for row in known if row), default=inf)
+    makers = {maker_of(gpu.kind) for gpu in fleet.problem.gpus}
+    faster = [
         row
-        for row in ROWS
+        for row in _other_kinds(fleet)
+        if row.bandwidth_gb_s > fastest and maker_of(row.kind) in makers
+    ]
+    for row in sorted(faster, key=lambda row: (_price(row), -row.bandwidth_gb_s))[:MOST_FASTER]:
+        yield from _one_more(fleet, row)
+
+
+def _other_kinds(fleet: Fleet) -> list[Accelerator]:
+    """Return the kinds to rent that a fleet does not have; none if it has one that is unknown."""
+    known = [known_accelerator(entry.kind) for entry in fleet.spec.gpus]
+    dtypes = {model.dtype for model in fleet.spec.models}
+    return [
+        row
+        for row in (ROWS if all(known) else ())
         if row.price_per_hour is not None
         and row not in known
         and all(calculates_in(row, dtype) for dtype in dtypes)
     ]
-    for row in sorted(rows, key=lambda row: (row.memory_gb, row.price_per_hour or inf)):
-        entry = GpuSpec.model_validate({"kind": row.kind}).resolved()
-        yield from _more_gpus(fleet, entry, 1)
+
+
+def _price(row: Accelerator) -> float:
+    return row.price_per_hour or inf
+
+
+def _one_more(fleet: Fleet, row: Accelerator) -> Iterator[Change]:
+    entry = GpuSpec.model_validate({"kind": row.kind}).resolved()
+    yield from _more_gpus(fleet, entry, 1)
 
 
 def calculates_in(row: Accelerator, dtype: str | None) -> bool:

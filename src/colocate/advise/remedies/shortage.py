@@ -11,6 +11,7 @@ from enum import StrEnum
 from math import ceil, floor, isfinite
 from typing import Any
 
+from colocate.advise.relaxations import without_target
 from colocate.advise.remedies.any_placement import ONE_SEARCH, any_placement
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Floats
@@ -42,6 +43,8 @@ class Lack(StrEnum):
     """Constraints forbid it, however much memory there is."""
     PRESSURE = "pressure"
     """They fit, but not below the highest pressure allowed."""
+    TARGETS = "targets"
+    """They fit, but do not keep their latency targets."""
     UNKNOWN = "unknown"
 
 
@@ -79,6 +82,11 @@ def shortage_of(problem: Problem, watch: Deadline) -> Shortage:
     watch
         When to stop; the answer is then unknown.
     """
+    if problem.limits_latency:
+        free = replace(problem, models=tuple(map(without_target, problem.models)))
+        if any_placement(free, watch.part(ONE_SEARCH))[0] is Outcome.FOUND:
+            return Shortage(Lack.TARGETS)
+        problem = free
     fewest = problem.with_replicas({model.name: model.replicas for model in problem.models})
     if not small_enough(fewest):
         return Shortage(Lack.UNKNOWN)

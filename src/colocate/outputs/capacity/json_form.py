@@ -32,7 +32,8 @@ def capacity_json(report: CapacityReport, plan: Plan | None, fleet: Fleet | None
         "schema": SCHEMA,
         "status": answer.status.value,
         "by": report.by,
-        "target": answer.target,
+        "target": None if report.by_ratio else answer.target,
+        **({"models_with_targets": report.targets} if report.targets else {}),
         "most": answer.most,
         "at_least": float(report.floor),
         "reason": answer.reason,
@@ -54,9 +55,14 @@ def _trial(report: CapacityReport, trial: MixTrial) -> dict[str, Any]:
         "price_per_hour": report.price(trial.mix),
         "verdict": trial.decision.value,
         "pressure": _number(trial.pressure) if found else None,
+        **({"ratio": _ratio(trial)} if report.targets else {}),
         "bound": _number(trial.bound),
         "reason": trial.reason,
     }
+
+
+def _ratio(trial: MixTrial) -> float | str | None:
+    return None if trial.ratio is None else _number(trial.ratio)
 
 
 def _counts(report: CapacityReport, mix: tuple[int, ...]) -> dict[str, int]:

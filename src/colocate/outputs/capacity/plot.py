@@ -1,7 +1,8 @@
 """The pressure over the number of GPUs, or over the price, as a picture.
 
 Each mix that was tried is a point at the lowest pressure found, above its bound: between
-the bound and the point lies the optimum.
+the bound and the point lies the optimum. Where latency targets alone decide, the worst ratio of a
+latency to its target takes the place of the pressure.
 """
 
 from functools import partial
@@ -61,22 +62,31 @@ def _figure(report: CapacityReport) -> "Figure":
 
 def _draw(axes: "Axes", report: CapacityReport) -> None:
     points = _points(report)
-    found = [point for point in points if isfinite(point.trial.pressure)]
+    found = [point for point in points if isfinite(point.trial.value)]
     if len(report.kinds) == 1:
-        _draw_line(axes, found)
+        _draw_line(axes, found, _noun(report))
     else:
-        _draw_ranges(axes, found)
+        _draw_ranges(axes, found, _noun(report))
     _draw_points(axes, report, found)
-    without = [point.x for point in points if not isfinite(point.trial.pressure)]
-    target = report.answer.target
+    without = [point.x for point in points if not isfinite(point.trial.value)]
+    target = _target(report)
     label = f"asked for: {target:.6g} or less"
     axes.axhline(target, color=TARGET, linestyle=(0, (5, 4)), linewidth=1.4, label=label)
     _scale(axes, report, found)
     if without:
         top = [0.97] * len(without)
+        label = "no placement, or an endless queue" if report.by_ratio else "no placement"
         axes.plot(without, top, "x", color=ALARM, transform=axes.get_xaxis_transform(),
-                  clip_on=False, label="no placement")  # fmt: skip
+                  clip_on=False, label=label)  # fmt: skip
     _write(axes, report)
+
+
+def _noun(report: CapacityReport) -> str:
+    return "ratio" if report.by_ratio else "pressure"
+
+
+def _target(report: CapacityReport) -> float:
+    return 1.0 if report.by_ratio else report.answer.target
 
 
 def _points(report: CapacityReport) -> list[_Point]:
@@ -86,50 +96,51 @@ def _points(report: CapacityReport) -> list[_Point]:
         x = float(report.total(trial.mix)) if report.by is By.GPUS else price
         if x is not None:
             points.append(_Point(x, trial))
-    return sorted(points, key=lambda point: (point.x, -point.trial.pressure))
+    return sorted(points, key=lambda point: (point.x, -point.trial.value))
 
 
-def _draw_line(axes: "Axes", points: list[_Point]) -> None:
+def _draw_line(axes: "Axes", points: list[_Point], noun: str) -> None:
     """Draw the pressure of one kind over its number, and the band between it and the bounds.
 
     The line is broken where a number in between was not tried.
     """
-    label: str | None = "between bound and pressure"
+    label: str | None = f"between bound and {noun}"
     for left, right in pairwise(points):
         step = right.x - left.x
         usual = min(b.x - a.x for a, b in pairwise(points))
         if step > usual * 1.5:
             continue
         xs = [left.x, right.x]
-        high = [left.trial.pressure, right.trial.pressure]
+        high = [left.trial.value, right.trial.value]
         low = [left.trial.bound, right.trial.bound]
         axes.fill_between(xs, low, high, color=BAND, linewidth=0, label=label)
         axes.plot(xs, high, color=LINE, linewidth=1.6)
         label = None
 
 
-def _draw_ranges(axes: "Axes", points: list[_Point]) -> None:
+def _draw_ranges(axes: "Axes", points: list[_Point], noun: str) -> None:
     """Draw for each mix where its optimum lies."""
     xs = [point.x for point in points]
     low = [point.trial.bound for point in points]
-    high = [point.trial.pressure for point in points]
-    axes.vlines(xs, low, high, color=BAND, linewidth=4, label="between bound and pressure")
+    high = [point.trial.value for point in points]
+    axes.vlines(xs, low, high, color=BAND, linewidth=4, label=f"between bound and {noun}")
 
 
 def _draw_points(axes: "Axes", report: CapacityReport, points: list[_Point]) -> None:
+    lowest = f"lowest {_noun(report)} found"
     names = {
-        Decision.REACHED: ("lowest pressure found, low enough", LINE, LINE),
-        Decision.EXCLUDED: ("lowest pressure found, proven too high", "white", ALARM),
-        Decision.OPEN: ("lowest pressure found, too high so far", "white", SOFT),
+        Decision.REACHED: (f"{lowest}, low enough", LINE, LINE),
+        Decision.EXCLUDED: (f"{lowest}, proven too high", "white", ALARM),
+        Decision.OPEN: (f"{lowest}, too high so far", "white", SOFT),
     }
     for verdict, (label, face, edge) in names.items():
         some = [p for p in points if p.trial.decision is verdict]
         if some:
-            axes.plot([p.x for p in some], [p.trial.pressure for p in some], "o", markersize=5.5,
+            axes.plot([p.x for p in some], [p.trial.value for p in some], "o", markersize=5.5,
                       markerfacecolor=face, markeredgecolor=edge, label=label)  # fmt: skip
     best = [point for point in points if report.is_best(point.trial)]
     for point in best:
-        axes.plot(point.x, point.trial.pressure, "o", markersize=13, markerfacecolor="none",
+        axes.plot(point.x, point.trial.value, "o", markersize=13, markerfacecolor="none",
                   markeredgecolor=INK, markeredgewidth=1.4, label="the answer")  # fmt: skip
 
 
@@ -137,7 +148,7 @@ def _scale(axes: "Axes", report: CapacityReport, points: list[_Point]) -> None:
     """Choose scales on which the answer and its neighbours can be told apart."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator  # noqa: PLC0415, an extra
 
-    values = [point.trial.pressure for point in points] + [report.answer.target]
+    values = [point.trial.value for point in points] + [_target(report)]
     lowest, highest = min((v for v in values if v > 0.0), default=1.0), max(values) or 1.0
     if highest > WIDE * lowest:
         axes.set_yscale("log")
@@ -154,7 +165,8 @@ def _write(axes: "Axes", report: CapacityReport) -> None:
     axes.set_xlabel(
         "GPUs" if report.by is By.GPUS else "US dollars per hour", size=LETTERS, color=INK
     )
-    axes.set_ylabel("peak pressure", size=LETTERS, color=INK)
+    value = "worst latency / target" if report.by_ratio else "peak pressure"
+    axes.set_ylabel(value, size=LETTERS, color=INK)
     axes.tick_params(labelsize=SMALL, colors=SOFT)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

@@ -10,9 +10,17 @@ from rich.text import Text
 
 from colocate.advise.capacity.trials import MixTrial
 from colocate.advise.service import Service
-from colocate.outputs.capacity.words import CapacityReport, headline, proof, question, verdict
+from colocate.latency.prediction import Prediction
+from colocate.outputs.capacity.words import (
+    CapacityReport,
+    headline,
+    proof,
+    question,
+    shown_value,
+    verdict,
+)
+from colocate.outputs.latency.words import shown_ratio
 from colocate.outputs.plan.table import MARK, plan_table
-from colocate.outputs.plan.words import shown_pressure
 from colocate.outputs.text.wording import amount
 
 BELOW, ABOVE = 10, 3
@@ -20,7 +28,10 @@ BELOW, ABOVE = 10, 3
 
 
 def capacity_table(
-    report: CapacityReport, width: int, services: Sequence[Service] = ()
+    report: CapacityReport,
+    width: int,
+    services: Sequence[Service] = (),
+    predictions: tuple[Prediction, ...] = (),
 ) -> RenderableType:
     """Draw an answer for a screen.
 
@@ -32,6 +43,8 @@ def capacity_table(
         Of the screen, in letters.
     services
         What the replicas of its plan can serve, if that is known.
+    predictions
+        What their users feel, if that is known.
     """
     parts: list[RenderableType] = [Text(question(report))]
     shown, hidden = _around(report)
@@ -41,8 +54,9 @@ def capacity_table(
         parts.append(Text(f"and {amount(hidden, 'other mix', 'other mixes')} tried"))
     best = report.answer.best
     parts.append(Text(headline(report), style="bold"))
-    if best and best.plan:
-        parts += [Text(proof(report)), plan_table(best.plan, width, services)]
+    if best and report.answer.plan:
+        plan = plan_table(report.answer.plan, width, services, predictions)
+        parts += [Text(proof(report)), plan]
     return Group(*parts)
 
 
@@ -62,8 +76,11 @@ def _table(report: CapacityReport, trials: list[MixTrial]) -> Table:
     table.add_column("of which", overflow="fold")
     if priced:
         table.add_column("$/hour", justify="right", no_wrap=True)
-    table.add_column("pressure", justify="right", no_wrap=True)
+    value = "latency / target" if report.by_ratio else "pressure"
+    table.add_column(value, justify="right", no_wrap=True)
     table.add_column("at least", justify="right", no_wrap=True)
+    if with_ratio := report.targets > 0 and not report.by_ratio:
+        table.add_column("latency / target", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("", overflow="fold")
     for trial in trials:
@@ -71,14 +88,22 @@ def _table(report: CapacityReport, trials: list[MixTrial]) -> Table:
         best = report.is_best(trial)
         cells = [str(report.total(trial.mix)), report.named(trial.mix)]
         cells += [f"{price:.2f}" if price is not None else "-"] if priced else []
-        cells += [_pressure(trial), _bound(trial), MARK if best else "", verdict(trial)]
+        cells += [_value(report, trial), _bound(report, trial)]
+        cells += [_ratio(trial)] if with_ratio else []
+        cells += [MARK if best else "", verdict(trial)]
         table.add_row(*map(Text, cells), style="bold" if best else "")
     return table
 
 
-def _pressure(trial: MixTrial) -> str:
-    return shown_pressure(trial.pressure) if trial.plan and trial.plan.placement else "-"
+def _value(report: CapacityReport, trial: MixTrial) -> str:
+    found = trial.plan and trial.plan.placement
+    return shown_value(report, trial.value) if found else "-"
 
 
-def _bound(trial: MixTrial) -> str:
-    return "-" if trial.bound == 0.0 or isinf(trial.bound) else shown_pressure(trial.bound)
+def _ratio(trial: MixTrial) -> str:
+    return "-" if trial.ratio is None else shown_ratio(trial.ratio)
+
+
+def _bound(report: CapacityReport, trial: MixTrial) -> str:
+    unknown = trial.bound == 0.0 or isinf(trial.bound)
+    return "-" if unknown else shown_value(report, trial.bound)

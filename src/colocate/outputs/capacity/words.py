@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, isinf
 
 from colocate.advise.capacity.fleet_sizes import GpuKind
 from colocate.advise.capacity.mixes import Mix
 from colocate.advise.capacity.objective import By
 from colocate.advise.capacity.search import Capacity
 from colocate.advise.capacity.trials import Decision, MixTrial
-from colocate.outputs.plan.words import PROOFS
+from colocate.outputs.latency.words import shown_ratio
+from colocate.outputs.plan.words import PROOFS, shown_pressure
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import amount, listed
 from colocate.solver.plan import Status
@@ -34,6 +35,8 @@ class CapacityReport:
         Where the pressure comes from, as the end of a sentence; empty if it was given.
     floor
         The number of GPUs, or the price, that sums alone show to be the least.
+    targets
+        How many models must keep a latency target.
     """
 
     answer: Capacity
@@ -42,6 +45,12 @@ class CapacityReport:
     by: By
     asked: str = ""
     floor: Fraction = Fraction()
+    targets: int = 0
+
+    @property
+    def by_ratio(self) -> bool:
+        """Whether latency targets alone decide, so that values are ratios and not pressures."""
+        return isinf(self.answer.target)
 
     def gpus(self, mix: Mix) -> tuple[int, ...]:
         """Return how many GPUs of each kind a mix has."""
@@ -81,8 +90,11 @@ def named(kinds: Sequence[GpuKind], mix: Mix) -> str:
 def question(report: CapacityReport) -> str:
     """Describe the question."""
     what = "the fewest GPUs" if report.by is By.GPUS else "the cheapest mix of GPUs"
-    pressure = f"a pressure of {report.answer.target:.6g} or less"
-    return f"{what} for {pressure}{report.asked}"
+    targets = f"keep the latency targets of {amount(report.targets, 'model')}"
+    if report.by_ratio:
+        return f"{what} that {targets}"
+    pressure = f"{what} for a pressure of {report.answer.target:.6g} or less{report.asked}"
+    return f"{pressure}, that {targets}" if report.targets else pressure
 
 
 def headline(report: CapacityReport) -> str:
@@ -101,7 +113,8 @@ def proof(report: CapacityReport) -> str:
     what = "the fewest" if report.by is By.GPUS else "the cheapest"
     less = "fewer GPUs" if report.by is By.GPUS else "a cheaper mix"
     if answer.status is Status.OPTIMAL:
-        return f"proven {what}: {less} cannot reach the pressure"
+        goal = "keep the targets" if report.by_ratio else "reach the pressure"
+        return f"proven {what}: {less} cannot {goal}"
     left = [report.named(mix) for mix in answer.not_excluded]
     open_mixes = f"still open: {listed(left, 3)}" if left else f"{less} may do"
     return f"not proven {what}: the time was too short; {open_mixes}; {_least(report)}"
@@ -114,10 +127,16 @@ def _least(report: CapacityReport) -> str:
     return f"at least ${floor(report.floor * 100) / 100:,.2f} per hour needed"
 
 
+def shown_value(report: CapacityReport, value: float) -> str:
+    """Return a pressure or ratio, whichever decides, as it is written."""
+    return shown_ratio(value) if report.by_ratio else shown_pressure(value)
+
+
 def verdict(trial: MixTrial) -> str:
     """Describe what is known about a mix."""
     if trial.decision is Decision.REACHED:
-        return "reaches it"
+        by_ratio = trial.plan is not None and trial.plan.problem.objective == "latency"
+        return "keeps them" if by_ratio else "reaches it"
     if trial.decision is Decision.OPEN:
         return "not known"
     if trial.reason:

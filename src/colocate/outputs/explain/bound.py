@@ -5,9 +5,9 @@ from colocate.outputs.text.wording import amount, gigabytes, quoted
 from colocate.problem.certificate import Proof
 
 OF_LATENCY = {
-    "alone": "by one model: {} has this latency even alone on its best GPU",
-    "groups": "by multipliers: no groups of models that stay below it have enough of them",
-    "cover": "by all groups of models that stay below it: no choice of them has every model",
+    Proof.ALONE: "by one model: {} has this latency even alone on its best GPU",
+    Proof.GROUPS: "by multipliers: no groups of models that stay below it have enough of them",
+    Proof.COVER: "by all groups of models that stay below it: no choice of them has every model",
 }
 """The proofs of bounds on the worst latency."""
 
@@ -23,8 +23,8 @@ def proof_text(found: BoundFacts) -> str:
             f"by one model: {quoted(found.model, '')} has a load of {found.load:.4g} and leaves "
             f"{free} of the largest GPU that it may be on"
         )
-    if found.proof.value in OF_LATENCY:
-        return OF_LATENCY[found.proof.value].format(quoted(found.model, ""))
+    if found.proof in OF_LATENCY:
+        return OF_LATENCY[found.proof].format(quoted(found.model, ""))
     if found.proof is Proof.MULTIPLIERS:
         return f"by multipliers: {_multipliers(found)}"
     if found.proof is Proof.SOLVERS:

@@ -7,6 +7,12 @@ from colocate.advise.remedies.conflict import Conflict
 from colocate.advise.remedies.diagnosis import Diagnosis
 from colocate.advise.remedies.shortage import Lack, Shortage
 from colocate.advise.what_if import Change, ChangeKind
+from colocate.outputs.explain.targets import (
+    closest_line,
+    conflict_line,
+    missed_lines,
+    raised_text,
+)
 from colocate.outputs.text.wording import amount, gigabytes, listed, percents, quoted
 from colocate.problem.model import COMPUTE
 from colocate.problem.reduction import COUNT
@@ -24,6 +30,9 @@ def diagnosis_lines(diagnosis: Diagnosis) -> Iterator[str]:
         return
     if diagnosis.conflict:
         yield from _conflict(diagnosis.conflict)
+    if diagnosis.targets:
+        yield closest_line(diagnosis.targets)
+        yield from missed_lines(diagnosis.targets)
     if diagnosis.constraints:
         yield "it fits without any one of these constraints (confirmed by a placement):"
         yield from _items([change_text(remedy.change) for remedy in diagnosis.constraints])
@@ -63,11 +72,14 @@ def _items(texts: Sequence[str]) -> Iterator[str]:
 def _conflict(conflict: Conflict) -> Iterator[str]:
     single = len(conflict.models) == 1
     names = listed([quoted(name) for name in conflict.models])
-    if single:
+    if conflict.targets:
+        yield conflict_line(conflict.models, conflict.targets)
+        yield from missed_lines(conflict.targets)
+    elif single:
         yield f"{names} does not fit even without the other models: {_lack(conflict)}"
     else:
         yield f"{names} cannot be placed together: {_lack(conflict)}"
-    if conflict.gpus > 0 and conflict.shortage.lack is not Lack.RESOURCE:
+    if conflict.gpus > 0 and conflict.shortage.lack not in (Lack.RESOURCE, Lack.TARGETS):
         yield f"  {_needs(conflict)}"
     if conflict.shortage.lack is Lack.LEAST_CACHE:
         yield from _caches(conflict)
@@ -124,6 +136,7 @@ def _lack(conflict: Conflict) -> str:
         Lack.LEAST_CACHE: f"the weights fit, but {missing} of cache are missing",
         Lack.CONSTRAINTS: "the constraints forbid it, no matter how much memory there is",
         Lack.PRESSURE: "the memory is enough, but most_pressure would be exceeded",
+        Lack.TARGETS: "the memory is enough, but a latency target would be missed",
         Lack.UNKNOWN: "every placement was excluded",
     }[short.lack]
 
@@ -229,6 +242,12 @@ _WORDS: dict[ChangeKind, Callable[[Change], str]] = {
         "the limit on compute (compute_limit)"
         if change.names == (COMPUTE,)
         else f"the limit on {_names(change)}"
+    ),
+    ChangeKind.TARGETS: lambda change: "the latency targets (tpot_slo, ttft_slo)",
+    ChangeKind.RAISED_TARGET: lambda change: raised_text(_names(change), change.targets),
+    ChangeKind.SHARING: lambda change: (
+        f"sharing: {change.to}, so that engines share GPUs by NVIDIA MPS (one that dies can take "
+        "its neighbours with it)"
     ),
     ChangeKind.ONE_NODE: lambda change: f"the shards of {_names(change)} in one node",
 }

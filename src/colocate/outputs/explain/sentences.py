@@ -47,6 +47,8 @@ def explanation_lines(told: Explanation) -> Iterator[str]:
         "idle": _idle(told),
         "asleep": _asleep(told),
     }
+    if told.ratio is not None:
+        sections = {"who slows whom": sections.pop("who slows whom"), **sections}
     first = True
     for heading, lines in sections.items():
         for number, line in enumerate(lines):
@@ -115,6 +117,8 @@ def _tenant(tenant: Tenant) -> str:
 def _why(why: Why, bottleneck: Bottleneck) -> Iterator[str]:
     if why.cause is Cause.HOT_MODEL and why.alone:
         yield from _hot(why.alone, bottleneck)
+    elif why.cause is Cause.LATENCY:
+        yield "the plan minimises the worst latency, which comes before pressure"
     elif why.cause is Cause.PLACEMENT:
         yield "the placement is not the best one: plan again, with a longer --time-limit"
     elif why.cause is Cause.CONSTRAINTS:
@@ -150,7 +154,7 @@ def _hot(alone: Alone, bottleneck: Bottleneck) -> Iterator[str]:
 
 def _move(told: Explanation) -> Iterator[str]:
     peak, move = told.bottleneck.pressure, told.move
-    if told.bottleneck.hottest is None:
+    if told.bottleneck.hottest is None or told.why.cause is Cause.LATENCY:
         return
     if move is None:
         yield "memory and constraints allow no move off this GPU and no swap"
@@ -184,7 +188,7 @@ def _after(pressure: float, peak: float) -> str:
 
 def _levers(told: Explanation) -> Iterator[str]:
     hottest = told.bottleneck.hottest
-    if hottest is None:
+    if hottest is None or told.why.cause is Cause.LATENCY:
         return
     peak = told.bottleneck.pressure
     for lever in told.levers:

@@ -1,9 +1,11 @@
 """A plan as bars of memory, one a GPU, before it is decided how they are drawn."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import isinf
 
 from colocate.inputs.fleet import Fleet
+from colocate.outputs.plan.latency_words import of_target
 from colocate.outputs.plan.words import shown_pressure
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import MEMORY
@@ -59,10 +61,22 @@ class Bar:
     """The largest first."""
     uses: tuple[Use, ...]
     pressure: float
-    of_peak: float
-    """Its pressure as a share of the highest that is not infinite."""
-    worst: bool
-    """Whether it is the bottleneck."""
+    of_peak: float = 0.0
+    """What the plan minimises here, as a share of the highest that is not infinite."""
+    worst: bool = False
+    """Whether that is the highest."""
+    ratio: float | None = None
+    """The worst latency over its target, if the plan minimises that."""
+
+    @property
+    def value(self) -> float:
+        """What the plan minimises: its ratio or its pressure."""
+        return self.pressure if self.ratio is None else self.ratio
+
+    @property
+    def shown(self) -> str:
+        """The same as it is written."""
+        return shown_pressure(self.pressure) if self.ratio is None else of_target(self.ratio)
 
     @property
     def largest(self) -> tuple[BarPart, ...]:
@@ -108,11 +122,17 @@ class Bars:
         """Return a note on the GPUs that are not drawn; empty if all are."""
         if not self.left_out:
             return ""
-        highest = max(bar.pressure for bar in self.left_out)
+        highest = max(self.left_out, key=lambda bar: bar.value)
+        most = "most pressed" if highest.ratio is None else "slowest"
         return (
-            f"The {len(self.drawn)} most pressed GPUs are shown. The other {len(self.left_out)} "
-            f"are at {shown_pressure(highest)} or less."
+            f"The {len(self.drawn)} {most} GPUs are shown. The other {len(self.left_out)} "
+            f"are at {highest.shown} or less."
         )
+
+    @property
+    def by_latency(self) -> bool:
+        """Whether the plan minimises latency."""
+        return self.drawn[0].ratio is not None
 
 
 def cut_in_middle(name: str, letters: int) -> str:
@@ -132,12 +152,21 @@ def fleet_bars(plan: Plan, fleet: Fleet, most: int = MOST_BARS) -> Bars:
     fleet
         What else is known about the GPUs.
     most
-        GPUs that are drawn; of more, those with the highest pressure.
+        GPUs that are drawn; of more, those with the highest pressure or ratio.
     """
     parts = parts_by_gpu(plan.problem, plan.placement)
-    highest = max((p for p in plan.pressures.values() if not isinf(p)), default=0.0)
-    bars = [_bar(plan, fleet, gpu, highest, parts[gpu.name]) for gpu in plan.problem.gpus]
-    order = sorted(range(len(bars)), key=lambda place: (-bars[place].pressure, place))
+    values = _values(plan)
+    highest = max((value for value in values.values() if not isinf(value)), default=0.0)
+    worst = max(values, key=values.__getitem__)
+    bars = [
+        replace(
+            _bar(plan, fleet, gpu, parts[gpu.name]),
+            of_peak=_share(values[gpu.name], highest),
+            worst=gpu.name == worst and values[worst] > 0,
+        )
+        for gpu in plan.problem.gpus
+    ]
+    order = sorted(range(len(bars)), key=lambda place: (-bars[place].value, place))
     chosen = set(order[:most])
     return Bars(
         tuple(bar for place, bar in enumerate(bars) if place in chosen),
@@ -145,9 +174,14 @@ def fleet_bars(plan: Plan, fleet: Fleet, most: int = MOST_BARS) -> Bars:
     )
 
 
-def _bar(plan: Plan, fleet: Fleet, gpu: Gpu, highest: float, parts: list[Part]) -> Bar:
-    device = fleet.devices.get(gpu.name)
-    pressure = plan.pressures[gpu.name]
+def _values(plan: Plan) -> Mapping[str, float]:
+    """Return what the plan minimises, by GPU."""
+    by_latency = plan.problem.objective == "latency" and plan.ratios
+    return plan.ratios if by_latency else plan.pressures
+
+
+def _bar(plan: Plan, fleet: Fleet, gpu: Gpu, parts: list[Part]) -> Bar:
+    device, values = fleet.devices.get(gpu.name), _values(plan)
     return Bar(
         gpu,
         max(device.memory_gb if device else 0.0, gpu.memory_gb),
@@ -157,9 +191,8 @@ def _bar(plan: Plan, fleet: Fleet, gpu: Gpu, highest: float, parts: list[Part]) 
             for resource, limit in gpu.limits
             if resource != MEMORY
         ),
-        pressure,
-        _share(pressure, highest),
-        gpu.name == plan.bottleneck and plan.pressure > 0,
+        plan.pressures[gpu.name],
+        ratio=values[gpu.name] if values is plan.ratios else None,
     )
 
 
@@ -174,7 +207,7 @@ def _bar_part(part: Part) -> BarPart:
     )
 
 
-def _share(pressure: float, highest: float) -> float:
-    if pressure <= 0:
+def _share(value: float, highest: float) -> float:
+    if value <= 0:
         return 0.0
-    return 1.0 if isinf(pressure) else pressure / highest
+    return 1.0 if isinf(value) else value / highest

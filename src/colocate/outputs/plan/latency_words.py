@@ -5,7 +5,6 @@ from math import isinf
 
 from colocate.advise.latency import SharingChange, missing, with_targets, worst_of
 from colocate.latency.prediction import Prediction
-from colocate.outputs.latency.words import shown_time
 from colocate.outputs.plan.words import levels_line, peak_line, proof_line, sleep_line
 from colocate.outputs.text.wording import amount, listed, quoted
 from colocate.solver.plan import Plan, gap_between
@@ -123,35 +122,35 @@ def sharing_lines(found: SharingChange | None) -> Iterator[str]:
         return
     if found.sharing == "mps":
         yield f"with MPS (sharing: mps) {_change(found)}"
-        yield f"MPS gives up isolation: {DEATH}"
+        if found.faster > 1.0 or found.ratio_then < found.ratio:
+            yield f"MPS gives up isolation: {DEATH}"
     else:
         yield f"the engines share GPUs by MPS: {DEATH}"
         yield f"with time slices (sharing: slices) {_change(found)}"
 
 
 def _change(found: SharingChange) -> str:
-    """Return how the worst latency and the count of missed targets would change."""
-    changes = [_worst_then(found)]
+    """Return how speed, the worst latency and the count of missed targets would change."""
+    times = f"{max(found.faster, 1 / found.faster):.2g}"
+    speed = "faster" if found.faster > 1.0 else "slower"
+    changes = [f"models that share a GPU would be {times} times {speed} (median)"]
+    if times == "1":
+        changes = ["models that share a GPU would be as fast (median)"]
+    changes.append(_worst_then(found))
     if found.missed != found.missed_then:
         would = f"{found.missed_then or 'none'} of {amount(found.models, 'model')} would miss"
-        changes.append(f"{would} a target, instead of {found.missed}")
-    tpot, then = (each.shared.tpot.mean for each in (found.worst, found.worst_then))
-    if tpot > 0.0 and not isinf(found.ratio):
-        times = f"{shown_time(then)} instead of {shown_time(tpot)}"
-        changes.append(f"{quoted(found.worst.model, '')} would have a TPOT of {times}")
+        changes.append(f"{would} a target, instead of {found.missed or 'none'}")
     return "; ".join(changes)
 
 
 def _worst_then(found: SharingChange) -> str:
     before, after = of_target(found.ratio), of_target(found.ratio_then)
     if isinf(found.ratio_then):
-        return (
-            "a queue would still grow without end"
-            if before == after
-            else ("a queue would grow without end")
-        )
+        still = "still " if isinf(found.ratio) else ""
+        return f"a queue would {still}grow without end"
     if isinf(found.ratio):
-        return f"no queue would grow without end: the worst latency would be {after} of its target"
+        return f"no queue would grow without end, and the worst latency be {after} of its target"
     if before == after:
-        return f"the worst latency would still be {after} of its target"
-    return f"the worst latency would be {after} of its target instead of {before}"
+        return f"the worst latency would stay {after} of its target"
+    verb = "fall" if found.ratio_then < found.ratio else "rise"
+    return f"the worst latency would {verb} from {before} to {after} of its target"

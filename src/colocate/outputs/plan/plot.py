@@ -19,7 +19,6 @@ from colocate.outputs.plan.words import (
     as_sentence,
     proof_line,
     short_sleep_line,
-    shown_pressure,
 )
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.solver.plan import Plan
@@ -124,7 +123,7 @@ class _Drawing:
         if bar.reserve_gb:
             pen.fill(x + bar.free_gb * scale, y, bar.reserve_gb * scale, RESERVE, hatch="//////")
         shade = ALARM if bar.worst else INK
-        pen.write(columns.figures, y, shown_pressure(bar.pressure), FIGURES, LETTERS, shade)
+        pen.write(columns.figures, y, bar.shown, FIGURES, LETTERS, shade)
         pen.fill(columns.gauges, y, GAUGES, FAINT, 0.25)
         pen.fill(columns.gauges, y, GAUGES * bar.of_peak, ALARM if bar.worst else GAUGE, 0.25)
 
@@ -134,7 +133,8 @@ class _Drawing:
         if any(bar.reserve_gb for bar in self.bars.drawn):
             held += ", reserve hatched"
         pen.write(columns.first_bar, y, held, columns.bars, SMALL, SOFT)
-        pen.write(columns.figures, y, "pressure", FIGURES + GAUGES, SMALL, SOFT)
+        told = "worst latency / target" if self.bars.by_latency else "pressure"
+        pen.write(columns.figures, y, told, FIGURES + GAUGES, SMALL, SOFT)
         pen.write(LEFT, y + NOTE, self.bars.rest, WIDTH - LEFT - RIGHT, SMALL, SOFT)
 
 

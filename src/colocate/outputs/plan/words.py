@@ -1,6 +1,5 @@
 """The words for a plan: the same on screen, page and picture."""
 
-from collections.abc import Mapping
 from math import inf, isinf
 
 from colocate.outputs.text.wording import amount, listed
@@ -9,16 +8,16 @@ from colocate.problem.level import Level
 from colocate.problem.tolerance import LEAST_SHOWN, PROVEN
 from colocate.solver.plan import Plan, gap_between
 
-PROOFS: Mapping[str, str] = {
+PROOFS = {
     Proof.VOLUME: "all load over all free memory",
     Proof.MODEL: "one model alone on its GPU",
     Proof.MULTIPLIERS: "multipliers (below the bound, models outweigh what GPUs can carry)",
     Proof.TREE: "exhaustive search",
     Proof.SEARCH: "exhaustive search, tree too large to keep",
     Proof.SOLVERS: "two solvers, not checkable",
-    "alone": "one model alone on its GPU",
-    "groups": "multipliers (below the bound, no groups of models on the GPUs have enough of them)",
-    "cover": "all groups of models that stay below it",
+    Proof.ALONE: "one model alone on its GPU",
+    Proof.GROUPS: "multipliers (below the bound, no groups of models have enough of them)",
+    Proof.COVER: "all groups of models that stay below it",
 }
 NOTHING_PROVEN = "Nothing is proven"
 FIRST_LEVELS = 4

@@ -1,6 +1,5 @@
 """What is proven about the optimum, and what the proof is made of."""
 
-from collections.abc import Mapping
 from math import isinf
 
 from colocate.advise.explain.bound import bound_of
@@ -13,7 +12,7 @@ from colocate.solver.plan import Plan
 
 MOST_NAMED = 5
 """Models that a sentence names."""
-MEANING: Mapping[str, str] = {
+MEANING = {
     Proof.VOLUME: "Even if load and free memory could be cut and spread at will, every GPU would "
     "have this pressure. No placement does better.",
     Proof.MODEL: "It has this pressure on its own, wherever the other models are.",
@@ -23,11 +22,11 @@ MEANING: Mapping[str, str] = {
     "the search, so anyone can check that nothing was left out.",
     Proof.SEARCH: "An exhaustive search found no way to stay below it.",
     Proof.SOLVERS: "CP-SAT and a second solver both found no way to stay below it.",
-    "alone": "It has this latency even on a GPU of its own, wherever the other models are.",
-    "groups": "Every model has a multiplier. They are chosen so that no groups of models that stay "
-    "below it, one for each GPU, have enough of them.",
-    "cover": "Of all groups of models that stay below it, no choice of one for each GPU has every "
-    "model. Anyone can search them again.",
+    Proof.ALONE: "It has this latency even on a GPU of its own, wherever the other models are.",
+    Proof.GROUPS: "Every model has a multiplier. They are chosen so that no groups of models that "
+    "stay below it, one for each GPU, have enough of them.",
+    Proof.COVER: "Of all groups of models that stay below it, no choice of one for each GPU has "
+    "every model. Anyone can search them again.",
 }
 
 

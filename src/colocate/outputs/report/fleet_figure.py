@@ -7,7 +7,6 @@ from itertools import groupby
 from colocate.outputs.page.frame import legend, note
 from colocate.outputs.page.markup import Markup, tag
 from colocate.outputs.plan.fleet_bars import Bar, BarPart, Bars, cut_in_middle
-from colocate.outputs.plan.words import shown_pressure
 from colocate.outputs.report.gauge import colouring, described, gauge
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import gigabytes
@@ -30,6 +29,10 @@ READING = (
     "All bars of memory have one scale. Pressure is load over free memory; its bar is relative to "
     "the highest."
 )
+READING_BY_LATENCY = (
+    "All bars of memory have one scale. Beside them is the worst latency on each GPU over its "
+    "target; its bar is relative to the highest."
+)
 
 
 def fleet_figure(bars: Bars) -> Markup:
@@ -45,7 +48,7 @@ def fleet_figure(bars: Bars) -> Markup:
     return tag(
         "figure",
         *groups,
-        tag("figcaption", keys, *rest, note(READING)),
+        tag("figcaption", keys, *rest, note(READING_BY_LATENCY if bars.by_latency else READING)),
         class_="fleet",
         style=f"--names:{min(longest, LONGEST_COLUMN + 1)}ch",
     )
@@ -78,7 +81,7 @@ def _row(bar: Bar, largest_gb: float) -> Markup:
         "li",
         tag("span", cut_in_middle(name, LONGEST_COLUMN), class_="name", title=name),
         tag("span", _bar(bar, largest_gb), *_beside(bar, largest_gb), class_="track"),
-        tag("span", shown_pressure(bar.pressure), " ◀" if bar.worst else "", class_="pressure"),
+        tag("span", bar.shown, " ◀" if bar.worst else "", class_="pressure"),
         gauge(bar.of_peak, bar.worst),
         class_="gpu worst" if bar.worst else "gpu",
     )

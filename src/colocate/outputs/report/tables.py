@@ -209,7 +209,8 @@ def _uses(bar: Bar, resources: Sequence[str]) -> Iterator[str]:
 
 def _pressure(bar: Bar) -> Markup:
     shown = shown_pressure(bar.pressure)
-    return tag("strong", f"{shown} ◀", class_="worst") if bar.worst else join([shown])
+    worst = bar.worst and bar.ratio is None
+    return tag("strong", f"{shown} ◀", class_="worst") if worst else join([shown])
 
 
 def _ratio(ratio: float) -> Markup:

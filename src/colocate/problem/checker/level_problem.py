@@ -178,6 +178,7 @@ class LevelProblem:
                 shared_uses=self._uses(model, kinds, True),
                 only=self._only(model, number),
                 never=(),
+                requests=None,
             )
             for model in problem.models
         ]

@@ -6,6 +6,11 @@ from typing import Any
 from colocate.problem.checker.tolerance import SAME_LATENCY
 
 
+def same_latency(stated: float, found: float) -> bool:
+    """Whether two latencies are the same, up to rounding."""
+    return isclose(stated, found, rel_tol=SAME_LATENCY)
+
+
 def same_data(stated: Any, found: Any) -> bool:
     """Whether plain data are the same, numbers up to rounding; what was found is well formed."""
     if isinstance(found, dict):
@@ -22,5 +27,5 @@ def same_data(stated: Any, found: Any) -> bool:
         )
     if isinstance(found, float):
         number = isinstance(stated, int | float) and not isinstance(stated, bool)
-        return number and isclose(stated, found, rel_tol=SAME_LATENCY)
+        return number and same_latency(stated, found)
     return type(stated) is type(found) and bool(stated == found)

@@ -199,4 +199,4 @@ class LatencyReplicas:
             best = progress if progress.better_than(best) else best
         smooth(best, self._budget)
         best.prove(self._proof)
-        return replace(concluded(best), problem=self._problem)
+        return concluded(best, self._problem)

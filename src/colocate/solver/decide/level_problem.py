@@ -72,7 +72,13 @@ def level_problem(
     ]
     renaming = _Renaming(problem, kinds)
     models = [_restated(model, settled, kinds, names, renaming) for model in problem.models]
-    return replace(problem, gpus=tuple(gpus), models=tuple(models), most_pressure=None)
+    return replace(
+        problem,
+        gpus=tuple(gpus),
+        models=tuple(models),
+        most_pressure=None,
+        objective="pressure",
+    )
 
 
 def _settled(problem: Problem, ceilings: Mapping[str, float], roof: float) -> dict[str, Settled]:
@@ -269,7 +275,7 @@ def _restated(
         if model.open_replicas:
             shared[name] = divided
     only, never = _pins(model, settled, renaming)
-    return model.changed(uses=uses, shared_uses=shared, only=only, never=never)
+    return model.changed(uses=uses, shared_uses=shared, only=only, never=never, requests=None)
 
 
 def _pins(
