@@ -176,3 +176,11 @@ def test_a_strategy_does_not_answer_with_broken_targets():
     plan = place(problem)
     assert not plan.placement
     assert "targets" in plan.reason
+
+
+def test_no_number_of_replicas_keeps_a_target_out_of_reach():
+    problem = two_gpus(asked("slow", 1.0, tpot=1e-6, most_replicas=2))
+    plan = solve(problem, time_limit=1)
+    assert plan.status is Status.INFEASIBLE
+    assert plan.problem is problem
+    assert not check_plan(problem, plan.as_dict()).faults
