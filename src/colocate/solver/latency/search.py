@@ -166,7 +166,7 @@ def concluded(progress: LatencyProgress, problem: Problem | None = None) -> Plan
     proof, alarms = progress.certificate, progress.alarms
     whole = problem or progress.problem
     if not progress.found:
-        return _without_placement(progress)
+        return _without_placement(progress, whole)
     placement = progress.placement
     verdict = verify(whole, placement)
     if not verdict.valid:
@@ -179,9 +179,9 @@ def concluded(progress: LatencyProgress, problem: Problem | None = None) -> Plan
     return replace(plan, status=Status.OPTIMAL) if plan.gap <= PROVEN else plan
 
 
-def _without_placement(progress: LatencyProgress) -> Plan:
+def _without_placement(progress: LatencyProgress, problem: Problem) -> Plan:
     """Return a plan without a placement: infeasible if the checker confirms the proof."""
-    problem, proof = progress.problem, progress.hopeless
+    proof = progress.hopeless
     if proof is not None and refuted(problem, proof) is None:
         reason = "no placement keeps all targets"
         return Plan(problem, Status.INFEASIBLE, reason=reason, certificate=proof)
