@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test test-long test-bounds test-walls test-browser test-files test-lab test-llm test-calibrate test-ray lint types contracts unit start-times bench scores best-known commands picture clean
 
 demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
-	$(BIN)/colocate plan examples/fleet.yaml
+	$(BIN)/colocate plan examples/latency.yaml
 
 test: $(READY)  ## Everything that must hold, side by side.
 	@$(MAKE) --no-print-directory --jobs 2 lint types contracts unit

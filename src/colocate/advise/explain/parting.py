@@ -64,7 +64,8 @@ def best_parting(
     watch
         The time for predictions.
     """
-    tried = sorted(_tried(state, groups, predictions, slowed, gpu, watch))
+    crowds = _crowds(state, predictions)
+    tried = sorted(_tried(state, groups, crowds, slowed, gpu, watch))
     for worst, ratio, item, target in tried[:MOST_CHECKED]:
         if isinf(worst) or worst > HELPS * slowed.shared.ratio:
             break
@@ -76,16 +77,15 @@ def best_parting(
 def _tried(
     state: FixedPlan,
     groups: GpuGroups,
-    predictions: Sequence[Prediction],
+    crowds: Mapping[str, tuple[int, float]],
     slowed: Prediction,
     gpu: str,
     watch: Deadline,
 ) -> Iterator[tuple[float, float, int, int]]:
     """Yield moves: the worst ratio, that of the slowed model, the item, and its new GPU."""
-    crowd = _crowds(state, predictions)
     here = next(n for n, each in enumerate(state.problem.gpus) if each.name == gpu)
     for item in map(int, np.flatnonzero(state.gpu_of == here)):
-        for target in _targets(state, item, crowd):
+        for target in _targets(state, item, crowds):
             if watch.over:
                 return
             yield (*_after(state, groups, item, target, slowed), item, target)

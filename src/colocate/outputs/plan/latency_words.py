@@ -7,6 +7,7 @@ from colocate.advise.latency import SharingChange, missing, with_targets, worst_
 from colocate.latency.prediction import Prediction
 from colocate.outputs.plan.words import levels_line, peak_line, proof_line, sleep_line
 from colocate.outputs.text.wording import amount, listed, quoted
+from colocate.problem.tolerance import PROVEN
 from colocate.solver.plan import Plan, gap_between
 
 MOST_NAMES = 5
@@ -62,6 +63,8 @@ def _bound(plan: Plan, predictions: Sequence[Prediction]) -> str:
     gap = gap_between(worst_of(predictions).shared.ratio, plan.bound)
     if isinf(gap):
         return ""
+    if gap <= PROVEN:
+        return ", the lowest of any placement"
     return f", at least {plan.bound:.4g} for any placement, gap {100 * gap:.2g}%"
 
 
