@@ -27,7 +27,7 @@ from colocate.solver.latency.cost import (
     slots_of,
 )
 from colocate.solver.latency.engines import EQUAL, LEAST, WEIGHT, EngineTable
-from colocate.solver.latency.now import NOTED, RATED, GpuCosts, SearchState
+from colocate.solver.latency.now import NOTED, PARTIAL, RATED, GpuCosts, SearchState
 
 
 @leaf_kernel
@@ -134,7 +134,10 @@ def _rate_together(now: SearchState, limit: float) -> bool:
         _share_out(table, layout, costs, count)
         for row in range(count):
             engine = costs.members[row]
-            slots = slots_of(table, engine, costs.rows[row, SLOTS], costs.share[row])
+            slots = costs.rows[row, SLOTS]
+            # One more item where a shard is can leave more cache where another shard is.
+            if costs.number[PARTIAL] == 0:
+                slots = slots_of(table, engine, slots, costs.share[row])
             costs.worst[engine] = ratio_of(costs.rows, row, costs.state, row, slots)
         for place in range(costs.number[NOTED]):
             gpu = costs.changed[place]

@@ -11,8 +11,9 @@ from colocate.problem.reduction import Reduction
 from colocate.problem.tolerance import FIT
 from colocate.solver.latency.engines import EngineTable, engine_table
 
-NOTED, RATED = 0, 1
-"""Places in `GpuCosts.number`: how many GPUs are noted, and how many changes were rated."""
+NOTED, RATED, PARTIAL = 0, 1, 2
+"""Places in `GpuCosts.number`: how many GPUs are noted, how many changes were rated, and whether
+items are still missing, so that costs are the least that they can become."""
 
 
 class GpuCosts(NamedTuple):
@@ -29,7 +30,7 @@ class GpuCosts(NamedTuple):
     mark: Ints
     """mark[g]: whether a GPU is noted."""
     number: Ints
-    """number[2]: see `NOTED` and `RATED`."""
+    """number[3]: see `NOTED` and the others."""
     rows: Floats
     """rows[e, ENGINE_COLUMNS]: of engines whose GPUs are joined."""
     state: Floats
@@ -69,7 +70,7 @@ def no_costs(table: EngineTable) -> GpuCosts:
         trial,
         changed,
         mark,
-        np.zeros(2, np.int64),
+        np.zeros(3, np.int64),
         np.zeros((engines, ENGINE_COLUMNS)),
         np.zeros((engines, STATE_COLUMNS)),
         np.zeros(engines, np.int64),

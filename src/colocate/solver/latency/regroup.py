@@ -15,7 +15,7 @@ from colocate.problem.rules import ALIKE
 from colocate.problem.tolerance import TIE
 from colocate.solver.latency.item_moves import keep_noted
 from colocate.solver.latency.joined import cost_with, forget_noted, note_joined, rate_noted
-from colocate.solver.latency.now import SearchState
+from colocate.solver.latency.now import PARTIAL, SearchState
 
 FOUND, NONE, OPEN = 1, 0, 2
 """How a search ended: with a way to fill the GPUs, with none left, or before its end."""
@@ -158,7 +158,9 @@ def refilled(
     key : what the items are sorted by
     """
     items = empty_gpus(now, options, count, key)
+    now.costs.number[PARTIAL] = 1
     outcome = _filled(now, options, count, items, limit, nodes) if items > 0 else NONE
+    now.costs.number[PARTIAL] = 0
     if outcome != FOUND:
         for place in range(items):
             if now.layout.gpu_of[options.item[place]] != NOWHERE:
@@ -172,6 +174,27 @@ def refilled(
     keep_noted(now.layout, now.costs)
     forget_noted(now.costs)
     return outcome
+
+
+@leaf_kernel
+def _is_within(now: SearchState, options: SearchOptions, count: int, limit: float) -> bool:
+    """Return whether all items are placed within a limit; only where shards join GPUs is that open.
+
+    Parameters
+    ----------
+    now : the state of the search
+    options, count : the GPUs that are filled, and how many
+    limit : the highest cost
+    """
+    if not now.table.joined:
+        return True
+    for place in range(count):
+        note_joined(now.table, now.layout, now.costs, options.gpus[place])
+    now.costs.number[PARTIAL] = 0
+    within = rate_noted(now, limit)
+    now.costs.number[PARTIAL] = 1
+    forget_noted(now.costs)
+    return within
 
 
 @leaf_kernel
@@ -204,7 +227,11 @@ def _filled(
         options.tried[depth] += 1
         depth += 1
         if depth == items:
-            return FOUND
+            if _is_within(now, options, count, limit):
+                return FOUND
+            depth -= 1
+            take(now.instance, now.layout, options.item[depth])
+            continue
         list_options(now, options, count, depth, limit)
 
 
