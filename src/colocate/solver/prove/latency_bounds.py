@@ -25,6 +25,8 @@ CLOSE = 1.1
 """The proven and the failed gap have met when their ratio is below this."""
 LEAST_GAP = 1e-4
 """Smaller gaps are left to the search over groups."""
+LEAST_GAP_OF_MANY, FIRST_GAP_OF_MANY = 0.01, 0.1
+"""The same for fleets that are too large for that search, and the gap that is tried first there."""
 PATIENCE = 0.35
 """Share of the time left that one target may take."""
 ROUGH_GAP = 0.1
@@ -140,7 +142,10 @@ class _GroupBounds:
         known = value < inf
         top = value * JUST_BELOW if known else max(bound, 1.0) * UNKNOWN_VALUE
         failed, proven = 0.0, gap_between(top, bound)
-        target: float | None = top if top > bound else None
+        small = len(self._choices) <= MOST_ITEMS
+        finest = LEAST_GAP if small else LEAST_GAP_OF_MANY
+        start = top if small else top / (1.0 + FIRST_GAP_OF_MANY)
+        target: float | None = start if start > bound else top if top > bound else None
         while target is not None and not self._deadline.over:
             proof = self.at(target)
             if proof is not None:
@@ -148,7 +153,7 @@ class _GroupBounds:
                 yield proof
             else:
                 failed = gap_between(top, target)
-            target = _next_target(top, proven, failed if known else max(failed, ROUGH_GAP))
+            target = _next_target(top, proven, max(failed, finest if known else ROUGH_GAP))
 
     def at(self, ratio: float) -> Certificate | None:
         """Return a proof that a ratio is out of reach; None if none is found."""
@@ -181,11 +186,10 @@ class _GroupBounds:
 
 
 def _next_target(top: float, proven: float, failed: float) -> float | None:
-    """Return the next target, whose gap is between the failed and the proven one."""
+    """Return the next target; its gap is between the failed one, above 0, and the proven one."""
     if proven <= 0.0:
         return None
-    low = max(failed, LEAST_GAP)
-    if proven <= low * CLOSE:
+    if proven <= failed * CLOSE:
         return None
-    gap = sqrt(low * min(proven, UNKNOWN_VALUE))
+    gap = sqrt(failed * min(proven, UNKNOWN_VALUE))
     return top / (1.0 + gap)
