@@ -101,7 +101,8 @@ def test_a_queue_that_grows_is_explained():
     lines = list(latency_lines(found_in(planned({"flood": ("g-0",)}, asked("flood", 500)))))
     assert lines == [
         "flood on g-0: with the cache that it gets, its queue grows without end even alone",
-        "no other model shares its GPUs: only more replicas or shards can make it faster",
+        "no other model shares its GPUs, and no other GPU suits it better: more replicas or shards "
+        "would help",
     ]
 
 

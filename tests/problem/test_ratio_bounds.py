@@ -234,7 +234,10 @@ def test_a_bound_on_ratios_needs_requests():
 def test_replicas_that_are_open_count_with_any_number():
     engine = EngineSpeed(5e-3, 1e-4, 15e-3, 12e-3, 28)
     asked = Requests(3.0, 100, (("H", engine),), 0.05, 2.0)
-    models = [Model(f"m{n}", 4, load=1, most_replicas=2, requests=asked) for n in range(3)]
+    models = [
+        Model(f"m{n}", 4, load=1, most_replicas=2, least_cache_gb=1, requests=asked)
+        for n in range(3)
+    ]
     problem = Problem([Gpu(f"g{n}", 80, "H") for n in range(2)], models, objective="latency")
     best = best_ratio(problem)
     certificate = latency_bound(problem, Deadline(10), best)

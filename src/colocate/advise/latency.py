@@ -11,6 +11,9 @@ from colocate.latency.prediction import Prediction, predict_placement
 from colocate.problem.sharing import Sharing
 from colocate.solver.plan import Plan
 
+MOST_REPLICAS = 5_000
+"""More are not predicted for another way to share: that would take a second."""
+
 
 def predictions_of(plan: Plan) -> tuple[Prediction, ...]:
     """Return what users of every replica feel, in the order of the fleet; none if not known."""
@@ -39,7 +42,8 @@ class SharingChange(NamedTuple):
 def other_sharing(plan: Plan, predictions: tuple[Prediction, ...]) -> SharingChange | None:
     """Return what the other way to share would change; None if there is none.
 
-    There is none where every model has its GPUs for itself, or a shared GPU is not of NVIDIA.
+    There is none where every model has its GPUs for itself, a shared GPU is not of NVIDIA, or there
+    are too many models to predict them once more.
 
     Parameters
     ----------
@@ -50,7 +54,7 @@ def other_sharing(plan: Plan, predictions: tuple[Prediction, ...]) -> SharingCha
     """
     tenants = Counter(gpu for each in predictions for gpu in each.gpus)
     kinds = {gpu.kind for gpu in plan.problem.gpus if tenants[gpu.name] > 1}
-    if {maker_of(kind) for kind in kinds} != {Maker.NVIDIA}:
+    if {maker_of(kind) for kind in kinds} != {Maker.NVIDIA} or len(predictions) > MOST_REPLICAS:
         return None
     other: Sharing = "slices" if plan.problem.sharing == "mps" else "mps"
     then = predict_placement(plan.problem, plan.placement, other)

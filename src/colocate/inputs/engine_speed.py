@@ -2,7 +2,8 @@
 
 A fleet file may state measured constants (`steps`). Otherwise they are estimated:
 
-- A decode step reads the weights once, and the keys and values of every request in the batch. Each
+- A decode step reads the weights once, and the keys and values of every request in the batch. Of
+  experts it reads those that the requests chose which a lone engine would have at once. Each
   layer adds a little, because its kernels start and end one after the other.
 - A prefill costs two operations for each active parameter and token, and no layer is quicker than
   its kernels can be launched.
@@ -37,8 +38,6 @@ PREFILL_OF_LAYER = 0.26e-3
 LAYERS_OF_BILLION = 11.5
 """Layers of a model whose config is unknown, times the root of its billions of parameters: 16 of
 1.2, 28 of 3 and 7, 32 of 8, 48 of 14, 64 of 32, 80 of 70 are within a quarter of it."""
-FEW_REQUESTS, MANY_REQUESTS = 1.0, 16.0
-"""Between these batches the experts that a batch meets are taken to grow evenly."""
 TTFT_SLO = 2.0
 """Seconds to the answer of a model that makes no tokens, where it states no target."""
 
@@ -134,15 +133,15 @@ def _estimated(model: ModelSpec, row: Accelerator) -> Times:
     parameters = weights * 8 / bits
     active = min((model.active_parameters or parameters) / parameters, 1.0) if parameters else 1.0
     bandwidth = row.bandwidth_gb_s * 1e9 * OF_BANDWIDTH * _speed_of_shards(model)
-    few, many = (
-        weights * _met(active, batch) / bandwidth for batch in (FEW_REQUESTS, MANY_REQUESTS)
+    whole = weights / bandwidth
+    read = whole * _met(
+        active, 1.0 + (rate_of(model) or 0.0) * (model.output_tokens or 0.0) * whole
     )
-    experts = (many - few) / (MANY_REQUESTS - FEW_REQUESTS)
     kept = (model.kv_bytes_per_token or 0.0) * cache_repeats(model) * _context(model)
     layers = layers_of(model)
     return Times(
-        layers * STEP_OF_LAYER + few - experts,
-        experts + kept / bandwidth,
+        layers * STEP_OF_LAYER + read,
+        kept / bandwidth,
         max(_prefill_work(model, row), layers * PREFILL_OF_LAYER),
     )
 

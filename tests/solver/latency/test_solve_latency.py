@@ -24,8 +24,8 @@ from colocate.solver.plan import Status
 from colocate.solver.targets import without_targets
 from tests.latency_fleets import best_of_all, latency_fleet, requests_of, small_fleet, with_binding
 
-SECONDS = 5.0
-"""Far more than a small fleet takes, so that a busy machine changes no answer."""
+SECONDS = 1.5
+"""Far more than the search takes in a small fleet; where no proof is found, all of it is taken."""
 
 
 def agrees(problem):
@@ -43,26 +43,26 @@ def agrees(problem):
 @pytest.mark.parametrize("objective", ["latency", "pressure"])
 @pytest.mark.parametrize("chance", [0.0, 0.5])
 def test_no_placement_is_better(objective, chance):
-    for seed in range(30):
+    for seed in range(20):
         agrees(with_binding(small_fleet(seed, objective=objective), chance, seed))
 
 
 @pytest.mark.parametrize("objective", ["latency", "pressure"])
 def test_no_numbers_of_replicas_are_better(objective):
-    for seed in range(20):
+    for seed in range(12):
         fleet = small_fleet(seed, open_replicas=True, most=4, objective=objective)
         agrees(with_binding(fleet, 0.5, seed))
 
 
 @pytest.mark.parametrize("objective", ["latency", "pressure"])
 def test_no_sleepers_lose_less(objective):
-    for seed in range(20):
+    for seed in range(12):
         agrees(with_binding(small_fleet(seed, sleep=True, most=4, objective=objective), 0.5, seed))
 
 
 @pytest.mark.parametrize("objective", ["latency", "pressure"])
 def test_the_limit_on_the_pressure_holds(objective):
-    for seed in range(15):
+    for seed in range(10):
         agrees(small_fleet(seed, most_pressure=0.3, objective=objective))
 
 
@@ -102,8 +102,9 @@ def test_a_queue_without_end_is_an_answer_where_no_target_must_hold():
 
 def test_a_target_out_of_reach_leaves_no_placement():
     plan = solve(two_gpus(asked("slow", 1.0, tpot=1e-6)), time_limit=1)
-    assert not plan.placement
-    assert plan.status in (Status.UNKNOWN, Status.INFEASIBLE)
+    assert plan.status is Status.INFEASIBLE
+    assert plan.certificate is not None
+    assert not check_plan(plan.problem, plan.as_dict()).faults
 
 
 def test_replicas_share_a_rate_that_one_cannot_take():
@@ -175,3 +176,11 @@ def test_a_strategy_does_not_answer_with_broken_targets():
     plan = place(problem)
     assert not plan.placement
     assert "targets" in plan.reason
+
+
+def test_no_number_of_replicas_keeps_a_target_out_of_reach():
+    problem = two_gpus(asked("slow", 1.0, tpot=1e-6, most_replicas=2))
+    plan = solve(problem, time_limit=1)
+    assert plan.status is Status.INFEASIBLE
+    assert plan.problem is problem
+    assert not check_plan(problem, plan.as_dict()).faults

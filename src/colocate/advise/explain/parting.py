@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isinf
 
 import numpy as np
 
 from colocate.advise.explain.fixed_plan import FixedPlan
+from colocate.advise.explain.gpu_groups import GpuGroups
 from colocate.advise.explain.moves import open_targets
-from colocate.latency.prediction import Prediction, predict_placement, ratios_of
-from colocate.problem.parts import parts_of
+from colocate.latency.prediction import Prediction, ratios_of
 from colocate.problem.placement import Placement
 from colocate.problem.verify import verify
 from colocate.solver.deadline import Deadline
@@ -46,6 +47,7 @@ class LatencyMove:
 
 def best_parting(
     state: FixedPlan,
+    groups: GpuGroups,
     predictions: Sequence[Prediction],
     slowed: Prediction,
     gpu: str,
@@ -55,16 +57,16 @@ def best_parting(
 
     Parameters
     ----------
-    state, predictions
-        The placement, and what its users feel.
+    state, groups, predictions
+        The placement, what is on its GPUs, and what its users feel.
     slowed, gpu
         A model close to its target, and the GPU of it that models may leave.
     watch
         The time for predictions.
     """
-    tried = sorted(_tried(state, predictions, slowed, gpu, watch))
+    tried = sorted(_tried(state, groups, predictions, slowed, gpu, watch))
     for worst, ratio, item, target in tried[:MOST_CHECKED]:
-        if worst > HELPS * slowed.shared.ratio:
+        if isinf(worst) or worst > HELPS * slowed.shared.ratio:
             break
         if verify(state.problem, _moved(state, item, target)).valid:
             return LatencyMove(state.models_of(item), gpu, state.name(target), ratio, worst)
@@ -73,6 +75,7 @@ def best_parting(
 
 def _tried(
     state: FixedPlan,
+    groups: GpuGroups,
     predictions: Sequence[Prediction],
     slowed: Prediction,
     gpu: str,
@@ -85,7 +88,7 @@ def _tried(
         for target in _targets(state, item, crowd):
             if watch.over:
                 return
-            yield (*_after(state, item, target, slowed), item, target)
+            yield (*_after(state, groups, item, target, slowed), item, target)
 
 
 def _crowds(state: FixedPlan, predictions: Sequence[Prediction]) -> Mapping[str, tuple[int, float]]:
@@ -114,11 +117,13 @@ def _moved(state: FixedPlan, item: int, target: int) -> Placement:
     return state.reduction.placement(gpu_of)
 
 
-def _after(state: FixedPlan, item: int, target: int, slowed: Prediction) -> tuple[float, float]:
+def _after(
+    state: FixedPlan, groups: GpuGroups, item: int, target: int, slowed: Prediction
+) -> tuple[float, float]:
     """Return the worst ratio on both GPUs after a move, and that of the slowed model."""
     pair = state.name(int(state.gpu_of[item])), state.name(target)
     moved = _moved(state, item, target)
-    found = predict_placement(state.problem, joined(state, moved, pair))
+    found = groups.predicted(groups.models_at(pair), moved)
     own = max(each.shared.ratio for each in found if each.model == slowed.model and _on(each, pair))
     worst = max(each.shared.ratio for each in found if _on(each, pair))
     return worst, own
@@ -126,31 +131,3 @@ def _after(state: FixedPlan, item: int, target: int, slowed: Prediction) -> tupl
 
 def _on(found: Prediction, gpus: Sequence[str]) -> bool:
     return not set(gpus).isdisjoint(found.gpus)
-
-
-def joined(state: FixedPlan, placement: Placement, gpus: Sequence[str]) -> dict[str, Sequence[str]]:
-    """Return the part of a placement that decides the latencies on some GPUs.
-
-    These are the models on them, and, since shards run in step, the models beside their shards.
-
-    Parameters
-    ----------
-    state, placement
-        The models, and where they are.
-    gpus
-        The names of the GPUs.
-    """
-    on_gpu: dict[str, list[tuple[str, int]]] = {}
-    of_replica: dict[tuple[str, int], list[str]] = {}
-    for part in parts_of(state.problem, placement):
-        replica = (part.model.name, part.replica)
-        on_gpu.setdefault(part.gpu, []).append(replica)
-        of_replica.setdefault(replica, []).append(part.gpu)
-    open_ones, seen, models = list(gpus), set(gpus), set()
-    while open_ones:
-        for replica in on_gpu.get(open_ones.pop(), ()):
-            models.add(replica[0])
-            more = set(of_replica[replica]) - seen
-            open_ones += more
-            seen |= more
-    return {name: gpus for name, gpus in placement.items() if name in models}

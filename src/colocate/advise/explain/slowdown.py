@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from colocate.advise.explain.fixed_plan import FixedPlan
-from colocate.advise.explain.parting import LatencyMove, best_parting, joined
+from colocate.advise.explain.gpu_groups import GpuGroups
+from colocate.advise.explain.parting import LatencyMove, best_parting
 from colocate.latency.prediction import Latency, Prediction, predict_placement
 from colocate.problem.placement import Placement
 from colocate.solver.deadline import Deadline
@@ -73,13 +74,14 @@ def slowdowns(state: FixedPlan, watch: Deadline, always: bool = False) -> tuple[
         return ()
     placement = state.reduction.placement(state.gpu_of)
     predictions = predict_placement(state.problem, placement)
+    groups = GpuGroups.of(state.problem, placement)
     found: list[LatencyFacts] = []
     for slowed in _slowest(predictions, always):
         if found and watch.over:
             break
         gpu = _busiest(predictions, slowed)
-        costs = tuple(_costs(state, placement, predictions, slowed, watch))
-        move = best_parting(state, predictions, slowed, gpu, watch) if costs else None
+        costs = tuple(_costs(groups, placement, predictions, slowed, watch))
+        move = best_parting(state, groups, predictions, slowed, gpu, watch)
         found.append(LatencyFacts(slowed, gpu, costs, move))
     return tuple(found)
 
@@ -104,7 +106,7 @@ def _busiest(predictions: Sequence[Prediction], slowed: Prediction) -> str:
 
 
 def _costs(
-    state: FixedPlan,
+    groups: GpuGroups,
     placement: Placement,
     predictions: Sequence[Prediction],
     slowed: Prediction,
@@ -116,13 +118,12 @@ def _costs(
         for each in predictions
         if each.model != slowed.model and not set(slowed.gpus).isdisjoint(each.gpus)
     }
-    near = joined(state, placement, slowed.gpus)
+    near = groups.models_at(slowed.gpus)
     costs: list[LatencyCost] = []
     for neighbour in sorted(beside, key=lambda name: -beside[name])[:MOST_NEIGHBOURS]:
         if costs and watch.over:
             break
-        others = {name: gpus for name, gpus in near.items() if name != neighbour}
-        found = predict_placement(state.problem, others)
+        found = groups.predicted(near - {neighbour}, placement)
         costs.append(LatencyCost(neighbour, _same(found, slowed).shared))
     yield from sorted(costs, key=lambda cost: (cost.without.ratio, cost.without.tpot.mean))
 

@@ -13,6 +13,8 @@ from colocate.outputs.text.wording import listed, quoted
 FELT = 1e-4
 """Seconds below which a neighbour costs nothing that a figure would show."""
 
+ALONE = "no other model shares its GPUs, and no other GPU suits it better"
+
 
 def latency_lines(found: tuple[LatencyFacts, ...]) -> Iterator[str]:
     """Yield the sentences on every model close to its target."""
@@ -89,13 +91,13 @@ def _shown(found: Prediction, latency: Latency) -> str:
 
 def _move(facts: LatencyFacts) -> str:
     found = facts.slowed
+    if facts.move is not None:
+        return _parting(found, facts.move)
     if not facts.costs:
-        return "no other model shares its GPUs: only more replicas or shards can make it faster"
-    if facts.move is None:
-        if isinf(found.shared.ratio):
-            return "moving one model elsewhere does not end it"
-        return "no move of one model leaves both GPUs with a lower worst latency"
-    return _parting(found, facts.move)
+        return f"{ALONE}: more replicas or shards would help"
+    if isinf(found.shared.ratio):
+        return "moving one model elsewhere does not end it"
+    return "no move of one model leaves both GPUs with a lower worst latency"
 
 
 def _parting(found: Prediction, move: LatencyMove) -> str:

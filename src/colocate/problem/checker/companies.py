@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colocate.problem.checker.delays import LENGTHS, item_tables, item_turns
+from colocate.problem.checker.delays import LENGTHS, STRIDE, item_tables, item_turns
 from colocate.problem.checker.engines import engine_of, must_keep
 from colocate.problem.checker.items import Kin, kin_of, open_to, use_on
 from colocate.problem.checker.latency import COUNTS, ENGINE_NUMBERS
-from colocate.problem.checker.tolerance import FITS
+from colocate.problem.checker.tolerance import BELOW, FITS
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import MEMORY, Model
 from colocate.problem.problem import Problem
@@ -71,6 +71,9 @@ class GpuCompany(NamedTuple):
     push: Floats
     """push[lengths, n, levels]: the delay that an item adds to neighbours whose turns have a
     length, when it has the delay of a level."""
+    late: Floats
+    """late[lengths, n, 2 rows]: the same in a group whose items add up to the delay of a row; then,
+    for every row, when the item itself has its delay."""
 
 
 def choices_of(problem: Problem) -> list[ItemChoice]:
@@ -153,6 +156,7 @@ def _company(
         grid,
         np.searchsorted(lengths, turns, "right") - 1,
         push,
+        _late(grid, push),
     )
     possible = (tolerance > 0.0) & (demand <= FITS).all(axis=1)
     return _only(whole, np.flatnonzero(possible))
@@ -164,6 +168,18 @@ def _lengths(turns: Floats) -> Floats:
     if not len(finite):
         return np.zeros(LENGTHS)
     return finite[np.arange(LENGTHS) * len(finite) // LENGTHS]
+
+
+def _late(grid: Floats, push: Floats) -> Floats:
+    """Return what items add once all items of a group, and they themselves, add up to a delay.
+
+    An item waits for the others only, so what it adds itself at most does not count.
+    """
+    rows = grid[::STRIDE]
+    others = (rows[np.newaxis, :] - push[0, :, -1:]) * BELOW
+    level = np.maximum(np.searchsorted(grid, others, "right") - 1, 0)
+    late = np.take_along_axis(push, level[np.newaxis].repeat(len(push), 0), axis=2)
+    return np.concatenate([late, push[:, :, ::STRIDE]], axis=2)
 
 
 def _only(company: GpuCompany, kept: Ints) -> GpuCompany:
@@ -181,6 +197,7 @@ def _only(company: GpuCompany, kept: Ints) -> GpuCompany:
         tolerance=company.tolerance[kept],
         length=company.length[kept],
         push=np.ascontiguousarray(company.push[:, kept]),
+        late=np.ascontiguousarray(company.late[:, kept]),
     )
 
 

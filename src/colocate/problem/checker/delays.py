@@ -30,6 +30,11 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 LEVELS = 128
 """Delays at which it is tabled what an item adds; between two of them the lower one counts."""
+STRIDE = 8
+"""Levels in a row of delays; items are ordered by what they weigh for the delay that they add, once
+for each row."""
+ROWS = LEVELS // STRIDE
+"""How many rows there are."""
 LENGTHS = 6
 """Lengths of a neighbour's own turns for which that is tabled; the same holds for them."""
 SWEEPS = 40

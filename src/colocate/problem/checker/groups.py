@@ -3,7 +3,7 @@
 Depth-first search. The first item of a group is its most fragile one, which tolerates the least
 delay, so what the others add must stay below that: a knapsack, whose fractional solution (Dantzig,
 1957) ends most branches. Items add more the longer they wait, so the knapsack counts what they add
-at the delay of the group so far. A group that is impossible is so with any item added.
+at the delay that the group has at least. A group that is impossible is so with any item added.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from colocate.machine_code.entry import EntryKernel
 from colocate.machine_code.marks import marked
 from colocate.problem.checker.companies import GpuCompany
-from colocate.problem.checker.delays import LEVELS
+from colocate.problem.checker.delays import LEVELS, ROWS, STRIDE
 from colocate.problem.checker.latency import (
     BESIDE_NUMBERS,
     COUNTS,
@@ -38,8 +38,6 @@ DEEPEST = 64
 """The most items in a group; a search that finds a larger one gives up."""
 MOST_ENGINES = 256
 """The most engines in a group that the law itself is asked about."""
-STRIDE = 8
-"""Levels of delay for which items are ordered by what they weigh for the delay that they add."""
 NO_PUSH = 2.0**-500
 """Stands for the delay of items that add none, in divisors."""
 SWEEPS = 200
@@ -231,36 +229,76 @@ def _most_more(
     order: Ints,
     place_of: Ints,
     after: int,
-    enough: float,
-) -> float:
-    """Return a weight that further items of a group cannot exceed together.
+    wanted: float,
+) -> bool:
+    """Return whether further items of a group may weigh as much as is wanted.
+
+    The longer the group's delay is in the end, the more all items add. So there is a last row of
+    delays at which the items can still weigh enough, and up to that row there is only so much room.
 
     Parameters
     ----------
     c, s, depth : the items, and the group up to a depth
     weight : of every item
-    order : by length of turns and level of delay, the items that weigh most for what they add first
+    order : by length of turns and row of delays, the items that weigh most for what they add first
     place_of, after : the place of every item in the search; those from one place on may be added
-    enough : the search for more may end here
+    wanted : the weight
     """
-    delay, length = s.delay[depth] * BELOW, s.length[depth]
-    row = _level(c.grid, delay) // STRIDE
-    room, more = float(s.slack[depth]), 0.0
+    length, slack, delay = s.length[depth], s.slack[depth], s.delay[depth] * BELOW
+    first = _level(c.grid, delay) // STRIDE
+    now = first + ROWS
+    if not _fills(c, weight, order, place_of, after, delay, now, length, slack, wanted):
+        return False
+    low, high = first, ROWS
+    while high - low > 1:
+        row = (low + high) // 2
+        if _fills(c, weight, order, place_of, after, delay, row, length, slack, wanted):
+            low = row
+        else:
+            high = row
+    if high == ROWS:
+        return True
+    room = c.grid[high * STRIDE] - delay
+    return _fills(c, weight, order, place_of, after, delay, now, 0, room, wanted)
+
+
+@_part
+def _fills(
+    c: GpuCompany,
+    weight: Floats,
+    order: Ints,
+    place_of: Ints,
+    after: int,
+    delay: float,
+    row: int,
+    length: int,
+    room: float,
+    wanted: float,
+) -> bool:
+    """Return whether items that add no more than there is room for may weigh enough together.
+
+    Parameters
+    ----------
+    c, weight, order, place_of, after, wanted : as `_most_more` takes them
+    delay : what the group adds to the delay of any other item
+    row, length : the row of delays that the group reaches, and the length of turns that wait
+    room : how much delay may be added
+    """
+    left, more = room, 0.0
     for rank in range(order.shape[2]):
         item = order[length, row, rank]
         if place_of[item] < after or c.tolerance[item] <= delay:
             continue
-        push = c.push[length, item, row * STRIDE]
-        if push * BELOW > s.slack[depth]:
+        push = c.late[length, item, row]
+        if push * BELOW > room:
             continue
-        if push > room:
-            part: float = weight[item] * (room / push) * (2.0 - BELOW)
-            return more + part
-        room -= push * BELOW
-        more += float(weight[item])
-        if more > enough:
-            return more
-    return more
+        if push > left:
+            return bool(more + weight[item] * (left / push) * (2.0 - BELOW) >= wanted)
+        left -= push * BELOW
+        more += weight[item]
+        if more >= wanted:
+            return True
+    return False
 
 
 def empty_search(company: GpuCompany) -> SearchedGroup:
@@ -282,7 +320,7 @@ def empty_search(company: GpuCompany) -> SearchedGroup:
 
 def density_order(company: GpuCompany, weight: Floats) -> Ints:
     """Return the items by what they weigh for the delay that they add, at some levels of it."""
-    push = np.maximum(company.push[:, :, ::STRIDE].transpose(0, 2, 1), NO_PUSH)
+    push = np.maximum(company.late.transpose(0, 2, 1), NO_PUSH)
     return np.argsort(-(weight / push), axis=2, kind="stable")
 
 
@@ -306,7 +344,7 @@ def _candidates(
     rank, root : the rank of every item by its tolerance, and that of the most fragile one
     candidate, place_of : written here, the items in the order of the search, and their places
     """
-    row = _level(c.grid, s.delay[0] * BELOW) // STRIDE
+    row = _level(c.grid, s.delay[0] * BELOW) // STRIDE + ROWS
     count = 0
     for place in range(rank.shape[0]):
         item = order[s.length[0], row, place]
@@ -374,9 +412,8 @@ def heaviest_groups(
         while depth >= 0:
             next_one = following[depth]
             wanted = best + gain - s.weight[depth]
-            if (
-                next_one >= count
-                or _most_more(c, s, depth, weight, order, place_of, next_one, wanted) < wanted
+            if next_one >= count or not _most_more(
+                c, s, depth, weight, order, place_of, next_one, wanted
             ):
                 depth -= 1
                 continue
@@ -458,9 +495,9 @@ def largest_groups(
         while depth >= 0:
             next_one = following[depth]
             wanted = least - s.weight[depth]
-            if next_one < items:
-                more = _most_more(c, s, depth, weight, order, place_of, next_one, wanted)
-                if more * (2.0 - BELOW) < wanted:
+            if next_one < items and wanted > 0.0:
+                enough = wanted * (2.0 * BELOW - 1.0)
+                if not _most_more(c, s, depth, weight, order, place_of, next_one, enough):
                     longer[depth] = True  # whatever is added later, the group is too light
                     next_one = items
             if next_one >= items:

@@ -59,6 +59,7 @@ class LatencyReplicas:
         self._tried: set[Counts] = set()
         self._rng = np.random.default_rng(budget.seed)
         self._best: LatencyProgress | None = None
+        self._hopeless: Certificate | None = None
         self._failure = Plan(problem, Status.UNKNOWN, reason=NOT_FOUND)
 
     def solved(self, start: Start | None = None) -> Plan:
@@ -182,10 +183,12 @@ class LatencyReplicas:
         """Raise the bound for all numbers of replicas, with some seconds left for the rest."""
         best = self._best
         seconds = self._budget.deadline.left - until
-        if best is None or not best.found or seconds <= 0.0 or self._enough:
+        if best is None or seconds <= 0.0 or self._enough:
             return
         found = bound_of(self._problem, self._budget.deadline.part(seconds), best.value)
-        if found is not None and (self._proof is None or found.bound > self._proof.bound):
+        if not best.found:
+            self._hopeless = found
+        elif found is not None and (self._proof is None or found.bound > self._proof.bound):
             self._proof = found
 
     def _polished(self) -> Plan:
@@ -198,5 +201,6 @@ class LatencyReplicas:
             improve(progress, self._budget.seed, self._placement)
             best = progress if progress.better_than(best) else best
         smooth(best, self._budget)
+        best.hopeless = self._hopeless
         best.prove(self._proof)
-        return replace(concluded(best), problem=self._problem)
+        return concluded(best, self._problem)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from math import isfinite
+from math import isinf
 
 from colocate.problem.certificate import Certificate
 from colocate.problem.pressure import lower
@@ -56,7 +56,7 @@ def bounding(progress: LatencyProgress, workers: int) -> Iterator[None]:
 
 
 def bound_of(problem: Problem, deadline: Deadline, value: float) -> Certificate | None:
-    """Return the best bound on the ratio that is found in time.
+    """Return the best bound on the ratio that is found in time, or a proof that targets break.
 
     Parameters
     ----------
@@ -65,10 +65,12 @@ def bound_of(problem: Problem, deadline: Deadline, value: float) -> Certificate 
     deadline
         When to end.
     value
-        The best ratio known.
+        The best ratio known; infinite if no placement keeps all targets as far as known.
     """
     best = None
-    if problem.objective == "latency" and isfinite(value):
+    if isinf(value):
+        return keeps_no_target(problem, deadline)
+    if problem.objective == "latency":
         for best in latency_bounds(problem, deadline, value):
             if best.bound >= value or deadline.over:
                 break

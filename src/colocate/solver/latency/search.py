@@ -153,34 +153,35 @@ def indices_of(reduction: Reduction, placement: Start) -> Ints:
     return np.array([number[left[n].pop()] if left.get(n) else NOWHERE for n in names], np.int64)
 
 
-def concluded(progress: LatencyProgress) -> Plan:
-    """Return the plan with the best placement, if the independent checker confirms it."""
-    problem, proof, alarms = progress.problem, progress.certificate, progress.alarms
+def concluded(progress: LatencyProgress, problem: Problem | None = None) -> Plan:
+    """Return the plan with the best placement, if the independent checker confirms it.
+
+    Parameters
+    ----------
+    progress
+        The search.
+    problem
+        The problem that its proof is about; None for that of the search, with its replicas.
+    """
+    proof, alarms = progress.certificate, progress.alarms
+    whole = problem or progress.problem
     if not progress.found:
-        return _without_placement(progress)
+        return _without_placement(progress, whole)
     placement = progress.placement
-    verdict = verify(problem, placement)
+    verdict = verify(whole, placement)
     if not verdict.valid:
-        return Plan(problem, Status.UNKNOWN, reason=NOT_FOUND)
-    if proof is not None and refuted(problem, proof) is not None:
+        return Plan(whole, Status.UNKNOWN, reason=NOT_FOUND)
+    if proof is not None and refuted(whole, proof) is not None:
         alarms = [*alarms, Alarm(proof.proof.value, proof.bound, progress.value)]
         proof = None
-    plan = Plan(
-        problem,
-        Status.FEASIBLE,
-        placement,
-        verdict.pressures,
-        certificate=proof,
-        history=tuple(progress.history),
-        alarms=tuple(alarms),
-    )
-    plan = with_ratios(plan)
+    found = Plan(whole, Status.FEASIBLE, placement, verdict.pressures, certificate=proof)
+    plan = with_ratios(replace(found, history=tuple(progress.history), alarms=tuple(alarms)))
     return replace(plan, status=Status.OPTIMAL) if plan.gap <= PROVEN else plan
 
 
-def _without_placement(progress: LatencyProgress) -> Plan:
+def _without_placement(progress: LatencyProgress, problem: Problem) -> Plan:
     """Return a plan without a placement: infeasible if the checker confirms the proof."""
-    problem, proof = progress.problem, progress.hopeless
+    proof = progress.hopeless
     if proof is not None and refuted(problem, proof) is None:
         reason = "no placement keeps all targets"
         return Plan(problem, Status.INFEASIBLE, reason=reason, certificate=proof)
