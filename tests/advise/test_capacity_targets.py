@@ -157,7 +157,8 @@ def test_a_pressure_is_a_limit_where_latency_is_the_objective():
     fleet = fleet_of({**TEAM, "objective": "latency"})
     assert with_asked_pressure(fleet, 0.5).problem.most_pressure == 0.5
     assert with_asked_pressure(fleet, inf) is fleet
-    assert with_asked_pressure(fleet_of(TEAM), 0.5).problem.most_pressure is None
+    by_pressure = fleet_of({**TEAM, "objective": "pressure"})
+    assert with_asked_pressure(by_pressure, 0.5) is by_pressure
 
 
 @pytest.mark.parametrize("objective", ["pressure", "latency"])

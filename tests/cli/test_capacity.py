@@ -214,10 +214,18 @@ def test_targets_in_the_table_of_capacity():
 def test_a_pressure_with_targets_shows_both():
     lines = run("capacity", LATENCY, "--pressure", "2").stdout.splitlines()
     assert lines[0] == (
-        "the fewest GPUs for a pressure of 2 or less, that keep the latency targets of 12 models"
+        "the fewest GPUs for a pressure of 2 or less, keeping the latency targets of 12 models"
     )
     assert "pressure" in lines[2]
     assert "latency / target" in lines[2]
+
+
+def test_strategies_know_no_targets_but_their_pressure_counts():
+    done = run("capacity", LATENCY, "--score-of", "greedy", "--json")
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert data["best"]["pressure"] <= data["target"]
+    assert data["best"]["ratio"] <= 1.0
 
 
 def test_asked_seconds_are_for_models_without_a_target(tmp_path):

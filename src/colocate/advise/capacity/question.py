@@ -17,6 +17,7 @@ from colocate.solver.place import place
 from colocate.solver.plan import Status
 from colocate.solver.strategies import find_strategy
 from colocate.solver.strategy import Strategy
+from colocate.solver.targets import without_targets
 
 GREEDY, INITIAL_PROGRAM = "greedy", "initial_program"
 MOST_ON_CURVE = 24
@@ -123,9 +124,9 @@ def named_strategy(name: str) -> Strategy:
 
 
 def _pressure_of(fleet: Fleet, strategy: Strategy, seed: int) -> tuple[float, str]:
-    """Return the pressure that a strategy reaches on the whole fleet."""
+    """Return the pressure that a strategy reaches on the whole fleet; it knows no targets."""
     try:
-        plan = place(problem_of_all(fleet), strategy, seed)
+        plan = place(without_targets(problem_of_all(fleet)), strategy, seed)
     except InputError as error:
         advice = "and give its pressure with --pressure"
         faults = (Fault(advice=advice, path=("score_of",), cause=f) for f in error.faults)

@@ -90,11 +90,11 @@ def named(kinds: Sequence[GpuKind], mix: Mix) -> str:
 def question(report: CapacityReport) -> str:
     """Describe the question."""
     what = "the fewest GPUs" if report.by is By.GPUS else "the cheapest mix of GPUs"
-    targets = f"keep the latency targets of {amount(report.targets, 'model')}"
+    targets = f"the latency targets of {amount(report.targets, 'model')}"
     if report.by_ratio:
-        return f"{what} that {targets}"
+        return f"{what} that {'keep' if report.by is By.GPUS else 'keeps'} {targets}"
     pressure = f"{what} for a pressure of {report.answer.target:.6g} or less{report.asked}"
-    return f"{pressure}, that {targets}" if report.targets else pressure
+    return f"{pressure}, keeping {targets}" if report.targets else pressure
 
 
 def headline(report: CapacityReport) -> str:
