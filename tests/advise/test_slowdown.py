@@ -139,4 +139,5 @@ def test_explain_tells_it_and_gives_it_as_data():
     assert told is not None
     assert "who slows whom" in "\n".join(explanation_lines(told)).splitlines()
     assert plain(told)["latency"][0]["costs"][0]["neighbour"] == "busy"
-    assert "who slows whom" not in "\n".join(explanation_lines(replace(told, latency=())))
+    by_pressure = replace(told, latency=(), ratio=None)
+    assert "who slows whom" not in "\n".join(explanation_lines(by_pressure))

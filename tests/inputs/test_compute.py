@@ -195,6 +195,7 @@ def test_published_throughput_is_where_the_estimate_says_a_gpu_is_busy_all_the_t
 
 
 TWO_HOT = """
+objective: pressure
 gpus: [{name: h100, kind: H100-80GB, count: 2}]
 models:
   - {name: hot-a, size_gb: 3, rate: 90, slo: 100, prompt_tokens: 1000, output_tokens: 100}

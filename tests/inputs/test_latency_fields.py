@@ -125,12 +125,12 @@ def test_the_sharing_and_the_objective_are_words_of_a_list():
     assert "objective='speed', must be pressure or latency" in refused("", head="objective: speed")
 
 
-def test_without_a_statement_the_driver_slices_time_and_pressure_counts():
+def test_without_a_statement_the_driver_slices_time_and_latency_counts_where_it_is_known():
     plain = fleet(TOKENS)
-    assert (plain.problem.sharing, plain.problem.objective) == ("slices", "pressure")
+    assert (plain.problem.sharing, plain.problem.objective) == ("slices", "latency")
     assert objective_of(plain.spec, {}) == "pressure"
-    stated = fleet(TOKENS, head="sharing: mps\nobjective: latency").problem
-    assert (stated.sharing, stated.objective) == ("mps", "latency")
+    stated = fleet(TOKENS, head="sharing: mps\nobjective: pressure").problem
+    assert (stated.sharing, stated.objective) == ("mps", "pressure")
 
 
 def test_targets_bind_where_they_are_stated():

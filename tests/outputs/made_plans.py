@@ -109,8 +109,7 @@ def latencies(sharing="slices", kind="H100-80GB", **fields):
             asked("flood", 500),
             asked("reader", 2, output_tokens=0),
         ],
-        sharing=sharing,
-        **fields,
+        **{"sharing": sharing, "objective": "pressure", **fields},
     )
     placement = {"chat": ("g-0", "g-2"), "coder": ("g-0",), "flood": ("g-1",), "reader": ("g-1",)}
     verdict = verify(fleet.problem, placement)
