@@ -164,7 +164,7 @@ def test_too_little_memory_for_the_least_caches_is_told():
     ).answer()
     assert answer.status is Status.INFEASIBLE
     assert answer.reason == (
-        "no number of GPUs reaches it: there are no GPUs with the 80 GB that m needs with its "
+        "no number of GPUs is enough: there are no GPUs with the 80 GB that m needs with its "
         "least cache"
     )
 

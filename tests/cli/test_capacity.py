@@ -80,10 +80,10 @@ def test_an_impossible_pressure_is_proven_and_has_its_exit_code():
     assert done.returncode == 4
     data = json.loads(done.stdout)
     assert (data["status"], data["best"], data["plan"]) == ("INFEASIBLE", None, None)
-    assert "fleet.yaml: no number of GPUs reaches it: there are no GPUs on which" in done.stderr
+    assert "fleet.yaml: no number of GPUs is enough: there are no GPUs on which" in done.stderr
     done = run("capacity", EXAMPLE, "--pressure", "0.1", "--by", "gpus", "--most", "3")
     assert done.returncode == 4
-    assert "no mix of at most 3 GPUs reaches it" in done.stderr
+    assert "no mix of at most 3 GPUs is enough" in done.stderr
 
 
 def test_nothing_found_in_no_time(tmp_path):
@@ -101,7 +101,7 @@ def test_nothing_found_in_no_time(tmp_path):
         (("--tpot", "0"), 2, "--tpot 0.0, must be a finite number of seconds > 0"),
         (("--ttft", "nan"), 2, "--ttft nan, must be a finite number of seconds > 0"),
         (("--tpot", "1"), 3, "missing"),
-        ((), 2, "give --pressure, --tpot, or --score-of with a strategy"),
+        ((), 2, "give --pressure, --tpot, --ttft, or --score-of with a strategy"),
         (("--pressure", "1", "--score-of", "greedy"), 2, "give only one of"),
         (("--pressure", "0"), 2, "must be a finite number > 0"),
         (("--pressure", "nan"), 2, "must be a finite number > 0"),

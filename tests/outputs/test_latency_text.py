@@ -88,7 +88,7 @@ def test_the_worst_ratio_names_its_model_and_a_usual_target():
     usual = predictions(tpot_slo=1.0)
     console = Console(width=200, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     console.print(latency_table(usual, "slices", 200))
-    assert "code on n-0 (to the usual TPOT 100 ms)" in console.export_text()
+    assert "code on n-0 (assumed target: TPOT 100 ms)" in console.export_text()
 
 
 def test_gaps_in_words():

@@ -90,7 +90,7 @@ def capacity(
     no_pressure = (pressure, score_of, stated.spec.most_pressure) == (None, None, None)
     if no_pressure and not stated.problem.limits_latency:
         raise typer.BadParameter(
-            "give --pressure, --tpot, or --score-of with a strategy such as greedy"
+            "give --pressure, --tpot, --ttft, or --score-of with a strategy such as greedy"
         )
     say_when_compiling()
     wanted = wanted_pressure(stated, pressure, score_of, seed)

@@ -56,7 +56,7 @@ def read_placed_fleet(path: str | Path) -> tuple[Fleet, dict[str, list[str]]]:
         if fleet is None:
             raise InputError(Fault("has no fleet", A_PLAN))
         if not (stated := data.get("placement")):
-            raise InputError(Fault("has no placement", A_PLAN))
+            raise InputError(Fault("has no placement", "a plan with one"))
         with within(("placement",)):
             return fleet, placement_of(stated)
 

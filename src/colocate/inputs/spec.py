@@ -338,8 +338,8 @@ class FleetSpec(_Section):
     )
     objective: Literal["pressure", "latency"] | None = Field(
         None,
-        description="What to minimise: the worst latency over its target, which is the default where "
-        "it can be predicted, or the highest pressure.",
+        description="What to minimise: the worst latency over its target (the default where it "
+        "is known), or the highest pressure.",
     )
     compute_limit: Positive | None = Field(
         None,

@@ -99,7 +99,7 @@ def _confirmed(reduction: Reduction, gpu_of: Ints, note: str = "") -> Plan:
     placement = reduction.placement(gpu_of)
     if keeps_targets(reduction.whole, placement):
         return confirmed_plan(reduction.whole, placement, note)
-    reason = "the placement of the strategy breaks targets, which strategies do not know"
+    reason = "its placement breaks latency targets, which strategies do not know"
     return Plan(reduction.whole, Status.UNKNOWN, reason=reason)
 
 

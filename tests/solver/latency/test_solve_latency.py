@@ -113,6 +113,16 @@ def test_replicas_share_a_rate_that_one_cannot_take():
     assert plan.placement["many"] == ("a", "b")
 
 
+@pytest.mark.parametrize("objective", ["latency", "pressure"])
+def test_replicas_share_a_load_that_one_cannot_hold(objective):
+    """One replica has a pressure of 1 / 75 on a GPU of 80 GB, and each of two half of that."""
+    problem = replace(two_gpus(asked("many", 4.0, most_replicas=2)), objective=objective)
+    plan = solve(replace(problem, most_pressure=0.01), time_limit=1)
+    assert plan.placement["many"] == ("a", "b")
+    none = solve(replace(problem, most_pressure=0.005), time_limit=1)
+    assert none.status is Status.INFEASIBLE
+
+
 def test_targets_limit_the_lowest_pressure():
     problem = with_binding(latency_fleet(12, 4, seed=3, objective="pressure"), 1.0)
     free = solve(without_targets(problem), time_limit=2)

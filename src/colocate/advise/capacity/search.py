@@ -267,8 +267,8 @@ class CapacitySearch:
             return "no mix was found in time; it is not proven that there is none"
         impossible = next((need for need in self._trials.needs if not any(need.amounts)), None)
         if impossible:
-            return f"no number of GPUs reaches it: there are no GPUs {impossible.purpose}"
-        return f"no mix of at most {self._most} GPUs reaches it"
+            return f"no number of GPUs is enough: there are no GPUs {impossible.purpose}"
+        return f"no mix of at most {self._most} GPUs is enough"
 
     def _sorted(self) -> tuple[MixTrial, ...]:
         trials = (trial for trial in self._trials.found.values() if self._allowed(trial.mix))

@@ -230,7 +230,10 @@ class MixTrials:
             return trial.plan
         wanted = self.wanted.plan_problem(problem)
         plan = self._solved(wanted, max(self.deadline.left, 0.001))
-        return plan if plan.placement else confirmed_plan(wanted, trial.plan.placement)
+        if plan.placement:
+            return plan
+        found = confirmed_plan(wanted, trial.plan.placement)
+        return replace(found, strategy=plan.strategy, seed=self.seed)
 
     def _solved(
         self, problem: Problem, seconds: float, gap: float = 0.0, target: float | None = None

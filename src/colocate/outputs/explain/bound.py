@@ -6,7 +6,7 @@ from colocate.problem.certificate import Proof
 
 OF_LATENCY = {
     Proof.ALONE: "by one model: {} has this latency even alone on its best GPU",
-    Proof.GROUPS: "by multipliers: no groups of models that stay below it have enough of them",
+    Proof.GROUPS: "by multipliers: groups of models that stay below it cannot hold all of them",
     Proof.COVER: "by all groups of models that stay below it: no choice of them has every model",
 }
 """The proofs of bounds on the worst latency."""

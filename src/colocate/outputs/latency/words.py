@@ -60,8 +60,9 @@ def summary_lines(predictions: Sequence[Prediction], sharing: str) -> list[str]:
 
 def _worst_line(worst: Prediction) -> str:
     ratio, where = shown_ratio(worst.shared.ratio), replica_gpus(worst.gpus)
-    usual = "" if worst.requests.binding else f" (to the usual {target_text(worst.requests)})"
-    return f"worst ratio of latency to target: {ratio}, {worst.model} on {where}{usual}"
+    stated = worst.requests.binding
+    assumed = "" if stated else f" (assumed target: {target_text(worst.requests)})"
+    return f"worst ratio of latency to target: {ratio}, {worst.model} on {where}{assumed}"
 
 
 def _targets_line(predictions: Sequence[Prediction]) -> str:

@@ -16,7 +16,7 @@ PROOFS = {
     Proof.SEARCH: "exhaustive search, tree too large to keep",
     Proof.SOLVERS: "two solvers, not checkable",
     Proof.ALONE: "one model alone on its GPU",
-    Proof.GROUPS: "multipliers (below the bound, no groups of models have enough of them)",
+    Proof.GROUPS: "multipliers (groups of models that stay below it cannot hold all of them)",
     Proof.COVER: "all groups of models that stay below it",
 }
 NOTHING_PROVEN = "Nothing is proven"

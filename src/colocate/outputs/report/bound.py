@@ -23,8 +23,8 @@ MEANING = {
     Proof.SEARCH: "An exhaustive search found no way to stay below it.",
     Proof.SOLVERS: "CP-SAT and a second solver both found no way to stay below it.",
     Proof.ALONE: "It has this latency even on a GPU of its own, wherever the other models are.",
-    Proof.GROUPS: "Every model has a multiplier. They are chosen so that no groups of models that "
-    "stay below it, one for each GPU, have enough of them.",
+    Proof.GROUPS: "Every model has a multiplier. They are chosen so that groups of models that "
+    "stay below it, one for each GPU, always come to less than all models do: one is left out.",
     Proof.COVER: "Of all groups of models that stay below it, no choice of one for each GPU has "
     "every model. Anyone can search them again.",
 }

@@ -23,7 +23,7 @@ KEYS = (
     ("models", "models, each in its colour"),
     ("free", "free memory: KV cache"),
     ("reserve", "kept in reserve"),
-    ("worst", "the peak, marked ◀"),
+    ("worst", "the highest, marked ◀"),
 )
 READING = (
     "All bars of memory have one scale. Pressure is load over free memory; its bar is relative to "

@@ -117,7 +117,7 @@ def _latency(plan: Plan, predictions: tuple[Prediction, ...]) -> Iterator[Markup
     yield latency_figure(latency_bars(predictions))
     yield latency_table(predictions)
     for line in (*saturated_lines(predictions), *sharing_lines(other_sharing(plan, predictions))):
-        yield note(as_sentence(line))
+        yield note(as_sentence(line) + ".")
 
 
 def _bound(plan: Plan) -> Iterator[Markup]:

@@ -39,7 +39,7 @@ def gpu_table(bars: Bars, ratios: Mapping[str, float]) -> Markup:
     kinds = any(bar.gpu.kind for bar in bars.drawn)
     columns = [
         ("GPU", "words gpu-name"),
-        *([("kind", "words")] if kinds else []),
+        *([("kind", "words gpu-kind")] if kinds else []),
         ("memory", "figure"),
         *((one_line(resource, LONGEST_NAME), "figure") for resource in resources),
         ("pressure", "figure"),

@@ -38,7 +38,7 @@ def place_by_latency(problem: Problem, budget: SolveBudget, start: Placement | N
         Places to begin with; None to look for some.
     """
     if problem.objective == "latency":
-        return _searched(problem, budget, Plan(problem, Status.UNKNOWN), start)
+        return _by_latency(problem, budget, start)
     ordinary = _ordinary(problem, budget, start)
     if ordinary.status is Status.INFEASIBLE:
         return replace(ordinary, problem=problem)
@@ -46,6 +46,22 @@ def place_by_latency(problem: Problem, budget: SolveBudget, start: Placement | N
         return with_ratios(replace(ordinary, problem=problem))
     found = _searched(without_limit(problem), budget, ordinary, start)
     return held_to_limit(problem, found)
+
+
+def _by_latency(problem: Problem, budget: SolveBudget, start: Placement | None) -> Plan:
+    """Search for the lowest latency.
+
+    The fewest replicas may have no place where more of them do, since these share load and limits.
+    Then the ordinary solver looks for numbers of replicas to begin with.
+    """
+    nothing = Plan(problem, Status.UNKNOWN)
+    plan = _searched(problem, budget, nothing, start)
+    if plan.status is not Status.UNKNOWN or not problem.open_replicas or budget.deadline.over:
+        return plan
+    ordinary = _ordinary(problem, budget, None)
+    if ordinary.status is Status.INFEASIBLE:
+        return replace(ordinary, problem=problem)
+    return _searched(problem, budget, nothing, ordinary.placement) if ordinary.placement else plan
 
 
 def _ordinary(problem: Problem, budget: SolveBudget, start: Placement | None) -> Plan:

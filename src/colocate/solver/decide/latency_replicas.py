@@ -173,8 +173,12 @@ class LatencyReplicas:
         return kept
 
     def _failed(self, plan: Plan) -> Plan:
-        """Conclude from a failure with the fewest replicas: they need least of everything."""
+        """Conclude from a failure with the fewest replicas what holds for all numbers.
+
+        They need least of everything, except where more replicas share a load or a resource.
+        """
         sharing = any(m.open_replicas and m.shared_uses for m in self._problem.models)
+        sharing = sharing or self._problem.most_pressure is not None
         if self._tried and plan.status is Status.INFEASIBLE and (sharing or len(self._tried) > 1):
             return self._failure
         return replace(plan, problem=self._problem)
