@@ -216,3 +216,18 @@ def test_queues_about_to_tip_over_are_predicted_as_the_checker_finds_them():
 def test_an_engine_has_a_layer(layers):
     with pytest.raises(InputError, match="layers"):
         EngineSpeed(0.005, 0.0, 0.02, 0.02, layers)
+
+
+def test_more_replicas_may_be_needed_for_the_pressure():
+    with_one_replica = 1.0 / 75.0
+    many = asked("many", 1.0, most_replicas=2)
+    plan = solve(two_gpus(many, most_pressure=0.8 * with_one_replica), time_limit=1)
+    assert plan.placement["many"] == ("a", "b")
+    assert not check_plan(plan.problem, plan.as_dict()).faults
+
+
+def test_a_plan_of_sleepers_alone_passes_the_check():
+    tired = asked("tired", 1.0, tpot=1e-6, sleep_cost=1.0)
+    plan = solve(two_gpus(tired), time_limit=1)
+    assert plan.asleep == ("tired",)
+    assert not check_plan(plan.problem, plan.as_dict()).faults
