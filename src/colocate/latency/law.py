@@ -51,8 +51,9 @@ STATE_COLUMNS = 7
 PADDING = 1.2
 """Engines pad a batch to the next size that they have a CUDA graph for: 1, 2, 4, 8 and then every
 eighth. For batches of 8 to 40 that is a fifth more on average."""
-SWEEPS = 200
-"""The most sweeps over the engines; a handful is usual, and more are needed near saturation."""
+SWEEPS = 5000
+"""The most sweeps over the engines, as many as the checker makes; a handful is usual. Just before
+queues tip over, it takes thousands: fewer would state latencies that nobody would see."""
 
 
 @leaf_kernel

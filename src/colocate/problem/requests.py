@@ -40,6 +40,8 @@ class EngineSpeed:
     def __post_init__(self) -> None:
         for field in EngineSpeed.__slots__:
             object.__setattr__(self, field, checked_number(getattr(self, field), (field,)))
+        if self.layers < 1.0:
+            raise InputError.of("layers", self.layers, "at least 1")
 
 
 @dataclass(frozen=True, slots=True)

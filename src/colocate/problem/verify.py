@@ -114,7 +114,7 @@ def verify(problem: Problem, placement: Mapping[str, Sequence[str]]) -> Verdict:
     faults += broken_targets(felt)
     if faults:
         return Verdict(tuple(faults), {})
-    return Verdict((), pressures, ratios_by_gpu(problem, felt) if felt else {})
+    return Verdict((), pressures, ratios_by_gpu(problem, felt) if problem.has_requests else {})
 
 
 def _scale_of(problem: Problem) -> WholeNumbers:

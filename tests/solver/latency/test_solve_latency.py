@@ -14,6 +14,7 @@ from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import reduction_of
+from colocate.problem.requests import EngineSpeed, Requests
 from colocate.solver.budget import SolveBudget
 from colocate.solver.check import check_plan
 from colocate.solver.deadline import Deadline
@@ -194,3 +195,49 @@ def test_no_number_of_replicas_keeps_a_target_out_of_reach():
     assert plan.status is Status.INFEASIBLE
     assert plan.problem is problem
     assert not check_plan(problem, plan.as_dict()).faults
+
+
+def test_queues_about_to_tip_over_are_predicted_as_the_checker_finds_them():
+    """Waits feed each other there, and the law takes hundreds of sweeps to settle."""
+    quick = EngineSpeed(0.003283163986882228, 2e-4, 0.025, 0.02, 16)
+    slow = EngineSpeed(0.007123695732802098, 0.0, 0.055, 0.05, 1)
+    asked_of = (
+        Requests(1.051088164989801, 20.0, (("h100", quick),), 0.05, 1.0, slots=64.0),
+        Requests(8.622655461193682, 100.0, (("h100", slow),), 0.05, 1.0, 99.0, slots=1e6),
+    )
+    models = [
+        Model(f"m{n}", 1.0, load=1.0, requests=replace(each, binding=False))
+        for n, each in enumerate(asked_of)
+    ]
+    gpus = (Gpu("g", 80.0, kind="h100"),)
+    problem = Problem(gpus, models, sharing="mps", objective="latency")
+    plan = solve(problem, time_limit=0.5)
+    assert plan.ratio == pytest.approx(27.0798, rel=1e-5)
+    assert not check_plan(problem, plan.as_dict()).faults
+    between = [
+        replace(each, tpot_slo=0.05 * 27.05, ttft_slo=27.05, binding=True) for each in asked_of
+    ]
+    models = [m.changed(requests=each) for m, each in zip(models, between, strict=True)]
+    tight = replace(problem, models=models, objective="pressure")
+    assert not solve(tight, time_limit=0.5).placement
+
+
+@pytest.mark.parametrize("layers", [0, 0.5])
+def test_an_engine_has_a_layer(layers):
+    with pytest.raises(InputError, match="layers"):
+        EngineSpeed(0.005, 0.0, 0.02, 0.02, layers)
+
+
+def test_more_replicas_may_be_needed_for_the_pressure():
+    with_one_replica = 1.0 / 75.0
+    many = asked("many", 1.0, most_replicas=2)
+    plan = solve(two_gpus(many, most_pressure=0.8 * with_one_replica), time_limit=1)
+    assert plan.placement["many"] == ("a", "b")
+    assert not check_plan(plan.problem, plan.as_dict()).faults
+
+
+def test_a_plan_of_sleepers_alone_passes_the_check():
+    tired = asked("tired", 1.0, tpot=1e-6, sleep_cost=1.0)
+    plan = solve(two_gpus(tired), time_limit=1)
+    assert plan.asleep == ("tired",)
+    assert not check_plan(plan.problem, plan.as_dict()).faults

@@ -74,7 +74,11 @@ def felt_latencies(problem: Problem, placement: Places) -> list[PlacedLatency]:
     """
     replicas = _with_slots(problem, _replicas(problem, placement))
     sharing = COSTS[problem.sharing]
-    delays = _settled_above(replicas, sharing)
+    delays = [(0.0, 0.0)] * len(replicas)
+    for numbers in _joined(replicas):
+        settled = _settled_above([replicas[number] for number in numbers], sharing)
+        for number, delay in zip(numbers, settled, strict=True):
+            delays[number] = delay
     found = []
     for replica, (for_step, for_work) in zip(replicas, delays, strict=True):
         state = beside(replica.engine, for_step, for_work, sharing, ABOVE)
@@ -189,6 +193,17 @@ def _shares(
     whole = sum(weight.values())
     rest = max(free - sum(least.values()), 0.0)
     return {n: least[n] + (rest * weight[n] / whole if whole else 0.0) for n in numbers}
+
+
+def _joined(replicas: Sequence[PlacedReplica]) -> list[list[int]]:
+    """Return the numbers of replicas that share GPUs, directly or through others, as groups."""
+    group_on: dict[str, list[int]] = {}
+    for number, replica in enumerate(replicas):
+        met = {id(group_on[gpu]): group_on[gpu] for gpu in replica.gpus if gpu in group_on}
+        joined = [*(other for group in met.values() for other in group), number]
+        for gpu in (gpu for other in joined for gpu in replicas[other].gpus):
+            group_on[gpu] = joined
+    return list({id(group): group for group in group_on.values()}.values())
 
 
 def _settled_above(

@@ -49,7 +49,8 @@ def ratio_alone(problem: Problem, model: Model) -> float:
     """Return the least ratio that a model has on any GPU, alone and with any number of replicas."""
     sharing = COSTS[problem.sharing]
     pins = ((frozenset(model.only), frozenset(model.never)),)
-    kinds = {gpu.kind for gpu in problem.gpus if open_to(pins, gpu)}
+    pinned = bool(model.only or model.never)
+    kinds = {gpu.kind for gpu in problem.gpus if not pinned or open_to(pins, gpu)}
     return min(
         (
             ratio_at(engine_of(model, replicas, (kind,)), 0.0, sharing, BELOW)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
+from colocate.problem.verify import verify
 from colocate.solver.budget import SolveBudget
 from colocate.solver.decide.latency_replicas import LatencyReplicas
 from colocate.solver.decide.pressure_limit import (
@@ -42,7 +43,7 @@ def place_by_latency(problem: Problem, budget: SolveBudget, start: Placement | N
     ordinary = _ordinary(problem, budget, start)
     if ordinary.status is Status.INFEASIBLE:
         return replace(ordinary, problem=problem)
-    if ordinary.placement and keeps_targets(problem, ordinary.placement):
+    if ordinary.placement and verify(problem, ordinary.placement).valid:
         return with_ratios(replace(ordinary, problem=problem))
     found = _searched(without_limit(problem), budget, ordinary, start)
     return held_to_limit(problem, found)

@@ -17,6 +17,7 @@ from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import reduction_of
 from colocate.solver.budget import SolveBudget
+from colocate.solver.decide.pressure_limit import without_limit
 from colocate.solver.decide.replica_counts import Counts, neighbours
 from colocate.solver.latency.bounding import bound_of
 from colocate.solver.latency.progress import LatencyProgress
@@ -143,7 +144,7 @@ class LatencyReplicas:
             return False
         seconds = max(TRYING * self._budget.deadline.left, SHORTEST)
         places = None if start is None else self._fewer(fixed, start)
-        first = first_places(fixed, self._budget, seconds, places)
+        first = first_places(without_limit(fixed), self._budget, seconds, places)
         if not first.placement:
             self._failure = self._failed(first)
             return False
@@ -173,12 +174,11 @@ class LatencyReplicas:
         return kept
 
     def _failed(self, plan: Plan) -> Plan:
-        """Conclude from a failure with the fewest replicas what holds for all numbers.
+        """Conclude from a failure with the fewest replicas: they need least of everything.
 
-        They need least of everything, except where more replicas share a load or a resource.
+        Their pressure is not the lowest, so the failure is one without a limit on it.
         """
         sharing = any(m.open_replicas and m.shared_uses for m in self._problem.models)
-        sharing = sharing or self._problem.most_pressure is not None
         if self._tried and plan.status is Status.INFEASIBLE and (sharing or len(self._tried) > 1):
             return self._failure
         return replace(plan, problem=self._problem)

@@ -20,6 +20,7 @@ from colocate.solver.latency.bounding import bounding
 from colocate.solver.latency.progress import LatencyProgress
 from colocate.solver.latency.steps import LatencySearch
 from colocate.solver.plan import Alarm, Plan, Status, with_ratios
+from colocate.solver.prove.latency_bounds import bound_alone
 from colocate.solver.search import NOT_FOUND, attempt
 from colocate.solver.targets import without_targets
 
@@ -31,6 +32,8 @@ SEARCHING = 0.5
 """The share of the time for the search, if a single worker has to raise bounds as well."""
 FINISHING, SHORTEST = 0.1, 0.02
 """The share of the time for the costs below the peak, and the fewest seconds for them."""
+CHECKING_A_MODEL = 3e-4
+"""Seconds that the checker takes for each model of a placement: 0.6 s for 2,000 models."""
 BROKEN_TARGETS = (
     "no placement was found that keeps all targets; it is not proven that there is none"
 )
@@ -61,9 +64,11 @@ def search_by_latency(
     first = first_places(problem, budget, budget.deadline.left * BEGINNING, start)
     if not first.placement:
         return replace(first, problem=problem)
-    progress = LatencyProgress(reduction_of(problem), budget.keeping(_reserved(budget)))
+    progress = LatencyProgress(reduction_of(problem), budget.keeping(_reserved(problem, budget)))
     progress.prove(proof)
     improve(progress, budget.seed, first.placement, START_STEPS, only=False)
+    if problem.objective == "latency":
+        progress.prove(bound_alone(problem))
     if len(progress.best) and not progress.finished:
         with bounding(progress, budget.workers):
             alone = budget.deadline.part(budget.deadline.left * SEARCHING)
@@ -97,8 +102,12 @@ def first_places(
     return attempt(without_targets(problem), budget, seconds, target=np.inf)
 
 
-def _reserved(budget: SolveBudget) -> float:
-    return max(budget.deadline.left * FINISHING, SHORTEST)
+def _reserved(problem: Problem, budget: SolveBudget) -> float:
+    return max(budget.deadline.left * FINISHING, SHORTEST) + _checking(problem)
+
+
+def _checking(problem: Problem) -> float:
+    return CHECKING_A_MODEL * len(problem.models)
 
 
 def improve(
@@ -139,7 +148,8 @@ def improve(
 def smooth(progress: LatencyProgress, budget: SolveBudget) -> None:
     """Lower the costs below the peak of the best placement, for as long as the search took."""
     if len(progress.best):
-        seconds = max(min(progress.seconds, budget.deadline.left), SHORTEST)
+        left = budget.deadline.left - _checking(progress.problem)
+        seconds = max(min(progress.seconds, left), SHORTEST)
         finishing = budget.deadline.part(seconds)
         with finishing.watched():
             LatencySearch(progress, finishing, budget.seed).finish()

@@ -68,7 +68,7 @@ def latency_bounds(
     problem, deadline, value, binding
         As `latency_bound` takes them.
     """
-    first = _alone(problem, binding)
+    first = bound_alone(problem, binding)
     if first is not None:
         yield first
     if first is not None and (isinf(first.bound) or gap_between(value, first.bound) <= PROVEN):
@@ -90,13 +90,13 @@ def keeps_no_target(problem: Problem, deadline: Deadline) -> Certificate | None:
     """
     if not problem.limits_latency:
         return None
-    first = _alone(problem, True)
+    first = bound_alone(problem, True)
     if first is not None and first.bound > 1.0 + 2.0 * PROVEN:
         return first
     return _GroupBounds(problem, deadline, True).at(1.0 + 2.0 * PROVEN)
 
 
-def _alone(problem: Problem, binding: bool) -> Certificate | None:
+def bound_alone(problem: Problem, binding: bool = False) -> Certificate | None:
     """Return the bound by the model that is slowest for its target, even alone."""
     counted = [model for model in problem.models if not binding or must_keep(model)]
     ratios = {model.name: ratio_alone(problem, model) for model in counted}
