@@ -324,8 +324,11 @@ class Plan:
 
 
 def with_ratios(plan: Plan) -> Plan:
-    """Return a plan with the ratios of its placement, if they can be predicted."""
-    if not plan.problem.has_requests or not plan.placement:
+    """Return a plan with the ratios of its placement, if they can be predicted.
+
+    A plan that the checker has confirmed has them already.
+    """
+    if plan.ratios or not plan.problem.has_requests or not plan.placement:
         return plan
     predicted = predict_placement(plan.problem, plan.placement)
     ratios = ratios_of(predicted, dict.fromkeys(gpu.name for gpu in plan.problem.gpus))
@@ -345,7 +348,8 @@ def confirmed_plan(problem: Problem, placement: Placement, reason: str = "") -> 
     verdict = verify(problem, placement)
     if not verdict.valid:
         raise AssertionError(f"a placement breaks a rule: {'; '.join(verdict.faults)}")
-    return with_ratios(Plan(problem, Status.FEASIBLE, placement, verdict.pressures, reason))
+    found = Plan(problem, Status.FEASIBLE, placement, verdict.pressures, reason)
+    return replace(found, ratios=verdict.ratios)
 
 
 def _improvement(step: Mapping[str, Any]) -> Improvement:

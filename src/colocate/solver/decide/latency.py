@@ -18,7 +18,7 @@ from colocate.solver.decide.pressure_limit import (
     without_limit,
 )
 from colocate.solver.latency.search import search_by_latency
-from colocate.solver.plan import Plan, Status, with_ratios
+from colocate.solver.plan import Plan, Status
 from colocate.solver.prove.obstacles import too_many_parts
 from colocate.solver.targets import keeps_targets, without_targets
 
@@ -43,8 +43,9 @@ def place_by_latency(problem: Problem, budget: SolveBudget, start: Placement | N
     ordinary = _ordinary(problem, budget, start)
     if ordinary.status is Status.INFEASIBLE:
         return replace(ordinary, problem=problem)
-    if ordinary.placement and verify(problem, ordinary.placement).valid:
-        return with_ratios(replace(ordinary, problem=problem))
+    verdict = verify(problem, ordinary.placement) if ordinary.placement else None
+    if verdict is not None and verdict.valid:
+        return replace(ordinary, problem=problem, ratios=verdict.ratios)
     found = _searched(without_limit(problem), budget, ordinary, start)
     return held_to_limit(problem, found)
 

@@ -19,7 +19,7 @@ from colocate.solver.deadline import Deadline
 from colocate.solver.latency.bounding import bounding
 from colocate.solver.latency.progress import LatencyProgress
 from colocate.solver.latency.steps import LatencySearch
-from colocate.solver.plan import Alarm, Plan, Status, with_ratios
+from colocate.solver.plan import Alarm, Plan, Status
 from colocate.solver.prove.latency_bounds import bound_alone
 from colocate.solver.search import NOT_FOUND, attempt
 from colocate.solver.targets import without_targets
@@ -185,7 +185,8 @@ def concluded(progress: LatencyProgress, problem: Problem | None = None) -> Plan
         alarms = [*alarms, Alarm(proof.proof.value, proof.bound, progress.value)]
         proof = None
     found = Plan(whole, Status.FEASIBLE, placement, verdict.pressures, certificate=proof)
-    plan = with_ratios(replace(found, history=tuple(progress.history), alarms=tuple(alarms)))
+    history, alarmed = tuple(progress.history), tuple(alarms)
+    plan = replace(found, ratios=verdict.ratios, history=history, alarms=alarmed)
     return replace(plan, status=Status.OPTIMAL) if plan.gap <= PROVEN else plan
 
 
