@@ -22,6 +22,7 @@ from benchmarks.gpu.record import OUTPUT, PROMPT
 from benchmarks.gpu.shapes import SHAPES
 
 from colocate.inputs.fleet import Fleet, fleet_of
+from colocate.inputs.huggingface import ConfigLookup
 from colocate.latency.law import ENGINE_COLUMNS, LAYERS, WORK, turn_of, turns, work_and_turns
 from colocate.latency.prediction import Prediction, predict_placement
 from colocate.problem.instance import Floats
@@ -49,6 +50,16 @@ SETS = (
     ),
 )
 """Files of measured groups, each with those of lone engines on the same GPU by the same harness."""
+
+PUBLISHED = (
+    ("Llama-3.1-8B-Instruct", (13.9, 26.6, 43.7)),
+    ("Llama-3.2-3B-Instruct", (11.0, 21.7, 30.0)),
+)
+"""Median milliseconds between tokens with 1, 2 and 3 models on an A100, as published."""
+PUBLISHED_REQUESTS = {"prompt_tokens": 256, "output_tokens": 256}
+"""A guess: the source does not state them. At one request a second, all are busy."""
+CATALOGUE = ConfigLookup.from_environment(Path(), {}, download=False)
+"""Finds shapes of models by their names."""
 
 Row = dict[str, str]
 
@@ -291,6 +302,32 @@ def _seconds_and_layers(row: Row) -> tuple[float, float]:
     return float(row["alone_ms"]) / 1e3, float(SHAPES[row["model"]].layers)
 
 
+def published_figures() -> None:
+    """Print the law beside what others measured: inter-token latency with 1, 2 and 3 residents.
+
+    The reproduction of Prism's placement by meojun (GitHub, two A100-80GB) states medians in
+    milliseconds, not the rates. All residents are taken to be busy, so only the growth counts.
+    """
+    for name, measured in PUBLISHED:
+        models = [
+            {"name": f"m{n}", "config": name, "rate": 1.0, "slo": 1.0, **PUBLISHED_REQUESTS}
+            for n in range(len(measured))
+        ]
+        told = []
+        for residents in range(1, len(measured) + 1):
+            gpu = {"name": "a100", "kind": "A100-80GB"}
+            problem = fleet_of({"gpus": [gpu], "models": models[:residents]}, CATALOGUE).problem
+            placement = {model.name: ["a100"] for model in problem.models}
+            told.append(predict_placement(problem, placement)[0].shared.tpot.mean * 1e3)
+        grown = zip(measured[1:], told[1:], strict=True)
+        slower = ", ".join(f"{m / measured[0]:.2f} / {p / told[0]:.2f}" for m, p in grown)
+        title = f"published, {name}"
+        print(
+            f"{title:34} slices  alone {measured[0]} ms, predicted {told[0]:.1f}; "
+            f"2 and 3 residents, times slower, measured / predicted: {slower}"
+        )
+
+
 def summary(title: str, found: Sequence[Compared]) -> None:
     """Print the errors of a set of measured engines, by the way to share."""
     for sharing in ("alone", "slices", "mps"):
@@ -317,6 +354,7 @@ def main(arguments: Sequence[str]) -> None:
             f"{'side by side, without a pause':34} {sharing:7} {len(sizes):3} engines: "
             f"median {median(sizes):5.1%} worst {max(sizes):5.1%}"
         )
+    published_figures()
     for name, *lone in SETS:
         rows = read(name)
         found = compared(rows, [row for file in lone for row in read(file)])
