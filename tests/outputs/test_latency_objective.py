@@ -31,7 +31,7 @@ def plan_by_latency():
     """Return a plan whose worst latency is known, and at most a quarter too high."""
     fleet, plan = latencies(objective="latency")
     placement = {"chat": ("g-0", "g-2"), "coder": ("g-0",), "flood": (), "reader": ("g-1",)}
-    plan = with_ratios(replace(plan, placement=Placement(placement)))
+    plan = with_ratios(replace(plan, placement=Placement(placement), ratios={}))
     bound = plan.ratio / 1.25
     steps = (Improvement(0.01, 3.0, 0.5, "start"), Improvement(0.1, 2.0, bound, "search"))
     return fleet, replace(plan, certificate=Certificate(Proof.SEARCH, bound), history=steps)
