@@ -22,10 +22,10 @@ from colocate.latency.law import (
     TTFT_SLO,
     WORK,
     ratio_of,
-    settle,
 )
+from colocate.latency.placed import settle_all
 from colocate.latency.prediction import predict_placement
-from colocate.latency.table import engine_row
+from colocate.latency.table import PlacedEngines, engine_row
 from colocate.problem.sharing import COSTS
 from tests.latency.drawn_engines import (
     KIND,
@@ -150,7 +150,9 @@ def test_a_little_more_work_makes_a_little_difference(group, sharing, field, num
 
 def settled(engines, sharing):
     state = np.zeros((len(engines), STATE_COLUMNS))
-    settle(engines, np.arange(len(engines)), len(engines), sharing, state)
+    here = np.arange(len(engines))
+    one_gpu = np.zeros_like(here), np.append(here, len(engines))
+    settle_all(PlacedEngines(engines, *one_gpu, here, np.array([0, len(engines)])), sharing, state)
     return [ratio_of(engines, row, state, row, engines[row, SLOTS]) for row in range(len(engines))]
 
 

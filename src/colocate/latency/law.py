@@ -22,7 +22,7 @@ from math import exp, inf, log
 
 import numpy as np
 
-from colocate.problem.instance import Floats, Ints
+from colocate.problem.instance import Floats
 from colocate.problem.kernel import leaf_kernel
 from colocate.problem.sharing import (
     LEAST,
@@ -32,7 +32,7 @@ from colocate.problem.sharing import (
     PER_SECOND_OF_PREFILL,
     SWITCH,
 )
-from colocate.problem.tolerance import ARRIVED, ONE_TOKEN
+from colocate.problem.tolerance import ONE_TOKEN
 
 RATE, TOKENS, STEP, PER_REQUEST, PREFILL, WORK, LAYERS, SLOTS = 0, 1, 2, 3, 4, 5, 6, 7
 """Columns of the engines: requests each second, decode steps of a request, seconds of a step, more
@@ -148,38 +148,6 @@ def delay_by(state: Floats, other: int, seconds: float, count: float) -> float:
 
 
 @leaf_kernel
-def settle(engines: Floats, members: Ints, count: int, sharing: Floats, state: Floats) -> None:
-    """Find the least fixed point of the engines on one GPU.
-
-    Parameters
-    ----------
-    engines : engines[n, ENGINE_COLUMNS], as they are on this kind of GPU
-    members, count : the engines on the GPU, and how many there are
-    sharing : the constants of the way to share
-    state : state[count, STATE_COLUMNS], written here, a row for each member
-    """
-    for row in range(count):
-        state[row, :] = 0.0
-    for _ in range(SWEEPS):
-        moved = 0.0
-        for row in range(count):
-            before = state[row, TPOT] + state[row, PREFILLED]
-            i = members[row]
-            step, step_turns = step_and_turns(engines, i, state, row, sharing)
-            work, work_turns = work_and_turns(engines, i, sharing)
-            for_step = for_work = 0.0
-            for other in range(count):
-                if other != row:
-                    for_step += delay_by(state, other, step, step_turns)
-                    for_work += delay_by(state, other, work, work_turns)
-            settle_one(engines, i, for_step, for_work, sharing, state, row)
-            after = state[row, TPOT] + state[row, PREFILLED]
-            moved = max(moved, (after - before) / after if after > 0.0 else 0.0)
-        if moved <= ARRIVED or count == 1:
-            return
-
-
-@leaf_kernel
 def step_and_turns(
     engines: Floats, i: int, state: Floats, row: int, sharing: Floats
 ) -> tuple[float, float]:
@@ -208,6 +176,28 @@ def work_and_turns(engines: Floats, i: int, sharing: Floats) -> tuple[float, flo
     work = engines[i, WORK]
     count = sharing[OF_LAYERS] * engines[i, LAYERS] + sharing[PER_SECOND_OF_PREFILL] * work
     return work, max(sharing[LEAST], count + sharing[PART_TURN])
+
+
+@leaf_kernel
+def waits(
+    engines: Floats, i: int, state: Floats, row: int, count: int, sharing: Floats
+) -> tuple[float, float]:
+    """Return how long each turn of an engine's step, and of its prefill, waits for its neighbours.
+
+    Parameters
+    ----------
+    engines, i : all engines, and which one
+    state, row, count : the state of the engines on its GPU, its own row, and how many there are
+    sharing : the constants of the way to share
+    """
+    step, step_turns = step_and_turns(engines, i, state, row, sharing)
+    work, work_turns = work_and_turns(engines, i, sharing)
+    for_step = for_work = 0.0
+    for other in range(count):
+        if other != row:
+            for_step += delay_by(state, other, step, step_turns)
+            for_work += delay_by(state, other, work, work_turns)
+    return for_step, for_work
 
 
 @leaf_kernel

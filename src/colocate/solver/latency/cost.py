@@ -20,11 +20,9 @@ from colocate.latency.law import (
     TPOT,
     TPOT_SLO,
     TTFT_SLO,
-    delay_by,
     ratio_of,
     settle_one,
-    step_and_turns,
-    work_and_turns,
+    waits,
 )
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.kernel import leaf_kernel
@@ -149,15 +147,8 @@ def settled_within(
         moved = 0.0
         for row in range(count):
             rows, engine = table.rows[kind], members[row]
-            step, step_turns = step_and_turns(rows, engine, state, row, table.sharing)
-            work, work_turns = work_and_turns(rows, engine, table.sharing)
-            for_step = for_work = 0.0
-            for other in range(count):
-                if other != row:
-                    for_step += delay_by(state, other, step, step_turns)
-                    for_work += delay_by(state, other, work, work_turns)
             most = kept if table.binding[engine] else free
-            delays = (for_step, for_work)
+            delays = waits(rows, engine, state, row, count, table.sharing)
             moved = max(moved, settled_by(rows, engine, delays, table.sharing, state, row, most))
             if moved == inf:
                 return False
