@@ -32,7 +32,7 @@ from colocate.problem.sharing import (
     PER_SECOND_OF_PREFILL,
     SWITCH,
 )
-from colocate.problem.tolerance import ONE_TOKEN
+from colocate.problem.tolerance import ARRIVED, ONE_TOKEN
 
 RATE, TOKENS, STEP, PER_REQUEST, PREFILL, WORK, LAYERS, SLOTS = 0, 1, 2, 3, 4, 5, 6, 7
 """Columns of the engines: requests each second, decode steps of a request, seconds of a step, more
@@ -198,6 +198,21 @@ def waits(
             for_step += delay_by(state, other, step, step_turns)
             for_work += delay_by(state, other, work, work_turns)
     return for_step, for_work
+
+
+@leaf_kernel
+def arrived(moved: float, before: float) -> bool:
+    """Return whether an iteration that rises ever more slowly is as good as at its end.
+
+    Steps shrink by about the same share each time, so what is left is a geometric series. Close to
+    saturation they shrink slowly, and much is left after a small one.
+
+    Parameters
+    ----------
+    moved, before : the largest relative change of the last sweep, and of the one before it
+    """
+    shrinks = moved / before if before < inf else 1.0
+    return moved == 0.0 or (shrinks < 1.0 and moved * shrinks <= ARRIVED * (1.0 - shrinks))
 
 
 @leaf_kernel

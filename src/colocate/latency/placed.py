@@ -1,9 +1,12 @@
 """The law for a whole placement: GPUs are joined by the models that have shards on several."""
 
+from math import inf
+
 from colocate.latency.law import (
     PREFILLED,
     SWEEPS,
     TPOT,
+    arrived,
     delay_by,
     settle_one,
     step_and_turns,
@@ -12,7 +15,6 @@ from colocate.latency.law import (
 from colocate.latency.table import PlacedEngines
 from colocate.problem.instance import Floats
 from colocate.problem.kernel import entry_kernel
-from colocate.problem.tolerance import ARRIVED
 
 
 @entry_kernel
@@ -28,6 +30,7 @@ def settle_all(placed: PlacedEngines, sharing: Floats, state: Floats) -> None:
     sharing : the constants of the way to share
     state : state[n, STATE_COLUMNS], all zero, written here
     """
+    before_that = inf
     for _ in range(SWEEPS):
         moved = 0.0
         for engine in range(state.shape[0]):
@@ -47,5 +50,6 @@ def settle_all(placed: PlacedEngines, sharing: Floats, state: Floats) -> None:
             settle_one(placed.engines, engine, for_step, for_work, sharing, state, engine)
             after = state[engine, TPOT] + state[engine, PREFILLED]
             moved = max(moved, (after - before) / after if after > 0.0 else 0.0)
-        if moved <= ARRIVED:
+        if arrived(moved, before_that):
             return
+        before_that = moved

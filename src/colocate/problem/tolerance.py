@@ -41,7 +41,7 @@ ROOM_AT_LIMIT = 1.0 - 1e-10
 Users: `decide/waking.py`."""
 
 ARRIVED = 1e-10
-"""Relative change of a latency below which the law's iteration has arrived: a tenth of `TIE`.
+"""Share of a latency that the law's iteration may leave out at its end: a tenth of `TIE`.
 
 Users: `latency`."""
 ONE_TOKEN = 1e-6

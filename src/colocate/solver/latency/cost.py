@@ -20,6 +20,7 @@ from colocate.latency.law import (
     TPOT,
     TPOT_SLO,
     TTFT_SLO,
+    arrived,
     ratio_of,
     settle_one,
     waits,
@@ -27,7 +28,6 @@ from colocate.latency.law import (
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.kernel import leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout
-from colocate.problem.tolerance import ARRIVED
 from colocate.solver.latency.engines import EQUAL, LEAST, REQUEST, WEIGHT, EngineTable
 from colocate.solver.latency.now import GpuCosts, SearchState
 from colocate.solver.targets import KEPT
@@ -143,6 +143,7 @@ def settled_within(
     for row in range(count):
         for column in range(state.shape[1]):
             state[row, column] = table.lone[kind, members[row], column]
+    before = inf
     for _ in range(SWEEPS if count > 1 else 0):
         moved = 0.0
         for row in range(count):
@@ -152,8 +153,9 @@ def settled_within(
             moved = max(moved, settled_by(rows, engine, delays, table.sharing, state, row, most))
             if moved == inf:
                 return False
-        if moved <= ARRIVED:
+        if arrived(moved, before):
             break
+        before = moved
     return True
 
 

@@ -11,6 +11,7 @@ from colocate.latency.law import (
     ENGINE_COLUMNS,
     SLOTS,
     SWEEPS,
+    arrived,
     delay_by,
     ratio_of,
     step_and_turns,
@@ -18,7 +19,6 @@ from colocate.latency.law import (
 )
 from colocate.problem.kernel import leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, fits, put, take
-from colocate.problem.tolerance import ARRIVED
 from colocate.solver.latency.cost import (
     cost_alone,
     cost_by_ratios,
@@ -188,6 +188,7 @@ def _settled(now: SearchState, count: int, limit: float) -> bool:
     kept, free = ratio_limits(table, limit)
     for row in range(count):
         state[row, :] = 0.0
+    before = inf
     for _ in range(SWEEPS):
         moved = 0.0
         for row in range(count):
@@ -196,8 +197,9 @@ def _settled(now: SearchState, count: int, limit: float) -> bool:
             moved = max(moved, settled_by(rows, row, delays, table.sharing, state, row, most))
             if moved == inf:
                 return False
-        if moved <= ARRIVED:
+        if arrived(moved, before):
             return True
+        before = moved
     return True
 
 
