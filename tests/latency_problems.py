@@ -173,3 +173,14 @@ def _worst(problem, predictions, binding):
         ),
         default=0.0,
     )
+
+
+def slowing_fleet(models=8, gpus=3, sharing="slices", **others):
+    """Equal GPUs, and models that slow each other down."""
+    made = []
+    for n in range(models):
+        engine = EngineSpeed(2e-3 + 1e-3 * (n % 4), 2e-5, 15e-3, 12e-3, 28)
+        asked = Requests(0.4 + 0.3 * n, 100, (("H", engine),), 0.03 + 0.01 * (n % 3), 2.0)
+        made.append(Model(f"m{n}", 4, load=1, least_cache_gb=1, requests=asked))
+    row = [Gpu(f"g{n}", 80, "H") for n in range(gpus)]
+    return Problem(row, made, sharing=sharing, objective="latency", **others)

@@ -18,9 +18,14 @@ from colocate.problem.checker.placed_latency import felt_latencies
 from colocate.problem.requests import EngineSpeed, Requests
 from colocate.problem.verify_bound import refuted
 from colocate.solver.deadline import Deadline
-from colocate.solver.prove.latency_bounds import keeps_no_target, latency_bound, latency_bounds
+from colocate.solver.prove.latency.bounds import keeps_no_target, latency_bound, latency_bounds
 from tests.campaign import batches
-from tests.latency_problems import all_placements, best_ratio, random_problem
+from tests.latency_problems import (
+    all_placements,
+    best_ratio,
+    random_problem,
+    slowing_fleet,
+)
 
 BATCH = 25
 """Problems in a batch."""
@@ -29,17 +34,6 @@ ROUNDED = 1.0 + 1e-9
 
 def seeds(batch):
     return range(BATCH * batch, BATCH * (batch + 1))
-
-
-def fleet(models=8, gpus=3, sharing="slices", **others):
-    """Equal GPUs, and models that slow each other down."""
-    made = []
-    for n in range(models):
-        engine = EngineSpeed(2e-3 + 1e-3 * (n % 4), 2e-5, 15e-3, 12e-3, 28)
-        asked = Requests(0.4 + 0.3 * n, 100, (("H", engine),), 0.03 + 0.01 * (n % 3), 2.0)
-        made.append(Model(f"m{n}", 4, load=1, least_cache_gb=1, requests=asked))
-    row = [Gpu(f"g{n}", 80, "H") for n in range(gpus)]
-    return Problem(row, made, sharing=sharing, objective="latency", **others)
 
 
 @pytest.mark.parametrize("batch", batches(80, 4))
@@ -92,7 +86,7 @@ def test_targets_are_called_hopeless_only_where_they_are(batch):
 
 
 def test_targets_that_need_not_be_kept_prove_nothing_infeasible():
-    problem = fleet(9, 1)
+    problem = slowing_fleet(9, 1)
     assert keeps_no_target(problem, Deadline(5)) is not None
     wishes = [m.changed(requests=replace(m.requests, binding=False)) for m in problem.models]
     assert keeps_no_target(replace(problem, models=tuple(wishes)), Deadline(5)) is None
@@ -100,7 +94,7 @@ def test_targets_that_need_not_be_kept_prove_nothing_infeasible():
 
 @pytest.mark.parametrize("sharing", ["slices", "mps"])
 def test_a_group_that_is_impossible_stays_so_with_more_models(sharing):
-    problem = fleet(8, 3, sharing)
+    problem = slowing_fleet(8, 3, sharing)
     choices = choices_of(problem)
     draw = Random(3)
     for ratio in (0.3, 0.6, 1.0):
@@ -113,7 +107,7 @@ def test_a_group_that_is_impossible_stays_so_with_more_models(sharing):
 
 
 def test_verify_states_ratios_and_names_broken_targets():
-    problem = fleet(6, 2)
+    problem = slowing_fleet(6, 2)
     spread = {f"m{n}": (f"g{n % 2}",) for n in range(6)}
     verdict = verify(problem, spread)
     assert verdict.valid
@@ -133,7 +127,7 @@ def test_verify_states_ratios_and_names_broken_targets():
 
 @pytest.fixture(scope="module")
 def proven():
-    problem = fleet()
+    problem = slowing_fleet()
     best = best_ratio(problem)
     return problem, best, latency_bound(problem, Deadline(20), best)
 

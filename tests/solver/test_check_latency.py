@@ -9,7 +9,7 @@ from colocate import Status, solve
 from colocate.problem.certificate import Certificate, Proof
 from colocate.solver.check import check_plan
 from colocate.solver.plan import Plan
-from tests.problem.test_ratio_bounds import fleet
+from tests.latency_problems import slowing_fleet
 
 
 def checked(plan):
@@ -18,7 +18,7 @@ def checked(plan):
 
 @pytest.fixture(scope="module")
 def plan():
-    return solve(fleet(6, 2), time_limit=5)
+    return solve(slowing_fleet(6, 2), time_limit=5)
 
 
 def test_every_claim_of_a_plan_by_latency_is_confirmed(plan):
@@ -50,7 +50,7 @@ def test_a_proof_about_ratios_does_not_pass_as_one_about_pressure(plan):
 
 
 def test_targets_that_cannot_be_kept_are_confirmed_and_wishes_are_not():
-    crowded = fleet(9, 1)
+    crowded = slowing_fleet(9, 1)
     plan = solve(crowded, time_limit=5)
     assert plan.status is Status.INFEASIBLE
     assert plan.certificate.binding

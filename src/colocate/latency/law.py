@@ -32,7 +32,7 @@ from colocate.problem.sharing import (
     PER_SECOND_OF_PREFILL,
     SWITCH,
 )
-from colocate.problem.tolerance import ARRIVED, ONE_TOKEN
+from colocate.problem.tolerance import ONE_TOKEN
 
 RATE, TOKENS, STEP, PER_REQUEST, PREFILL, WORK, LAYERS, SLOTS = 0, 1, 2, 3, 4, 5, 6, 7
 """Columns of the engines: requests each second, decode steps of a request, seconds of a step, more
@@ -201,7 +201,7 @@ def waits(
 
 
 @leaf_kernel
-def arrived(moved: float, before: float) -> bool:
+def arrived(moved: float, before: float, left_out: float) -> bool:
     """Return whether an iteration that rises ever more slowly is as good as at its end.
 
     Steps shrink by about the same share each time, so what is left is a geometric series. Close to
@@ -210,9 +210,10 @@ def arrived(moved: float, before: float) -> bool:
     Parameters
     ----------
     moved, before : the largest relative change of the last sweep, and of the one before it
+    left_out : the share of a latency that may be left out
     """
     shrinks = moved / before if before < inf else 1.0
-    return moved == 0.0 or (shrinks < 1.0 and moved * shrinks <= ARRIVED * (1.0 - shrinks))
+    return moved == 0.0 or (shrinks < 1.0 and moved * shrinks <= left_out * (1.0 - shrinks))
 
 
 @leaf_kernel

@@ -15,6 +15,7 @@ from colocate.latency.law import (
 from colocate.latency.table import PlacedEngines
 from colocate.problem.instance import Floats
 from colocate.problem.kernel import entry_kernel
+from colocate.problem.tolerance import SETTLED
 
 
 @entry_kernel
@@ -50,6 +51,6 @@ def settle_all(placed: PlacedEngines, sharing: Floats, state: Floats) -> None:
             settle_one(placed.engines, engine, for_step, for_work, sharing, state, engine)
             after = state[engine, TPOT] + state[engine, PREFILLED]
             moved = max(moved, (after - before) / after if after > 0.0 else 0.0)
-        if arrived(moved, before_that):
+        if arrived(moved, before_that, SETTLED):
             return
         before_that = moved

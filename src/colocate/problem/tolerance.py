@@ -41,9 +41,13 @@ ROOM_AT_LIMIT = 1.0 - 1e-10
 Users: `decide/waking.py`."""
 
 ARRIVED = 1e-10
-"""Share of a latency that the law's iteration may leave out at its end: a tenth of `TIE`.
+"""Share of a latency that the search may leave out of the law's iteration: a tenth of `TIE`.
 
-Users: `latency`."""
+Users: `solver/latency`."""
+SETTLED = 1e-13
+"""The same for what a placement is said to bring: close to saturation, it counts many times.
+
+Users: `latency/placed.py`."""
 ONE_TOKEN = 1e-6
 """Up to so little more than one token a request counts as having one: the mean of one over their
 number is a quotient of rounding errors there.
@@ -122,7 +126,7 @@ Users: SCIP, column generation."""
 LEFT_TO_ROUND = 1e-6
 """What a proof over groups must have left, as a share, to be rounded to whole multipliers.
 
-Users: `prove/latency_columns.py`."""
+Users: `prove/latency/columns.py`."""
 
 COST_ROUNDING = 1e-6
 """Share of the cost of sleeping below which costs count as equal: solvers round them to whole parts

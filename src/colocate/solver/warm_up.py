@@ -30,7 +30,7 @@ from colocate.solver.latency.steps import LatencySearch
 from colocate.solver.portfolio.start import FEW, THOROUGH
 from colocate.solver.prove.columns import fill_gpus
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
-from colocate.solver.prove.latency_bounds import latency_bounds
+from colocate.solver.prove.latency.bounds import latency_bounds
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.targets import by_latency
 

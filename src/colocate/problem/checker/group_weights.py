@@ -11,6 +11,7 @@ import numpy as np
 
 from colocate.problem.checker.companies import GpuCompany, ItemChoice
 from colocate.problem.checker.groups import density_order, empty_search, heaviest_groups
+from colocate.problem.checker.knapsack import outweighed_by_none
 
 NEXT_WHOLE = 0.999
 """Whole weights that exceed others do so by one; bounds on them are rounded by far less than the
@@ -73,7 +74,10 @@ def overweight(
         The most steps of the search, over all kinds of GPU.
     """
     for kind, (company, most) in enumerate(zip(companies, carried, strict=True)):
-        weight = np.array([float(multipliers[number]) for number in company.choice])
+        whole = np.array([multipliers[number] for number in company.choice], np.int64)
+        if outweighed_by_none(company, whole, most):
+            continue
+        weight = whole.astype(float)
         order = density_order(company, weight)
         search = empty_search(company)
         _, heavier, taken, complete = heaviest_groups(

@@ -10,7 +10,7 @@ from colocate.problem.pressure import lower
 from colocate.problem.problem import Problem
 from colocate.solver.deadline import Deadline
 from colocate.solver.latency.progress import LatencyProgress
-from colocate.solver.prove.latency_bounds import keeps_no_target, latency_bounds
+from colocate.solver.prove.latency.bounds import RatioBounds, keeps_no_target, latency_bounds
 
 
 def raise_bound(progress: LatencyProgress) -> None:
@@ -25,13 +25,14 @@ def raise_bound(progress: LatencyProgress) -> None:
             return
     if problem.objective == "pressure":
         return
+    bounds = RatioBounds(problem, deadline)
     value = None
     while not progress.finished and (value is None or lower(progress.value, value)):
         value = progress.value
-        for certificate in latency_bounds(problem, deadline, value):
+        for certificate in bounds.towards(value):
             progress.prove(certificate)
-            if progress.finished:
-                return
+            if progress.finished or lower(progress.value, value):
+                break
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from colocate.solver.latency.bounding import bounding
 from colocate.solver.latency.progress import LatencyProgress
 from colocate.solver.latency.steps import LatencySearch
 from colocate.solver.plan import Alarm, Plan, Status
-from colocate.solver.prove.latency_bounds import bound_alone
+from colocate.solver.prove.latency.bounds import bound_alone
 from colocate.solver.search import NOT_FOUND, attempt
 from colocate.solver.targets import without_targets
 

@@ -7,8 +7,6 @@ and Khanafer, 2014, compare such bounds).
 """
 
 from collections.abc import Sequence
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +15,6 @@ from colocate.problem.checker.group_weights import (
     NEXT_WHOLE,
     heaviest,
     least_total,
-    possible_choices,
 )
 from colocate.problem.checker.groups import (
     density_order,
@@ -28,11 +25,8 @@ from colocate.problem.checker.groups import (
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.tolerance import LEFT_TO_ROUND, LP_TOLERANCE
 from colocate.solver.deadline import Deadline
+from colocate.solver.prove.latency.program import Group, GroupProgram, Multipliers
 
-Multipliers = tuple[tuple[int, ...], tuple[int, ...]]
-"""Of all choices, and what one GPU of each kind carries of them."""
-Group = tuple[int, tuple[int, ...]]
-"""A kind of GPU, and the choices on it."""
 WHOLE = 4_000.0
 """About what a GPU carries of the multipliers of a certificate: finer ones take longer to check."""
 EFFORTS = ((0.02, 100, 30_000), (0.005, 1_000, 100_000), (0.0, 10_000, 300_000))
@@ -42,8 +36,6 @@ STEPS = 400_000
 """The most steps of the search that confirms a proof, a fraction of what the checker takes."""
 HEAVIEST = 8
 """How many of the groups that refute a proof are learnt from."""
-TIGHT = 0.1
-"""Groups that weigh so much less than their price, as a share of it, are not kept."""
 
 
 class GroupColumns:
@@ -91,9 +83,10 @@ class GroupColumns:
         to_the_end
             Whether to go on when nothing can be proven, for the best multipliers.
         """
-        program = _GroupProgram(self._choices, companies)
+        program = GroupProgram(self._choices, companies)
         program.add([group for group in self._groups if _still_possible(companies, group)])
-        weight = best = self._first_weights(companies)
+        first = fragile_weights(len(self._choices), companies)
+        weight = best = first if self._weight is None else self._weight
         prices, highest, effort = [0.0] * len(companies), 0.0, 0
         proof = None
         while not deadline.over:
@@ -118,16 +111,6 @@ class GroupColumns:
             weight = (best + program.weight) / 2 if new else program.weight
         self._groups, self._weight, self._last = program.tight, best, program.weight
         return proof
-
-    def _first_weights(self, companies: Sequence[GpuCompany]) -> Floats:
-        if self._weight is not None:
-            return self._weight
-        weight = np.full(len(self._choices), np.inf)
-        for company in companies:
-            push = company.push[0, :, 0]
-            share = push / (company.tolerance + push)
-            weight[company.choice] = np.minimum(weight[company.choice], share)
-        return np.where(np.isfinite(weight), weight, 0.0)
 
     def _priced(
         self,
@@ -182,6 +165,24 @@ class GroupColumns:
         return ((multipliers, carried) if sure and not groups else None), groups
 
 
+def fragile_weights(choices: int, companies: Sequence[GpuCompany]) -> Floats:
+    """Return first weights: the share of its GPU that an item takes at least.
+
+    Parameters
+    ----------
+    choices
+        How many choices there are.
+    companies
+        What is possible on each kind of GPU.
+    """
+    weight = np.full(choices, np.inf)
+    for company in companies:
+        push = company.push[0, :, 0]
+        share = push / (company.tolerance + push)
+        weight[company.choice] = np.minimum(weight[company.choice], share)
+    return np.where(np.isfinite(weight), weight, 0.0)
+
+
 def _groups(kind: int, company: GpuCompany, rows: Ints) -> list[Group]:
     """Return groups by the numbers of their choices."""
     return [(kind, tuple(sorted(company.choice[row[row >= 0]].tolist()))) for row in rows]
@@ -199,82 +200,3 @@ def _still_possible(companies: Sequence[GpuCompany], group: Group) -> bool:
     if places.max() >= len(company.choice) or (company.choice[places] != choices).any():
         return False
     return bool(group_is_possible(company, empty_search(company), places.astype(np.int64)))
-
-
-class _GroupProgram:
-    """The linear program: weights of choices against prices of kinds of GPU."""
-
-    def __init__(self, choices: Sequence[ItemChoice], companies: Sequence[GpuCompany]) -> None:
-        pywraplp = import_module("ortools.linear_solver.pywraplp")  # slow, and not always needed
-
-        self.solver: Any = pywraplp.Solver.CreateSolver("GLOP")
-        self.gpus = sum(company.gpus for company in companies)
-        infinity = self.solver.infinity()
-        self._weights = [self.solver.NumVar(0.0, self.gpus, "") for _ in choices]
-        self._prices = [self.solver.NumVar(0.0, self.gpus, "") for _ in companies]
-        self.weight: Floats = np.zeros(len(choices))
-        """The weight of every choice, in the last solution; then the price of every kind of GPU,
-        and what all models weigh."""
-        self.prices = [0.0] * len(companies)
-        self.total = 0.0
-        self._owned: dict[int, list[tuple[int, int]]] = {}
-        for number in sorted(possible_choices(companies)):
-            choice = choices[number]
-            self._owned.setdefault(choice.owner, []).append((number, choice.parts))
-        for owned in self._owned.values():
-            least = self.solver.NumVar(0.0, infinity, "")
-            self.solver.Objective().SetCoefficient(least, 1.0)
-            for number, parts in owned:
-                row = self.solver.Constraint(-infinity, 0.0)
-                row.SetCoefficient(least, 1.0)
-                row.SetCoefficient(self._weights[number], -float(parts))
-        self.solver.Objective().SetMaximization()
-        budget = self.solver.Constraint(self.gpus, self.gpus)
-        for variable, company in zip(self._prices, companies, strict=True):
-            budget.SetCoefficient(variable, company.gpus)
-        self._known: dict[Group, None] = {}
-
-    def add(self, groups: Sequence[Group]) -> bool:
-        """Let no group weigh more than the price of its GPU; return whether one is new."""
-        known = len(self._known)
-        for group in groups:
-            if group in self._known:
-                continue
-            self._known[group] = None
-            kind, choices = group
-            row = self.solver.Constraint(-self.solver.infinity(), 0.0)
-            row.SetCoefficient(self._prices[kind], -1.0)
-            for number in choices:
-                row.SetCoefficient(self._weights[number], 1.0)
-        return len(self._known) > known
-
-    def solve(self, seconds: float) -> bool:
-        """Find the largest weights under these limits; False if there was no time."""
-        self.solver.SetTimeLimit(max(int(1000 * min(seconds, 1e6)), 1))
-        if self.solver.Solve() != self.solver.OPTIMAL:
-            return False
-        self.total = float(self.solver.Objective().Value())
-        self.weight = np.maximum([v.solution_value() for v in self._weights], 0.0)
-        self.prices = [max(v.solution_value(), 0.0) for v in self._prices]
-        return True
-
-    def total_of(self, weight: Floats) -> float:
-        """Return what all models weigh, each with its choice that weighs least."""
-        return sum(
-            min(parts * float(weight[number]) for number, parts in owned)
-            for owned in self._owned.values()
-        )
-
-    @property
-    def tight(self) -> list[Group]:
-        """The groups that weigh almost as much as their GPU's price."""
-        return [
-            (kind, choices)
-            for kind, choices in self._known
-            if self.weight[list(choices)].sum() >= self.prices[kind] * (1.0 - TIGHT)
-        ]
-
-    @property
-    def packs(self) -> bool:
-        """Whether fractions of groups take all models, so that nothing can be proven."""
-        return self.total <= self.gpus * (1.0 + LP_TOLERANCE)

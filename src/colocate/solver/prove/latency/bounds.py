@@ -19,7 +19,9 @@ from colocate.problem.problem import Problem
 from colocate.problem.tolerance import JUST_BELOW, PROVEN, SAFE
 from colocate.solver.deadline import Deadline
 from colocate.solver.plan import gap_between
-from colocate.solver.prove.latency_columns import GroupColumns, Multipliers
+from colocate.solver.prove.latency.columns import GroupColumns
+from colocate.solver.prove.latency.program import Multipliers
+from colocate.solver.prove.latency.relaxed import KnapsackColumns
 
 CLOSE = 1.1
 """The proven and the failed gap have met when their ratio is below this."""
@@ -32,7 +34,10 @@ PATIENCE = 0.35
 ROUGH_GAP = 0.1
 """Smaller gaps are not tried where no placement is known."""
 UNKNOWN_VALUE = 16.0
-"""Where no placement is known, targets go up to so many times the bound by one model."""
+"""Where no placement is known, targets go up to so many times the bound by one model. Where no
+bound is known, the gap rises so many times with each target that fails."""
+FARTHEST = 1e6
+"""Larger gaps are not tried."""
 
 
 def latency_bound(
@@ -68,14 +73,7 @@ def latency_bounds(
     problem, deadline, value, binding
         As `latency_bound` takes them.
     """
-    first = bound_alone(problem, binding)
-    if first is not None:
-        yield first
-    if first is not None and (isinf(first.bound) or gap_between(value, first.bound) <= PROVEN):
-        return
-    yield from _GroupBounds(problem, deadline, binding).towards(
-        value, first.bound if first is not None else 0.0
-    )
+    return RatioBounds(problem, deadline, binding).towards(value)
 
 
 def keeps_no_target(problem: Problem, deadline: Deadline) -> Certificate | None:
@@ -93,7 +91,7 @@ def keeps_no_target(problem: Problem, deadline: Deadline) -> Certificate | None:
     first = bound_alone(problem, True)
     if first is not None and first.bound > 1.0 + 2.0 * PROVEN:
         return first
-    return _GroupBounds(problem, deadline, True).at(1.0 + 2.0 * PROVEN)
+    return RatioBounds(problem, deadline, True).at(1.0 + 2.0 * PROVEN)
 
 
 def bound_alone(problem: Problem, binding: bool = False) -> Certificate | None:
@@ -109,8 +107,8 @@ def bound_alone(problem: Problem, binding: bool = False) -> Certificate | None:
     return Certificate(Proof.ALONE, bound * SAFE, model=name, binding=binding)
 
 
-class _GroupBounds:
-    """Proofs over groups, at one ratio after the other.
+class RatioBounds:
+    """Bounds by one model and over groups; what was proven and what failed is remembered.
 
     Parameters
     ----------
@@ -122,38 +120,60 @@ class _GroupBounds:
         Whether only targets count that a placement must keep.
     """
 
-    def __init__(self, problem: Problem, deadline: Deadline, binding: bool) -> None:
+    def __init__(self, problem: Problem, deadline: Deadline, binding: bool = False) -> None:
         self._problem = problem
         self._deadline = deadline
         self._binding = binding
         self._choices = choices_of(problem)
         self._columns = GroupColumns(self._choices)
+        self._relaxed = KnapsackColumns(self._choices)
+        self._begun = False
+        self._bound, self._failed = 0.0, inf
 
-    def towards(self, value: float, bound: float) -> Iterator[Certificate]:
-        """Yield ever higher bounds.
+    def towards(self, value: float) -> Iterator[Certificate]:
+        """Yield ever higher bounds, up to a ratio that is known to be in reach.
 
         Parameters
         ----------
         value
-            The best ratio known.
-        bound
-            What is proven.
+            The best ratio known; infinite if no placement is known.
         """
-        known = value < inf
-        top = value * JUST_BELOW if known else max(bound, 1.0) * UNKNOWN_VALUE
-        failed, proven = 0.0, gap_between(top, bound)
-        small = len(self._choices) <= MOST_ITEMS
-        finest = LEAST_GAP if small else LEAST_GAP_OF_MANY
-        start = top if small else top / (1.0 + FIRST_GAP_OF_MANY)
-        target: float | None = start if start > bound else top if top > bound else None
+        first = None if self._begun else bound_alone(self._problem, self._binding)
+        self._begun = True
+        if first is not None:
+            self._bound = first.bound
+            yield first
+        if isinf(self._bound) or gap_between(value, self._bound) <= PROVEN:
+            return
+        top = value * JUST_BELOW if value < inf else max(self._bound, 1.0) * UNKNOWN_VALUE
+        target = self._first_target(top)
         while target is not None and not self._deadline.over:
             proof = self.at(target)
             if proof is not None:
-                proven = gap_between(top, target)
+                self._bound = target
                 yield proof
             else:
-                failed = gap_between(top, target)
-            target = _next_target(top, proven, max(failed, finest if known else ROUGH_GAP))
+                self._failed = target
+            target = self._next_target(top, value < inf)
+
+    def _first_target(self, top: float) -> float | None:
+        start = top if self._few else top / (1.0 + FIRST_GAP_OF_MANY)
+        return start if self._bound < start < self._failed else self._next_target(top, True)
+
+    def _next_target(self, top: float, known: bool) -> float | None:
+        """Return a ratio between those that are proven and that failed; None if they are close."""
+        finest = (LEAST_GAP if self._few else LEAST_GAP_OF_MANY) if known else ROUGH_GAP
+        failed = max(gap_between(top, self._failed), finest)
+        proven = gap_between(top, self._bound)
+        if proven <= failed * CLOSE or failed > FARTHEST:
+            return None
+        gap = sqrt(failed * proven) if proven < inf else failed * UNKNOWN_VALUE
+        return top / (1.0 + gap)
+
+    @property
+    def _few(self) -> bool:
+        """Whether there are so few choices that groups can be searched."""
+        return len(self._choices) <= MOST_ITEMS
 
     def at(self, ratio: float) -> Certificate | None:
         """Return a proof that a ratio is out of reach; None if none is found."""
@@ -165,12 +185,13 @@ class _GroupBounds:
             found: Multipliers | None = (0,) * len(self._choices), ()
         else:
             share = max(PATIENCE * self._deadline.left, 0.0)
-            found = self._columns.prove(companies, self._deadline.part(share))
+            columns = self._columns if self._few else self._relaxed
+            found = columns.prove(companies, self._deadline.part(share))
         return None if found is None else self._certificate(Proof.GROUPS, ratio, found)
 
     def _by_search(self, ratio: float) -> Certificate | None:
         """Try whether any groups take all models, where these are few."""
-        if len(self._choices) > MOST_ITEMS or self._problem.open_replicas or self._deadline.over:
+        if not self._few or self._problem.open_replicas or self._deadline.over:
             return None
         companies = companies_of(self._problem, self._choices, ratio, self._binding)
         found = self._columns.best(companies, self._deadline)
@@ -183,13 +204,3 @@ class _GroupBounds:
         return Certificate(
             proof, ratio, multipliers=multipliers, carried=carried, binding=self._binding
         )
-
-
-def _next_target(top: float, proven: float, failed: float) -> float | None:
-    """Return the next target; its gap is between the failed one, above 0, and the proven one."""
-    if proven <= 0.0:
-        return None
-    if proven <= failed * CLOSE:
-        return None
-    gap = sqrt(failed * min(proven, UNKNOWN_VALUE))
-    return top / (1.0 + gap)

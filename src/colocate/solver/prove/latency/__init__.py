@@ -1,0 +1,1 @@
+"""Lower bounds on the worst ratio of latency to target, with proofs."""

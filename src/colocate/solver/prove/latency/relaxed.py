@@ -1,0 +1,98 @@
+"""Column generation over sets of models that pass knapsacks, for fleets of many models.
+
+Whether a group may share a GPU at a ratio takes a search to find out, and the heaviest such group a
+long one. The heaviest set that passes the knapsacks of `knapsacks.py` is found at once. Some of
+these sets are impossible, so bounds are a little lower, but a proof needs no search.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from colocate.problem.checker.companies import GpuCompany, ItemChoice
+from colocate.problem.checker.group_weights import least_total
+from colocate.problem.instance import Floats, Ints
+from colocate.solver.deadline import Deadline
+from colocate.solver.prove.latency.columns import fragile_weights
+from colocate.solver.prove.latency.knapsacks import TOO_HEAVY, WHOLE, GpuKnapsacks
+from colocate.solver.prove.latency.program import Group, GroupProgram, Multipliers
+
+KEPT = 0.8
+"""Share of the best weights so far in the next ones: those of the linear program alone go to
+extremes."""
+LEAST_KEPT = 0.1
+"""A smaller share of the best weights counts as none."""
+
+
+class KnapsackColumns:
+    """Proofs at one ratio after the other, each of which begins with what the last one found.
+
+    Parameters
+    ----------
+    choices
+        What may be placed; certificates have a multiplier for each.
+    """
+
+    def __init__(self, choices: Sequence[ItemChoice]) -> None:
+        self._choices = choices
+        self._groups: list[Group] = []
+        self._weight: Floats | None = None
+
+    def prove(self, companies: Sequence[GpuCompany], deadline: Deadline) -> Multipliers | None:
+        """Return multipliers that prove a ratio to be out of reach; None if none are found.
+
+        Parameters
+        ----------
+        companies
+            The items that may be on each kind of GPU at the ratio.
+        deadline
+            When to end without a proof.
+        """
+        knapsacks = [GpuKnapsacks(company) for company in companies]
+        program = GroupProgram(self._choices, companies)
+        program.add(_alone(companies))
+        if self._weight is None:
+            self._weight = fragile_weights(len(self._choices), companies)
+        program.add([group for group in self._groups if knapsacks[group[0]].passes(group[1])])
+        weight = best = self._weight
+        prices, highest, kept = [1.0] * len(companies), 0.0, KEPT
+        proof = None
+        while proof is None and not deadline.over:
+            multipliers = np.rint(weight * WHOLE).astype(np.int64)
+            sets, carried = _heaviest(knapsacks, multipliers, prices)
+            total = least_total(self._choices, companies, multipliers.tolist())
+            by_all = sum(c.gpus * most for c, most in zip(companies, carried, strict=True))
+            sure = max(carried) < TOO_HEAVY
+            if sure and total > by_all:
+                proof, best = (tuple(multipliers.tolist()), carried), weight
+            elif sure and total > highest * by_all:
+                highest, best = total / by_all, weight * (program.gpus * WHOLE / by_all)
+            new = program.add(sets)
+            if not program.solve(deadline.left) or program.packs:
+                break
+            if not new and kept == 0.0:
+                break
+            prices = program.prices
+            kept = KEPT if new else kept / 2.0 if kept > LEAST_KEPT else 0.0
+            weight = kept * best + (1.0 - kept) * program.weight
+        self._groups, self._weight = program.tight, best
+        return proof
+
+
+def _alone(companies: Sequence[GpuCompany]) -> list[Group]:
+    """Return a group of every item by itself."""
+    return [(kind, (number,)) for kind, c in enumerate(companies) for number in c.choice.tolist()]
+
+
+def _heaviest(
+    knapsacks: Sequence[GpuKnapsacks], multipliers: Ints, prices: Sequence[float]
+) -> tuple[list[Group], tuple[int, ...]]:
+    """Return sets that weigh more than the price of their GPU, and what no set on each exceeds."""
+    groups: list[Group] = []
+    carried = []
+    for kind, (here, price) in enumerate(zip(knapsacks, prices, strict=True)):
+        choice = here.company.choice
+        sets, most = here.heaviest(multipliers[choice], int(price * WHOLE))
+        groups.extend((kind, tuple(sorted(choice[members].tolist()))) for members in sets)
+        carried.append(most)
+    return groups, tuple(carried)
