@@ -9,7 +9,8 @@ import pytest
 from colocate import InputError, Status
 from colocate.advise.capacity.asked_targets import with_asked_pressure, with_asked_targets
 from colocate.advise.capacity.fleet_sizes import FleetSizes
-from colocate.advise.capacity.latency_needs import kept_from_slow_gpus, latency_needs
+from colocate.advise.capacity.latency_needs import latency_needs, replica_needs
+from colocate.advise.capacity.lone_engines import fewest_replicas, kept_from_slow_gpus
 from colocate.advise.capacity.mixes import Market, costs_by_gpus
 from colocate.advise.capacity.search import CapacitySearch
 from colocate.advise.capacity.trials import Decision
@@ -79,7 +80,52 @@ def test_a_model_too_slow_alone_is_named():
     problem = tight(small(1), 1e-3)
     fast, nowhere = kept_from_slow_gpus(problem)
     assert fast is problem
-    assert nowhere == "m0"
+    assert nowhere.target.model == "m0"
+    assert nowhere.target.alone > nowhere.target.target
+    assert nowhere.enough is None
+
+
+def hotter(problem, rate, **fields):
+    """The problem with another rate of its first model, and other fields."""
+    first, *others = problem.models
+    first = first.changed(requests=replace(first.requests, rate=rate), **fields)
+    return replace(problem, models=(first, *others))
+
+
+def test_replicas_that_would_keep_up_are_counted():
+    problem = hotter(small(1), 1e4)
+    _, nowhere = kept_from_slow_gpus(problem)
+    assert nowhere.target.alone == inf
+    enough = nowhere.enough
+    assert enough > 1
+    for replicas, kept in ((enough, True), (enough - 1, False)):
+        found = kept_from_slow_gpus(hotter(problem, 1e4 / replicas))[1]
+        assert (found is None) == kept
+
+
+def test_open_replicas_need_a_gpu_each():
+    problem = hotter(small(1), 1e4, most_replicas=2)
+    fast, nowhere = kept_from_slow_gpus(problem)
+    assert nowhere is None
+    (need,) = replica_needs(fast, [0] * len(problem.gpus), queues=False)
+    assert need.least == fewest_replicas(problem, problem.models[0])
+
+
+def test_open_replicas_that_miss_a_target_with_any_number_are_named():
+    problem = tight(hotter(small(1), 1e4, most_replicas=2), 1e-3)
+    found = kept_from_slow_gpus(problem)[1]
+    assert found.target.model == "m0"
+    assert found.target.alone < inf
+    assert found.enough is None
+
+
+def test_a_queue_counts_for_models_without_a_target_where_ratios_decide():
+    problem = hotter(small(1), 1e9)
+    model = problem.models[0]
+    free = model.changed(requests=replace(model.requests, binding=False))
+    problem = replace(problem, models=(free, *problem.models[1:]))
+    assert kept_from_slow_gpus(problem)[1] is None
+    assert kept_from_slow_gpus(problem, queues=True)[1].target.alone == inf
 
 
 class Sizes:

@@ -245,7 +245,42 @@ def test_asked_seconds_are_for_models_without_a_target(tmp_path):
     assert answers["0.1"][1]["best"]["gpus"] == 1
     assert answers["0.012"][1]["best"]["gpus"] == 2
     assert answers["0.001"][0] == 4
-    assert "on which a alone keeps its latency targets" in answers["0.001"][1]["reason"]
+    assert (
+        "'a' misses a target on every kind of GPU here, even alone: TPOT "
+        in (answers["0.001"][1]["reason"])
+    )
+
+
+SATURATED = (
+    "gpus: [{kind: H100-80GB}]\n"
+    "models:\n"
+    "  - {name: hot, size_gb: 16, rate: 200, slo: 8, prompt_tokens: 700, output_tokens: 200,\n"
+    "     kv_bytes_per_token: 131072, replicas: REPLICAS}\n"
+    "  - {name: b, size_gb: 16, rate: 1, slo: 8, prompt_tokens: 500, output_tokens: 200,\n"
+    "     kv_bytes_per_token: 131072, tpot_slo: 0.05}"
+)
+
+
+def test_a_model_that_is_saturated_even_alone_is_named_with_what_to_do(tmp_path):
+    done = run("capacity", fleet(tmp_path, SATURATED.replace("REPLICAS", "1")))
+    assert done.returncode == 4
+    assert "the queue of 'hot' grows without end on every kind of GPU here, even alone" in (
+        done.stderr
+    )
+    enough = int(re.search(r"give it (\d+) replicas", done.stderr)[1])
+    auto = fleet(tmp_path, SATURATED.replace("REPLICAS", "auto"))
+    found = json.loads(run("capacity", auto, "--json", "--time-limit", "20").stdout)
+    assert enough <= found["best"]["gpus"] <= enough + 1
+    fewer = run("capacity", auto, "--most", str(enough - 1))
+    assert fewer.returncode == 4
+    assert f"it needs {enough} GPUs for as many replicas of hot as keep up" in fewer.stderr
+
+
+def test_faults_name_the_fleet_file_once(tmp_path):
+    path = fleet(tmp_path, "gpus: [{memory_gb: 80}]\nmodels: [{name: m}]")
+    done = run("capacity", path, "--pressure", "1")
+    assert done.returncode == 3
+    assert done.stderr.count(str(path)) == len(done.stderr.splitlines())
 
 
 def test_gpus_that_cannot_run_a_format_are_not_bought(tmp_path):

@@ -75,3 +75,25 @@ def test_nothing_that_is_stated_as_latencies_crashes(planned, tmp_path, latency)
     done = checked({**planned[1], "latency": latency}, tmp_path)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
+
+
+def test_check_says_only_what_holds_for_a_plan_without_a_placement(tmp_path):
+    path = tmp_path / "plan.json"
+    late = fleet(tmp_path, STATED.replace("tpot_slo: 0.04", "tpot_slo: 0.0001"))
+    assert run("plan", late, "--no-remedies", "--save", path).returncode == 4
+    done = run("check", path)
+    assert done.returncode == 0
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("confirmed  status: INFEASIBLE, no placement (")
+    assert line.endswith("by 'titles', even alone on its GPU")
+
+
+def test_check_speaks_of_what_the_plan_minimises(tmp_path):
+    path = tmp_path / "plan.json"
+    calm = "{name: a, size_gb: 16, rate: 1, slo: 1, prompt_tokens: 500, output_tokens: 100}"
+    text = f"gpus: [{{kind: H100-80GB}}]\nobjective: latency\nmodels: [{calm}]"
+    assert run("plan", fleet(tmp_path, text), "--save", path).returncode == 0
+    done = run("check", path)
+    assert "status: OPTIMAL, no placement has a lower ratio" in done.stdout
+    assert "lower pressure" not in done.stdout
+    assert "service: 1 replica has its least cache" in done.stdout

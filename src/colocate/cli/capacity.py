@@ -79,14 +79,16 @@ def capacity(
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.inputs.fleet import read_fleet
     from colocate.inputs.text_file import naming
+    from colocate.outputs.capacity.words import reason
     from colocate.outputs.text.console import notes
     from colocate.solver.plan import Status
 
     _check_usage(pressure, score_of)
     _check_seconds(tpot, ttft)
     check_outputs(fleet, (save, plot))
+    as_written = read_fleet(fleet, download)
     with naming(fleet):
-        stated = with_asked_targets(read_fleet(fleet, download), tpot, ttft)
+        stated = with_asked_targets(as_written, tpot, ttft)
     no_pressure = (pressure, score_of, stated.spec.most_pressure) == (None, None, None)
     if no_pressure and not stated.problem.limits_latency:
         raise typer.BadParameter(
@@ -97,13 +99,13 @@ def capacity(
     stated = with_asked_pressure(stated, wanted[0])
     with naming(fleet):
         sizes = FleetSizes(stated, whole_machines)
-    question = question_of(stated, sizes, wanted, by, price or [], most)
+    question = question_of(sizes, wanted, by, price or [], most)
     if stated.problem.sleepers:
         notes().print("note: models that may sleep are kept awake", markup=False)
     report = _searched(question, time_limit, seed, workers, plot is not None)
     _written(report, question, save, plot, as_json)
     if report.answer.best is None:
-        notes().print(f"{fleet}: {report.answer.reason}", markup=False)
+        notes().print(f"{fleet}: {reason(report.answer)}", markup=False)
         raise typer.Exit(INFEASIBLE if report.answer.status is Status.INFEASIBLE else NOTHING_FOUND)
 
 

@@ -76,13 +76,16 @@ def _check_service(
 ) -> None:
     """Work out again what every replica can serve."""
     from colocate.advise.service import service_data, services_of
+    from colocate.outputs.text.wording import amount
     from colocate.solver.plan import Plan
 
     services = services_of(Plan.from_dict(fleet.problem, data), fleet)
-    if service == service_data(services):
-        findings.confirmed.append(f"service: all {len(services):,} replicas have their least cache")
-    else:
+    if service != service_data(services):
         findings.faults.append("service: not what the replicas of this plan can serve")
+    elif services:
+        have = "has its" if len(services) == 1 else "have their"
+        told = f"service: {amount(len(services), 'replica')} {have} least cache"
+        findings.confirmed.append(told)
 
 
 def _check_latency(

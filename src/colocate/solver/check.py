@@ -167,6 +167,8 @@ def _named(proof: Certificate) -> str:
     if proof.proof is Proof.SEARCH:
         nodes = f" of {proof.nodes:,} nodes" if proof.nodes else ""
         return f"a search{nodes} whose tree was too large to keep"
+    if proof.proof is Proof.ALONE:
+        return f"{proof.model!r}, even alone on its GPU"
     return proof.proof.value
 
 

@@ -241,3 +241,14 @@ def test_a_plan_of_sleepers_alone_passes_the_check():
     plan = solve(two_gpus(tired), time_limit=1)
     assert plan.asleep == ("tired",)
     assert not check_plan(plan.problem, plan.as_dict()).faults
+
+
+def test_a_target_that_no_sleeper_can_save_is_proven_impossible():
+    late = asked("late", 1.0, tpot=1e-6)
+    tired = asked("tired", 1.0, sleep_cost=1.0)
+    plan = solve(two_gpus(late, tired), time_limit=1)
+    assert plan.status is Status.INFEASIBLE
+    assert "even with all models asleep that may be" in plan.reason
+    findings = check_plan(plan.problem, plan.as_dict())
+    assert not findings.faults
+    assert "by 'late', even alone on its GPU" in findings.confirmed[0]

@@ -1,7 +1,6 @@
 """The least number of GPUs for latency targets, from engines alone.
 
-An engine alone is as fast as it can be, so one that misses its target alone misses it everywhere on
-GPUs of that kind. Engines alone are also as rarely busy as they can be. Let every turn of an engine
+Engines alone are as rarely busy as they can be. Let every turn of an engine
 wait for at least e(j) beside engine j, whoever waits, and let D(i) be the longest wait at which
 engine i keeps its targets. On a GPU that keeps them, the waits e of all engines but i add up to at
 most D(i), so those of all add up to at most D(i) + e(i), whichever i is. Hence the shares
@@ -10,12 +9,12 @@ number of GPUs. This is the fractional bound of bin packing with fragile objects
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import inf
 
 import numpy as np
 
+from colocate.advise.capacity.lone_engines import counts, fewest_replicas
 from colocate.advise.capacity.requirements import Need
 from colocate.latency.law import (
     STATE_COLUMNS,
@@ -25,7 +24,6 @@ from colocate.latency.law import (
     step_and_turns,
     work_and_turns,
 )
-from colocate.latency.prediction import predict_placement
 from colocate.latency.table import engine_row
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
@@ -39,43 +37,6 @@ LONGEST_WAIT = 1e3
 """Seconds that a turn may wait; an engine that bears more bears any number of neighbours."""
 HALVINGS = 60
 """Steps to find the longest wait that an engine bears: as many as there are bits in a float."""
-
-
-def kept_from_slow_gpus(problem: Problem) -> tuple[Problem, str]:
-    """Close the GPUs on which models alone miss their targets to these models.
-
-    Returns
-    -------
-    tuple
-        The problem, and the name of a model that has no GPU left; empty if every model has one.
-    """
-    nowhere, models = "", []
-    for model in problem.models:
-        slow = _too_slow(problem, model)
-        if slow.issuperset(gpu.name for gpu in problem.gpus if model.may_be_on(gpu)):
-            nowhere = nowhere or model.name
-        models.append(model.changed(never=(*model.never, *sorted(slow))) if slow else model)
-    return problem if nowhere else replace(problem, models=tuple(models)), nowhere
-
-
-def _too_slow(problem: Problem, model: Model) -> set[str]:
-    """Return the GPUs on which a model misses its targets without any neighbour."""
-    if model.requests is None or not model.requests.binding or model.open_replicas:
-        return set()
-    missed: dict[tuple[str, float], bool] = {}
-    for gpu in problem.gpus:
-        likeness = gpu.kind, gpu.memory_gb
-        if likeness not in missed:
-            missed[likeness] = _misses_alone(model, gpu, problem.sharing)
-    return {gpu.name for gpu in problem.gpus if missed[gpu.kind, gpu.memory_gb]}
-
-
-def _misses_alone(model: Model, gpu: Gpu, sharing: str) -> bool:
-    names = [f"gpu-{number}" for number in range(model.parts)]
-    gpus = tuple(Gpu(name, gpu.memory_gb, gpu.kind, node="node") for name in names)
-    alone = Problem(gpus, (model.changed(only=(), never=(), sleep_cost=None),), sharing=sharing)
-    found = predict_placement(alone, {model.name: names})
-    return any(each.shared.ratio > 1.0 + OVER_LIMIT for each in found)
 
 
 def latency_needs(problem: Problem, kinds: int) -> list[Need]:
@@ -105,6 +66,31 @@ def latency_needs(problem: Problem, kinds: int) -> list[Need]:
         return []
     certain = least * (1 - Fraction(LONG_SUM))
     return [Need((Fraction(1),) * kinds, certain, "GPUs", "for its latency targets")]
+
+
+def replica_needs(problem: Problem, kind_of: Sequence[int], queues: bool) -> list[Need]:
+    """Return how many GPUs the replicas of models need that may have any number of them.
+
+    Parameters
+    ----------
+    problem
+        The models, all awake, and GPUs of every kind; none is closed to all GPUs.
+    kind_of
+        The number of the kind of every GPU.
+    queues
+        Whether models without a target must keep up with their requests.
+    """
+    needs = []
+    for model in problem.models:
+        if model.open_replicas and counts(model, queues):
+            gpus = zip(problem.gpus, kind_of, strict=True)
+            kinds = {kind for gpu, kind in gpus if model.may_be_on(gpu)}
+            amounts = tuple(Fraction(kind in kinds) for kind in range(max(kind_of) + 1))
+            fewest = fewest_replicas(problem, model) or model.replicas
+            if fewest > model.replicas:
+                purpose = f"for as many replicas of {model.name} as keep up with its requests"
+                needs.append(Need(amounts, Fraction(fewest * model.shards), "GPUs", purpose))
+    return needs
 
 
 def _one_of_each(gpus: Sequence[Gpu]) -> list[Gpu]:

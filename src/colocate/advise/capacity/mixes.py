@@ -6,6 +6,7 @@ from fractions import Fraction
 from math import inf, lcm
 
 from colocate.advise.capacity.fleet_sizes import FleetSizes
+from colocate.advise.capacity.lone_engines import counts, fewest_replicas
 from colocate.advise.capacity.requirements import Need
 from colocate.problem.gpu import Gpu
 from colocate.problem.problem import Problem
@@ -55,10 +56,20 @@ class Market:
         return tuple(n * each for n, each in zip(mix, self.at_once, strict=True))
 
     def sample(self) -> tuple[Problem, tuple[int, ...]]:
-        """Return a problem with GPUs of every kind: those of today and one more unit of each."""
+        """Return a problem with GPUs of every kind: those of today and one more unit of each.
+
+        There are enough for two replicas of any model, so that open numbers of replicas are open.
+        """
         mix = tuple(n + 1 for n in self.listed)
         problem = self.sizes.problem(mix)
         assert problem is not None
+        shards = max(model.shards for model in problem.models)
+        if shards > 1 and len(problem.gpus) < 2 * shards:
+            mix = tuple(
+                -(-2 * shards // each) + n for each, n in zip(self.at_once, mix, strict=True)
+            )
+            problem = self.sizes.problem(mix)
+            assert problem is not None
         return problem, self.sizes.kind_of_gpus(mix)
 
 
@@ -183,6 +194,8 @@ def enough_gpus(problem: Problem, pressure: float) -> int:
             rooms = [_free(gpu, model.size_gb / model.shards) for gpu in problem.gpus]
             room = max(rooms) * pressure * model.shards
             replicas = max(replicas, int(max(model.load) / room) + 1) if room > 0.0 else replicas
+        if model.open_replicas and counts(model, queues=pressure == inf):
+            replicas = max(replicas, fewest_replicas(problem, model) or 1)
         parts += replicas * model.shards
     return 2 * parts
 

@@ -53,7 +53,6 @@ class CapacityQuestion(NamedTuple):
 
 
 def question_of(
-    fleet: Fleet,
     sizes: FleetSizes,
     wanted: tuple[float, str],
     by: By | None,
@@ -64,10 +63,8 @@ def question_of(
 
     Parameters
     ----------
-    fleet
-        The fleet to size.
     sizes
-        The same fleet in all sizes.
+        The fleet in all sizes.
     wanted
         The pressure to reach, and where it comes from if it was not given.
     by
@@ -80,9 +77,7 @@ def question_of(
     chosen = by or (By.GPUS if len(sizes.kinds) == 1 else By.PRICE)
     told = parse_prices(price)
     prices = needed_prices(sizes, told) if chosen is By.PRICE else prices_of(sizes, told)
-    return CapacityQuestion(
-        sizes, *wanted, chosen, tuple(prices), _most(fleet, sizes, wanted[0], most)
-    )
+    return CapacityQuestion(sizes, *wanted, chosen, tuple(prices), _most(sizes, wanted[0], most))
 
 
 def wanted_pressure(
@@ -141,7 +136,7 @@ def _pressure_of(fleet: Fleet, strategy: Strategy, seed: int) -> tuple[float, st
     return plan.pressure, f", the pressure of {strategy.name} on the whole fleet"
 
 
-def _most(fleet: Fleet, sizes: FleetSizes, pressure: float, most: int | None) -> int:
+def _most(sizes: FleetSizes, pressure: float, most: int | None) -> int:
     """Return how many GPUs a mix may have: as given, or as many as should be enough."""
     highest = MOST_GPUS // len(sizes.kinds)
     if most is not None:
@@ -150,7 +145,9 @@ def _most(fleet: Fleet, sizes: FleetSizes, pressure: float, most: int | None) ->
         return most
     machine = max(kind.at_once for kind in sizes.kinds)
     listed = sum(kind.listed for kind in sizes.kinds)
-    return min(max(enough_gpus(problem_of_all(fleet), pressure), listed) + machine - 1, highest)
+    at_once = [kind.at_once for kind in sizes.kinds]
+    sample, _ = Market(sizes, costs_by_gpus(at_once)).sample()
+    return min(max(enough_gpus(sample, pressure), listed) + machine - 1, highest)
 
 
 def mixes_of_curve(market: Market, best: Mix | None, most: int) -> list[Mix]:

@@ -10,6 +10,7 @@ exclude the largest of the cheaper mixes. Most of those lack something that ever
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from colocate.advise.capacity.lone_engines import FailedModel
 from colocate.advise.capacity.mixes import Market, Mix, largest_below
 from colocate.advise.capacity.requirements import Need
 from colocate.advise.capacity.trials import Decision, MixTrial, MixTrials, TimeIsUp
@@ -48,6 +49,8 @@ class Capacity:
         The largest of the cheaper mixes that may still reach the pressure.
     reason
         Why there is no answer, in a sentence.
+    too_slow
+        A model that misses a target on every kind of GPU, even alone; None if that is not why.
     """
 
     target: float
@@ -58,6 +61,7 @@ class Capacity:
     trials: tuple[MixTrial, ...] = ()
     not_excluded: tuple[Mix, ...] = ()
     reason: str = ""
+    too_slow: FailedModel | None = None
 
 
 class CapacitySearch:
@@ -113,7 +117,14 @@ class CapacitySearch:
             status = Status.INFEASIBLE if proven else Status.UNKNOWN
             reason = self._why_not(proven)
             trials = self._sorted()
-            return Capacity(self._target, self._most, status, trials=trials, reason=reason)
+            return Capacity(
+                self._target,
+                self._most,
+                status,
+                trials=trials,
+                reason=reason,
+                too_slow=self._trials.too_slow,
+            )
         if not self._trials.deadline.over:
             share = 1.0 if self._trials.has_own_plan else OF_TRIAL
             self._best = self._trials.solve(self._best.mix, share * self._trials.deadline.left)
@@ -268,7 +279,8 @@ class CapacitySearch:
         impossible = next((need for need in self._trials.needs if not any(need.amounts)), None)
         if impossible:
             return f"no number of GPUs is enough: there are no GPUs {impossible.purpose}"
-        return f"no mix of at most {self._most} GPUs is enough"
+        why = self._trials.lacks(tuple(self._most // n for n in self._market.at_once))
+        return f"no mix of at most {self._most} GPUs is enough" + (f": {why}" if why else "")
 
     def _sorted(self) -> tuple[MixTrial, ...]:
         trials = (trial for trial in self._trials.found.values() if self._allowed(trial.mix))

@@ -7,7 +7,8 @@ from fractions import Fraction
 from math import inf
 
 from colocate.advise.capacity.capacity_limit import CapacityLimit, ratio_of_targets
-from colocate.advise.capacity.latency_needs import kept_from_slow_gpus, latency_needs
+from colocate.advise.capacity.latency_needs import latency_needs, replica_needs
+from colocate.advise.capacity.lone_engines import FailedModel, kept_from_slow_gpus
 from colocate.advise.capacity.mixes import Market, Mix
 from colocate.advise.capacity.requirements import Need, needs_of
 from colocate.problem.problem import Problem
@@ -115,15 +116,17 @@ class MixTrials:
         problem, kind_of = self.market.sample()
         self.wanted = CapacityLimit(self.target)
         warm_up(self.wanted.trial_problem(problem))
-        fast, slow = kept_from_slow_gpus(problem)
+        fast, self.too_slow = kept_from_slow_gpus(problem, queues=self.wanted.by_ratio)
         self.deadline = Deadline(self.time_limit)
-        self.needs: list[Need] = self._needs(fast, slow, kind_of)
+        self.needs: list[Need] = self._needs(fast, self.too_slow, kind_of)
         self.decided: set[Mix] = set()
         """Mixes that stay open however long they are tried."""
         self.has_own_plan = not self.wanted.by_ratio and problem.objective == "pressure"
         """Whether trials minimise what the fleet itself does, so that their plans are its plans."""
 
-    def _needs(self, problem: Problem, slow: str, kind_of: Sequence[int]) -> list[Need]:
+    def _needs(
+        self, problem: Problem, slow: FailedModel | None, kind_of: Sequence[int]
+    ) -> list[Need]:
         """Return the sums that any mix must have.
 
         Parameters
@@ -131,16 +134,17 @@ class MixTrials:
         problem
             The models and GPUs of every kind, without those that are too slow.
         slow
-            A model that is too slow on all of them; empty if there is none.
+            A model that is too slow on all of them; None if there is none.
         kind_of
             The number of the kind of every GPU.
         """
         kinds = len(self.market.costs)
         if slow:
-            purpose = f"on which {slow} alone keeps its latency targets"
+            purpose = f"on which {slow.target.model} alone is fast enough"
             return [Need((Fraction(),) * kinds, Fraction(1), "GPUs", purpose)]
         limit = self.wanted.pressure * (1.0 + OVER_LIMIT)
-        return [*needs_of(problem, kind_of, limit), *latency_needs(problem, kinds)]
+        replicas = replica_needs(problem, kind_of, queues=self.wanted.by_ratio)
+        return [*needs_of(problem, kind_of, limit), *replicas, *latency_needs(problem, kinds)]
 
     def extend(self, seconds: float) -> None:
         """Let all trials take so many seconds more."""
@@ -157,8 +161,12 @@ class MixTrials:
         gpus = self.market.gpus(mix)
         return next((need for need in self.needs if not need.met(gpus)), None)
 
+    def lacks(self, mix: Mix) -> str:
+        """Say, in words, what a mix has too little of; empty if it has enough of everything."""
+        need = self.lacking(mix)
+        return self._lacks(mix, need) if need else ""
+
     def _lacks(self, mix: Mix, need: Need) -> str:
-        """Say, in words, what a mix has too little of."""
         useful = [n for n, amount in zip(self.market.names, need.amounts, strict=True) if amount]
         where = f" of {' and '.join(useful)}" if len(useful) < len(need.amounts) else ""
         have = float(need.sum_of(self.market.gpus(mix)))
@@ -185,8 +193,8 @@ class MixTrials:
             return known
         if self.excluded(mix):
             return MixTrial(mix, Decision.EXCLUDED, reason="one with more GPUs cannot reach it")
-        if need := self.lacking(mix):
-            return self._note(MixTrial(mix, Decision.EXCLUDED, reason=self._lacks(mix, need)))
+        if reason := self.lacks(mix):
+            return self._note(MixTrial(mix, Decision.EXCLUDED, reason=reason))
         self.check_time()
         tries = self.tries[mix] = self.tries.get(mix, 0) + 1
         seconds = max(self.time_limit * FIRST_SLICE * 2 ** (tries - 1), SHORTEST_SLICE)

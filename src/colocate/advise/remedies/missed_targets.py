@@ -1,6 +1,8 @@
 """Which latency targets cannot be kept, and who is in the way."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import inf, isinf
 
 from colocate.advise.ratio_problem import for_ratio
 from colocate.latency.prediction import Prediction, predict_placement
@@ -83,11 +85,23 @@ def missed_targets(problem: Problem, watch: Deadline) -> TargetSummary | None:
     of_model: dict[str, Prediction] = {}
     for each in missed:
         of_model.setdefault(each.model, each)
-    targets = tuple(_missed(each, by_gpu) for each in of_model.values())
+    targets = tuple(
+        failed_target(each, [name for gpu in each.gpus for name in by_gpu[gpu]])
+        for each in of_model.values()
+    )
     return TargetSummary(worst[0].shared.ratio, targets)
 
 
-def _missed(found: Prediction, by_gpu: dict[str, list[str]]) -> FailedTarget:
+def failed_target(found: Prediction, here: Iterable[str] = ()) -> FailedTarget:
+    """Return the target that a replica misses most; its queue, if that grows without end.
+
+    Parameters
+    ----------
+    found
+        What its users feel.
+    here
+        The models on its GPUs.
+    """
     requests = found.requests
     times = {
         "tpot_slo": (requests.tpot_slo, found.shared.tpot, found.alone.tpot),
@@ -96,15 +110,15 @@ def _missed(found: Prediction, by_gpu: dict[str, list[str]]) -> FailedTarget:
     ratios = {
         field: shared.at(requests.percentile) / target
         for field, (target, shared, _) in times.items()
+        if not isinf(target)
     }
-    field = max(ratios, key=lambda name: ratios[name])
+    field = max(ratios, key=lambda name: ratios[name], default="ttft_slo")
     target, shared, alone = times[field]
-    neighbours = dict.fromkeys(name for gpu in found.gpus for name in by_gpu[gpu])
     return FailedTarget(
         found.model,
         field,
         target,
-        shared.at(requests.percentile),
-        alone.at(requests.percentile),
-        tuple(name for name in neighbours if name != found.model),
+        inf if found.shared.saturated else shared.at(requests.percentile),
+        inf if found.alone.saturated else alone.at(requests.percentile),
+        tuple(name for name in dict.fromkeys(here) if name != found.model),
     )

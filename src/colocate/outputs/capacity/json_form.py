@@ -7,7 +7,7 @@ from typing import Any
 from colocate.advise.capacity.trials import MixTrial
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.plan_file import FLEET
-from colocate.outputs.capacity.words import CapacityReport
+from colocate.outputs.capacity.words import CapacityReport, reason
 from colocate.solver.plan import Plan
 
 SCHEMA = 1
@@ -36,7 +36,7 @@ def capacity_json(report: CapacityReport, plan: Plan | None, fleet: Fleet | None
         **({"models_with_targets": report.targets} if report.targets else {}),
         "most": answer.most,
         "at_least": float(report.floor),
-        "reason": answer.reason,
+        "reason": reason(answer),
         "best": _trial(report, best) if best else None,
         "not_excluded": [_counts(report, mix) for mix in answer.not_excluded],
         "looks": [_trial(report, trial) for trial in answer.trials],

@@ -10,10 +10,11 @@ from colocate.advise.capacity.mixes import Mix
 from colocate.advise.capacity.objective import By
 from colocate.advise.capacity.search import Capacity
 from colocate.advise.capacity.trials import Decision, MixTrial
+from colocate.outputs.explain.targets import missed_alone
 from colocate.outputs.latency.words import shown_ratio
 from colocate.outputs.plan.words import PROOFS, shown_pressure
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
-from colocate.outputs.text.wording import amount, listed
+from colocate.outputs.text.wording import amount, listed, quoted
 from colocate.solver.plan import Status
 
 
@@ -101,10 +102,27 @@ def headline(report: CapacityReport) -> str:
     """Describe the answer."""
     best = report.answer.best
     if best is None:
-        return report.answer.reason
+        return reason(report.answer)
     total = report.total(best.mix)
     price = report.priced(best.mix)
     return f"{amount(total, 'GPU')}: {report.named(best.mix)}" + (f", {price}" if price else "")
+
+
+def reason(answer: Capacity) -> str:
+    """Return why there is no answer, and what to do where a model is too slow even alone."""
+    found = answer.too_slow
+    if found is None:
+        return answer.reason
+    here, model = "on every kind of GPU here, even alone", quoted(found.target.model)
+    replicas = f"{found.enough} replicas (replicas: {found.enough}, or auto), "
+    more = replicas if found.enough is not None else ""
+    if isinf(found.target.alone):
+        why = f"the queue of {model} grows without end {here}"
+        remedy = f"give it {more}a lower rate, or a faster or larger kind of GPU"
+    else:
+        why = f"{model} misses a target {here}: {missed_alone(found.target)}"
+        remedy = f"give it {more}more time, fewer bits (dtype), or a faster kind of GPU"
+    return f"no number of GPUs is enough: {why}; {remedy}"
 
 
 def proof(report: CapacityReport) -> str:

@@ -46,17 +46,25 @@ def missed_lines(targets: TargetSummary) -> Iterator[str]:
 
 
 def _missed(target: FailedTarget) -> str:
-    allowed = f"{shown_time(target.target)} allowed ({target.field})"
     model, latency = quoted(target.model), NAMES[target.field]
     if isinf(target.alone):
         return f"{model}: its queue grows without end even alone on a GPU"
     if not target.neighbours:
-        return f"{model}: {latency} {shown_time(target.alone)} alone on a GPU, {allowed}"
+        return f"{model}: {missed_alone(target, ' alone on a GPU')}"
     beside = listed([quoted(name) for name in target.neighbours], MOST_NEIGHBOURS)
     shared = f"{latency} {shown_time(target.shared)} beside {beside}"
     if isinf(target.shared):
         shared = f"its queue grows without end beside {beside}"
-    return f"{model}: {shared}, {shown_time(target.alone)} alone, {allowed}"
+    return f"{model}: {shared}, {shown_time(target.alone)} alone, {_allowed(target)}"
+
+
+def missed_alone(target: FailedTarget, where: str = "") -> str:
+    """Describe a target that is missed without any neighbour; the caller may say where."""
+    return f"{NAMES[target.field]} {shown_time(target.alone)}{where}, {_allowed(target)}"
+
+
+def _allowed(target: FailedTarget) -> str:
+    return f"{shown_time(target.target)} allowed ({target.field})"
 
 
 def raised_text(model: str, targets: tuple[TargetDelta, ...]) -> str:

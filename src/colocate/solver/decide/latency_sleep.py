@@ -50,9 +50,31 @@ def sleep_by_latency(problem: Problem, budget: SolveBudget) -> Plan:
         return replace(ordinary, problem=problem)
     start = SleeperSearch(problem, budget, ordinary).chosen()
     if start is None:
-        reason = "no choice of sleepers was found that keeps all targets"
-        return Plan(problem, Status.UNKNOWN, reason=reason)
+        return _without_sleepers(problem, budget, ordinary.lost_bound)
     return _placed(problem, budget, start, ordinary.lost_bound)
+
+
+def _without_sleepers(problem: Problem, budget: SolveBudget, bound: float) -> Plan:
+    """Decide whether those that must be awake keep their targets; others beside them do not help.
+
+    Parameters
+    ----------
+    problem, budget
+        The models, some of which may sleep, with the GPUs, and what the call may spend.
+    bound
+        What any choice of sleepers loses at least.
+    """
+    must = problem.awake({model.name for model in problem.sleepers})
+    assert must is not None, "a search that puts all models to sleep finds a placement"
+    plan = place_by_latency(must, budget)
+    if plan.placement:
+        start = {model.name: plan.placement.get(model.name, ()) for model in problem.models}
+        return _placed(problem, budget, Placement(start), bound)
+    if plan.status is Status.INFEASIBLE:
+        reason = f"even with all models asleep that may be, {plan.reason}"
+        return replace(plan, problem=problem, reason=reason)
+    reason = "no choice of sleepers was found that keeps all targets"
+    return replace(plan, problem=problem, reason=reason)
 
 
 def _placed(problem: Problem, budget: SolveBudget, start: Placement, bound: float) -> Plan:
