@@ -10,10 +10,10 @@ from colocate import InputError, Status
 from colocate.advise.capacity.asked_targets import with_asked_pressure, with_asked_targets
 from colocate.advise.capacity.fleet_sizes import FleetSizes
 from colocate.advise.capacity.latency_needs import latency_needs, replica_needs
-from colocate.advise.capacity.lone_engines import fewest_replicas, kept_from_slow_gpus
 from colocate.advise.capacity.mixes import Market, costs_by_gpus
 from colocate.advise.capacity.search import CapacitySearch
 from colocate.advise.capacity.trials import Decision
+from colocate.advise.remedies.lone_engines import fewest_replicas, kept_from_slow_gpus
 from colocate.inputs.fleet import fleet_of
 from colocate.latency.prediction import predict_placement
 from colocate.problem.placement import Placement

@@ -1,6 +1,7 @@
 """Targets that cannot be kept: which, why, and what would help, confirmed by placements."""
 
 import json
+import re
 from functools import partial
 
 import pytest
@@ -12,11 +13,12 @@ from colocate.advise.remedies.fleet_changes import options_for
 from colocate.advise.remedies.gpu_changes import faster_ladder
 from colocate.advise.remedies.latency_changes import (
     hottest_first,
-    replica_ladder,
+    rate_ladder,
     sharing_ladder,
     target_ladder,
 )
 from colocate.advise.remedies.missed_targets import missed_targets
+from colocate.advise.remedies.replica_changes import replicas_for_targets
 from colocate.advise.remedies.shortage import Lack
 from colocate.advise.what_if import ChangeKind
 from colocate.inputs.fleet import fleet_of
@@ -113,8 +115,49 @@ def test_only_nvidias_gpus_share_by_mps():
 
 def test_replicas_fit_on_the_gpus_there_are():
     fleet = team([6, 1], 0.02, gpus=2)
-    assert [change.count for change in replica_ladder(fleet, "m0")] == [2]
+    assert [change.count for change in replicas_for_targets(fleet, "m0")] == [2]
     assert hottest_first(fleet.problem, ["m1", "m0"]) == ["m0", "m1"]
+
+
+def test_a_saturated_model_is_offered_replicas_and_a_lower_rate():
+    fleet = team([120, 1], 0.05)
+    lines = "\n".join(diagnosis_lines(diagnose(fleet.problem, partial(options_for, fleet), 8.0)))
+    assert "'m0': its queue grows without end even alone on a GPU" in lines
+    assert re.search(r"- \d replicas of 'm0', and \d more GPUs of H100-80GB", lines)
+    assert re.search(
+        r"- rate: [\d.]+ of 'm0' instead of 120 \(the highest found that works\)", lines
+    )
+
+
+def test_rates_fall_to_what_a_model_serves_alone():
+    fleet = team([120], 0.05)
+    rates = [change.after for change in rate_ladder(fleet, "m0")]
+    assert rates == sorted(rates, reverse=True)
+    served = next(iter(rate_ladder(fleet, "m0")))
+    assert any_placement(served.problem, Deadline(2.0))[0] is Outcome.FOUND
+    assert any_placement(team([1.2 * served.after], 0.05).problem, Deadline(2.0))[0] is Outcome.NONE
+    assert not list(rate_ladder(team([0], 0.05), "m0"))
+
+
+def test_tokens_per_second_fall_too():
+    stated = team([120], 0.05).as_dict()
+    (model,) = stated["models"]
+    model["tokens_per_second"] = 700 * model.pop("rate")
+    stated["load"] = "tokens"
+    del model["slo"]
+    change = next(iter(rate_ladder(fleet_of(stated), "m0")))
+    assert change.to == "tokens_per_second"
+    assert 0.0 < change.after < change.before == 84_000
+
+
+def test_open_replicas_are_offered_the_gpus_that_they_need():
+    stated = team([400], 0.05).as_dict()
+    stated["models"][0]["replicas"] = "auto"
+    stated["gpus"][0]["count"] = 2
+    change = next(iter(replicas_for_targets(fleet_of(stated), "m0")))
+    assert change.kind is ChangeKind.GPUS
+    assert change.count > 8
+    assert any_placement(change.problem, Deadline(2.0))[0] is Outcome.FOUND
 
 
 def test_faster_gpus_are_of_the_same_maker():

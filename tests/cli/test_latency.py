@@ -1,6 +1,7 @@
 """What `plan` says of latencies, and what `check` makes of it."""
 
 import json
+import re
 
 import pytest
 
@@ -97,3 +98,22 @@ def test_check_speaks_of_what_the_plan_minimises(tmp_path):
     assert "status: OPTIMAL, no placement has a lower ratio" in done.stdout
     assert "lower pressure" not in done.stdout
     assert "service: 1 replica has its least cache" in done.stdout
+
+
+def test_a_queue_that_grows_is_told_once_with_what_ends_it(tmp_path):
+    flood = STATED.replace("rate: 3,", "rate: 300,").replace("tpot_slo: 0.05, ", "")
+    done = run("plan", fleet(tmp_path, flood.replace("tpot_slo: 0.04, ", "")))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("chat is saturated") == 1
+    assert "the queue of chat" not in done.stdout
+    assert "\nin every placement, a queue grows without end\n" in done.stdout
+    assert re.search(r"note: 'chat' alone keeps up in \d+ replicas or with \d+ req", done.stderr)
+    assert "--time-limit" not in done.stderr
+
+
+def test_more_time_is_not_offered_where_the_search_gave_up(tmp_path):
+    flood = STATED.replace("rate: 3,", "rate: 900, replicas: auto,").replace("tpot_slo: 0.05, ", "")
+    done = run("plan", fleet(tmp_path, flood.replace("tpot_slo: 0.04, ", "")))
+    assert done.returncode == 0, done.stderr
+    assert "chat is saturated" in done.stdout
+    assert "--time-limit" not in done.stderr

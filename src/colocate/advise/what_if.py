@@ -48,6 +48,8 @@ class ChangeKind(StrEnum):
     """Models need not keep their latency targets."""
     RAISED_TARGET = "raised_target"
     """A model has more time."""
+    RATE = "rate"
+    """A model gets fewer requests."""
     SHARING = "sharing"
     """The engines on a GPU share it in another way."""
 
@@ -75,7 +77,7 @@ class Change:
     names
         The models that change, or the resource whose limit goes.
     to
-        The new kind of GPU, or the new format of weights.
+        The new kind of GPU, the new format of weights, or the field that changes.
     count
         How many GPUs are added, or how many shards, replicas, requests or tokens of a request
         there are afterwards.
@@ -86,7 +88,7 @@ class Change:
     before_gb, after_gb
         Memory of the weights, or of the least cache, before and after the change.
     before, after
-        The limit before and after the change.
+        The limit, or the rate, before and after the change.
     demand
         Demand that is lost while models sleep, in the unit of the fleet.
     node

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,8 @@ USUAL, LONGEST, GOOD = 1.0, 10.0, 0.01
 `LONGEST`. People wait a second for a table; a gap of 1% is below the error of any load estimate."""
 MOST_NAMES = 5
 """Names in a note, which should stay short."""
+EARLY = 0.5
+"""A search that took less than this share of its time would find no more in a longer one."""
 
 
 def plan(
@@ -100,7 +103,8 @@ def plan(
     _say_notes(stated)
     if answer.placement:
         _say_why_latency_is_unknown(stated)
-    if answer.placement and not chosen and answer.gap > max(gap or 0.0, GOOD):
+        _say_what_ends_queues(answer)
+    if answer.placement and not chosen and _more_time_may_help(answer, time_limit, gap):
         notes().print("note: a longer --time-limit may improve the plan or its proof")
     if not answer.placement:
         notes().print(f"{name_of(fleet)}: {answer.reason}", markup=False)
@@ -175,6 +179,38 @@ def _say_why_latency_is_unknown(fleet: "Fleet") -> None:
     if gaps := request_gaps(fleet.spec):
         limited = any(model.tpot_slo for model in fleet.spec.models)
         notes().print(f"note: {gap_note(gaps, len(fleet.models), limited)}", markup=False)
+
+
+def _say_what_ends_queues(answer: "Plan") -> None:
+    """Print on stderr how models that are saturated even alone would keep up."""
+    from colocate.advise.latency import predictions_of
+    from colocate.advise.remedies.latency_changes import rounded_down
+    from colocate.advise.remedies.lone_engines import fewest_replicas, highest_rate
+    from colocate.outputs.plan.latency_words import keeping_up_line
+    from colocate.outputs.text.console import notes
+
+    problem = answer.problem
+    saturated = {each.model for each in predictions_of(answer) if each.alone.saturated}
+    for model in [model for model in problem.models if model.name in saturated][:MOST_NAMES]:
+        rate = rounded_down(highest_rate(problem, model))
+        told = keeping_up_line(model.name, fewest_replicas(problem, model), rate)
+        notes().print(f"note: {told}", markup=False)
+
+
+def _more_time_may_help(answer: "Plan", time_limit: float | None, gap: float | None) -> bool:
+    """Return whether a longer search may find a better plan, or prove more.
+
+    Parameters
+    ----------
+    answer
+        What was found. Where a queue grows without end and the search stopped before its time, it
+        had nothing left to try.
+    time_limit, gap
+        What the user asked for, if anything.
+    """
+    limit = LONGEST if time_limit is None else time_limit
+    gave_up = isinf(answer.value) and answer.seconds < EARLY * limit
+    return answer.gap > max(gap or 0.0, GOOD) and not gave_up
 
 
 def _code_without_placement(answer: "Plan") -> int:

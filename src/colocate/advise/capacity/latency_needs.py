@@ -14,8 +14,8 @@ from math import inf
 
 import numpy as np
 
-from colocate.advise.capacity.lone_engines import counts, fewest_replicas
 from colocate.advise.capacity.requirements import Need
+from colocate.advise.remedies.lone_engines import counts, fewest_replicas
 from colocate.latency.law import (
     STATE_COLUMNS,
     delay_by,

@@ -6,8 +6,8 @@ from fractions import Fraction
 from math import inf, lcm
 
 from colocate.advise.capacity.fleet_sizes import FleetSizes
-from colocate.advise.capacity.lone_engines import counts, fewest_replicas
 from colocate.advise.capacity.requirements import Need
+from colocate.advise.remedies.lone_engines import counts, fewest_replicas
 from colocate.problem.gpu import Gpu
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import LONG_SUM

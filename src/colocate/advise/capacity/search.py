@@ -10,10 +10,10 @@ exclude the largest of the cheaper mixes. Most of those lack something that ever
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from colocate.advise.capacity.lone_engines import FailedModel
 from colocate.advise.capacity.mixes import Market, Mix, largest_below
 from colocate.advise.capacity.requirements import Need
 from colocate.advise.capacity.trials import Decision, MixTrial, MixTrials, TimeIsUp
+from colocate.advise.remedies.lone_engines import FailedModel
 from colocate.solver.plan import Plan, Status
 
 FOR_PLAN = 0.15

@@ -8,9 +8,9 @@ from math import inf
 
 from colocate.advise.capacity.capacity_limit import CapacityLimit, ratio_of_targets
 from colocate.advise.capacity.latency_needs import latency_needs, replica_needs
-from colocate.advise.capacity.lone_engines import FailedModel, kept_from_slow_gpus
 from colocate.advise.capacity.mixes import Market, Mix
 from colocate.advise.capacity.requirements import Need, needs_of
+from colocate.advise.remedies.lone_engines import FailedModel, kept_from_slow_gpus
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import OVER_LIMIT
 from colocate.solver.deadline import Deadline

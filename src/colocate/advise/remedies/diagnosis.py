@@ -33,6 +33,7 @@ EASIEST_FIRST = (
     ChangeKind.SHARDS,
     ChangeKind.QUANTISE,
     ChangeKind.GPUS,
+    ChangeKind.RATE,
     ChangeKind.SLEEP,
 )
 """What people try first: settings, then what uses the GPUs there are, then smaller weights, then

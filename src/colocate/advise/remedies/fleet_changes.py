@@ -4,22 +4,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from colocate.advise.remedies.changed_fleet import problem_of, problem_with_models
 from colocate.advise.remedies.gpu_changes import (
-    MOST_ADDED,
-    added_gpus,
     calculates_in,
     catalogue_ladder,
     faster_ladder,
     gpu_ladders,
-    kind_name,
-    one_of_each_kind,
 )
 from colocate.advise.remedies.latency_changes import (
     hottest_first,
-    replica_ladder,
+    rate_ladder,
     sharing_ladder,
     target_ladder,
 )
 from colocate.advise.remedies.quantising import FEWER_BITS, Quantised, quantised
+from colocate.advise.remedies.replica_changes import replicas_for_limits, replicas_for_targets
 from colocate.advise.remedies.request_room import room_options
 from colocate.advise.remedies.shortage import held_gb
 from colocate.advise.what_if import Change, ChangeKind, Combination, Ladder, Options
@@ -28,10 +25,8 @@ from colocate.inputs.demand import demand_of
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.huggingface import ModelConfig
 from colocate.inputs.shard_rules import accepted_shards
-from colocate.inputs.spec import GpuSpec
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
-from colocate.problem.verify import use_of
 
 MOST_TRIED = 12
 """The most models, the largest ones, to change one at a time."""
@@ -41,8 +36,8 @@ MOST_COMBINED = 60
 """The most models, the largest ones, to quantise together."""
 BUSIER = (0.85, 0.9, 0.95)
 """Higher limits on compute to try: at 0.95 a request waits 19 times as long as it runs."""
-MOST_SHARDS, MOST_REPLICAS = 16, 8
-"""The most shards and replicas of a model to try."""
+MOST_SHARDS = 16
+"""The most shards of a model to try."""
 
 
 def options_for(
@@ -85,8 +80,9 @@ def options_for(
         return [
             Options([sharing_ladder(fleet)]),
             Options([target_ladder(fleet, name) for name in hottest]),
-            Options([replica_ladder(fleet, name) for name in hottest]),
+            Options([replicas_for_targets(fleet, name) for name in hottest]),
             Options([*gpu_ladders(fleet), faster_ladder(fleet)]),
+            Options([rate_ladder(fleet, name) for name in hottest]),
             asleep,
             Options(quantised_ladders),
             Options(shard_ladders),
@@ -94,7 +90,7 @@ def options_for(
     return [
         *room_options(fleet, some),
         Options([_busier(fleet)]),
-        Options([_replica_ladder(fleet, name) for name in some]),
+        Options([replicas_for_limits(fleet, name) for name in some]),
         Options(shard_ladders),
         Options(
             quantised_ladders,
@@ -143,57 +139,6 @@ def shard_ladder(fleet: Fleet, name: str) -> Ladder:
 def _doubled(large: int, small: int) -> bool:
     """Return whether a number is another one doubled any number of times."""
     return large % small == 0 and (large // small).bit_count() == 1
-
-
-def _replica_ladder(fleet: Fleet, name: str) -> Ladder:
-    """Yield a model in more replicas, if replicas share its use of a limited resource.
-
-    If the GPUs there are do not suffice for that, the fewest replicas that are within the limits
-    come with more GPUs.
-    """
-    stated = next(m for m in fleet.problem.models if m.name == name)
-    if not stated.shared_uses or stated.open_replicas:
-        return
-    numbers = range(stated.replicas + 1, MOST_REPLICAS + 1)
-    for replicas in numbers:
-        if replicas * stated.shards <= len(fleet.problem.gpus):
-            yield from _more_replicas(fleet, stated, replicas)
-    enough = next((n for n in numbers if _within_limits(fleet.problem, stated, n)), None)
-    if enough is not None:
-        for gpus in range(1, MOST_ADDED + 1):
-            for entry in one_of_each_kind(fleet):
-                yield from _more_replicas(fleet, stated, enough, entry, gpus)
-
-
-def _more_replicas(
-    fleet: Fleet, stated: Model, replicas: int, entry: GpuSpec | None = None, gpus: int = 0
-) -> Iterator[Change]:
-    model = fleet.models[stated.name].model_copy(update={"replicas": replicas})
-    models = [model if m.name == model.name else m for m in fleet.spec.models]
-    added = [] if entry is None else [added_gpus(fleet, entry, gpus)]
-    update = {"models": models, "gpus": [*fleet.spec.gpus, *added]}
-    problem = problem_of(fleet.spec.model_copy(update=update))
-    if problem is not None:
-        yield Change(
-            ChangeKind.REPLICAS,
-            problem,
-            (stated.name,),
-            to=kind_name(entry) if entry else "",
-            count=replicas,
-            gpus=gpus,
-            gb=stated.size_gb * (replicas - stated.replicas),
-            node=(entry.node or "") if entry else "",
-        )
-
-
-def _within_limits(problem: Problem, model: Model, replicas: int) -> bool:
-    """Return whether a part of a model is alone within the limits of some GPU."""
-    part = model.part(replicas)
-    return any(
-        all(use_of(part, name, gpu.kind) <= limit for name, limit in gpu.limits)
-        for gpu in problem.gpus
-        if model.may_be_on(gpu)
-    )
 
 
 def in_more_shards(fleet: Fleet, name: str) -> Model | None:

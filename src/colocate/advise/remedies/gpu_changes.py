@@ -47,7 +47,7 @@ def one_of_each_kind(fleet: Fleet) -> list[GpuSpec]:
 
 def _gpu_ladder(fleet: Fleet, entries: Sequence[GpuSpec]) -> Ladder:
     for number, entry in product(range(1, MOST_ADDED + 1), entries):
-        yield from _more_gpus(fleet, entry, number)
+        yield from more_gpus(fleet, entry, number)
 
 
 def catalogue_ladder(fleet: Fleet) -> Ladder:
@@ -95,7 +95,7 @@ def _price(row: Accelerator) -> float:
 
 def _one_more(fleet: Fleet, row: Accelerator) -> Iterator[Change]:
     entry = GpuSpec.model_validate({"kind": row.kind}).resolved()
-    yield from _more_gpus(fleet, entry, 1)
+    yield from more_gpus(fleet, entry, 1)
 
 
 def calculates_in(row: Accelerator, dtype: str | None) -> bool:
@@ -103,7 +103,18 @@ def calculates_in(row: Accelerator, dtype: str | None) -> bool:
     return row.tflops_8bit is not None or bits_of(dtype) != EIGHT_BITS
 
 
-def _more_gpus(fleet: Fleet, entry: GpuSpec, number: int) -> Iterator[Change]:
+def more_gpus(fleet: Fleet, entry: GpuSpec, number: int) -> Iterator[Change]:
+    """Yield more GPUs as a change, unless they contradict the fleet.
+
+    Parameters
+    ----------
+    fleet
+        The fleet to change.
+    entry
+        What they are like.
+    number
+        How many.
+    """
     gpus = [*fleet.spec.gpus, added_gpus(fleet, entry, number)]
     problem = problem_of(fleet.spec.model_copy(update={"gpus": gpus}))
     if problem is not None:

@@ -6,6 +6,7 @@ from math import ceil, floor, inf, log10
 
 from colocate.advise.relaxations import without_target
 from colocate.advise.remedies.changed_fleet import problem_of, problem_with_models
+from colocate.advise.remedies.lone_engines import highest_rate
 from colocate.advise.what_if import Change, ChangeKind, Ladder, TargetDelta
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.format_support import Maker, maker_of
@@ -14,8 +15,8 @@ from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.solver.solve import solve
 
-MORE_REPLICAS = 2
-"""Replicas more of a model to try: each takes a request in so many, and memory for its weights."""
+FEWER = (1.0, 0.9, 0.75, 0.5, 0.25)
+"""Shares of the requests that a model serves alone: beside neighbours it may serve fewer."""
 FIRST = 1000.0
 """How many times more than others a model's latency counts while its least one is looked for."""
 SECONDS, WORKERS = 0.5, 1
@@ -42,18 +43,30 @@ def hottest_first(problem: Problem, names: Sequence[str]) -> list[str]:
     return sorted(names, key=lambda name: -asked[name].rate * asked[name].output_tokens)
 
 
-def replica_ladder(fleet: Fleet, name: str) -> Ladder:
-    """Yield a model in one replica more, and in two, on the GPUs there are."""
+def rate_ladder(fleet: Fleet, name: str) -> Ladder:
+    """Yield a model with fewer requests: as many as it serves alone, and then ever fewer."""
+    spec = fleet.models[name]
+    field = "rate" if spec.rate is not None else "tokens_per_second"
+    before = getattr(spec, field)
     stated = next(model for model in fleet.problem.models if model.name == name)
-    if stated.open_replicas:
+    if not before or stated.requests is None:
         return
-    for replicas in range(stated.replicas + 1, stated.replicas + 1 + MORE_REPLICAS):
-        if replicas * stated.shards <= len(fleet.problem.gpus):
-            more = fleet.models[name].model_copy(update={"replicas": replicas})
-            problem = problem_with_models(fleet, [more])
+    share = highest_rate(fleet.problem, stated) / stated.requests.rate
+    for of_it in FEWER:
+        after = rounded_down(before * share * of_it)
+        if 0.0 < after < before:
+            problem = problem_with_models(fleet, [spec.model_copy(update={field: after})])
             if problem is not None:
-                added = stated.size_gb * (replicas - stated.replicas)
-                yield Change(ChangeKind.REPLICAS, problem, (name,), count=replicas, gb=added)
+                kind = ChangeKind.RATE
+                yield Change(kind, problem, (name,), to=field, before=before, after=after)
+
+
+def rounded_down(value: float) -> float:
+    """Return a number of few digits that is not above another."""
+    if value <= 0.0:
+        return 0.0
+    unit = 10.0 ** (floor(log10(value)) - DIGITS + 1)
+    return round(floor(value / unit) * unit, 12)
 
 
 def target_ladder(fleet: Fleet, name: str) -> Ladder:

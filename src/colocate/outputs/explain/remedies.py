@@ -249,5 +249,9 @@ _WORDS: dict[ChangeKind, Callable[[Change], str]] = {
         f"sharing: {change.to}, so that engines share GPUs by NVIDIA MPS (one that dies can take "
         "its neighbours with it)"
     ),
+    ChangeKind.RATE: lambda change: (
+        f"{change.to}: {change.after:g} of {_names(change)} instead of {change.before:g} "
+        "(the highest found that works)"
+    ),
     ChangeKind.ONE_NODE: lambda change: f"the shards of {_names(change)} in one node",
 }

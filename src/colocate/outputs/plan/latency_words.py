@@ -47,7 +47,7 @@ def value_lines(plan: Plan, predictions: Sequence[Prediction]) -> Iterator[str]:
     by_latency = plan.problem.objective == "latency" and predictions
     proofs = filter(None, (proof_line(plan), levels_line(plan), sleep_line(plan)))
     if by_latency:
-        yield f"{worst_line(predictions)}{_bound(plan, predictions)}"
+        yield _worst(plan, predictions)
         yield held_line(predictions)
         yield from proofs
         yield peak_line(plan)
@@ -55,7 +55,22 @@ def value_lines(plan: Plan, predictions: Sequence[Prediction]) -> Iterator[str]:
     yield peak_line(plan)
     yield from proofs
     if predictions:
-        yield latency_line(predictions)
+        yield felt_line(predictions)
+
+
+def felt_line(predictions: Sequence[Prediction]) -> str:
+    """Return the line of latencies beside those of saturated models, which tell the worst."""
+    saturated = worst_of(predictions).shared.saturated
+    return held_line(predictions) if saturated else latency_line(predictions)
+
+
+def _worst(plan: Plan, predictions: Sequence[Prediction]) -> str:
+    """Return the worst latency and what is proven about it; which models are saturated is told."""
+    if not worst_of(predictions).shared.saturated:
+        return f"{worst_line(predictions)}{_bound(plan, predictions)}"
+    if isinf(plan.bound):
+        return "in every placement, a queue grows without end"
+    return "no placement was found in which no queue grows without end"
 
 
 def _bound(plan: Plan, predictions: Sequence[Prediction]) -> str:
@@ -117,6 +132,25 @@ def _saturated(models: Sequence[str], why: str, when: str) -> str:
     if len(models) == 1:
         return f"{names} is saturated: {why}, its queue grows without end{when}"
     return f"{names} are saturated: {why}, their queues grow without end{when}"
+
+
+def keeping_up_line(model: str, replicas: int | None, rate: float) -> str:
+    """Return what would end the queue of a model that is saturated even alone.
+
+    Parameters
+    ----------
+    model
+        Its name.
+    replicas
+        The fewest replicas that keep up; None if no number does.
+    rate
+        Requests each second that it keeps up with; 0 if it keeps up with none.
+    """
+    ways = [f"in {amount(replicas, 'replica')}"] if replicas is not None else []
+    ways += [f"with {rate:g} requests a second"] if rate > 0.0 else []
+    if not ways:
+        return f"{quoted(model)} needs a larger or faster kind of GPU"
+    return f"{quoted(model)} alone keeps up {' or '.join(ways)}"
 
 
 def sharing_lines(found: SharingChange | None) -> Iterator[str]:

@@ -12,6 +12,7 @@ from colocate.outputs.page.markup import Markup, tag
 from colocate.outputs.plan.fleet_bars import Bars, fleet_bars
 from colocate.outputs.plan.latency_bars import latency_bars
 from colocate.outputs.plan.latency_words import (
+    felt_line,
     held_line,
     latency_line,
     of_target,
@@ -113,7 +114,7 @@ def _sections(
 
 def _latency(plan: Plan, predictions: tuple[Prediction, ...]) -> Iterator[Markup]:
     """Yield the latency of every model, and what another way to share would change."""
-    yield tag("p", as_sentence(latency_line(predictions)))
+    yield tag("p", as_sentence(felt_line(predictions)))
     yield latency_figure(latency_bars(predictions))
     yield latency_table(predictions)
     for line in (*saturated_lines(predictions), *sharing_lines(other_sharing(plan, predictions))):

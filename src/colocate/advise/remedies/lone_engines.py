@@ -16,6 +16,9 @@ from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import OVER_LIMIT
 
+HALVINGS = 20
+"""Steps to find a rate: they leave an error below one in a million."""
+
 
 @dataclass(frozen=True)
 class FailedModel:
@@ -52,7 +55,7 @@ def kept_from_slow_gpus(
     """
     models = []
     for model in problem.models:
-        alone = _alone(problem, model, _most_replicas(model)) if counts(model, queues) else {}
+        alone = _with_most_replicas(problem, model) if counts(model, queues) else {}
         slow = [gpu.name for gpu in problem.gpus if gpu in alone and misses(alone[gpu])]
         if slow and len(slow) == len(alone):
             return problem, _failed_model(problem, model, alone.values())
@@ -90,11 +93,40 @@ def fewest_replicas(problem: Problem, model: Model) -> int | None:
     model
         The model; the number of its replicas does not matter.
     """
+    rate = _rate(model)
 
     def keep(replicas: int) -> bool:
-        return not all(misses(each) for each in _alone(problem, model, replicas).values())
+        return _keeps(problem, model, rate / replicas)
 
     return _first(keep, model.replicas, max(MOST_GPUS // model.shards, 1))
+
+
+def highest_rate(problem: Problem, model: Model) -> float:
+    """Return about the highest rate at which a model alone is fast enough; 0 if none is.
+
+    Parameters
+    ----------
+    problem
+        GPUs of every kind.
+    model
+        The model; an open number of replicas is the highest.
+    """
+    low, high = 0.0, _rate(model) / model.most_replicas
+    if _keeps(problem, model, high):
+        return _rate(model)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if _keeps(problem, model, middle) else (low, middle)
+    return low * model.most_replicas
+
+
+def _keeps(problem: Problem, model: Model, rate: float) -> bool:
+    return not all(misses(each) for each in _alone(problem, model, rate).values())
+
+
+def _rate(model: Model) -> float:
+    assert model.requests is not None, "its requests are known"
+    return model.requests.rate
 
 
 def _first(holds: Callable[[int], bool], low: int, high: int) -> int | None:
@@ -121,24 +153,26 @@ def _failed_model(problem: Problem, model: Model, alone: Iterable[Prediction]) -
     return FailedModel(failed_target(best), enough)
 
 
-def _most_replicas(model: Model) -> int:
-    return max(MOST_GPUS // model.shards, 1) if model.open_replicas else model.replicas
+def _with_most_replicas(problem: Problem, model: Model) -> dict[Gpu, Prediction]:
+    """Return what a replica would have alone, if there are as many of them as possible."""
+    most = max(MOST_GPUS // model.shards, 1) if model.open_replicas else model.replicas
+    return _alone(problem, model, _rate(model) / most)
 
 
-def _alone(problem: Problem, model: Model, replicas: int) -> dict[Gpu, Prediction]:
-    """Return what one of so many replicas would have alone, on every GPU that has room for it."""
+def _alone(problem: Problem, model: Model, rate: float) -> dict[Gpu, Prediction]:
+    """Return what a replica with a rate would have alone, on every GPU that has room for it."""
     found: dict[tuple[str, float], Prediction] = {}
     by_gpu = {}
     for gpu in problem.gpus:
         if model.may_be_on(gpu) and model.size_gb <= model.shards * gpu.memory_gb:
             likeness = gpu.kind, gpu.memory_gb
             if likeness not in found:
-                found[likeness] = _predicted(model, replicas, gpu, problem.sharing)
+                found[likeness] = _predicted(model, rate, gpu, problem.sharing)
             by_gpu[gpu] = found[likeness]
     return by_gpu
 
 
-def _predicted(model: Model, replicas: int, gpu: Gpu, sharing: str) -> Prediction:
+def _predicted(model: Model, rate: float, gpu: Gpu, sharing: str) -> Prediction:
     assert model.requests is not None, "its requests are known"
     names = [f"gpu-{number}" for number in range(model.shards)]
     gpus = tuple(Gpu(name, gpu.memory_gb, gpu.kind, node="node") for name in names)
@@ -148,6 +182,6 @@ def _predicted(model: Model, replicas: int, gpu: Gpu, sharing: str) -> Predictio
         only=(),
         never=(),
         sleep_cost=None,
-        requests=model.requests.of_replica(replicas),
+        requests=replace(model.requests, rate=rate),
     )
     return predict_placement(Problem(gpus, (one,), sharing=sharing), {model.name: names})[0]
