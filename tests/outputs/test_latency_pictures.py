@@ -9,7 +9,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from colocate.advise.latency import predictions_of
 from colocate.outputs.page.figure import LOOKS
-from colocate.outputs.plan.fleet_bars import fleet_bars
+from colocate.outputs.plan.distinct_names import distinct_names
+from colocate.outputs.plan.fleet_bars import cut_in_middle, fleet_bars
 from colocate.outputs.plan.latency_bars import LONGEST, SHORTEST, latency_bars
 from colocate.outputs.plan.plot import _Drawing, plan_plot
 from colocate.outputs.report import report_page
@@ -54,7 +55,8 @@ def test_of_many_models_the_worst_are_drawn():
 def test_the_page_tells_every_latency_and_the_worst_of_every_gpu():
     page = Page(page_of(*latencies()))
     assert "What users feel" in page.text
-    assert "The queue of flood on g-1 grows without end; 1 of 2 models misses" in page.text
+    assert "1 of 2 models misses its target" in page.text
+    assert "Flood is saturated: with the cache that it gets, its queue grows" in page.text
     assert (
         "Flood is saturated: with the cache that it gets, its queue grows without end" in page.text
     )
@@ -102,3 +104,30 @@ def test_no_text_overlaps_another_or_leaves_the_picture(fleet_and_plan):
         assert page.x0 <= box.x0 <= box.x1 <= page.x1
         assert page.y0 <= box.y0 <= box.y1 <= page.y1
         assert not any(box.overlaps(other) for other in boxes[:number])
+
+
+def cut(name, room):
+    return cut_in_middle(name, int(room))
+
+
+def test_names_that_are_cut_stay_distinct():
+    long = [f"organisation/a-model-{size}b-with-a-long-name-instruct" for size in (7, 70)]
+    shown = distinct_names([(long[0], 12), (long[1], 12), ("chat", 12)], cut)
+    assert shown == ["…7b-wi…struct", "…70b-w…struct", "chat"]
+    one_word = [("x" * 40 + letter * 9 + "y" * 40, 9) for letter in "ab"]
+    assert distinct_names(one_word, cut) == ["1: xx…yyyy", "2: xx…yyyy"]
+    assert distinct_names(one_word, lambda name, room: name[-1:]) == ["", ""]
+    assert distinct_names([(long[0], 9), (long[0], 9)], cut) == ["organ…ruct"] * 2
+
+
+def test_long_names_in_a_picture_are_distinct():
+    models = [
+        {"name": f"some-organisation/some-model-{n}b-with-a-rather-long-name-instruct",
+         "size_gb": 9, "rate": 1, "slo": 1, "prompt_tokens": 100, "output_tokens": 10,
+         "kv_bytes_per_token": 1e5}
+        for n in range(1, 7)
+    ]  # fmt: skip
+    fleet = fleet_from([{"name": "g", "kind": "H100-80GB", "memory_gb": 80}], models)
+    found = texts(plan_plot(plan_of(fleet), fleet, "svg"))
+    for n in range(1, 7):
+        assert any(text.startswith(f"…{n}b-") for text in found)

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from colocate.latency.prediction import Prediction
 from colocate.outputs.latency.words import (
-    shown_ratio,
     shown_time,
+    slower_times,
     summary_lines,
     target_text,
     verdict_text,
@@ -82,7 +82,7 @@ def _row(prediction: Prediction) -> LatencyRow:
         replica_gpus(prediction.gpus),
         shown_time(shared.tpot.mean) if decodes else "-",
         shown_time(alone.tpot.mean if decodes else alone.ttft.mean),
-        f"{shown_ratio(prediction.slower)} x",
+        slower_times(prediction),
         shown_time(shared.tpot.p99) if decodes else "-",
         shown_time(shared.ttft.mean),
         shown_time(shared.ttft.p99),

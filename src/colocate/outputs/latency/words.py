@@ -13,6 +13,10 @@ MOST_KINDS = 3
 SHARED_BY = {"slices": "time slices", "mps": "MPS"}
 """The ways to share a GPU, as tables name them."""
 
+AS_FAST, MANY_TIMES = 1.05, 10.0
+"""Below the first, nobody feels that a model is slower than alone; from the second on, a figure
+needs no digit after the point."""
+
 
 def shown_time(seconds: float) -> str:
     """Return a time as people read it: milliseconds below a second."""
@@ -24,8 +28,23 @@ def shown_time(seconds: float) -> str:
 
 
 def shown_ratio(ratio: float) -> str:
-    """Return a ratio, or how many times slower something is."""
+    """Return a ratio."""
     return "∞" if isinf(ratio) else f"{ratio:.2f}" if ratio < 99.995 else f"{ratio:,.0f}"
+
+
+def slower_times(found: Prediction) -> str:
+    """Return how many times slower a replica is than alone, as a figure such as 4.3x."""
+    if isinf(found.slower):
+        return "∞"
+    digits = 1 if found.slower < MANY_TIMES else 0
+    return f"{found.slower:.{digits}f}x"
+
+
+def slower_text(found: Prediction) -> str:
+    """Return the same in words, such as 4.3x slower, or as fast."""
+    if isinf(found.slower):
+        return "∞"
+    return f"{slower_times(found)} slower" if found.slower >= AS_FAST else "as fast"
 
 
 def target_text(requests: Requests) -> str:

@@ -57,8 +57,11 @@ class LatencyPlot:
         first = left + min(names, MOST_NAMES) + GUTTER
         track = right - TIMES - FIGURES - 2 * GUTTER - first
         rows = self.top + HEAD
-        for number, bar in enumerate(self.bars.drawn):
-            self._row(pen, rows + ROW * (number + 0.5), bar, (first, track))
+        shown = pen.names([(b.worst.model, first - left) for b in self.bars.drawn], LETTERS)
+        for number, (bar, name) in enumerate(zip(self.bars.drawn, shown, strict=True)):
+            y = rows + ROW * (number + 0.5)
+            pen.write(left, y, name, first - left, LETTERS)
+            self._row(pen, y, bar, (first, track))
         target = first + track * self.bars.share(1.0)
         bottom = rows + ROW * len(self.bars.drawn)
         pen.line(target, rows - OVERHANG, bottom + OVERHANG)
@@ -68,8 +71,7 @@ class LatencyPlot:
             pen.write(left, bottom + 0.18 + NOTE, self.bars.rest, right - left, SMALL, SOFT)
 
     def _row(self, pen: Pen, y: float, bar: LatencyBar, track: tuple[float, float]) -> None:
-        left, (first, length) = self.edges[0], track
-        pen.write(left, y, bar.worst.model, first - left, LETTERS)
+        first, length = track
         alone = length * self.bars.share(bar.alone)
         whole = length * self.bars.share(bar.ratio)
         pen.fill(first, y, length, FAINT, THIN)

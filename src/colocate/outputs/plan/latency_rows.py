@@ -2,23 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from math import isinf
 from typing import NamedTuple
 
 from colocate.advise.latency import worst_of
 from colocate.latency.prediction import Prediction
-from colocate.outputs.latency.words import shown_time, target_text
+from colocate.outputs.latency.words import shown_time, slower_text, target_text
 from colocate.outputs.plan.latency_words import of_target
 from colocate.outputs.plan.service_rows import MOST_GPUS
 from colocate.outputs.text.wording import listed, replica_gpus
 
-AS_FAST, MANY_TIMES = 1.05, 10.0
-"""Below the first, nobody feels that a model is slower than alone; from the second on, a figure
-needs no digit after the point."""
-
 
 class ModelLatencyRow(NamedTuple):
-    """One model, by the replica that is worst off."""
+    """One model, by the replica that is worst off, which the model's cell says if they differ."""
 
     model: str
     gpus: str
@@ -58,8 +53,9 @@ def _row(replicas: Sequence[Prediction]) -> ModelLatencyRow:
     at = _percentile(worst)
     tpot = worst.shared.tpot.at(worst.requests.percentile)
     ttft = worst.shared.ttft.at(worst.requests.percentile)
+    alike = len({(each.shared.tpot, each.shared.ttft) for each in replicas}) == 1
     return ModelLatencyRow(
-        worst.model,
+        worst.model if alike else f"{worst.model} (worst of {len(replicas)})",
         listed([replica_gpus(each.gpus) for each in replicas], MOST_GPUS),
         f"{at}{shown_time(tpot)}" if worst.requests.decode_tokens else "-",
         f"{at}{shown_time(ttft)}",
@@ -67,14 +63,6 @@ def _row(replicas: Sequence[Prediction]) -> ModelLatencyRow:
         _target(worst),
         holds_text(worst),
     )
-
-
-def slower_text(found: Prediction) -> str:
-    """Return how many times slower a replica is than alone."""
-    if isinf(found.slower):
-        return "∞"
-    digits = 1 if found.slower < MANY_TIMES else 0
-    return f"{found.slower:.{digits}f}x slower" if found.slower >= AS_FAST else "as fast"
 
 
 def _target(found: Prediction) -> str:

@@ -1,9 +1,11 @@
 """Draws bars and texts on a picture whose units are inches, each text cut to its room."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from colocate.outputs.page.figure import INK, SOFT
+from colocate.outputs.plan.distinct_names import distinct_names
 from colocate.outputs.plan.fleet_bars import cut_in_middle
 from colocate.outputs.text.sanitise import one_line
 
@@ -101,6 +103,19 @@ class Pen:
         """
         if self.width(text, SMALL) <= room:
             self._text(x, y, text, SMALL, SOFT, "normal")
+
+    def names(self, names: Sequence[tuple[str, float]], points: float) -> list[str]:
+        """Return names, each cut to its room, so that no two different ones look alike.
+
+        Parameters
+        ----------
+        names
+            Each with its room.
+        points
+            The size of the letters.
+        """
+        lines = [(one_line(name), room) for name, room in names]
+        return distinct_names(lines, lambda t, room: self._fitting(t, room, points, "normal"))
 
     def width(self, text: str, points: float, weight: str = "normal") -> float:
         """Return how much room a text needs.

@@ -1,5 +1,6 @@
 """A plan as a picture: stacked bars of memory, and the pressure of every GPU beside its bar."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -90,8 +91,12 @@ class _Drawing:
             pen.width(one_line(bar.gpu.name, LONGEST_NAME), LETTERS) for bar in self.bars.drawn
         )
         columns = _Columns(min(names, MOST_NAMES))
-        for number, bar in enumerate(self.bars.drawn):
-            self._row(pen, columns, HEAD + ROW * (number + 0.5), bar)
+        gpus = pen.names([(bar.gpu.name, columns.names) for bar in self.bars.drawn], LETTERS)
+        models = iter(pen.names(self._models(columns), SMALL))
+        for number, (bar, name) in enumerate(zip(self.bars.drawn, gpus, strict=True)):
+            y = HEAD + ROW * (number + 0.5)
+            pen.write(LEFT, y, name, columns.names, LETTERS)
+            self._row(pen, columns, y, bar, models)
         self._foot(pen, columns)
         panel.draw(pen)
         return figure
@@ -103,15 +108,28 @@ class _Drawing:
         told = [as_sentence(proof_line(self.plan)) or NOTHING_PROVEN, short_sleep_line(self.plan)]
         pen.write(LEFT, 0.58, "; ".join(filter(None, told)), room, LETTERS, SOFT)
 
-    def _row(self, pen: "Pen", columns: "_Columns", y: float, bar: Bar) -> None:
-        pen.write(LEFT, y, bar.gpu.name, columns.names, LETTERS)
+    def _models(self, columns: "_Columns") -> list[tuple[str, float]]:
+        """Return the names of all parts that are drawn, each with its room."""
+        scale = columns.bars / self.bars.largest_gb
+        return [
+            (
+                f"{part.name} ({part.which})" if part.which else part.name,
+                part.size_gb * scale - 2 * PADDING / 72,
+            )
+            for bar in self.bars.drawn
+            for part in bar.largest
+        ]
+
+    def _row(
+        self, pen: "Pen", columns: "_Columns", y: float, bar: Bar, names: Iterator[str]
+    ) -> None:
+        """Draw a GPU; the names of its parts come next."""
         scale = columns.bars / self.bars.largest_gb
         x = columns.first_bar
         for part in bar.largest:
             width = part.size_gb * scale
             pen.fill(x, y, width, on_paper(colour_of(part.number)))
-            name = f"{part.name} ({part.which})" if part.which else part.name
-            pen.write(x + PADDING / 72, y, name, width - 2 * PADDING / 72, SMALL)
+            pen.write(x + PADDING / 72, y, next(names), width - 2 * PADDING / 72, SMALL)
             x += width
         if bar.others:
             width = sum(part.size_gb for part in bar.others) * scale
