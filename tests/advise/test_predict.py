@@ -98,6 +98,7 @@ def test_bad_questions():
 KV = ["kv_bytes_per_token: 131072", "kv_bytes_per_token: 0", "layers: 32"]
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("rate", ["0", "1e-9", "1", "1e6", "1e300"])
 @pytest.mark.parametrize("tokens", ["0", "1", "1.5", "2", "128", "1e9"])
 @pytest.mark.parametrize("sharing", ["slices", "mps"])

@@ -163,3 +163,18 @@ models:
         "note: latency is not predicted: no model states prompt_tokens and output_tokens, so "
         "tpot_slo is no limit"
     ]
+
+
+@pytest.mark.parametrize("text", ["a: g-0\nb: [g-0, g-1]\n", '{"a": "g-0", "b": ["g-0"]}'])
+def test_a_placement_without_its_fleet_brings_the_command(tmp_path, text):
+    path = tmp_path / "placement.yaml"
+    path.write_text(text)
+    told = str(run(path).exception)
+    assert "is a placement without a fleet, must be a plan" in told
+    assert f"`colocate predict FLEET --placement {path}`" in told
+
+
+def test_a_fleet_without_a_placement_brings_both_ways(fleet):
+    told = str(run(fleet).exception)
+    assert "is a fleet file, must be a plan; `colocate plan` makes one of it" in told
+    assert "or give a placement of it with --placement" in told

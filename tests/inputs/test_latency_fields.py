@@ -8,6 +8,7 @@ from colocate.inputs.fleet import fleet_of, objective_of, parse_fleet
 from colocate.inputs.fleet_edit import with_fields
 from colocate.inputs.known_requests import RequestGap, request_gaps
 from colocate.inputs.spec import fleet_schema
+from colocate.inputs.unit_notes import unit_notes
 
 H100 = "gpus: [{name: a, kind: H100-80GB, count: 2}]"
 HOMEMADE = "gpus: [{name: a, kind: home, memory_gb: 80}]"
@@ -67,6 +68,7 @@ def test_a_prefill_that_nobody_measured_is_estimated_where_the_kind_is_known():
         ("{base_ms: '4'}", "steps['base_ms']='4', must be a finite number from 0 to 1000000"),
         ("{base_ms: 4, base: 1}", "steps['base'] is not known, did you mean 'base_ms'?"),
         ("{H100: 4}", "steps['H100']=4, must be a section with base_ms and others"),
+        ("{base: 7}", "must be a section with base_ms and others; did you mean 'base_ms'?"),
         ("{H100: {per_request_ms: 4}}", "steps['H100']['base_ms'] is missing, must be"),
         ("{H100: {base_ms: 0}}", "steps['H100']['base_ms']=0.0, must be more than 0"),
         ("{H1000: {base_ms: 4}}", "steps['H1000'] is no kind of GPU in the fleet or the catalogue"),
@@ -230,3 +232,24 @@ def test_the_published_schema_knows_both_forms_of_steps(steps, valid):
     model = {"name": "m", "steps": steps, "percentile": 99, "ttft_slo": 1, "layers": 3}
     data = {"gpus": [{}], "models": [model], "sharing": "mps", "objective": "latency"}
     assert jsonschema.Draft202012Validator(fleet_schema()).is_valid(data) == valid
+
+
+@pytest.mark.parametrize(
+    ("fields", "note"),
+    [
+        ({"tpot_slo": 40}, "tpot_slo: 40 is in seconds; if ms are meant, write 0.04"),
+        ({"ttft_slo": 500}, "ttft_slo: 500 is in seconds; if ms are meant, write 0.5"),
+        ({"steps": {"base_ms": 0.007}},
+         "base_ms: 0.007 is in milliseconds; if seconds are meant, write 7"),
+        ({"tpot_slo": 0.04, "output_tokens": 0}, "tpot_slo is not used, since no token comes after"
+         " the first (output_tokens: 0); use ttft_slo"),
+        ({"steps": {"h100-80gb": {"base_ms": 7}, "L4": {"base_ms": 20}}},
+         "steps for 'L4' are not used, since the fleet has no such GPU"),
+        ({"tpot_slo": 0.04, "ttft_slo": 30, "steps": {"base_ms": 0.7}}, None),
+    ],
+)  # fmt: skip
+def test_units_that_are_hardly_meant_are_noted(fields, note):
+    model = {"name": "m", "size_gb": 16, "rate": 1, "slo": 1, "prompt_tokens": 500,
+             "output_tokens": 100, "kv_bytes_per_token": 1e5, **fields}  # fmt: skip
+    fleet = fleet_of({"gpus": [{"kind": "H100-80GB"}], "models": [model]})
+    assert unit_notes(fleet) == ({note: ["m"]} if note else {})

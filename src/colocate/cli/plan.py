@@ -153,13 +153,14 @@ def _usual_gap(seconds: float) -> float:
 
 
 def _say_notes(fleet: "Fleet") -> None:
-    """Print on stderr what is known about sizes, and which GPUs do not run a format as it is."""
+    """Print on stderr what to know about sizes, units, and formats that GPUs do not run."""
     from colocate.inputs.size_notes import models_without_tokens, size_notes
+    from colocate.inputs.unit_notes import unit_notes
     from colocate.outputs.text.console import notes
     from colocate.outputs.text.format_notes import format_notes
     from colocate.outputs.text.wording import listed, quoted
 
-    for note, models in size_notes(fleet.spec.models).items():
+    for note, models in (*size_notes(fleet.spec.models).items(), *unit_notes(fleet).items()):
         names = listed([quoted(model) for model in models], MOST_NAMES)
         notes().print(f"note: {names}: {note}", markup=False)
     limits = [(name, limit) for name, found in fleet.format_limits.items() for limit in found]

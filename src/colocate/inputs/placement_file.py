@@ -28,6 +28,16 @@ def placement_of(data: Any) -> dict[str, list[str]]:
     return {str(model): _names(model, places) for model, places in data.items()}
 
 
+def looks_like_a_placement(data: Any) -> bool:
+    """Return whether plain data says of every name on which GPUs it is, and nothing else."""
+    return (
+        isinstance(data, dict)
+        and bool(data)
+        and all(places and isinstance(places, str | list) for places in data.values())
+        and all(isinstance(gpu, str) for places in data.values() for gpu in places)
+    )
+
+
 def _names(model: Any, places: Any) -> list[str]:
     names = [places] if isinstance(places, str) else places
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):

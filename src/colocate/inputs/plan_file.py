@@ -7,13 +7,16 @@ from typing import Any, NamedTuple
 from colocate.errors import InputError, within
 from colocate.fault import Fault
 from colocate.inputs.fleet import Fleet, fleet_of, looks_like_a_fleet
-from colocate.inputs.placement_file import placement_of
+from colocate.inputs.placement_file import looks_like_a_placement, placement_of
 from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
 
 FLEET, SERVICE, LATENCY = "fleet", "service", "latency"
 """The fields of a plan file that hold the fleet, what every replica can serve, and how fast."""
 A_PLAN = "what `colocate plan --json` prints"
+MAKES_A_PLAN = "`colocate plan` makes one of it"
+PREDICTS_A_PLACEMENT = "name its fleet file: `colocate predict FLEET --placement {}`"
+TAKES_A_PLACEMENT = f"{MAKES_A_PLAN}, or give a placement of it with --placement"
 
 
 class PlanFile(NamedTuple):
@@ -29,14 +32,16 @@ class PlanFile(NamedTuple):
     """The same for what their users feel."""
 
 
-def read_plan(path: str | Path) -> PlanFile:
-    """Read a plan file."""
+def read_plan(path: str | Path, of_fleet: str = MAKES_A_PLAN) -> PlanFile:
+    """Read a plan file; a fleet file that is taken for one brings advice."""
     with naming(path):
         text = read_text(path)
         data = _parsed(text)
         if looks_like_a_fleet(data):
-            advice = "`colocate plan` makes one of it"
-            raise InputError(Fault("is a fleet file", "a plan", advice))
+            raise InputError(Fault("is a fleet file", "a plan", of_fleet))
+        if looks_like_a_placement(data) and "status" not in data:
+            found = "is a placement without a fleet"
+            raise InputError(Fault(found, "a plan", PREDICTS_A_PLACEMENT.format(path)))
         if not isinstance(data, dict):
             raise InputError(Fault("found no plan", A_PLAN))
         fleet, *stated = (data.pop(name, None) for name in (FLEET, SERVICE, LATENCY))
@@ -51,7 +56,7 @@ def read_plan(path: str | Path) -> PlanFile:
 
 def read_placed_fleet(path: str | Path) -> tuple[Fleet, dict[str, list[str]]]:
     """Read the fleet and the placement of a plan file, and leave the rest of it unread."""
-    fleet, data, *_ = read_plan(path)
+    fleet, data, *_ = read_plan(path, TAKES_A_PLACEMENT)
     with naming(path):
         if fleet is None:
             raise InputError(Fault("has no fleet", A_PLAN))
@@ -62,7 +67,7 @@ def read_placed_fleet(path: str | Path) -> tuple[Fleet, dict[str, list[str]]]:
 
 
 def _parsed(text: str) -> Any:
-    """Return the data of a plan, or of the fleet file that was taken for one."""
+    """Return the data of a plan, or of the fleet or placement that was taken for one."""
     if not text.strip():
         raise InputError(Fault("is empty", A_PLAN))
     try:
@@ -72,6 +77,6 @@ def _parsed(text: str) -> Any:
             data = parse_yaml(text)
         except InputError:
             data = None
-        if looks_like_a_fleet(data):
+        if looks_like_a_fleet(data) or looks_like_a_placement(data):
             return data
         raise InputError(Fault(f"not valid JSON, {error}", A_PLAN)) from None

@@ -86,6 +86,8 @@ def _fault(data: Mapping[Any, Any], error: ErrorDetails, path: Path) -> Fault:
         return Fault("is missing", expected, path=path, owner=owner)
     value = _value_at(data, path)
     advice = _point_for_comma(value) if error["type"] in NO_NUMBER else ""
+    if section_itself and len(path) > 3:
+        advice = closest(field, _fields(Steps))
     return Fault("", expected, advice, value=value, path=path, owner=owner)
 
 

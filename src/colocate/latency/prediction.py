@@ -122,20 +122,21 @@ def predict_placement(
     engines = placed_engines(problem, replicas)
     cache = {(c.model, c.replica): c for c in caches_of(problem, placement)}
     slots = np.array([_slots(parts, cache[_key(parts)].cache_gb) for parts in replicas])
-    shared = _settled(engines, sharing or problem.sharing)
-    alone = _settled(engines, "alone")
-    return tuple(
-        Prediction(
-            parts[0].model.name,
-            parts[0].replica,
-            tuple(part.gpu for part in parts),
-            _latency(engines, row, shared, slots[row], parts[0]),
-            _latency(engines, row, alone, slots[row], parts[0]),
-            float(slots[row]),
-            _requests(parts[0]),
+    with np.errstate(over="ignore"):  # more requests than a float holds saturate an engine
+        shared = _settled(engines, sharing or problem.sharing)
+        alone = _settled(engines, "alone")
+        return tuple(
+            Prediction(
+                parts[0].model.name,
+                parts[0].replica,
+                tuple(part.gpu for part in parts),
+                _latency(engines, row, shared, slots[row], parts[0]),
+                _latency(engines, row, alone, slots[row], parts[0]),
+                float(slots[row]),
+                _requests(parts[0]),
+            )
+            for row, parts in enumerate(replicas)
         )
-        for row, parts in enumerate(replicas)
-    )
 
 
 def ratios_of(predictions: tuple[Prediction, ...], gpus: Mapping[str, object]) -> dict[str, float]:
