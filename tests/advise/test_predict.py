@@ -126,3 +126,14 @@ def test_an_example_can_be_asked_about_by_its_file(tmp_path):
     (tmp_path / "fleet.yaml").write_text(TWO.replace("RATE", "6").replace("TOKENS, KV", "128"))
     (found,) = predict(read_fleet(tmp_path / "fleet.yaml"), {"a": "g-1"})
     assert found.gpus == ("g-1",)
+
+
+def test_only_at_the_first_token_may_more_tokens_make_a_neighbour_faster():
+    tokens = ["0", "1", "1.001", "1.1", "1.5", "2", "3", "10", "100"]
+    tpot = [
+        predict(fleet("5", each), {"a": "g-0", "b": "g-0"}, "slices")[1].shared.tpot.mean
+        for each in tokens
+    ]
+    assert tpot[0] == tpot[1]
+    assert 0.99 * tpot[1] < tpot[2]
+    assert tpot[2:] == sorted(tpot[2:])

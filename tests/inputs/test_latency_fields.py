@@ -253,3 +253,9 @@ def test_units_that_are_hardly_meant_are_noted(fields, note):
              "output_tokens": 100, "kv_bytes_per_token": 1e5, **fields}  # fmt: skip
     fleet = fleet_of({"gpus": [{"kind": "H100-80GB"}], "models": [model]})
     assert unit_notes(fleet) == ({note: ["m"]} if note else {})
+
+
+def test_fields_of_python_bring_those_of_the_file():
+    model = {"name": "m", "size_gb": 16, "load": 1, "sleep_cost": 0}
+    with pytest.raises(InputError, match="give may_sleep: true, and importance: 0"):
+        fleet_of({"gpus": [{"memory_gb": 80}], "models": [model]})

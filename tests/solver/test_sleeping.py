@@ -230,3 +230,12 @@ def test_more_replicas_may_relieve_those_that_must_be_awake():
     assert plan.status is Status.OPTIMAL
     assert plan.lost == 0.0
     assert check_plan(problem, plan.as_dict()).faults == []
+
+
+@pytest.mark.parametrize(("memory", "asleep"), [(60, ()), (20, ("idle",))])
+def test_a_model_whose_sleep_is_free_sleeps_only_if_it_has_to(memory, asleep):
+    models = (Model("idle", 15, load=1, sleep_cost=0.0), Model("busy", 15, load=1))
+    plan = solve(Problem((Gpu("g", memory),), models), time_limit=1)
+    assert plan.status is Status.OPTIMAL
+    assert plan.asleep == asleep
+    assert plan.lost == 0.0

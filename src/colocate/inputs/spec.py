@@ -248,7 +248,7 @@ class ModelSpec(_Section):
     )
     may_sleep: bool = Field(False, description="Whether it may be left out if it has to be.")
     importance: NotNegative = Field(
-        1.0, description="How much its demand counts when models have to sleep."
+        1.0, description="How much its demand counts when models have to sleep; 0 makes it free."
     )
 
     def arguments_for(self, engine: EngineName) -> list[str]:

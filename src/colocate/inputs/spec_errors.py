@@ -25,6 +25,11 @@ KEY = "[key]"
 """Its last step to a key that is wrong."""
 NO_SECTION = ("model_type", "model_attributes_type")
 """What it calls another type where it wants a section."""
+IN_PYTHON = {
+    "sleep_cost": "give may_sleep: true, and importance: 0 if its sleep costs nothing",
+    "most_replicas": "give replicas: auto",
+}
+"""What a fleet file says in place of some fields of a model in Python."""
 A_SECTION = "a section with base_ms and others"
 DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
 SPLIT_NUMBER = "write decimals with a point (1.5), a comma in braces begins a new field"
@@ -112,6 +117,7 @@ def _unknown(section: type[BaseModel], path: Path, owner: Owner | None, advice: 
     if any(field in _fields(other) for other in (FleetSpec, GpuSpec, ModelSpec)):
         expected = f"one of: {', '.join(known)}"
         return Fault("does not belong here", expected, path=path, owner=owner)
+    advice = advice or (IN_PYTHON.get(field, "") if section is ModelSpec else "")
     advice = advice or closest(field, known)
     expected = "" if advice else f"one of: {', '.join(known)}"
     return Fault("is not known", expected, advice, path=path, owner=owner)
