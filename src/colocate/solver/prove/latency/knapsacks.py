@@ -108,7 +108,7 @@ class GpuKnapsacks:
         for size in self._sizes_between(low, high):
             if len(chosen) and size[chosen].sum() <= 1.0:
                 continue
-            heavy, count = _heaviest_set(
+            heavy, count = heaviest_set(
                 self.company.owner, weight, size, self._memory, self._members
             )
             if heavy < best:
@@ -121,7 +121,7 @@ class GpuKnapsacks:
             bounded = np.isfinite(self.company.tolerance)
             delays = bounded * ONLY_ONE if high == inf else _least_pushes(self.company, low) / high
             found = [delays]
-            for demand in self.company.demand.T:
+            for demand in np.ascontiguousarray(self.company.demand.T):
                 if demand.sum() > 1.0:
                     found += [(delays + demand) / 2.0, demand]
             self._sizes[low, high] = found
@@ -137,7 +137,7 @@ def _least_pushes(company: GpuCompany, in_all: float) -> Floats:
 
 
 @entry_kernel
-def _heaviest_set(
+def heaviest_set(
     owner: Ints, weight: Ints, size: Floats, least: Floats, members: Ints
 ) -> tuple[int, int]:
     """Return the most that items of a size up to 1 weigh, one of each owner, and how many they are.
