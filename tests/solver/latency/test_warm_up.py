@@ -1,5 +1,7 @@
 """What a solve by latency calls is compiled before its time counts."""
 
+from dataclasses import replace
+
 import pytest
 
 from colocate import solve
@@ -9,6 +11,7 @@ from colocate.solver.warm_up import (
     _warm_up_for_few,
     _warm_up_for_latency,
     _warm_up_for_many,
+    _warm_up_for_sleepers,
 )
 from tests.latency_problems import slowing_fleet
 
@@ -27,12 +30,27 @@ def called(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("size", [(12, 4), (40, 8)], ids=["groups", "knapsacks"])
-def test_a_solve_calls_only_what_was_warmed_up(called, size):
+def changed(problem, **fields):
+    return replace(problem, models=tuple(m.changed(**fields) for m in problem.models))
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        slowing_fleet(12, 4),
+        slowing_fleet(40, 8),
+        changed(slowing_fleet(12, 2), sleep_cost=1.0),
+        changed(slowing_fleet(8, 4), most_replicas=3),
+    ],
+    ids=["groups", "knapsacks", "sleepers", "replicas"],
+)
+def test_a_solve_calls_only_what_was_warmed_up(called, problem):
     _warm_up_for_few.__wrapped__()
     _warm_up_for_many.__wrapped__()
     _warm_up_for_latency.__wrapped__()
+    if problem.sleepers:
+        _warm_up_for_sleepers.__wrapped__()
     warm = set(called)
     called.clear()
-    assert solve(slowing_fleet(*size), time_limit=2.0).certificate is not None
+    solve(problem, time_limit=2.0)
     assert {name for name, _ in called - warm} == set()
