@@ -15,6 +15,7 @@ import numpy as np
 
 from colocate import Problem, solve
 from colocate.inputs.fleet import fleet_of
+from colocate.problem.tolerance import PROVEN
 from colocate.problem.verify_bound import refuted
 from colocate.solver.targets import without_targets
 
@@ -73,7 +74,7 @@ def main() -> None:
             longest = max(longest, perf_counter() - start)
             gaps.append(plan.gap)
             confirmed += plan.certificate is not None and not refuted(problem, plan.certificate)
-        optimal = sum(plan_gap <= PROVEN for plan_gap in gaps)
+        optimal = sum(gap <= PROVEN for gap in gaps)
         shown = ", ".join(f"{gap:.1%}" for gap in sorted(gaps))
         print(
             f"| {models} | {gpus} | {seconds:g} | {optimal} of {len(gaps)} | {shown} "

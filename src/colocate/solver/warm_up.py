@@ -35,7 +35,7 @@ from colocate.solver.portfolio.start import FEW, THOROUGH
 from colocate.solver.prove.columns import fill_gpus
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.latency.bounds import latency_bounds
-from colocate.solver.prove.latency.knapsacks import heaviest_set
+from colocate.solver.prove.latency.knapsacks import GpuKnapsacks
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.targets import by_latency
 
@@ -134,5 +134,4 @@ def _warm_up_for_latency() -> None:
     overweight(companies, [1] * len(choices), [1] * len(companies))
     cover_exists(choices, companies, [1] * len(choices), [1] * len(companies))
     group_is_possible(companies[0], empty_search(companies[0]), np.zeros(1, np.int64))
-    one = np.ones(1, np.int64)
-    heaviest_set(one, one, np.ones(1), np.empty((2, 2)), one.copy())
+    GpuKnapsacks(companies[0]).heaviest(np.zeros(len(companies[0].owner), np.int64), 0)

@@ -38,6 +38,8 @@ LOOKS_A_SECOND = 200_000
 """How many groups that search looks at in a second, at least."""
 PATIENCE = 0.35
 """Share of the time left that one target may take."""
+FIRST_PATIENCE = 0.9
+"""The same for the first target with knapsacks: lower ones would take as long."""
 ROUGH_GAP = 0.1
 """Smaller gaps are not tried where no placement is known."""
 UNKNOWN_VALUE = 16.0
@@ -230,19 +232,24 @@ class RatioBounds:
         return next((proof for proof in proofs if proof is not None), None)
 
     def _by_knapsacks(self, ratio: float) -> Certificate | None:
-        return self._by_multipliers(ratio, self._relaxed.prove)
+        patience = FIRST_PATIENCE if self._relaxed.unproven else PATIENCE
+        return self._by_multipliers(ratio, self._relaxed.prove, patience)
 
     def _by_groups(self, ratio: float) -> Certificate | None:
-        return self._by_multipliers(ratio, self._columns.prove) or self._by_search(ratio)
+        found = self._by_multipliers(ratio, self._columns.prove, PATIENCE)
+        return found or self._by_search(ratio)
 
     def _by_multipliers(
-        self, ratio: float, prove: Callable[[Companies, Deadline], Multipliers | None]
+        self,
+        ratio: float,
+        prove: Callable[[Companies, Deadline], Multipliers | None],
+        patience: float,
     ) -> Certificate | None:
         companies = companies_of(self._problem, self._choices, ratio, self._binding)
         if homeless_owner(self._choices, companies) is not None:
             found: Multipliers | None = (0,) * len(self._choices), ()
         else:
-            share = max(PATIENCE * self._deadline.left, 0.0)
+            share = max(patience * self._deadline.left, 0.0)
             found = prove(companies, self._deadline.part(share))
         return None if found is None else self._certificate(Proof.GROUPS, ratio, found)
 
