@@ -40,8 +40,9 @@ ROOM_AT_LIMIT = 1.0 - 1e-10
 
 Users: `decide/waking.py`."""
 
-ARRIVED = 1e-10
-"""Share of a latency that the search may leave out of the law's iteration: a tenth of `TIE`.
+ARRIVED = 1e-11
+"""Share of a latency that the search may leave out of the law's iteration: a hundredth of `TIE`,
+since it counts several times close to saturation.
 
 Users: `solver/latency`."""
 SETTLED = 1e-13

@@ -7,6 +7,10 @@ from math import inf
 import numpy as np
 
 from colocate.machine_code.entry import compiled_together
+from colocate.problem.checker.companies import choices_of, companies_of
+from colocate.problem.checker.cover import cover_exists
+from colocate.problem.checker.group_weights import overweight
+from colocate.problem.checker.groups import empty_search, group_is_possible
 from colocate.problem.gpu import Gpu
 from colocate.problem.layout import arrange, arrange_some, empty, empty_layout, take
 from colocate.problem.model import Model
@@ -31,6 +35,7 @@ from colocate.solver.portfolio.start import FEW, THOROUGH
 from colocate.solver.prove.columns import fill_gpus
 from colocate.solver.prove.dual_functions import prove_by_dual_functions
 from colocate.solver.prove.latency.bounds import latency_bounds
+from colocate.solver.prove.latency.knapsacks import GpuKnapsacks
 from colocate.solver.prove.tree import search_with_proof
 from colocate.solver.targets import by_latency
 
@@ -124,3 +129,9 @@ def _warm_up_for_latency() -> None:
     whole = replace(SHARDED, models=SHARDED.models[:3])
     for proof in latency_bounds(whole, Deadline(LONGEST), ABOVE_ALL):
         refuted(whole, proof)
+    choices = choices_of(whole)
+    companies = companies_of(whole, choices, ABOVE_ALL, False)
+    overweight(companies, [1] * len(choices), [1] * len(companies))
+    cover_exists(choices, companies, [1] * len(choices), [1] * len(companies))
+    group_is_possible(companies[0], empty_search(companies[0]), np.zeros(1, np.int64))
+    GpuKnapsacks(companies[0]).heaviest(np.zeros(len(companies[0].owner), np.int64), 0)

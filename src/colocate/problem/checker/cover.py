@@ -19,8 +19,8 @@ MOST_GROUPS = 50_000
 """Groups that the search looks at, for each kind of GPU."""
 STEPS = 5 * 10**5
 """Items that the search for these groups may try to add."""
-NODES = 100_000
-"""Choices of groups that the search may try, worth a few seconds."""
+LOOKS = 5 * 10**6
+"""Groups that the search over them may look at, again and again; worth some ten seconds."""
 
 
 def cover_exists(
@@ -28,7 +28,8 @@ def cover_exists(
     companies: Sequence[GpuCompany],
     multipliers: Sequence[int],
     carried: Sequence[int],
-    nodes: int = NODES,
+    most_groups: int = MOST_GROUPS,
+    looks: int = LOOKS,
 ) -> bool | None:
     """Return whether possible groups take all models; None if the search would be too long.
 
@@ -40,8 +41,10 @@ def cover_exists(
         Of every choice: any numbers are safe, good ones make the search short.
     carried
         What no group on one GPU of each kind exceeds.
-    nodes
-        The most choices of groups that are tried.
+    most_groups
+        The most groups of a kind of GPU.
+    looks
+        The most groups that are looked at, again and again.
     """
     owners = len({choice.owner for choice in choices})
     if owners < len(choices) or len(choices) > MOST_ITEMS:
@@ -52,21 +55,23 @@ def cover_exists(
         return False
     groups = []
     for company, most in zip(companies, carried, strict=True):
-        here = _largest(company, multipliers, most - spare)
+        here = _largest(company, multipliers, most - spare, most_groups)
         if here is None:
             return None
         groups.append(here)
     counts = tuple([company.gpus for company in companies])
-    search = _CoverSearch(choices, groups, carried, multipliers, nodes)
+    search = _CoverSearch(choices, groups, carried, multipliers, looks)
     return search.covers(search.all_parts, counts)
 
 
-def _largest(company: GpuCompany, multipliers: Sequence[int], least: int) -> list[int] | None:
+def _largest(
+    company: GpuCompany, multipliers: Sequence[int], least: int, most_groups: int
+) -> list[int] | None:
     """Return the largest groups of some weight at least, as sets of choices in bits."""
     weight = np.array([float(multipliers[number]) for number in company.choice])
     order = density_order(company, weight)
     found, complete = largest_groups(
-        company, empty_search(company), weight, order, float(least), MOST_GROUPS, STEPS
+        company, empty_search(company), weight, order, float(least), most_groups, STEPS
     )
     return [int(group) for group in found] if complete else None
 
@@ -84,8 +89,8 @@ class _CoverSearch:
         What one GPU of each kind can carry.
     multipliers
         Of every choice.
-    nodes
-        The most choices of groups that are tried.
+    looks
+        The most groups that are looked at.
     """
 
     def __init__(
@@ -94,11 +99,11 @@ class _CoverSearch:
         groups: Sequence[Sequence[int]],
         most: Sequence[int],
         multipliers: Sequence[int],
-        nodes: int,
+        looks: int,
     ) -> None:
         self._most = most
         self._multipliers = multipliers
-        self._nodes = nodes
+        self._looks = looks
         self._failed: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
         self.all_parts = tuple([choice.parts for choice in choices])
         members = [[_bits(group) for group in here] for here in groups]
@@ -125,8 +130,7 @@ class _CoverSearch:
             return True
         if (left, counts) in self._failed:
             return False
-        self._nodes -= 1
-        if self._nodes < 0:
+        if self._looks < 0:
             return None
         rest = sum(count * most for count, most in zip(counts, self._most, strict=True))
         weight = sum(n * self._multipliers[number] for number, n in enumerate(left) if n)
@@ -148,6 +152,7 @@ class _CoverSearch:
             if count == 0:
                 continue
             fewer = (*counts[:kind], count - 1, *counts[kind + 1 :])
+            self._looks -= 1 + len(self._with[kind][first])
             for group in self._with[kind][first]:
                 taken = [number for number in group if left[number]]
                 weight = sum(self._multipliers[number] for number in taken)

@@ -156,7 +156,7 @@ def _sizes(company: GpuCompany, low: float, high: float) -> Iterator[Floats]:
     else:
         by_delay = least_pushes(company, low) / high
     yield by_delay
-    for demand in company.demand.T:
+    for demand in np.ascontiguousarray(company.demand.T):
         if demand.sum() > 1.0:
             yield (by_delay + demand) / 2.0
             yield demand

@@ -6,11 +6,11 @@ take all models, R is out of reach. The targets approach the best known value as
 groups decides.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import inf, isinf, sqrt
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.checker.companies import choices_of, companies_of
+from colocate.problem.checker.companies import GpuCompany, choices_of, companies_of
 from colocate.problem.checker.cover import MOST_ITEMS, cover_exists
 from colocate.problem.checker.engines import must_keep
 from colocate.problem.checker.group_weights import homeless_owner
@@ -23,14 +23,23 @@ from colocate.solver.prove.latency.columns import GroupColumns
 from colocate.solver.prove.latency.program import Multipliers
 from colocate.solver.prove.latency.relaxed import KnapsackColumns
 
+Companies = Sequence[GpuCompany]
 CLOSE = 1.1
 """The proven and the failed gap have met when their ratio is below this."""
+FEW_ITEMS = 24
+"""Up to so many choices, groups are searched at once."""
 LEAST_GAP = 1e-4
 """Smaller gaps are left to the search over groups."""
 LEAST_GAP_OF_MANY, FIRST_GAP_OF_MANY = 0.01, 0.1
-"""The same for fleets that are too large for that search, and the gap that is tried first there."""
+"""The same for knapsacks, and the gap that is tried first with them."""
+MOST_GROUPS = 5_000
+"""Groups of a kind of GPU that the search over them takes; the checker takes more."""
+LOOKS_A_SECOND = 200_000
+"""How many groups that search looks at in a second, at least."""
 PATIENCE = 0.35
 """Share of the time left that one target may take."""
+FIRST_PATIENCE = 0.9
+"""The same for the first target with knapsacks: lower ones would take as long."""
 ROUGH_GAP = 0.1
 """Smaller gaps are not tried where no placement is known."""
 UNKNOWN_VALUE = 16.0
@@ -107,6 +116,58 @@ def bound_alone(problem: Problem, binding: bool = False) -> Certificate | None:
     return Certificate(Proof.ALONE, bound * SAFE, model=name, binding=binding)
 
 
+class _Way:
+    """One way to prove, and the lowest ratio at which it failed.
+
+    Parameters
+    ----------
+    proof_at
+        Returns a proof that a ratio is out of reach, or None.
+    first_gap
+        The gap to the best known value that is tried first.
+    least_gap
+        Smaller gaps are not tried.
+    """
+
+    def __init__(
+        self, proof_at: Callable[[float], Certificate | None], first_gap: float, least_gap: float
+    ) -> None:
+        self.proof_at = proof_at
+        self.failed = inf
+        self._first_gap = first_gap
+        self._least_gap = least_gap
+
+    def first_target(self, top: float, bound: float, known: bool) -> float | None:
+        """Return the first ratio to try.
+
+        Parameters
+        ----------
+        top
+            No higher ratio is tried.
+        bound
+            What is proven.
+        known
+            Whether a placement is known.
+        """
+        start = top / (1.0 + self._first_gap)
+        return start if bound < start < self.failed else self.next_target(top, bound, known)
+
+    def next_target(self, top: float, bound: float, known: bool) -> float | None:
+        """Return a ratio between those that are proven and that failed; None if they are close.
+
+        Parameters
+        ----------
+        top, bound, known
+            As `first_target` takes them.
+        """
+        failed = max(gap_between(top, self.failed), self._least_gap if known else ROUGH_GAP)
+        proven = gap_between(top, bound)
+        if proven <= failed * CLOSE or failed > FARTHEST:
+            return None
+        gap = sqrt(failed * proven) if proven < inf else failed * UNKNOWN_VALUE
+        return top / (1.0 + gap)
+
+
 class RatioBounds:
     """Bounds by one model and over groups; what was proven and what failed is remembered.
 
@@ -128,7 +189,15 @@ class RatioBounds:
         self._columns = GroupColumns(self._choices)
         self._relaxed = KnapsackColumns(self._choices)
         self._begun = False
-        self._bound, self._failed = 0.0, inf
+        self._bound = 0.0
+        self._ways = list(self._ways_to_prove())
+
+    def _ways_to_prove(self) -> Iterator[_Way]:
+        """Yield how to prove, the quick way first."""
+        if len(self._choices) > FEW_ITEMS:
+            yield _Way(self._by_knapsacks, FIRST_GAP_OF_MANY, LEAST_GAP_OF_MANY)
+        if len(self._choices) <= MOST_ITEMS:
+            yield _Way(self._by_groups, 0.0, LEAST_GAP)
 
     def towards(self, value: float) -> Iterator[Certificate]:
         """Yield ever higher bounds, up to a ratio that is known to be in reach.
@@ -146,56 +215,54 @@ class RatioBounds:
         if isinf(self._bound) or gap_between(value, self._bound) <= PROVEN:
             return
         top = value * JUST_BELOW if value < inf else max(self._bound, 1.0) * UNKNOWN_VALUE
-        target = self._first_target(top)
-        while target is not None and not self._deadline.over:
-            proof = self.at(target)
-            if proof is not None:
-                self._bound = target
-                yield proof
-            else:
-                self._failed = target
-            target = self._next_target(top, value < inf)
-
-    def _first_target(self, top: float) -> float | None:
-        start = top if self._few else top / (1.0 + FIRST_GAP_OF_MANY)
-        return start if self._bound < start < self._failed else self._next_target(top, True)
-
-    def _next_target(self, top: float, known: bool) -> float | None:
-        """Return a ratio between those that are proven and that failed; None if they are close."""
-        finest = (LEAST_GAP if self._few else LEAST_GAP_OF_MANY) if known else ROUGH_GAP
-        failed = max(gap_between(top, self._failed), finest)
-        proven = gap_between(top, self._bound)
-        if proven <= failed * CLOSE or failed > FARTHEST:
-            return None
-        gap = sqrt(failed * proven) if proven < inf else failed * UNKNOWN_VALUE
-        return top / (1.0 + gap)
-
-    @property
-    def _few(self) -> bool:
-        """Whether there are so few choices that groups can be searched."""
-        return len(self._choices) <= MOST_ITEMS
+        for way in self._ways:
+            target = way.first_target(top, self._bound, value < inf)
+            while target is not None and not self._deadline.over:
+                proof = way.proof_at(target)
+                if proof is not None:
+                    self._bound = target
+                    yield proof
+                else:
+                    way.failed = target
+                target = way.next_target(top, self._bound, value < inf)
 
     def at(self, ratio: float) -> Certificate | None:
         """Return a proof that a ratio is out of reach; None if none is found."""
-        return self._by_multipliers(ratio) or self._by_search(ratio)
+        proofs = (way.proof_at(ratio) for way in self._ways)
+        return next((proof for proof in proofs if proof is not None), None)
 
-    def _by_multipliers(self, ratio: float) -> Certificate | None:
+    def _by_knapsacks(self, ratio: float) -> Certificate | None:
+        patience = FIRST_PATIENCE if self._relaxed.unproven else PATIENCE
+        return self._by_multipliers(ratio, self._relaxed.prove, patience)
+
+    def _by_groups(self, ratio: float) -> Certificate | None:
+        found = self._by_multipliers(ratio, self._columns.prove, PATIENCE)
+        return found or self._by_search(ratio)
+
+    def _by_multipliers(
+        self,
+        ratio: float,
+        prove: Callable[[Companies, Deadline], Multipliers | None],
+        patience: float,
+    ) -> Certificate | None:
         companies = companies_of(self._problem, self._choices, ratio, self._binding)
         if homeless_owner(self._choices, companies) is not None:
             found: Multipliers | None = (0,) * len(self._choices), ()
         else:
-            share = max(PATIENCE * self._deadline.left, 0.0)
-            columns = self._columns if self._few else self._relaxed
-            found = columns.prove(companies, self._deadline.part(share))
+            share = max(patience * self._deadline.left, 0.0)
+            found = prove(companies, self._deadline.part(share))
         return None if found is None else self._certificate(Proof.GROUPS, ratio, found)
 
     def _by_search(self, ratio: float) -> Certificate | None:
-        """Try whether any groups take all models, where these are few."""
-        if not self._few or self._problem.open_replicas or self._deadline.over:
+        """Try whether any groups take all models."""
+        if self._problem.open_replicas or self._deadline.over:
             return None
         companies = companies_of(self._problem, self._choices, ratio, self._binding)
         found = self._columns.best(companies, self._deadline)
-        if found is None or cover_exists(self._choices, companies, *found) is not False:
+        looks = int(max(self._deadline.left, 0.0) * LOOKS_A_SECOND)
+        if found is None or looks == 0:
+            return None
+        if cover_exists(self._choices, companies, *found, MOST_GROUPS, looks) is not False:
             return None
         return self._certificate(Proof.COVER, ratio, found)
 

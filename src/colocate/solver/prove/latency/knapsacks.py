@@ -5,15 +5,13 @@ programming. Some sets that pass are impossible all the same.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
-from itertools import pairwise
 from math import inf
 
 import numpy as np
 
 from colocate.problem.checker.companies import GpuCompany
 from colocate.problem.instance import Floats, Ints
-from colocate.problem.kernel import entry_kernel
+from colocate.problem.kernel import entry_kernel, leaf_kernel
 from colocate.problem.tolerance import SAFE
 
 WHOLE = 500
@@ -29,6 +27,10 @@ ONLY_ONE = 0.75
 """The size of items of which a set has one at most."""
 
 
+MOST_MEMBERS = 256
+"""Of larger sets some items are left out; what is left still passes."""
+
+
 class GpuKnapsacks:
     """The knapsacks of one kind of GPU at a ratio.
 
@@ -40,9 +42,15 @@ class GpuKnapsacks:
 
     def __init__(self, company: GpuCompany) -> None:
         self.company = company
-        self._sizes: dict[tuple[float, float], list[Floats]] = {}
+        bounded = np.isfinite(company.tolerance)
+        self._unbounded = not bounded.all()
+        longest = 2.0 * float(company.tolerance[bounded].max(initial=0.0))
+        self._edges = np.linspace(0.0, longest, 2**HALVINGS + 1)
+        self._pushes = _least_pushes(company, self._edges)
+        self._alone = np.where(bounded, ONLY_ONE, 0.0)[np.newaxis]
+        short = company.demand.sum(axis=0) > 1.0
+        self._demands = np.ascontiguousarray(company.demand.T[short])
         self._memory = np.empty((len(company.owner) + 1, TOO_HEAVY + 1))
-        self._members = np.empty(len(company.owner), np.int64)
 
     def heaviest(self, weight: Ints, price: int) -> tuple[list[Ints], int]:
         """Return sets that pass and weigh more than a price, and what no set exceeds.
@@ -56,18 +64,20 @@ class GpuKnapsacks:
         """
         most = max(price, min(int(weight.max(initial=0)), TOO_HEAVY))
         found: list[Ints] = []
-        intervals = self._intervals()
-        while intervals:
-            low, high, depth = intervals.pop()
-            heavy, members = self._lightest(weight, low, high)
-            if heavy <= price or heavy < price + WORTH * (most - price):
-                continue
-            if depth < HALVINGS:
-                middle = (low + high) / 2.0
-                intervals += [(low, middle, depth + 1), (middle, high, depth + 1)]
-            else:
-                found.append(members)
-                most = max(most, heavy)
+        for pushes, edges in self._rooms():
+            sets = np.full((len(edges) - 1, MOST_MEMBERS), -1)
+            count, most = heaviest_sets(
+                self.company.owner,
+                weight,
+                pushes,
+                edges,
+                self._demands,
+                price,
+                most,
+                self._memory,
+                sets,
+            )
+            found += [row[row >= 0] for row in sets[:count]]
         return found, most
 
     def passes(self, choices: Sequence[int]) -> bool:
@@ -79,64 +89,106 @@ class GpuKnapsacks:
             return False
         if (self.company.demand[members].sum(axis=0) > 1.0).any():
             return False
-        return bool((self._finest[:, members].sum(axis=1) <= 1.0).any())
+        return any(
+            bool((pushes[: len(edges) - 1, members].sum(axis=1) <= edges[1:]).any())
+            for pushes, edges in self._rooms()
+        )
 
-    @cached_property
-    def _finest(self) -> Floats:
-        """The sizes of items in all intervals that are not halved any more."""
-        pieces = 2**HALVINGS
-        found = []
-        for low, high, depth in self._intervals():
-            if depth == HALVINGS:
-                found.append(self._sizes_between(low, high)[0])
-            else:
-                edges = [low + (high - low) * n / pieces for n in range(pieces + 1)]
-                found += [self._sizes_between(*pair)[0] for pair in pairwise(edges)]
-        return np.array(found)
+    def _rooms(self) -> list[tuple[Floats, Floats]]:
+        """Return what items add at least at the edges of intervals, and these edges.
 
-    def _intervals(self) -> list[tuple[float, float, int]]:
-        """Return the whole range of delays that items add up to, with how often it was halved."""
-        bounded = np.isfinite(self.company.tolerance)
-        found = [(inf, inf, HALVINGS)] if not bounded.all() else []
-        if bounded.any():
-            found.append((0.0, 2.0 * float(self.company.tolerance[bounded].max()), 0))
-        return found
-
-    def _lightest(self, weight: Ints, low: float, high: float) -> tuple[int, Ints]:
-        """Return the heaviest set of an interval, of the knapsack in which that is lightest."""
-        best, chosen = TOO_HEAVY + 1, self._members[:0]
-        for size in self._sizes_between(low, high):
-            if len(chosen) and size[chosen].sum() <= 1.0:
-                continue
-            heavy, count = _heaviest_set(
-                self.company.owner, weight, size, self._memory, self._members
-            )
-            if heavy < best:
-                best, chosen = heavy, self._members[:count].copy()
-        return best, chosen
-
-    def _sizes_between(self, low: float, high: float) -> list[Floats]:
-        """Return the sizes of items in every knapsack, for delays between two numbers."""
-        if (low, high) not in self._sizes:
-            bounded = np.isfinite(self.company.tolerance)
-            delays = bounded * ONLY_ONE if high == inf else _least_pushes(self.company, low) / high
-            found = [delays]
-            for demand in self.company.demand.T:
-                if demand.sum() > 1.0:
-                    found += [(delays + demand) / 2.0, demand]
-            self._sizes[low, high] = found
-        return self._sizes[low, high]
+        Delays above all edges are in one interval of their own.
+        """
+        above = [(self._alone, np.array([0.0, 1.0]))] if self._unbounded else []
+        return [(self._pushes, self._edges), *above] if self._edges[-1] > 0.0 else above
 
 
-def _least_pushes(company: GpuCompany, in_all: float) -> Floats:
-    """Return what items add at least where all items of a group add up to some delay."""
+def _least_pushes(company: GpuCompany, edges: Floats) -> Floats:
+    """Return what items add at least where all items of a group add up to some delays."""
     push = company.push[0]
-    reached = np.minimum(push, in_all - company.grid).max(axis=1, initial=0.0)
-    least = np.maximum(np.maximum(push[:, 0], in_all - company.tolerance), reached)
+    least = np.empty((len(edges), len(push)))
+    for row, in_all in enumerate(edges):
+        reached = np.minimum(push, in_all - company.grid).max(axis=1, initial=0.0)
+        least[row] = np.maximum(np.maximum(push[:, 0], in_all - company.tolerance), reached)
     return np.asarray(least * SAFE)
 
 
 @entry_kernel
+def heaviest_sets(
+    owner: Ints,
+    weight: Ints,
+    pushes: Floats,
+    edges: Floats,
+    demands: Floats,
+    price: int,
+    most: int,
+    memory: Floats,
+    sets: Ints,
+) -> tuple[int, int]:
+    """Write sets that pass and weigh more than a price; return their number, and the most weight.
+
+    An interval of delays is halved as long as its heaviest set is heavier than is of interest.
+
+    Parameters
+    ----------
+    owner, weight : of every item; those of an owner follow each other
+    pushes, edges : what items add at least at the edges of all intervals
+    demands : shares of resources that items need
+    price, most : lighter sets are of no interest; what the heaviest set weighs at least
+    memory : memory[items + 1, weights], for `_heaviest_set`
+    sets : written here, a row of items for each set, filled up with -1
+    """
+    items = weight.shape[0]
+    size, members, chosen = np.empty(items), np.empty(items, np.int64), np.empty(items, np.int64)
+    firsts, lasts = np.empty(2 * edges.shape[0], np.int64), np.empty(2 * edges.shape[0], np.int64)
+    firsts[0], lasts[0] = 0, edges.shape[0] - 1
+    waiting, found = 1, 0
+    while waiting > 0:
+        waiting -= 1
+        first, last = firsts[waiting], lasts[waiting]
+        heavy, count = memory.shape[1], 0
+        for knapsack in range(1 + 2 * demands.shape[0]):
+            for item in range(items):
+                size[item] = _size(pushes[first, item] / edges[last], demands, knapsack, item)
+            if count > 0 and _in_all(size, chosen, count) <= 1.0:
+                continue
+            top, here = _heaviest_set(owner, weight, size, memory, members)
+            if top < heavy:
+                heavy, count = top, here
+                chosen[:here] = members[:here]
+        if heavy <= price or heavy < price + WORTH * (most - price):
+            continue
+        if last - first > 1:
+            middle = (first + last) // 2
+            firsts[waiting], lasts[waiting] = first, middle
+            firsts[waiting + 1], lasts[waiting + 1] = middle, last
+            waiting += 2
+        else:
+            for place in range(min(count, sets.shape[1])):
+                sets[found, place] = chosen[place]
+            found += 1
+            most = max(most, heavy)
+    return found, most
+
+
+@leaf_kernel
+def _size(delay: float, demands: Floats, knapsack: int, item: int) -> float:
+    """Return the size of an item: by its delay, by both, or by what it needs of a resource."""
+    if knapsack == 0:
+        return delay
+    demand = float(demands[(knapsack - 1) // 2, item])
+    return (delay + demand) / 2.0 if knapsack % 2 == 1 else demand
+
+
+@leaf_kernel
+def _in_all(size: Floats, members: Ints, count: int) -> float:
+    found = 0.0
+    for place in range(count):
+        found += size[members[place]]
+    return found
+
+
+@leaf_kernel
 def _heaviest_set(
     owner: Ints, weight: Ints, size: Floats, least: Floats, members: Ints
 ) -> tuple[int, int]:
@@ -151,7 +203,8 @@ def _heaviest_set(
     """
     items, most = weight.shape[0], least.shape[1] - 1
     least[0, 0] = 0.0
-    least[0, 1:] = inf
+    for reached in range(1, most + 1):
+        least[0, reached] = inf
     first = 0
     for item in range(items):
         if owner[item] != owner[first]:

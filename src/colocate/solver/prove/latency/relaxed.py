@@ -37,6 +37,8 @@ class KnapsackColumns:
         self._choices = choices
         self._groups: list[Group] = []
         self._weight: Floats | None = None
+        self.unproven = True
+        """Whether nothing has been proven yet."""
 
     def prove(self, companies: Sequence[GpuCompany], deadline: Deadline) -> Multipliers | None:
         """Return multipliers that prove a ratio to be out of reach; None if none are found.
@@ -76,6 +78,7 @@ class KnapsackColumns:
             kept = KEPT if new else kept / 2.0 if kept > LEAST_KEPT else 0.0
             weight = kept * best + (1.0 - kept) * program.weight
         self._groups, self._weight = program.tight, best
+        self.unproven = self.unproven and proof is None
         return proof
 
 
