@@ -148,7 +148,7 @@ class LatencySearch:
 
     def step(self) -> None:
         """Continue for some milliseconds."""
-        if self._gpu_of[0] == NOWHERE or self._kicks > PATIENT:
+        if (self._gpu_of == NOWHERE).any() or self._kicks > PATIENT:
             self._return_to_best()
         if self._small and not self._progress.complete and self._rated_all <= self._rated / 2:
             self._search_all()
