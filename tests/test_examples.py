@@ -1,14 +1,18 @@
 """The fleets of the examples plan, are explained and checked, and every target writes them."""
 
 import json
+from math import inf
 from pathlib import Path
 
 import pytest
+from benchmarks.trace_rates import means_of
 
 from colocate import Status, emit, read_fleet, services_of, solve
 from colocate.advise.explain.explanation import explain
+from colocate.inputs.trace import Trace
 from colocate.latency.prediction import predict_placement
 from colocate.outputs.emit.catalogue import TARGETS
+from colocate.simulate.demand import TraceDemand
 from colocate.solver.check import check_plan
 from colocate.solver.targets import without_targets
 
@@ -73,3 +77,37 @@ def test_the_lowest_pressure_breaks_three_targets_that_the_latency_plan_keeps():
     assert latency.ratio < 0.9
     assert latency.pressure > lowest.pressure
     assert check_plan(problem, latency.as_dict()).faults == []
+
+
+class TestLmsys:
+    """The fleet of a trace: `examples/lmsys.yaml` and `examples/lmsys_trace.csv`."""
+
+    FLEET, TRACE = EXAMPLES / "lmsys.yaml", EXAMPLES / "lmsys_trace.csv"
+
+    def test_its_rates_and_tokens_are_those_of_the_trace(self):
+        models = read_fleet(self.FLEET).models
+        told = {
+            name: (model.rate, model.prompt_tokens, model.output_tokens)
+            for name, model in models.items()
+        }
+        assert told == means_of(self.TRACE)
+        assert list(told) == list(means_of(self.TRACE))
+        assert len(told) == 27
+
+    def test_its_plan_is_proven_and_keeps_every_target(self):
+        problem = read_fleet(self.FLEET).problem
+        plan = solve(problem, time_limit=20.0)
+        assert plan.status is Status.OPTIMAL
+        assert plan.ratio < 0.6
+        assert check_plan(problem, plan.as_dict()).faults == []
+
+    def test_the_trace_is_a_stream_of_requests_to_the_fleet(self):
+        problem = read_fleet(self.FLEET).problem
+        demand = TraceDemand(Trace(self.TRACE))
+        (stream,) = demand.pieces(problem, inf, 0)
+        assert (len(stream), stream.seconds) == (1500, 600.0)
+        for index, model in enumerate(problem.models):
+            asked, mine = model.requests, stream.model == index
+            assert mine.sum() == round(asked.rate * 600.0)
+            assert abs(stream.prompt[mine].mean() - asked.prompt_tokens) < 0.06
+            assert abs(stream.output[mine].mean() - asked.output_tokens) < 0.06

@@ -11,8 +11,8 @@ OUTSIDE = {"arena/inside/answer.py": {"Model"}}
 """What programs from outside are given is called as they know it."""
 
 GRAMMAR = """
-    alone another asking by each false fixed found in is kept large next no nothing open over two up
-    way why
+    alone another asked asking by each false fixed found in is kept large next no nothing open over
+    two up way why
 """
 PROGRAMMING = """
     bar cache cause chart clock code colour column combination comparison compiler decision
@@ -32,13 +32,14 @@ SERVING = """
     feed forward indexer kimi latent layer lightning mamba module net quantised sequence short slice
     speed tensor token volume weight
 """
+SIMULATION = "curve day distribution length"
 FORMS = """
-    busy emit emitted group learning patched placeable placed rung searched tight track
-    wakeable written
+    busy emit emitted group learning patched placeable placed recorded recording rung searched tight
+    track wakeable written
 """
 """Forms and parts of words in the glossary."""
-NAMES = "ai colocate cp kubernetes ray sat scip yaml"
-PLAIN = " ".join((GRAMMAR, PROGRAMMING, OPTIMISATION, SERVING, FORMS, NAMES)).split()
+NAMES = "ai colocate cp kubernetes poisson ray sat scip yaml"
+PLAIN = " ".join((GRAMMAR, PROGRAMMING, OPTIMISATION, SERVING, SIMULATION, FORMS, NAMES)).split()
 """Words that mean in the code what they mean everywhere; all others are in the glossary."""
 
 

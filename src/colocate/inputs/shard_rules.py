@@ -39,8 +39,8 @@ FARTHEST = 64
 """The most shards to look at for a message: more GPUs are in no node."""
 
 
-class Demand(NamedTuple):
-    """What engines demand of a number of shards."""
+class ShardRule(NamedTuple):
+    """What engines ask of a number of shards."""
 
     must_be: str
     """In words, as the end of `must be ...`."""
@@ -52,7 +52,7 @@ def shards_fault(model: ModelSpec, shards: int) -> str | None:
 
     Only what is known of the model counts: its heads, and the widths of its matrices.
     """
-    return next((d.must_be for d in _demands(model) if not d.met_by(shards)), None)
+    return next((d.must_be for d in _rules(model) if not d.met_by(shards)), None)
 
 
 def accepted_shards(model: ModelSpec, most: int) -> list[int]:
@@ -94,13 +94,13 @@ def _notes(model: ModelSpec) -> Iterator[str]:
         )
 
 
-def _demands(model: ModelSpec) -> Iterator[Demand]:
+def _rules(model: ModelSpec) -> Iterator[ShardRule]:
     """Yield what engines demand of the shards of a model, the best known rules first."""
     heads, kv_heads, group = model.attention_heads, model.kv_heads, model.weight_group
     if heads is not None:
         yield _dividing(heads, f"{heads} attention heads")
     if kv_heads is not None:
-        yield Demand(
+        yield ShardRule(
             f"a divisor or a multiple of {kv_heads} KV heads",
             lambda shards: kv_heads % shards == 0 or shards % kv_heads == 0,
         )
@@ -111,13 +111,13 @@ def _demands(model: ModelSpec) -> Iterator[Demand]:
             yield _in_groups(width, whole, _group_of(model, what, group))
 
 
-def _dividing(number: int, what: str) -> Demand:
-    return Demand(f"a divisor of {what}", lambda shards: number % shards == 0)
+def _dividing(number: int, what: str) -> ShardRule:
+    return ShardRule(f"a divisor of {what}", lambda shards: number % shards == 0)
 
 
-def _in_groups(width: int, what: str, group: int) -> Demand:
+def _in_groups(width: int, what: str, group: int) -> ShardRule:
     """Return the demand that every shard has whole groups; one shard always does."""
-    return Demand(
+    return ShardRule(
         f"a number that cuts {what} into multiples of {group}, since so many weights share a scale",
         lambda shards: shards == 1 or width // shards % group == 0,
     )
