@@ -76,6 +76,7 @@ def requests_of(model: ModelSpec, kinds: set[str]) -> Requests | None:
             stated_requests(model.arguments_for("vllm")) or most_requests(model.min_concurrency)
         ),
         request_gb=mean_request_gb(model),
+        prompt_tokens=model.prompt_tokens,
     )
 
 

@@ -9,6 +9,8 @@ from colocate.problem.quantity import checked_number
 
 PERCENTILES = (95.0, 99.0)
 """The percentiles that a target may be about, besides the mean."""
+LEFT_OUT = ("engines", "prompt_tokens")
+"""Fields that the digest of a problem has in another form: prompts are in the times of prefills."""
 SLOTS = 256.0
 """Requests that an engine works on at once where nothing else is stated, as in emitted files."""
 
@@ -66,6 +68,8 @@ class Requests:
         The most requests that a replica works on at once.
     request_gb
         The cache that a request holds on average, over all shards.
+    prompt_tokens
+        Of a request, on average; `prefill` is the time for so many. 0 where it is not known.
     """
 
     rate: float
@@ -77,9 +81,10 @@ class Requests:
     binding: bool = True
     slots: float = SLOTS
     request_gb: float = 0.0
+    prompt_tokens: float = 0.0
 
     def __post_init__(self) -> None:
-        for field in ("rate", "output_tokens", "slots", "request_gb"):
+        for field in ("rate", "output_tokens", "slots", "request_gb", "prompt_tokens"):
             object.__setattr__(self, field, checked_number(getattr(self, field), (field,)))
         for field in ("tpot_slo", "ttft_slo"):
             if getattr(self, field) != inf:
@@ -110,9 +115,9 @@ class Requests:
         return self if replicas == 1 else replace(self, rate=self.rate / replicas)
 
     def as_numbers(self) -> list[Any]:
-        """Return every number, for the digest of a problem."""
+        """Return every number that a placement depends on, for the digest of a problem."""
         engines = [
             [kind, *(getattr(e, f) for f in EngineSpeed.__slots__)] for kind, e in self.engines
         ]
-        others = [getattr(self, f) for f in Requests.__slots__ if f != "engines"]
+        others = [getattr(self, f) for f in Requests.__slots__ if f not in LEFT_OUT]
         return [engines, *(str(value) if value == inf else value for value in others)]

@@ -44,6 +44,20 @@ PART_OF_TURN = 0.4
 """Work ends within a slice: on average it takes so many turns more than its length over a slice."""
 SWITCH_SECONDS = 0.3e-3
 """Seconds from the end of a turn to the next one of another process, from the same readings."""
+YIELD_SECONDS = 0.12e-3
+"""A change of process where the one before it had nothing left to do. Pairs of engines that decode
+without a pause lose so much for each step that ends, and the next constant for each full slice:
+3.16 ms for steps of 1.46 ms side by side, 12.0 for steps of 5.47 ms, 17.7 and 3.56 for steps of
+9.76 and 1.28 ms. `SWITCH_SECONDS` above is larger because it also holds what the law's mean turn
+leaves out."""
+PREEMPT_SECONDS = 0.21e-3
+"""A change of process where a slice was over before the work was."""
+PREFILL_AHEAD = 1.2
+"""While a prefill waits for its turn, its host launches kernels ahead, so the GPU runs them without
+gaps: so many times faster than alone, in every turn but the first. Prefills of 26 and 52 ms side by
+side with steps take 11.7 and 22.6 turns of 2 ms."""
+PREFILL_HEAD = 0.6e-3
+"""The first turn of a prefill beside others: then the GPU has run what the host has launched."""
 TURNS_OF_LAYER = 0.55
 """Under MPS kernels run side by side: a layer of a step waits for about half a layer of each
 neighbour. With the next constant it gives 74 step and prefill times of engines side by side, five

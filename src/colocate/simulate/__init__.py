@@ -1,0 +1,1 @@
+"""What users of a placement would feel, replayed request by request."""
