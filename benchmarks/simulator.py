@@ -41,10 +41,13 @@ from colocate.simulate.requests import RequestStream
 from colocate.simulate.result import ModelOutcome
 from colocate.simulate.run import simulate_placement
 
-SECONDS = {"h200_sharing.csv": 12.0}
+SECONDS = {
+    "h200_sharing.csv": 12.0,
+    "2026-11-16_groups.csv": 11.0,
+    "2026-11-16_second_groups.csv": 11.5,
+}
 """How long a reading was, by the file that it is in."""
-USUAL_SECONDS = 11.0
-"""How long those of other files were, as their plans state."""
+
 SEEDS = 20
 """Simulations of every group."""
 OF_IDLE = 10.0
@@ -148,7 +151,7 @@ def simulated(name: str, *lone_names: str) -> Iterator[Simulated]:
     """Yield every measured engine of a file, with what was simulated and what the law says."""
     rows = read(name)
     lone = [row for file in lone_names for row in read(file)]
-    seconds = SECONDS.get(name, USUAL_SECONDS)
+    seconds = SECONDS[name]
     by_law = iter(compared(rows, lone))
     for group in groups_of(rows):
         found = simulated_group(group, lone, seconds, range(SEEDS))
@@ -218,7 +221,7 @@ def side_by_side(show: bool) -> None:
 def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
     """Return the seconds that each step or prefill takes, side by side."""
     models, fields = [], []
-    steps, prefills = 301, 5000
+    steps, prefills = 101, 5000
     for number, member in enumerate(members):
         alone, layers = float(member["alone_ms"]) / 1e3, float(SHAPES[member["model"]].layers)
         reads = member["work"] == "prefill"
@@ -226,7 +229,7 @@ def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
         speed = EngineSpeed(0.0 if reads else alone, 0.0, alone if reads else 0.0, alone, layers)
         requests = Requests(1.0, 0.0 if reads else steps, (("", speed),), slots=batch)
         models.append(Model(f"m{number}", 1.0, load=1.0, requests=requests))
-        count = prefills if reads else batch
+        count = prefills if reads else batch * 120
         fields += [(number, 0 if reads else steps)] * count
     problem = Problem([Gpu("g", 100.0)], models, sharing=sharing)
     placement = {model.name: ["g"] for model in models}

@@ -10,7 +10,7 @@ is read again later.
 """
 
 from colocate.problem.kernel import leaf_kernel
-from colocate.problem.sharing import PREFILL_AHEAD
+from colocate.problem.sharing import HOST_GAP, PREFILL_AHEAD
 from colocate.simulate.accounts import count_engine, count_request, show_engine
 from colocate.simulate.cache import blocks_of, fits, take
 from colocate.simulate.queue import forget_request, put_first, take_first
@@ -48,6 +48,8 @@ from colocate.simulate.state import (
     PROMPT,
     READ,
     RUNNING,
+    SHARING,
+    SLICES,
     SLOTS,
     STEP,
     STEP_TIME,
@@ -75,7 +77,8 @@ def padded(batch: int) -> int:
 def prefill_seconds(state: SimulationState, engine: int, tokens: int) -> tuple[float, float]:
     """Return how long a prompt takes alone, and what the GPU has to do of that.
 
-    The GPU's work grows with the tokens. What the host adds is the same for all prompts.
+    The GPU's work grows with the tokens. What the host adds is the same for all prompts. Under time
+    slices, kernels that wait for a turn run without gaps.
 
     Parameters
     ----------
@@ -87,7 +90,20 @@ def prefill_seconds(state: SimulationState, engine: int, tokens: int) -> tuple[f
         host = whole - work
         work *= tokens / mean
         whole = work + host
-    return whole, min(work, whole / PREFILL_AHEAD)
+    if state.settings[SHARING] == SLICES:
+        work = min(work, whole / PREFILL_AHEAD)
+    return whole, work
+
+
+@leaf_kernel
+def host_gap(state: SimulationState, length: float) -> float:
+    """Return for how long of a step the GPU is free for others, before it begins.
+
+    Parameters
+    ----------
+    state, length : the simulation, and the seconds of the step
+    """
+    return min(HOST_GAP, length) if state.settings[SHARING] == SLICES else 0.0
 
 
 @leaf_kernel
@@ -185,7 +201,7 @@ def _step(state: SimulationState, engine: int) -> None:
         length = state.speeds[engine, STEP_TIME]
         length += state.speeds[engine, PER_REQUEST] * padded(batch)
         state.speeds[engine, LENGTH] = length
-        state.speeds[engine, NEED] = length
+        state.speeds[engine, NEED] = length - host_gap(state, length)
 
 
 @leaf_kernel

@@ -51,16 +51,13 @@ that are ready in their ring, and how many; whether others wait for this turn; w
 with it; parts on it."""
 GPU_INTS = 7
 """How many columns there are."""
-NEXT, TURN_BEGAN, TURN_ENDED, CHANGE, DONE_AFTER, PACE_OF_TURN, GPU_COUNTED, GPU_BUSY, WIDTH = (
-    range(9)
-)
-ALARM = 9
-"""Columns of GPUs, in seconds: its next event; the turn at hand; the end of the one before, and
-what a change of process costs after it; what is done at the end of the turn, and how fast; the
-moment up to which sums are, the time with work, and the width of an interval of its timeline; the
-moment at which the first of its engines that are down comes back. Under MPS, TURN_BEGAN holds the
-sum of all turns instead."""
-GPU_FLOATS = 10
+NEXT, TURN_BEGAN, TURN_ENDED, DONE_AFTER, PACE_OF_TURN = range(5)
+GPU_COUNTED, GPU_BUSY, WIDTH, ALARM = range(5, 9)
+"""Columns of GPUs, in seconds: its next event; the turn at hand; the end of the one before; what is
+done at the end of the turn, and how fast; the moment up to which sums are, the time with work, and
+the width of an interval of its timeline; the moment at which the first of its engines that are down
+comes back. Under MPS, TURN_BEGAN holds the sum of all turns instead."""
+GPU_FLOATS = 9
 """How many columns there are."""
 BUSY_ENGINES, IN_FLIGHT, QUEUED, CACHE_BYTES = 0, 1, 2, 3
 """What timelines are of: engines with work, requests in work and in queues, bytes of cache in

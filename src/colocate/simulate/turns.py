@@ -1,13 +1,14 @@
 """Time slices: engines with work take turns on a GPU.
 
 A turn lasts until the work at hand is done, and no longer than a slice if somebody waits. Then the
-process changes, which takes a while. Who has more work ready goes to the end of the row: engines
-that decode without a pause, side by side, take one step or one slice each, in strict order, even
-where a step is far shorter than a slice. Somebody who comes while an engine has the GPU for itself
-waits for the end of the slice under way.
+process changes, which takes a while. Who has more work goes to the end of the row: engines that
+decode without a pause, side by side, take one step or one slice each, in strict order, even where a
+step is far shorter than a slice. Somebody who comes while an engine has the GPU for itself waits
+for the end of the slice under way.
 
-A prefill differs from a step in two ways. The GPU has to do less of it than it takes alone, because
-the host launches its kernels one by one. And in a turn it can run only what has been launched.
+A step begins with a moment of the host, in which others may have the GPU. A prefill is launched
+kernel by kernel: alone it takes as long as it was measured to, but in a turn beside others the GPU
+runs what has been launched so far, and beside engines that decode it is faster at it.
 
 The shards of a replica work on the same step, each by the turns of its own GPU. The step is done
 when the slowest is; a shard that is done earlier leaves its GPU to others.
@@ -17,15 +18,13 @@ from math import ceil, inf
 
 from colocate.problem.kernel import leaf_kernel
 from colocate.problem.sharing import (
-    PREEMPT_SECONDS,
+    CHANGE_SECONDS,
     PREFILL_AHEAD,
     PREFILL_HEAD,
     QUANTUM,
-    YIELD_SECONDS,
 )
 from colocate.simulate.state import (
     BEGUN,
-    CHANGE,
     COMPLETES,
     CONTENDED,
     DONE_AFTER,
@@ -103,31 +102,60 @@ def begin_turn(state: SimulationState, gpu: int, now: float) -> None:
         return
     part = _pop(state, gpu)
     if part != gpus[gpu, LAST_PART]:
-        now = max(now, moments[gpu, TURN_ENDED] + moments[gpu, CHANGE])
+        now = max(now, moments[gpu, TURN_ENDED] + CHANGE_SECONDS)
         gpus[gpu, LAST_PART] = part
-    gpus[gpu, RUNNING_PART] = part
-    gpus[gpu, CONTENDED] = gpus[gpu, READY] > 0
-    moments[gpu, TURN_BEGAN] = now
     engine = state.parts[part, PART_ENGINE]
-    done, need = state.done[part], state.speeds[engine, NEED]
-    left = need - done
-    lasts, pace = left, 1.0
-    if gpus[gpu, CONTENDED]:
-        most = QUANTUM
-        if state.engines[engine, WORK] != STEP:
-            launching = state.speeds[engine, LENGTH] / PREFILL_AHEAD
-            since = min(now - state.speeds[engine, BEGUN], launching)
-            launched = need * since / launching if launching > 0.0 else need
-            most = min(QUANTUM, max(launched - done, PREFILL_HEAD))
-        lasts = min(left, most)
-    elif state.engines[engine, WORK] != STEP:
+    contended = gpus[gpu, READY] > 0
+    left = state.speeds[engine, NEED] - state.done[part]
+    work, pace = left, 1.0
+    if state.engines[engine, WORK] == STEP:
+        gap = state.speeds[engine, LENGTH] - state.speeds[engine, NEED]
+        now = max(now, state.speeds[engine, BEGUN] + gap)
+    elif contended:
+        pace = 1.0 / PREFILL_AHEAD if _others_read(state, gpu) else 1.0
+        work = min(left, _launched(state, engine, part, now))
+    else:
         host = state.speeds[engine, BEGUN] + state.speeds[engine, LENGTH] - now
-        if host > left:
-            lasts, pace = host, left / host
-    gpus[gpu, COMPLETES] = not gpus[gpu, CONTENDED] or lasts == left
+        pace = left / host if host > left else 1.0
+    if contended:
+        work = min(work, QUANTUM * pace)
+    gpus[gpu, RUNNING_PART] = part
+    gpus[gpu, CONTENDED] = contended
+    gpus[gpu, COMPLETES] = work == left
+    moments[gpu, TURN_BEGAN] = now
     moments[gpu, PACE_OF_TURN] = pace
-    moments[gpu, DONE_AFTER] = done + lasts
-    moments[gpu, NEXT] = now + lasts
+    moments[gpu, DONE_AFTER] = state.done[part] + work
+    moments[gpu, NEXT] = now + (work / pace if work > 0.0 else 0.0)
+
+
+@leaf_kernel
+def _launched(state: SimulationState, engine: int, part: int, now: float) -> float:
+    """Return how much of a prefill the GPU can run in a turn beside others.
+
+    Parameters
+    ----------
+    state, engine, part, now : the simulation, the engine, its part and the moment
+    """
+    length, need = state.speeds[engine, LENGTH], state.speeds[engine, NEED]
+    found: float = need
+    if length > 0.0:
+        found = need * PREFILL_HEAD / length
+        if state.done[part] > 0.0:
+            launched = need * PREFILL_AHEAD * (now - state.speeds[engine, BEGUN]) / length
+            found = max(launched - state.done[part], found)
+    return found
+
+
+@leaf_kernel
+def _others_read(state: SimulationState, gpu: int) -> bool:
+    """Return whether a part that waits for its turn on a GPU reads a prompt."""
+    room = state.ready.shape[1]
+    for number in range(state.gpus[gpu, READY]):
+        place = state.gpus[gpu, READY_FIRST] + number
+        other = state.ready[gpu, place - room if place >= room else place]
+        if state.engines[state.parts[other, PART_ENGINE], WORK] != STEP:
+            return True
+    return False
 
 
 @leaf_kernel
@@ -163,11 +191,9 @@ def end_turn(state: SimulationState, gpu: int) -> int:
     gpus[gpu, RUNNING_PART] = NOBODY
     moments[gpu, TURN_ENDED] = moments[gpu, NEXT]
     if gpus[gpu, COMPLETES]:
-        moments[gpu, CHANGE] = YIELD_SECONDS
         engine: int = state.parts[part, PART_ENGINE]
         state.engines[engine, PENDING] -= 1
         return engine if state.engines[engine, PENDING] == 0 else NOBODY
-    moments[gpu, CHANGE] = PREEMPT_SECONDS
     state.done[part] = moments[gpu, DONE_AFTER]
     _push(state, gpu, part)
     return NOBODY
@@ -181,8 +207,8 @@ def leave_row(state: SimulationState, engine: int, now: float) -> None:
     ----------
     state, engine, now : the simulation, the engine and the moment
     """
-    first = state.engines[engine, FIRST_PART]
-    for part in range(first, first + state.engines[engine, PARTS]):
+    first, parts = state.engines[engine, FIRST_PART], state.engines[engine, PARTS]
+    for part in range(first, first + parts):
         gpu = state.parts[part, PART_GPU]
         for _ in range(state.gpus[gpu, READY]):
             other = _pop(state, gpu)
@@ -191,5 +217,4 @@ def leave_row(state: SimulationState, engine: int, now: float) -> None:
         if state.gpus[gpu, RUNNING_PART] == part:
             state.gpus[gpu, RUNNING_PART] = NOBODY
             state.moments[gpu, TURN_ENDED] = now
-            state.moments[gpu, CHANGE] = YIELD_SECONDS
             begin_turn(state, gpu, now)
