@@ -18,6 +18,7 @@ from colocate.simulate.state import (
     ALARM,
     ARRIVAL,
     ARRIVED,
+    ASLEEP,
     BACK,
     BEGUN,
     DOWN,
@@ -39,8 +40,6 @@ from colocate.simulate.state import (
     PARTS,
     PROMPT,
     REFUSED,
-    ROUND_ROBIN,
-    ROUTER,
     RUNNING_PART,
     SHARING,
     SLICES,
@@ -51,6 +50,7 @@ from colocate.simulate.state import (
     Small,
 )
 from colocate.simulate.turns import begin_turn, end_turn, leave_row, line_up
+from colocate.simulate.waking import wake
 
 NEVER = -1.0
 """Before any moment."""
@@ -266,7 +266,7 @@ def _arrive(state: SimulationState, now: float, model: int, prompt: int, output:
         state.models[model, REFUSED] += counts
         return True
     first = state.models[model, FIRST_ENGINE]
-    if state.settings[ROUTER] != ROUND_ROBIN and state.models[model, ENGINES] > 1:
+    if state.models[model, ENGINES] > 1:
         for engine in range(first, first + state.models[model, ENGINES]):
             go_on(state, state.engines[engine, GROUP], now)
     request = new_request(state)
@@ -274,6 +274,13 @@ def _arrive(state: SimulationState, now: float, model: int, prompt: int, output:
         return False
     state.models[model, ARRIVED] += counts
     engine = chosen_engine(state, model)
+    if state.engines[engine, ASLEEP]:
+        for group in range(len(state.first_of_group) - 1):
+            go_on(state, group, now)
+        if not wake(state, engine, prompt, output, now):
+            state.models[model, REFUSED] += counts
+            forget_request(state, request)
+            return True
     go_on(state, state.engines[engine, GROUP], now)
     state.requests[request, PROMPT] = prompt
     state.requests[request, OUTPUT] = output

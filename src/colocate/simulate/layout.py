@@ -16,6 +16,7 @@ from colocate.simulate import state as columns
 from colocate.simulate.engine import NEVER
 from colocate.simulate.histogram import BINS
 from colocate.simulate.options import ROUTERS, SimulateOptions
+from colocate.simulate.sleepers import sleeping_engines, speeds_elsewhere
 from colocate.simulate.state import NOBODY, SimulationState
 
 FIRST_ROWS = 1024
@@ -24,8 +25,6 @@ MOST_SLOTS = 16384
 """Requests that an engine works on at once, at most: far more than any engine does."""
 FIRST_WIDTH = 2.0**-10
 """Seconds of an interval of a timeline to begin with; it doubles when they run out."""
-UNLIMITED = 2**62
-"""Bytes of the cache of an engine that keeps nothing, or of which nobody knows what it keeps."""
 LAW_BLOCK = 16
 """Tokens of the blocks, and one block more, in which `Requests.request_gb` is stated."""
 
@@ -44,35 +43,31 @@ def first_state(
     seed
         Of what is random.
     """
-    replicas = replicas_on(problem, placement)
+    awake = replicas_on(problem, placement)
+    sleeping = sleeping_engines(problem, placement) if options.wake_seconds is not None else []
+    replicas = [*awake, *sleeping]
     placed = placed_engines(problem, replicas)
-    parts, gpus = len(placed.gpus), len(problem.gpus)
-    engines = _engines(replicas, placed)
+    gpus = len(problem.gpus)
     groups = _groups(placed, gpus)
-    slots = int(max(engines[:, columns.SLOTS].max(initial=1), 1))
-    pools, pool_of = _pools(problem, placement, replicas, engines, options)
-    rows = np.empty((parts, 3), np.int64)
-    rows[:, columns.PART_ENGINE] = np.repeat(np.arange(len(replicas)), engines[:, columns.PARTS])
-    rows[:, columns.PART_GPU] = placed.gpus
-    rows[:, columns.PART_POOL] = pool_of
-    members = _members(placed, gpus)
-    on_gpu = np.zeros((gpus, columns.GPU_INTS), np.int64)
-    on_gpu[:, columns.RUNNING_PART] = on_gpu[:, columns.LAST_PART] = NOBODY
-    on_gpu[:, columns.MEMBERS] = np.diff(placed.first_member)
-    moments = np.zeros((gpus, columns.GPU_FLOATS))
-    moments[:, [columns.NEXT, columns.ALARM]] = inf
-    moments[:, columns.WIDTH] = FIRST_WIDTH
-    for group, of_group in enumerate(groups):
-        for part in np.flatnonzero(np.isin(rows[:, columns.PART_GPU], of_group)):
-            engines[rows[part, columns.PART_ENGINE], columns.GROUP] = group
+    engines = _engines(problem, replicas, placed, groups)
+    caches = [cache.cache_gb * 1e9 for cache in caches_of(problem, placement)]
+    parts, pools = _pools(problem, replicas, caches, engines, options.cache == "elastic", placed)
+    for row, each in enumerate(replicas):
+        engines[row, columns.BLOCK_BYTES] = _block_bytes(_requests(each), options) / len(each)
+    asleep = np.arange(len(replicas)) >= len(awake)
+    for column in (columns.ASLEEP, columns.DOWN, columns.MAY_SLEEP):
+        engines[asleep, column] = 1
+    engines[asleep, columns.PARTS] = 0
+    members = _members(parts[: len(parts) - len(sleeping)], gpus, len(sleeping))
+    on_gpu, moments = _gpus(members, parts, pools, engines, problem)
     requests, times = _rows(FIRST_ROWS)
     return SimulationState(
         engines=engines,
         speeds=_speeds(replicas, placed.engines),
-        slots=np.zeros((len(replicas), slots), np.int32),
+        slots=np.zeros((len(replicas), int(engines[:, columns.SLOTS].max(initial=1))), np.int32),
         growing=np.zeros((len(replicas), options.block_tokens), np.int32),
-        parts=rows,
-        done=np.zeros(parts),
+        parts=parts,
+        done=np.zeros(len(parts)),
         gpus=on_gpu,
         moments=moments,
         ready=np.zeros_like(members),
@@ -88,6 +83,7 @@ def first_state(
         sums=np.zeros((len(problem.models), 3, 2)),
         groups=np.array([gpu for group in groups for gpu in group], np.int64),
         first_of_group=np.cumsum([0, *map(len, groups)]).astype(np.int64),
+        elsewhere=speeds_elsewhere(problem, replicas, options.wake_seconds is not None),
         settings=_settings(problem, options),
         spans=np.array([options.warm_up, options.wake_seconds or 0.0, options.idle_seconds]),
         sharing=np.array(COSTS[options.sharing or problem.sharing]),
@@ -121,13 +117,35 @@ def _requests(parts: Sequence[Part]) -> Requests:
     return requests
 
 
-def _engines(replicas: Sequence[Sequence[Part]], placed: PlacedEngines) -> Ints:
+def _engines(
+    problem: Problem,
+    replicas: Sequence[Sequence[Part]],
+    placed: PlacedEngines,
+    groups: Sequence[Sequence[int]],
+) -> Ints:
+    """Return the columns of idle engines.
+
+    Parameters
+    ----------
+    problem
+        What is simulated.
+    replicas, placed
+        The parts of every engine.
+    groups
+        The GPUs that shards join.
+    """
+    group_of = {gpu: number for number, group in enumerate(groups) for gpu in group}
     engines = np.zeros((len(replicas), columns.ENGINE_INTS), np.int64)
     engines[:, columns.FIRST_PART] = placed.first_gpu[:-1]
     engines[:, columns.PARTS] = np.diff(placed.first_gpu)
     for row, parts in enumerate(replicas):
+        part, stated = parts[0].model, problem.models[parts[0].number]
         engines[row, columns.MODEL] = parts[0].number
         engines[row, columns.SLOTS] = min(floor(_requests(parts).slots), MOST_SLOTS)
+        engines[row, columns.GROUP] = group_of[int(placed.gpus[placed.first_gpu[row]])]
+        engines[row, columns.MAY_SLEEP] = stated.sleep_cost is not None and len(parts) == 1
+        engines[row, columns.WEIGHTS] = part.size_gb * 1e9
+        engines[row, columns.LEAST] = (part.least_cache_gb or 0.0) * 1e9
     for column in (columns.HEAD, columns.TAIL, columns.CURRENT):
         engines[:, column] = NOBODY
     engines[:, columns.NEXT_FINISH] = NEVER
@@ -156,62 +174,99 @@ def _groups(placed: PlacedEngines, gpus: int) -> list[list[int]]:
     return list(found.values())
 
 
-def _members(placed: PlacedEngines, gpus: int) -> Ints:
-    """Return the parts on every GPU."""
-    on_gpu: list[list[int]] = [[] for _ in range(gpus)]
-    for part, gpu in enumerate(placed.gpus):
-        on_gpu[gpu].append(part)
-    members = np.zeros((gpus, max([len(parts) for parts in on_gpu] + [1]) + 1), np.int64)
-    for gpu, parts in enumerate(on_gpu):
-        members[gpu, : len(parts)] = parts
+def _members(parts: Ints, gpus: int, more: int) -> Ints:
+    """Return the parts on every GPU.
+
+    Parameters
+    ----------
+    parts
+        Those that are awake.
+    gpus
+        How many GPUs there are.
+    more
+        How many parts may come.
+    """
+    of_gpu = parts[:, columns.PART_GPU]
+    counts = np.bincount(of_gpu, minlength=gpus)
+    members = np.full((gpus, int(counts.max(initial=0)) + more + 1), NOBODY, np.int64)
+    for gpu in range(gpus):
+        members[gpu, : counts[gpu]] = np.flatnonzero(of_gpu == gpu)
     return members
+
+
+def _gpus(
+    members: Ints, parts: Ints, pools: Ints, engines: Ints, problem: Problem
+) -> tuple[Ints, Floats]:
+    """Return the columns of GPUs without work.
+
+    Parameters
+    ----------
+    members, parts, pools, engines
+        What is on them.
+    problem
+        What is simulated.
+    """
+    gpus = np.zeros((len(members), columns.GPU_INTS), np.int64)
+    gpus[:, columns.RUNNING_PART] = gpus[:, columns.LAST_PART] = NOBODY
+    for gpu, row in enumerate(members):
+        mine = row[row != NOBODY]
+        taken = pools[parts[mine, columns.PART_POOL], columns.CAPACITY]
+        taken = taken + engines[parts[mine, columns.PART_ENGINE], columns.WEIGHTS]
+        gpus[gpu, columns.MEMBERS] = len(mine)
+        gpus[gpu, columns.ROOM] = max(int(problem.gpus[gpu].memory_gb * 1e9 - taken.sum()), 0)
+    moments = np.zeros((len(members), columns.GPU_FLOATS))
+    moments[:, [columns.NEXT, columns.ALARM]] = inf
+    moments[:, columns.WIDTH] = FIRST_WIDTH
+    return gpus, moments
 
 
 def _pools(
     problem: Problem,
-    placement: Places,
     replicas: Sequence[Sequence[Part]],
+    caches: Sequence[float],
     engines: Ints,
-    options: SimulateOptions,
+    elastic: bool,
+    placed: PlacedEngines,
 ) -> tuple[Ints, Ints]:
-    """Return the pools of cache, and which of them each part takes from.
+    """Return the parts of engines, and the pools of cache that they take from.
 
     Parameters
     ----------
-    problem, placement, options
+    problem
         What is simulated.
-    replicas
-        The parts of every engine.
-    engines
-        Their columns; the bytes of a block are written here.
+    replicas, placed, engines
+        The engines and their parts.
+    caches
+        The bytes of cache of those that are awake, on each GPU.
+    elastic
+        Whether the engines of a GPU share one pool.
     """
-    elastic = options.cache == "elastic"
-    number = {gpu.name: place for place, gpu in enumerate(problem.gpus)}
-    capacity: list[float] = [0.0] * len(problem.gpus) if elastic else []
-    pool_of = []
-    for row, (parts, cache) in enumerate(zip(replicas, caches_of(problem, placement), strict=True)):
-        requests = _requests(parts)
-        block = _block_bytes(requests, options.block_tokens) / len(parts)
-        engines[row, columns.BLOCK_BYTES] = ceil(block)
-        for part in parts:
-            if elastic:
-                pool_of.append(number[part.gpu])
-                capacity[number[part.gpu]] += cache.cache_gb * 1e9
-            else:
-                pool_of.append(len(capacity))
-                capacity.append(cache.cache_gb * 1e9 if block else UNLIMITED)
-    pools = np.repeat(np.array([[int(size)] for size in capacity], np.int64), 3, axis=1)
-    return pools.reshape(-1, 3), np.array(pool_of, np.int64)
+    parts = np.zeros((len(placed.gpus), 3), np.int64)
+    parts[:, columns.PART_ENGINE] = np.repeat(np.arange(len(replicas)), [len(r) for r in replicas])
+    parts[:, columns.PART_GPU] = placed.gpus
+    if elastic:
+        parts[:, columns.PART_POOL] = placed.gpus
+        sizes = np.array([gpu.memory_gb * 1e9 for gpu in problem.gpus])
+        awake = parts[:, columns.PART_ENGINE] < len(caches)
+        weights = engines[parts[awake, columns.PART_ENGINE], columns.WEIGHTS]
+        np.subtract.at(sizes, placed.gpus[awake], weights)
+    else:
+        parts[:, columns.PART_POOL] = np.arange(len(parts))
+        of_engine = np.array([*caches, *[0.0] * (len(replicas) - len(caches))])
+        sizes = of_engine[parts[:, columns.PART_ENGINE]]
+    pools = np.repeat(np.maximum(sizes, 0.0).astype(np.int64)[:, None], 3, axis=1)
+    return parts, np.ascontiguousarray(pools)
 
 
-def _block_bytes(requests: Requests, tokens: int) -> float:
+def _block_bytes(requests: Requests, options: SimulateOptions) -> float:
     """Return the bytes of a block of a replica, on all shards; 0 where nobody knows them.
 
     The cache of a mean request is stated in whole blocks, and one more.
     """
     mean = ceil(requests.prompt_tokens + requests.output_tokens / 2)
     blocks = ceil(mean / LAW_BLOCK) + 1
-    return requests.request_gb * 1e9 / (blocks * LAW_BLOCK) * tokens if mean else 0.0
+    of_token = requests.request_gb * 1e9 / (blocks * LAW_BLOCK)
+    return ceil(of_token * options.block_tokens) if mean else 0.0
 
 
 def _models(

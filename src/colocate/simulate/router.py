@@ -3,6 +3,7 @@
 from colocate.problem.kernel import leaf_kernel
 from colocate.simulate.accounts import in_work
 from colocate.simulate.state import (
+    ASLEEP,
     DOWN,
     ENGINES,
     FIRST_ENGINE,
@@ -35,12 +36,13 @@ def chosen_engine(state: SimulationState, model: int) -> int:
         one = _drawn(state, model) % count
         other = (one + 1 + _drawn(state, model) % (count - 1)) % count
         return _better(state, first + min(one, other), first + max(one, other))
-    engine = first
-    for _ in range(count):
-        engine = first + state.models[model, ROUND] % count
-        state.models[model, ROUND] += 1
+    engine = first + state.models[model, ROUND] % count
+    state.models[model, ROUND] += 1
+    for more in range(1, count):
         if state.engines[engine, DOWN] == 0:
             break
+        other = first + (engine - first + more) % count
+        engine = other if state.engines[other, DOWN] == 0 else engine
     return engine
 
 
@@ -53,12 +55,14 @@ def _drawn(state: SimulationState, model: int) -> int:
 
 @leaf_kernel
 def _better(state: SimulationState, one: int, other: int) -> int:
-    """Return the engine that is up, or has fewer requests; the first if both are alike.
+    """Return the engine that is awake, or up, or has fewer requests; the first if both are alike.
 
     Parameters
     ----------
     state, one, other : the simulation and two engines
     """
+    if state.engines[one, ASLEEP] != state.engines[other, ASLEEP]:
+        return one if state.engines[other, ASLEEP] else other
     if state.engines[one, DOWN] != state.engines[other, DOWN]:
         return one if state.engines[other, DOWN] else other
     fewer = _asked(state, other) < _asked(state, one)

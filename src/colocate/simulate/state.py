@@ -25,10 +25,11 @@ STEPS, NEXT_FINISH, CURRENT, PENDING, BLOCK_BYTES, HELD, DOWN, JOINING, CHUNK = 
 """More of them: decode steps so far; the one after which a request is done; the request whose
 prompt it reads; parts that still work; bytes of a block on each GPU; blocks in use; whether it is
 down; requests whose prompts end with this step; tokens of prompts in this step."""
-PREEMPTIONS, MOST_HELD, MAY_SLEEP, GROUP = range(18, 22)
+PREEMPTIONS, MOST_HELD, MAY_SLEEP, GROUP, ASLEEP, WEIGHTS, LEAST = range(18, 25)
 """And: requests sent back to the queue; the most blocks ever in use; whether an idle one may make
-room for others; its group of GPUs."""
-ENGINE_INTS = 22
+room for others; its group of GPUs; whether it is on no GPU; bytes of its weights and least
+cache."""
+ENGINE_INTS = 25
 """How many columns there are."""
 
 STEP_TIME, PER_REQUEST, PREFILL_TIME, PREFILL_WORK, LAYERS, MEAN_PROMPT = range(6)
@@ -45,11 +46,11 @@ ENGINE_FLOATS = 22
 PART_ENGINE, PART_GPU, PART_POOL = 0, 1, 2
 """Columns of parts: the engine, the GPU and the pool of cache."""
 
-RUNNING_PART, LAST_PART, READY_FIRST, READY, CONTENDED, COMPLETES, MEMBERS = 0, 1, 2, 3, 4, 5, 6
+RUNNING_PART, LAST_PART, READY_FIRST, READY, CONTENDED, COMPLETES, MEMBERS, ROOM = range(8)
 """Columns of GPUs, whole numbers: the part that has its turn; the one before; the first of those
 that are ready in their ring, and how many; whether others wait for this turn; whether its work ends
-with it; parts on it."""
-GPU_INTS = 7
+with it; parts on it; bytes that no engine has."""
+GPU_INTS = 8
 """How many columns there are."""
 NEXT, TURN_BEGAN, TURN_ENDED, DONE_AFTER, PACE_OF_TURN = range(5)
 GPU_COUNTED, GPU_BUSY, WIDTH, ALARM = range(5, 9)
@@ -142,6 +143,9 @@ class SimulationState(NamedTuple):
     groups: Ints
     """groups[n]: the GPUs of all groups that are joined by shards, one group after the other."""
     first_of_group: Ints
+    elsewhere: Floats
+    """elsewhere[e, g, n]: the speeds of engines that may be woken, on all GPUs; no layers where one
+    may not be."""
     settings: Ints
     spans: Floats
     sharing: Floats
