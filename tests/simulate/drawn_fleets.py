@@ -62,7 +62,8 @@ def simulated(problem, placement, stream, **options):
 def drawn_case(seed):
     """Return a random fleet, its placement, requests to it and options of every sort."""
     rng = np.random.default_rng(seed)
-    gpus = [Gpu(f"g{n}", 40.0, KIND, node="n") for n in range(int(rng.integers(1, 4)))]
+    memory = float(rng.choice([22.0, 40.0]))
+    gpus = [Gpu(f"g{n}", memory, KIND, node="n") for n in range(int(rng.integers(1, 4)))]
     names = [gpu.name for gpu in gpus]
     models, placement, failures = [], {}, []
     sleeps = bool(rng.random() < 0.3)

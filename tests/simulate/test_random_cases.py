@@ -62,7 +62,7 @@ def test_pools_are_never_over_their_size_and_empty_at_the_end(seed):
     for model in found.models:
         assert 0.0 <= model.cache.mean <= model.cache.highest <= 1.0
     for gpu in found.gpus:
-        assert gpu.cache_gb.values.max() <= 40.0 + 1e-6
+        assert gpu.cache_gb.values.max() <= problem.gpus[0].memory_gb * 1.000001
         assert gpu.cache_gb.values.min() >= 0.0
 
 
@@ -86,7 +86,10 @@ def test_littles_law_holds_in_every_run(seed):
     found, _ = replayed(problem, placement, stream, options)
     for model in found.models:
         in_system = (model.in_flight + model.queue) * found.seconds
-        assert in_system == pytest.approx(model.end_to_end.mean * model.finished, rel=1e-6)
+        served = model.end_to_end.mean * model.finished
+        assert in_system >= served * (1 - 1e-9)
+        if model.refused == 0:
+            assert in_system == pytest.approx(served, rel=1e-6)
 
 
 @campaign(400)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from colocate import Gpu, Model, Problem
 from colocate.problem.sharing import CHANGE_SECONDS, HOST_GAP, SharingCost
 from colocate.simulate import layout
 from colocate.simulate.requests import RequestStream
@@ -105,8 +106,6 @@ def test_one_more_neighbour_is_slower():
 
 
 def test_shards_work_as_fast_as_the_slowest_of_them():
-    from colocate import Gpu, Model, Problem
-
     gpus = [Gpu(name, 100.0, "H200", node="n") for name in ("a", "b")]
     wide = Model("wide", 2.0, load=1.0, shards=2, requests=asked(step=0.005, prefill=0.0))
     beside = Model("beside", 1.0, load=1.0, requests=asked(step=0.005, prefill=0.0))

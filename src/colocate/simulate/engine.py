@@ -12,9 +12,10 @@ is read again later.
 from colocate.problem.kernel import leaf_kernel
 from colocate.problem.sharing import HOST_GAP, PREFILL_AHEAD
 from colocate.simulate.accounts import count_engine, count_request, show_engine
-from colocate.simulate.cache import blocks_of, fits, take
+from colocate.simulate.cache import blocks_of, fits, may_ever_fit, take
 from colocate.simulate.queue import forget_request, put_first, take_first
 from colocate.simulate.state import (
+    ARRIVAL,
     BEGUN,
     BLOCK,
     BUDGET,
@@ -47,6 +48,7 @@ from colocate.simulate.state import (
     PREFILL_WORK,
     PROMPT,
     READ,
+    REFUSED,
     RUNNING,
     SHARING,
     SLICES,
@@ -55,6 +57,7 @@ from colocate.simulate.state import (
     STEP_TIME,
     STEPS,
     WAITING,
+    WARM_UP,
     WORK,
     SimulationState,
 )
@@ -148,6 +151,7 @@ def next_work(state: SimulationState, engine: int, now: float) -> None:
 def _admit(state: SimulationState, engine: int) -> int:
     """Give the first request in the queue a slot and cache; NOBODY where there is not enough."""
     engines = state.engines
+    _refuse_longest(state, engine)
     used = engines[engine, RUNNING] + engines[engine, JOINING]
     if engines[engine, WAITING] == 0 or used >= engines[engine, SLOTS]:
         return NOBODY
@@ -159,6 +163,23 @@ def _admit(state: SimulationState, engine: int) -> int:
     take(state, engine, blocks)
     state.requests[request, READ] = 0
     return take_first(state, engine)
+
+
+@leaf_kernel
+def _refuse_longest(state: SimulationState, engine: int) -> None:
+    """Refuse requests at the head of the queue that do not fit any more.
+
+    They did when they came, but a model that was woken has taken of a shared cache since.
+    """
+    while state.engines[engine, WAITING] > 0:
+        request = state.engines[engine, HEAD]
+        prompt, output = state.requests[request, PROMPT], state.requests[request, OUTPUT]
+        if may_ever_fit(state, engine, prompt, output):
+            return
+        take_first(state, engine)
+        counts = state.times[request, ARRIVAL] >= state.spans[WARM_UP]
+        state.models[state.requests[request, OF_MODEL], REFUSED] += counts
+        forget_request(state, request)
 
 
 @leaf_kernel

@@ -254,8 +254,8 @@ def _pools(
         parts[:, columns.PART_POOL] = np.arange(len(parts))
         of_engine = np.array([*caches, *[0.0] * (len(replicas) - len(caches))])
         sizes = of_engine[parts[:, columns.PART_ENGINE]]
-    pools = np.repeat(np.maximum(sizes, 0.0).astype(np.int64)[:, None], 3, axis=1)
-    return parts, np.ascontiguousarray(pools)
+    rows = np.maximum(sizes, 0.0).astype(np.int64)[:, None]
+    return parts, np.repeat(rows, columns.POOL_COLUMNS, axis=1)
 
 
 def _block_bytes(requests: Requests, options: SimulateOptions) -> float:

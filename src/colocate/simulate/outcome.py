@@ -113,7 +113,7 @@ def _cache(state: SimulationState, engine: int, counted: float) -> tuple[float, 
     """Return the shares of its pool that an engine used: on average, and at most."""
     block = int(state.engines[engine, columns.BLOCK_BYTES])
     pool = state.parts[state.engines[engine, columns.FIRST_PART], columns.PART_POOL]
-    capacity = int(state.pools[pool, columns.CAPACITY])
+    capacity = int(state.pools[pool, columns.LARGEST])
     if not block or not capacity or not counted:
         return 0.0, 0.0
     mean = float(state.speeds[engine, columns.HELD_TIME]) / counted

@@ -19,7 +19,10 @@ class Distribution:
 
 
 class CacheShare(NamedTuple):
-    """The share of the cache of a model that is in use; of the fullest replica at most."""
+    """The share of its cache that a model uses: on average, and at most in any replica.
+
+    Where engines share one cache, it is the share of that.
+    """
 
     mean: float
     highest: float

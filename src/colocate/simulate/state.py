@@ -88,8 +88,10 @@ TPOT_SLO, TTFT_SLO = 0, 1
 TTFT, TPOT, END_TO_END = 0, 1, 2
 """What is measured of each request."""
 
-FREE, CAPACITY, LEAST_FREE = 0, 1, 2
-"""Columns of pools, in bytes."""
+FREE, CAPACITY, LEAST_FREE, LARGEST = 0, 1, 2, 3
+"""Columns of pools, in bytes; LARGEST is the largest capacity so far."""
+POOL_COLUMNS = 4
+"""How many columns there are."""
 
 SHARING, CHUNKED, BUDGET, ELASTIC, BLOCK, ROUTER, FREE_REQUEST, WAKES = 0, 1, 2, 3, 4, 5, 6, 7
 """Settings: how GPUs are shared; whether prompts are cut into pieces, and tokens of a step; whether

@@ -29,6 +29,7 @@ from colocate.simulate.state import (
     IDLE,
     IDLE_SECONDS,
     IDLE_SINCE,
+    LARGEST,
     LAST_PART,
     LAYERS,
     LEAST,
@@ -174,6 +175,7 @@ def _resize(pools: Ints, pool: int, more: int) -> None:
     pools[pool, CAPACITY] += more
     pools[pool, FREE] += more
     pools[pool, LEAST_FREE] = min(pools[pool, LEAST_FREE], pools[pool, FREE])
+    pools[pool, LARGEST] = max(pools[pool, LARGEST], pools[pool, CAPACITY])
 
 
 @leaf_kernel
