@@ -147,14 +147,24 @@ def simulated_group(
     return found
 
 
-def simulated(name: str, *lone_names: str) -> Iterator[Simulated]:
-    """Yield every measured engine of a file, with what was simulated and what the law says."""
+def simulated(name: str, *lone_names: str, seeds: int = SEEDS) -> Iterator[Simulated]:
+    """Yield every measured engine of a file, with what was simulated and what the law says.
+
+    Parameters
+    ----------
+    name
+        Of the file.
+    lone_names
+        Of files with step times of lone engines.
+    seeds
+        Simulations of every group.
+    """
     rows = read(name)
     lone = [row for file in lone_names for row in read(file)]
     seconds = SECONDS[name]
     by_law = iter(compared(rows, lone))
     for group in groups_of(rows):
-        found = simulated_group(group, lone, seconds, range(SEEDS))
+        found = simulated_group(group, lone, seconds, range(seeds))
         replayed = None
         if "member" in group[0]:
             seed = crc32(group[0]["group"].encode())
@@ -196,6 +206,16 @@ def side_by_side(show: bool) -> None:
     show
         Whether to print every row.
     """
+    for sharing, found in side_by_side_errors(show).items():
+        sizes = [abs(error) for error in found]
+        print(
+            f"{'side by side, without a pause':34} {sharing:7} {len(sizes):3} engines: "
+            f"median {median(sizes):5.1%} worst {max(sizes):5.1%}"
+        )
+
+
+def side_by_side_errors(show: bool = False) -> dict[str, list[float]]:
+    """Return the errors of steps and prefills without a pause, by the way to share."""
     errors: dict[str, list[float]] = {}
     rows = read("2026-11-16_side_by_side.csv")
     for (sharing, name), group in groupby(rows, key=lambda row: (row["sharing"], row["group"])):
@@ -210,12 +230,7 @@ def side_by_side(show: bool) -> None:
                     f"    {sharing:7} {name:46} {member['model']:14} {member['work']:8} alone "
                     f"{float(member['alone_ms']):6.2f}, {float(member['ms']):6.2f} ms, {error:+.1%}"
                 )
-    for sharing, found in errors.items():
-        sizes = [abs(error) for error in found]
-        print(
-            f"{'side by side, without a pause':34} {sharing:7} {len(sizes):3} engines: "
-            f"median {median(sizes):5.1%} worst {max(sizes):5.1%}"
-        )
+    return errors
 
 
 def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:

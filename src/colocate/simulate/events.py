@@ -203,18 +203,6 @@ def fail(state: SimulationState, engine: int, now: float, seconds: float) -> Non
 
 
 @entry_kernel
-def finish(state: SimulationState, until: float) -> None:
-    """Let everything happen up to a moment that no request before it is missing of.
-
-    Parameters
-    ----------
-    state, until : the simulation and the moment
-    """
-    for group in range(len(state.first_of_group) - 1):
-        go_on(state, group, until)
-
-
-@entry_kernel
 def close(state: SimulationState, end: float) -> None:
     """Add the time up to the end to all sums.
 
@@ -236,6 +224,7 @@ def serve(
     prompt: Small,
     output: Small,
     begin: int,
+    until: float,
 ) -> int:
     """Let requests arrive, in order; return how many of them did before rows ran out.
 
@@ -244,10 +233,13 @@ def serve(
     state : the simulation
     arrival, model, prompt, output : the requests, as in `RequestStream`
     begin : the first of them that has not arrived yet
+    until : the moment up to which everything happens once all have arrived
     """
     for number in range(begin, len(arrival)):
         if not _arrive(state, arrival[number], model[number], prompt[number], output[number]):
             return number
+    for group in range(len(state.first_of_group) - 1):
+        go_on(state, group, until)
     return len(arrival)
 
 

@@ -12,7 +12,7 @@ from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_seed
 from colocate.simulate import state as columns
-from colocate.simulate.events import close, fail, finish, serve
+from colocate.simulate.events import close, fail, serve
 from colocate.simulate.layout import first_state, with_more_rows
 from colocate.simulate.options import EngineFailure, SimulateOptions
 from colocate.simulate.outcome import outcome_of
@@ -22,6 +22,8 @@ from colocate.simulate.state import SimulationState, Small
 
 AT_ONCE = 8192
 """Requests between two calls of `watch`: some hundredths of a second of work."""
+
+NOBODY_ASKS = RequestStream(np.empty(0), *(np.empty(0, np.int32),) * 3)
 
 Watch = Callable[[float], None]
 
@@ -101,12 +103,12 @@ class _Replay:
             )
             self._tell(float(piece.arrival[rows][-1]))
         self._fail_before(piece.seconds)
-        finish(self._state, float(piece.seconds))
+        self._go_on(float(piece.seconds))
         self._tell(float(piece.seconds))
 
     def outcome(self, complete: bool) -> Simulation:
         """Return what was found up to now."""
-        finish(self._state, self._seconds)
+        self._go_on(self._seconds)
         close(self._state, self._seconds)
         return outcome_of(self._problem, self._state, self._seconds, complete)
 
@@ -124,10 +126,15 @@ class _Replay:
             if self._failures:
                 end = int(np.searchsorted(arrival, self._failures[0][0].time, side="left"))
             begin = serve(
-                self._state, arrival[:end], model[:end], prompt[:end], output[:end], begin
+                self._state, arrival[:end], model[:end], prompt[:end], output[:end], begin, 0.0
             )
             if begin < end:
                 self._state = with_more_rows(self._state)
+
+    def _go_on(self, until: float) -> None:
+        """Let everything happen up to a moment that no request before it is missing of."""
+        none = NOBODY_ASKS
+        serve(self._state, none.arrival, none.model, none.prompt, none.output, 0, until)
 
     def _fail_before(self, moment: float) -> None:
         while self._failures and self._failures[0][0].time <= moment:
