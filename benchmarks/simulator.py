@@ -236,7 +236,7 @@ def side_by_side_errors(show: bool = False) -> dict[str, list[float]]:
 def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
     """Return the seconds that each step or prefill takes, side by side."""
     models, fields = [], []
-    steps, prefills = 101, 5000
+    steps, prefills = 1001, 25_000
     for number, member in enumerate(members):
         alone, layers = float(member["alone_ms"]) / 1e3, float(SHAPES[member["model"]].layers)
         reads = member["work"] == "prefill"
@@ -244,15 +244,15 @@ def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
         speed = EngineSpeed(0.0 if reads else alone, 0.0, alone if reads else 0.0, alone, layers)
         requests = Requests(1.0, 0.0 if reads else steps, (("", speed),), slots=batch)
         models.append(Model(f"m{number}", 1.0, load=1.0, requests=requests))
-        count = prefills if reads else batch * 120
+        count = prefills if reads else batch * 60
         fields += [(number, 0 if reads else steps)] * count
     problem = Problem([Gpu("g", 100.0)], models, sharing=sharing)
     placement = {model.name: ["g"] for model in models}
     model, output = np.array(fields, np.int32).T
-    stream = RequestStream(np.zeros(len(model)), model, np.ones_like(model), output, 12.0)
+    stream = RequestStream(np.zeros(len(model)), model, np.ones_like(model), output, 60.0)
     outcomes = simulate_placement(problem, placement, [stream]).models
     return [
-        12.0 / each.finished if member["work"] == "prefill" else each.tpot.mean
+        60.0 / each.finished if member["work"] == "prefill" else each.tpot.mean
         for each, member in zip(outcomes, members, strict=True)
     ]
 

@@ -7,8 +7,9 @@ step is far shorter than a slice. Somebody who comes while an engine has the GPU
 for the end of the slice under way.
 
 A step begins with a moment of the host, in which others may have the GPU. A prefill is launched
-kernel by kernel: alone it takes as long as it was measured to, but in a turn beside others the GPU
-runs what has been launched so far, and beside engines that decode it is faster at it.
+kernel by kernel: alone it takes as long as it was measured to. Beside others its first turn is
+short, the host launches ahead from then on, and each further turn runs what has been launched so
+far; beside engines that decode the GPU is faster at it.
 
 The shards of a replica work on the same step, each by the turns of its own GPU. The step is done
 when the slowest is; a shard that is done earlier leaves its GPU to others.
@@ -112,6 +113,8 @@ def begin_turn(state: SimulationState, gpu: int, now: float) -> None:
         gap = state.speeds[engine, LENGTH] - state.speeds[engine, NEED]
         now = max(now, state.speeds[engine, BEGUN] + gap)
     elif contended:
+        if state.done[part] == 0.0:
+            state.speeds[engine, BEGUN] = now
         pace = 1.0 / PREFILL_AHEAD if _others_read(state, gpu) else 1.0
         work = min(left, _launched(state, engine, part, now))
     else:
