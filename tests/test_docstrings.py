@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parents[1] / "src" / "colocate"
-ROOMS = ("machine_code", "problem", "solver", "inputs", "advise", "outputs", "arena", "lab", "cli")
+ROOMS = (
+    *("machine_code", "problem", "solver", "inputs", "simulate", "advise", "outputs", "arena"),
+    *("lab", "cli"),
+)
 """The rooms in which both rules hold already."""
 MANY = 3
 """From so many parameters on, a function explains them."""

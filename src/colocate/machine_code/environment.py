@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
-ROOMS_WITH_KERNELS = ("latency", "machine_code", "problem", "solver")
+ROOMS_WITH_KERNELS = ("latency", "machine_code", "problem", "simulate", "solver")
 FOLDER = "NUMBA_CACHE_DIR"
 
 

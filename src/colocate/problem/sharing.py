@@ -44,6 +44,21 @@ PART_OF_TURN = 0.4
 """Work ends within a slice: on average it takes so many turns more than its length over a slice."""
 SWITCH_SECONDS = 0.3e-3
 """Seconds from the end of a turn to the next one of another process, from the same readings."""
+CHANGE_SECONDS = 0.205e-3
+"""The same where every turn counts, and not a mean of turns. Engines that decode without a pause
+lose so much for each turn of theirs and of their neighbours: 3.16 ms for steps of 1.46 ms side by
+side, 12.0 for steps of 5.47 ms, 17.7 and 3.56 for steps of 9.76 and 1.28 ms."""
+HOST_GAP = 0.08e-3
+"""Seconds of a step in which the host reads its tokens and launches the next one, while neighbours
+may have the GPU. It decides which steps fit into one slice: those of 2.05 ms do, those of 2.13 ms
+take two."""
+PREFILL_AHEAD = 1.2
+"""While a prefill waits for its turn, its host launches kernels ahead. Beside engines that decode,
+the GPU runs them so many times faster than alone: prefills of 26 and 52 ms take 11.7 and 22.6 turns
+of 2 ms. Beside another prefill it does not: two of 13.6 ms take 30.0 ms."""
+PREFILL_HEAD = 0.6e-3
+"""The first turn of a prefill beside others does so much of it: prefills of 3.0 and 13.6 ms take
+2.0 and 6.9 turns."""
 TURNS_OF_LAYER = 0.55
 """Under MPS kernels run side by side: a layer of a step waits for about half a layer of each
 neighbour. With the next constant it gives 74 step and prefill times of engines side by side, five

@@ -1,0 +1,282 @@
+"""The simulator against every measurement at hand, beside the law.
+
+    python -m benchmarks.simulator                  all tables
+    python -m benchmarks.simulator --worst          with the worst misses
+    python -m benchmarks.simulator --side-by-side   work without a pause, one row for each
+
+No constant of the simulator comes from engines that serve requests. Lone step times come from the
+same GPU and the same harness as the group that is simulated. Readings are of 10 to 12 seconds from
+an empty start, so the simulation is as long, with several seeds, and what is compared is the mean
+over them. Where the harness drew its requests from a seed that is known, the very same requests are
+replayed too: what is left then is the simulator's own error, and not that of few requests.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from statistics import mean, median
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from benchmarks.gpu.record import OUTPUT, PROMPT
+from benchmarks.gpu.schedule import draw_schedule
+from benchmarks.gpu.shapes import SHAPES
+from benchmarks.latency_law import (
+    SETS,
+    Compared,
+    Row,
+    compared,
+    fleet_of_group,
+    groups_of,
+    read,
+)
+
+from colocate.problem.gpu import Gpu
+from colocate.problem.model import Model
+from colocate.problem.problem import Problem
+from colocate.problem.requests import EngineSpeed, Requests
+from colocate.simulate.options import SimulateOptions
+from colocate.simulate.requests import RequestStream
+from colocate.simulate.result import ModelOutcome
+from colocate.simulate.run import simulate_placement
+
+SECONDS = {
+    "h200_sharing.csv": 12.0,
+    "2026-11-16_groups.csv": 11.0,
+    "2026-11-16_second_groups.csv": 11.5,
+}
+"""How long a reading was, by the file that it is in."""
+
+SEEDS = 20
+"""Simulations of every group."""
+OF_IDLE = 10.0
+"""A time to the first token that is so many times that of an idle engine is beyond the cliff."""
+FIGURES = ("tpot_ms", "tpot_p99_ms", "ttft_ms", "ttft_p99_ms")
+"""What is compared."""
+
+
+class Simulated(NamedTuple):
+    """A measured engine of a group, what was simulated of it, and what the law says."""
+
+    row: Row
+    found: Mapping[str, float]
+    replayed: Mapping[str, float] | None
+    law: Compared
+    idle_ms: float
+
+    def error(self, figure: str, replayed: bool = False) -> float:
+        """Return the simulated figure over the measured one, less 1."""
+        found = (self.replayed if replayed else self.found) or self.found
+        return found[figure] / float(self.row[figure]) - 1.0
+
+    def law_error(self, figure: str) -> float:
+        """Return the same of the law."""
+        spread = getattr(self.law.prediction.shared, figure[:4])
+        value = spread.p99 if "p99" in figure else spread.mean
+        return float(value) * 1e3 / float(self.row[figure]) - 1.0
+
+    @property
+    def right_side(self) -> bool:
+        """Whether it is on the measured side of the cliff."""
+        limit = OF_IDLE * self.idle_ms
+        return (self.found["ttft_ms"] > limit) == (float(self.row["ttft_ms"]) > limit)
+
+
+def figures_of(outcome: ModelOutcome) -> dict[str, float]:
+    """Return what is compared of a model, in milliseconds."""
+    tpot, ttft = outcome.tpot, outcome.ttft
+    values = (tpot.mean, tpot.p99, ttft.mean, ttft.p99)
+    return {name: value * 1e3 for name, value in zip(FIGURES, values, strict=True)}
+
+
+def requests_of_group(
+    group: Sequence[Row], seconds: float, seed_of: Callable[[int], list[int]]
+) -> RequestStream:
+    """Return requests as the harness draws them.
+
+    Parameters
+    ----------
+    group
+        The engines.
+    seconds
+        How long the reading is.
+    seed_of
+        The seed of each engine, by its number.
+    """
+    fields: list[list[float]] = [[], [], [], []]
+    for number, row in enumerate(group):
+        output = float(row.get("output_tokens", OUTPUT))
+        drawn = draw_schedule(seed_of(number), float(row["rate"]), seconds, output)
+        count = len(drawn.arrivals)
+        fields[0] += drawn.arrivals
+        fields[1] += [number] * count
+        fields[2] += [int(row.get("prompt_tokens", PROMPT))] * count
+        fields[3] += drawn.outputs
+    order = np.argsort(fields[0], kind="stable")
+    arrival, *others = (np.array(field)[order] for field in fields)
+    return RequestStream(arrival, *(each.astype(np.int32) for each in others), seconds)
+
+
+def simulated_group(
+    group: Sequence[Row], lone: Sequence[Row], seconds: float, seeds: Sequence[Any]
+) -> list[list[dict[str, float]]]:
+    """Return the figures of every engine of a group, for every seed.
+
+    Parameters
+    ----------
+    group
+        The engines.
+    lone
+        Step times of lone engines.
+    seconds
+        How long the reading is.
+    seeds
+        What requests are drawn from.
+    """
+    problem = fleet_of_group(group, group[0]["sharing"], lone).problem
+    placement = {model.name: ["h200"] for model in problem.models}
+    options = SimulateOptions(sharing=group[0]["sharing"])
+    found: list[list[dict[str, float]]] = [[] for _ in group]
+    for seed in seeds:
+        stream = requests_of_group(group, seconds, lambda number, seed=seed: [seed, number])
+        outcomes = simulate_placement(problem, placement, [stream], options).models
+        for figures, outcome in zip(found, outcomes, strict=True):
+            if outcome.tpot.count:
+                figures.append(figures_of(outcome))
+    return found
+
+
+def simulated(name: str, *lone_names: str, seeds: int = SEEDS) -> Iterator[Simulated]:
+    """Yield every measured engine of a file, with what was simulated and what the law says.
+
+    Parameters
+    ----------
+    name
+        Of the file.
+    lone_names
+        Of files with step times of lone engines.
+    seeds
+        Simulations of every group.
+    """
+    rows = read(name)
+    lone = [row for file in lone_names for row in read(file)]
+    seconds = SECONDS[name]
+    by_law = iter(compared(rows, lone))
+    for group in groups_of(rows):
+        found = simulated_group(group, lone, seconds, range(seeds))
+        replayed = None
+        if "member" in group[0]:
+            seed = crc32(group[0]["group"].encode())
+            replayed = simulated_group(group, lone, seconds, [seed])
+        for number, row in enumerate(group):
+            law = next(by_law)
+            again = replayed[number][0] if replayed and replayed[number] else None
+            idle = law.prediction.alone.ttft.mean * 1e3
+            means = {key: mean(each[key] for each in found[number]) for key in FIGURES}
+            yield Simulated(row, means, again, law, idle)
+
+
+def summary(title: str, found: Sequence[Simulated]) -> None:
+    """Print the errors of a set of measured engines, by the way to share."""
+    for sharing in ("alone", "slices", "mps"):
+        mine = [each for each in found if each.row["sharing"] == sharing]
+        below = [each for each in mine if not each.law.prediction.shared.saturated]
+        right = sum(each.right_side for each in mine)
+        for name, chosen in (("all", mine), ("below saturation", below)):
+            if not chosen:
+                continue
+            told = []
+            for figure in FIGURES:
+                errors = [abs(each.error(figure)) for each in chosen]
+                again = [abs(each.error(figure, True)) for each in chosen if each.replayed]
+                law = [abs(each.law_error(figure)) for each in chosen]
+                same = f" replayed {median(again):5.1%}" if again else ""
+                told.append(f"{figure[:-3]} {median(errors):5.1%}{same} law {median(law):5.1%}")
+            print(f"{title:22} {sharing:7} {len(chosen):3} {name:17} " + "; ".join(told))
+        if mine:
+            print(f"{title:22} {sharing:7} right side of the cliff: {right} of {len(mine)}")
+
+
+def side_by_side(show: bool) -> None:
+    """Print how far the simulator is off for steps and prefills without a pause.
+
+    Parameters
+    ----------
+    show
+        Whether to print every row.
+    """
+    for sharing, found in side_by_side_errors(show).items():
+        sizes = [abs(error) for error in found]
+        print(
+            f"{'side by side, without a pause':34} {sharing:7} {len(sizes):3} engines: "
+            f"median {median(sizes):5.1%} worst {max(sizes):5.1%}"
+        )
+
+
+def side_by_side_errors(show: bool = False) -> dict[str, list[float]]:
+    """Return the errors of steps and prefills without a pause, by the way to share."""
+    errors: dict[str, list[float]] = {}
+    rows = read("2026-11-16_side_by_side.csv")
+    for (sharing, name), group in groupby(rows, key=lambda row: (row["sharing"], row["group"])):
+        members = list(group)
+        if not all(member["model"] for member in members):
+            continue
+        for member, found in zip(members, _without_a_pause(members, sharing), strict=True):
+            error = found * 1e3 / float(member["ms"]) - 1.0
+            errors.setdefault(sharing, []).append(error)
+            if show:
+                print(
+                    f"    {sharing:7} {name:46} {member['model']:14} {member['work']:8} alone "
+                    f"{float(member['alone_ms']):6.2f}, {float(member['ms']):6.2f} ms, {error:+.1%}"
+                )
+    return errors
+
+
+def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
+    """Return the seconds that each step or prefill takes, side by side."""
+    models, fields = [], []
+    steps, prefills = 1001, 25_000
+    for number, member in enumerate(members):
+        alone, layers = float(member["alone_ms"]) / 1e3, float(SHAPES[member["model"]].layers)
+        reads = member["work"] == "prefill"
+        batch = 1 if reads else int(member["amount"])
+        speed = EngineSpeed(0.0 if reads else alone, 0.0, alone if reads else 0.0, alone, layers)
+        requests = Requests(1.0, 0.0 if reads else steps, (("", speed),), slots=batch)
+        models.append(Model(f"m{number}", 1.0, load=1.0, requests=requests))
+        count = prefills if reads else batch * 60
+        fields += [(number, 0 if reads else steps)] * count
+    problem = Problem([Gpu("g", 100.0)], models, sharing=sharing)
+    placement = {model.name: ["g"] for model in models}
+    model, output = np.array(fields, np.int32).T
+    stream = RequestStream(np.zeros(len(model)), model, np.ones_like(model), output, 60.0)
+    outcomes = simulate_placement(problem, placement, [stream]).models
+    return [
+        60.0 / each.finished if member["work"] == "prefill" else each.tpot.mean
+        for each, member in zip(outcomes, members, strict=True)
+    ]
+
+
+def main(arguments: Sequence[str]) -> None:
+    side_by_side("--side-by-side" in arguments)
+    if "--side-by-side" in arguments:
+        return
+    every: list[Simulated] = []
+    for name, *lone in SETS:
+        found = list(simulated(name, *lone))
+        every += found
+        summary(name[:-4], found)
+        if "--worst" in arguments:
+            for each in sorted(found, key=lambda each: -abs(each.error("tpot_ms")))[:12]:
+                row = each.row
+                told = ", ".join(
+                    f"{figure[:-3]} {float(row[figure]):.1f} {each.error(figure):+.0%}"
+                    + (f" ({each.error(figure, True):+.0%})" if each.replayed else "")
+                    for figure in FIGURES
+                )
+                print(f"    {row['sharing']:7} {row['group']:40} {row['model']:14} {told}")
+    summary("all sets", every)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,443 @@
+"""What an engine does next: continuous batching, with a cache that may run full.
+
+With `prefill first`, the prompt of a waiting request is read as soon as a slot and its cache are
+free, one prompt at a time, before further steps. With chunks, every step has a budget of tokens:
+one for each request that decodes, and the rest for prompts, in order of arrival.
+
+A step needs one more block of cache for every request whose last one is full. If they are not
+there, the youngest requests go back to the head of the queue. Their prompt, and what they had made,
+is read again later.
+"""
+
+from colocate.problem.kernel import leaf_kernel
+from colocate.problem.sharing import HOST_GAP, PREFILL_AHEAD
+from colocate.simulate.accounts import count_engine, count_request, show_engine
+from colocate.simulate.cache import blocks_of, fits, may_ever_fit, take
+from colocate.simulate.queue import forget_request, put_first, take_first
+from colocate.simulate.state import (
+    ARRIVAL,
+    BEGUN,
+    BLOCK,
+    BUDGET,
+    CHUNK,
+    CHUNKED,
+    CURRENT,
+    DOWN,
+    ENDS_AT,
+    FIRST_TOKEN,
+    FREE,
+    HEAD,
+    HELD,
+    IDLE,
+    IDLE_SINCE,
+    JOINED,
+    JOINING,
+    LENGTH,
+    MADE,
+    MEAN_PROMPT,
+    MIXED,
+    NEED,
+    NEXT_FINISH,
+    NOBODY,
+    OF_MODEL,
+    OUTPUT,
+    PER_REQUEST,
+    PREEMPTIONS,
+    PREFILL,
+    PREFILL_TIME,
+    PREFILL_WORK,
+    PROMPT,
+    READ,
+    REFUSED,
+    RUNNING,
+    SHARING,
+    SLICES,
+    SLOTS,
+    STEP,
+    STEP_TIME,
+    STEPS,
+    WAITING,
+    WARM_UP,
+    WORK,
+    SimulationState,
+)
+
+NEVER = 2**62
+"""A step that no engine comes to."""
+
+
+@leaf_kernel
+def padded(batch: int) -> int:
+    """Return the batch of the CUDA graph that a step runs in: 1, 2, 4, 8 and every eighth."""
+    if batch <= 2:
+        return batch
+    if batch <= 4:
+        return 4
+    return (batch + 7) // 8 * 8
+
+
+@leaf_kernel
+def prefill_seconds(state: SimulationState, engine: int, tokens: int) -> tuple[float, float]:
+    """Return how long a prompt takes alone, and what the GPU has to do of that.
+
+    The GPU's work grows with the tokens. What the host adds is the same for all prompts. Under time
+    slices, kernels that wait for a turn run without gaps.
+
+    Parameters
+    ----------
+    state, engine, tokens : the simulation, the engine, and tokens of the prompt
+    """
+    whole, work = state.speeds[engine, PREFILL_TIME], state.speeds[engine, PREFILL_WORK]
+    mean = state.speeds[engine, MEAN_PROMPT]
+    if mean > 0.0:
+        host = whole - work
+        work *= tokens / mean
+        whole = work + host
+    if state.settings[SHARING] == SLICES:
+        work = min(work, whole / PREFILL_AHEAD)
+    return whole, work
+
+
+@leaf_kernel
+def host_gap(state: SimulationState, length: float) -> float:
+    """Return for how long of a step the GPU is free for others, before it begins.
+
+    Parameters
+    ----------
+    state, length : the simulation, and the seconds of the step
+    """
+    return min(HOST_GAP, length) if state.settings[SHARING] == SLICES else 0.0
+
+
+@leaf_kernel
+def held_by(state: SimulationState, engine: int, request: int) -> int:
+    """Return the tokens that the blocks of a decoding request must hold, between two steps.
+
+    Parameters
+    ----------
+    state, engine, request : the simulation, the engine and the request
+    """
+    steps = state.engines[engine, STEPS] - state.requests[request, JOINED]
+    found: int = state.requests[request, PROMPT] + state.requests[request, MADE] + steps
+    return found
+
+
+@leaf_kernel
+def next_work(state: SimulationState, engine: int, now: float) -> None:
+    """Decide what an engine does from now on; it has just done something, or was idle.
+
+    Parameters
+    ----------
+    state, engine, now : the simulation, the engine and the moment
+    """
+    engines = state.engines
+    count_engine(state, engine, now)
+    show_engine(state, engine, -1.0)
+    was_idle = engines[engine, WORK] == IDLE
+    engines[engine, WORK] = IDLE
+    if engines[engine, DOWN] == 0:
+        if state.settings[CHUNKED]:
+            _mix(state, engine)
+        elif not _read_prompt(state, engine):
+            _step(state, engine)
+    if engines[engine, WORK] != IDLE:
+        state.speeds[engine, BEGUN] = now
+    elif not was_idle:
+        state.speeds[engine, IDLE_SINCE] = now
+    show_engine(state, engine, 1.0)
+
+
+@leaf_kernel
+def _admit(state: SimulationState, engine: int) -> int:
+    """Give the first request in the queue a slot and cache; NOBODY where there is not enough."""
+    engines = state.engines
+    _refuse_longest(state, engine)
+    used = engines[engine, RUNNING] + engines[engine, JOINING]
+    if engines[engine, WAITING] == 0 or used >= engines[engine, SLOTS]:
+        return NOBODY
+    request = engines[engine, HEAD]
+    tokens = state.requests[request, PROMPT] + state.requests[request, MADE]
+    blocks = blocks_of(state, tokens)
+    if not fits(state, engine, blocks, FREE):
+        return NOBODY
+    take(state, engine, blocks)
+    state.requests[request, READ] = 0
+    return take_first(state, engine)
+
+
+@leaf_kernel
+def _refuse_longest(state: SimulationState, engine: int) -> None:
+    """Refuse requests at the head of the queue that do not fit any more.
+
+    They did when they came, but a model that was woken has taken of a shared cache since.
+    """
+    while state.engines[engine, WAITING] > 0:
+        request = state.engines[engine, HEAD]
+        prompt, output = state.requests[request, PROMPT], state.requests[request, OUTPUT]
+        if may_ever_fit(state, engine, prompt, output):
+            return
+        take_first(state, engine)
+        counts = state.times[request, ARRIVAL] >= state.spans[WARM_UP]
+        state.models[state.requests[request, OF_MODEL], REFUSED] += counts
+        forget_request(state, request)
+
+
+@leaf_kernel
+def _read_prompt(state: SimulationState, engine: int) -> bool:
+    """Begin to read the first prompt in the queue, if there is room for it."""
+    request = _admit(state, engine)
+    if request == NOBODY:
+        return False
+    tokens = state.requests[request, PROMPT] + state.requests[request, MADE]
+    whole, need = prefill_seconds(state, engine, tokens)
+    state.engines[engine, CURRENT] = request
+    state.engines[engine, WORK] = PREFILL
+    state.speeds[engine, LENGTH] = whole
+    state.speeds[engine, NEED] = need
+    return True
+
+
+@leaf_kernel
+def _grow(state: SimulationState, engine: int) -> None:
+    """Take the blocks that the next step needs; requests go back to the queue where they lack."""
+    engines = state.engines
+    if engines[engine, RUNNING] == 0:
+        return
+    place = engines[engine, STEPS] % state.settings[BLOCK]
+    while not fits(state, engine, state.growing[engine, place], FREE):
+        send_back(state, engine)
+        if engines[engine, RUNNING] == 0:
+            return
+    if state.growing[engine, place] > 0:
+        take(state, engine, state.growing[engine, place])
+
+
+@leaf_kernel
+def _step(state: SimulationState, engine: int) -> None:
+    """Begin a decode step, if a request can go on."""
+    _grow(state, engine)
+    batch = state.engines[engine, RUNNING]
+    if batch > 0:
+        state.engines[engine, WORK] = STEP
+        length = state.speeds[engine, STEP_TIME]
+        length += state.speeds[engine, PER_REQUEST] * padded(batch)
+        state.speeds[engine, LENGTH] = length
+        state.speeds[engine, NEED] = length - host_gap(state, length)
+
+
+@leaf_kernel
+def _mix(state: SimulationState, engine: int) -> None:
+    """Begin a step of a budget of tokens: decoding requests first, then prompts.
+
+    The weights are read once for all of them, while the GPU calculates the prompts.
+    """
+    engines = state.engines
+    _grow(state, engine)
+    batch = engines[engine, RUNNING]
+    left = max(state.settings[BUDGET] - batch, 1)
+    chunk = 0
+    while left > 0:
+        if engines[engine, CURRENT] == NOBODY:
+            engines[engine, CURRENT] = _admit(state, engine)
+        request = engines[engine, CURRENT]
+        if request == NOBODY:
+            break
+        tokens = state.requests[request, PROMPT] + state.requests[request, MADE]
+        now_read = min(left, tokens - state.requests[request, READ])
+        state.requests[request, READ] += now_read
+        left -= now_read
+        chunk += now_read
+        if state.requests[request, READ] >= tokens:
+            state.slots[engine, batch + engines[engine, JOINING]] = request
+            engines[engine, JOINING] += 1
+            engines[engine, CURRENT] = NOBODY
+    if batch == 0 and chunk == 0:
+        return
+    length = state.speeds[engine, STEP_TIME] if batch > 0 else 0.0
+    need = length
+    if chunk > 0:
+        whole, work = prefill_seconds(state, engine, chunk)
+        length = max(length, whole)
+        need = max(need, work)
+    more = state.speeds[engine, PER_REQUEST] * padded(batch)
+    engines[engine, CHUNK] = chunk
+    engines[engine, WORK] = MIXED if chunk > 0 else STEP
+    state.speeds[engine, LENGTH] = length + more
+    state.speeds[engine, NEED] = need + more
+
+
+@leaf_kernel
+def send_back(state: SimulationState, engine: int) -> None:
+    """Send the youngest request of an engine back to the queue, with what it has made so far.
+
+    Parameters
+    ----------
+    state, engine : the simulation and the engine
+    """
+    engines, requests = state.engines, state.requests
+    engines[engine, PREEMPTIONS] += 1
+    request = engines[engine, CURRENT]
+    if request != NOBODY:
+        tokens = requests[request, PROMPT] + requests[request, MADE]
+        engines[engine, CURRENT] = NOBODY
+        take(state, engine, -blocks_of(state, tokens))
+    else:
+        engines[engine, RUNNING] -= 1
+        request = state.slots[engine, engines[engine, RUNNING]]
+        tokens = held_by(state, engine, request)
+        take(state, engine, -blocks_of(state, tokens))
+        _stop_growing(state, engine, request)
+        requests[request, MADE] = tokens - requests[request, PROMPT] + 1
+        _find_next_finish(state, engine)
+    put_first(state, engine, request)
+
+
+@leaf_kernel
+def _stop_growing(state: SimulationState, engine: int, request: int) -> None:
+    state.growing[engine, _place_of_growth(state, request)] -= 1
+
+
+@leaf_kernel
+def _place_of_growth(state: SimulationState, request: int) -> int:
+    """Return the steps, modulo a block, at which a request needs one more block."""
+    tokens = state.requests[request, PROMPT] + state.requests[request, MADE]
+    found: int = (state.requests[request, JOINED] - tokens) % state.settings[BLOCK]
+    return found
+
+
+@leaf_kernel
+def _find_next_finish(state: SimulationState, engine: int) -> None:
+    """Find the step after which the first of the decoding requests is done."""
+    first = NEVER
+    for slot in range(state.engines[engine, RUNNING]):
+        first = min(first, state.requests[state.slots[engine, slot], ENDS_AT])
+    state.engines[engine, NEXT_FINISH] = first
+
+
+@leaf_kernel
+def goes_on(state: SimulationState, engine: int) -> bool:
+    """Return whether an engine that ends a step has but to begin the next one, and count it.
+
+    Most steps are like that: nobody is done, nobody waits, and no cache is needed.
+    """
+    engines = state.engines
+    steps = engines[engine, STEPS] + 1
+    if engines[engine, WORK] != STEP or steps == engines[engine, NEXT_FINISH]:
+        return False
+    if engines[engine, WAITING] > 0 and engines[engine, RUNNING] < engines[engine, SLOTS]:
+        return False
+    if state.growing[engine, steps % state.settings[BLOCK]] > 0:
+        return False
+    engines[engine, STEPS] = steps
+    return True
+
+
+@leaf_kernel
+def end_work(state: SimulationState, engine: int, now: float) -> None:
+    """Take note that an engine has done its work.
+
+    Parameters
+    ----------
+    state, engine, now : the simulation, the engine and the moment
+    """
+    count_engine(state, engine, now)
+    show_engine(state, engine, -1.0)
+    engines = state.engines
+    if engines[engine, WORK] == PREFILL:
+        request = engines[engine, CURRENT]
+        engines[engine, CURRENT] = NOBODY
+        _join(state, engine, request, now)
+    else:
+        if engines[engine, RUNNING] > 0:
+            engines[engine, STEPS] += 1
+        joining, engines[engine, JOINING] = engines[engine, JOINING], 0
+        before = engines[engine, RUNNING]
+        if engines[engine, STEPS] >= engines[engine, NEXT_FINISH]:
+            _finish_some(state, engine, now)
+        for place in range(before, before + joining):
+            _join(state, engine, state.slots[engine, place], now)
+    show_engine(state, engine, 1.0)
+
+
+@leaf_kernel
+def _join(state: SimulationState, engine: int, request: int, now: float) -> None:
+    """Let a request decode whose prompt has been read, which gives it a token.
+
+    Parameters
+    ----------
+    state, engine, request, now : the simulation, the engine, the request and the moment
+    """
+    engines, requests = state.engines, state.requests
+    if state.times[request, FIRST_TOKEN] < 0.0:
+        state.times[request, FIRST_TOKEN] = now
+    steps = requests[request, OUTPUT] - requests[request, MADE] - 1
+    requests[request, JOINED] = engines[engine, STEPS]
+    if steps <= 0:
+        tokens = requests[request, PROMPT] + requests[request, MADE]
+        _finish(state, engine, request, tokens, now)
+        return
+    requests[request, ENDS_AT] = engines[engine, STEPS] + steps
+    state.slots[engine, engines[engine, RUNNING]] = request
+    engines[engine, RUNNING] += 1
+    state.growing[engine, _place_of_growth(state, request)] += 1
+    ends = engines[engine, STEPS] + steps
+    engines[engine, NEXT_FINISH] = min(engines[engine, NEXT_FINISH], ends)
+
+
+@leaf_kernel
+def _finish_some(state: SimulationState, engine: int, now: float) -> None:
+    """Let all requests go that are done after this step; the others keep their order.
+
+    Parameters
+    ----------
+    state, engine, now : the simulation, the engine and the moment
+    """
+    kept = 0
+    for slot in range(state.engines[engine, RUNNING]):
+        request = state.slots[engine, slot]
+        if state.requests[request, ENDS_AT] <= state.engines[engine, STEPS]:
+            tokens = held_by(state, engine, request)
+            _stop_growing(state, engine, request)
+            _finish(state, engine, request, tokens, now)
+        else:
+            state.slots[engine, kept] = request
+            kept += 1
+    state.engines[engine, RUNNING] = kept
+    _find_next_finish(state, engine)
+
+
+@leaf_kernel
+def _finish(state: SimulationState, engine: int, request: int, tokens: int, now: float) -> None:
+    take(state, engine, -blocks_of(state, tokens))
+    count_request(state, state.requests[request, OF_MODEL], request, now)
+    forget_request(state, request)
+
+
+@leaf_kernel
+def lose_all(state: SimulationState, engine: int) -> None:
+    """Let an engine fail: what its requests had is lost, and they return to its queue.
+
+    Parameters
+    ----------
+    state, engine : the simulation and the engine
+    """
+    engines = state.engines
+    if engines[engine, CURRENT] != NOBODY:
+        _lose(state, engine, engines[engine, CURRENT])
+        engines[engine, CURRENT] = NOBODY
+    for slot in range(engines[engine, RUNNING] + engines[engine, JOINING] - 1, -1, -1):
+        _lose(state, engine, state.slots[engine, slot])
+    engines[engine, RUNNING] = 0
+    engines[engine, JOINING] = 0
+    engines[engine, NEXT_FINISH] = NEVER
+    engines[engine, WORK] = IDLE
+    for place in range(state.growing.shape[1]):
+        state.growing[engine, place] = 0
+    take(state, engine, -engines[engine, HELD])
+
+
+@leaf_kernel
+def _lose(state: SimulationState, engine: int, request: int) -> None:
+    state.requests[request, MADE] = 0
+    state.times[request, FIRST_TOKEN] = -1.0
+    put_first(state, engine, request)

@@ -1,0 +1,44 @@
+"""The simulator against stored measurements: engines that shared an H200, and served requests."""
+
+from statistics import median
+
+import pytest
+from benchmarks.latency_law import SETS
+from benchmarks.simulator import FIGURES, side_by_side_errors, simulated
+
+SEEDS = 12
+MOST = {"alone": 0.05, "slices": 0.08, "mps": 0.08}
+"""Median errors of the mean TPOT that the simulator has to stay below."""
+MOST_OF_OTHERS = 0.30
+"""The same of all other figures: readings are short, so one request decides on a p99."""
+MOST_REPLAYED = {"tpot_ms": 0.06, "tpot_p99_ms": 0.08, "ttft_ms": 0.13, "ttft_p99_ms": 0.16}
+"""And where the very same requests are replayed."""
+
+
+@pytest.fixture(scope="module")
+def found():
+    return [each for names in SETS for each in simulated(*names, seeds=SEEDS)]
+
+
+@pytest.mark.parametrize("sharing", ["alone", "slices", "mps"])
+@pytest.mark.parametrize("figure", FIGURES)
+def test_latencies_below_saturation_are_near_the_measured_ones(found, sharing, figure):
+    below = [
+        each
+        for each in found
+        if each.row["sharing"] == sharing and not each.law.prediction.shared.saturated
+    ]
+    most = MOST[sharing] if figure == "tpot_ms" else MOST_OF_OTHERS
+    assert median(abs(each.error(figure)) for each in below) < most
+    again = [abs(each.error(figure, True)) for each in below if each.replayed]
+    assert sharing == "alone" or median(again) < MOST_REPLAYED[figure]
+
+
+def test_they_are_on_the_right_side_of_the_cliff(found):
+    assert all(each.right_side for each in found)
+
+
+def test_turns_explain_work_side_by_side():
+    errors = side_by_side_errors()
+    assert median(map(abs, errors["slices"])) < 0.02
+    assert median(map(abs, errors["mps"])) < 0.04
