@@ -152,7 +152,8 @@ def settled(engines, sharing):
     state = np.zeros((len(engines), STATE_COLUMNS))
     here = np.arange(len(engines))
     one_gpu = np.zeros_like(here), np.append(here, len(engines))
-    settle_all(PlacedEngines(engines, *one_gpu, here, np.array([0, len(engines)])), sharing, state)
+    all_there = here, np.array([0, len(engines)])
+    settle_all(PlacedEngines(engines, *one_gpu, *all_there, *all_there), sharing, state)
     return [ratio_of(engines, row, state, row, engines[row, SLOTS]) for row in range(len(engines))]
 
 

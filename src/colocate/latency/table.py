@@ -28,6 +28,10 @@ class PlacedEngines(NamedTuple):
     """The engines on all GPUs, one GPU after the other."""
     first_member: Ints
     """first_member[g + 1]: where those of a GPU begin."""
+    joined: Ints
+    """All engines, those that are joined by GPUs and shards one after the other."""
+    first_joined: Ints
+    """first_joined[lots + 1]: where those of each such lot begin."""
 
 
 def spread_of(percentile: float | None) -> float:
@@ -69,13 +73,35 @@ def placed_engines(problem: Problem, replicas: Sequence[Sequence[Part]]) -> Plac
         for part in parts:
             on_gpu[number[part.gpu]].append(row)
     gpus = [number[part.gpu] for parts in replicas for part in parts]
+    lots = _lots([[number[part.gpu] for part in parts] for parts in replicas], len(problem.gpus))
     return PlacedEngines(
         engines,
         np.array(gpus, np.int64),
         _starts([len(parts) for parts in replicas]),
         np.array([row for rows in on_gpu for row in rows], np.int64),
         _starts([len(rows) for rows in on_gpu]),
+        np.array([row for rows in lots for row in rows], np.int64),
+        _starts([len(rows) for rows in lots]),
     )
+
+
+def _lots(gpus_of: Sequence[Sequence[int]], gpus: int) -> list[list[int]]:
+    """Return the engines that GPUs and shards join; no lot feels anything of another one."""
+    first = list(range(gpus))
+
+    def first_of(gpu: int) -> int:
+        while first[gpu] != gpu:
+            first[gpu] = first[first[gpu]]
+            gpu = first[gpu]
+        return gpu
+
+    for mine in gpus_of:
+        for gpu in mine[1:]:
+            first[first_of(gpu)] = first_of(mine[0])
+    lots: dict[int, list[int]] = {}
+    for row, mine in enumerate(gpus_of):
+        lots.setdefault(first_of(mine[0]), []).append(row)
+    return list(lots.values())
 
 
 def _row(parts: Sequence[Part], named: Mapping[str, Gpu]) -> Floats:
