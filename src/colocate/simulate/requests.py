@@ -1,5 +1,6 @@
 """Requests in order of time: which model each asks, when, and how long it is."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite, isnan, nan
 from typing import Any
@@ -64,6 +65,16 @@ class RequestStream:
 
     def __len__(self) -> int:
         return len(self.arrival)
+
+    def cut(self, most: int) -> Iterator["RequestStream"]:
+        """Yield it in pieces of at most so many requests; one that has none is one piece."""
+        for begin in range(0, max(len(self), 1), most):
+            rows = slice(begin, begin + most)
+            arrival = self.arrival[rows]
+            seconds = self.seconds if begin + most >= len(self) else float(arrival[-1])
+            yield RequestStream(
+                arrival, self.model[rows], self.prompt[rows], self.output[rows], seconds
+            )
 
     def _keep(self, field: str, values: NDArray[Any]) -> None:
         kept = values.view()
