@@ -121,7 +121,7 @@ def fleet_of_group(
     Parameters
     ----------
     members
-        Model, rate, prompt_tokens and output_tokens of each.
+        Model, rate, prompt_tokens, output_tokens and slots of each.
     sharing
         How they share the GPU.
     lone
@@ -141,7 +141,7 @@ def fleet_of_group(
             "size_gb": shape.weight_bytes / 1e9,
             "kv_bytes_per_token": float(4 * shape.layers * shape.kv_heads * shape.head_dim),
             "layers": shape.layers,
-            "args": [f"--max-num-seqs={SLOTS}"],
+            "args": [f"--max-num-seqs={member.get('slots', SLOTS)}"],
         }
         if any(row["model"] == member["model"] for row in lone or ()):
             model["steps"] = steps_of(member["model"], prompt, lone or ())

@@ -3,6 +3,7 @@
     python -m benchmarks.simulator                  all tables
     python -m benchmarks.simulator --worst          with the worst misses
     python -m benchmarks.simulator --side-by-side   work without a pause, one row for each
+    python -m benchmarks.simulator --predict PLAN.json OUT.csv   what a plan of readings will find
 
 No constant of the simulator comes from engines that serve requests. Lone step times come from the
 same GPU and the same harness as the group that is simulated. Readings are of 10 to 12 seconds from
@@ -17,9 +18,12 @@ and 17% under MPS. The largest of these are models of 0.5B to 1.5B, whose prefil
 their host, and engines under MPS beside several small ones, which the law makes too slow.
 """
 
+import csv
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, product
+from pathlib import Path
 from statistics import mean, median
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -35,6 +39,7 @@ from benchmarks.latency_law import (
     compared,
     fleet_of_group,
     groups_of,
+    predict_group,
     read,
 )
 
@@ -270,7 +275,46 @@ def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
     ]
 
 
+def write_predictions(plan: str, out: str) -> None:
+    """Write what is simulated of all groups of a plan of readings, before anyone measures them.
+
+    Parameters
+    ----------
+    plan, out
+        Paths of the plan and of the table.
+    """
+    lone = [row for _, *files in SETS[1:] for file in files for row in read(file)]
+    with Path(out).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["sharing", "group", "member", "model", *FIGURES, "saturated"])
+        readings = json.loads(Path(plan).read_text(encoding="utf-8"))["readings"]
+        for sharing, reading in product(("slices", "mps"), readings):
+            if sharing in reading.get("modes", ("slices", "mps")):
+                writer.writerows(_predicted(sharing, reading, lone))
+
+
+def _predicted(
+    sharing: str, reading: Mapping[str, Any], lone: Sequence[Row]
+) -> Iterator[list[Any]]:
+    """Yield a row for each engine of a reading: the very requests that the harness will draw."""
+    way = "alone" if len(reading["members"]) == 1 else sharing
+    group = [{"sharing": way, **member} for member in reading["members"]]
+    seed = crc32(reading["name"].encode())
+    figures = simulated_group(group, lone, reading["seconds"], [seed])
+    law = predict_group(group, way, lone)
+    for number, (found, prediction) in enumerate(zip(figures, law, strict=True)):
+        told = [f"{found[0][name]:.3f}" for name in FIGURES]
+        yield [
+            *(way, reading["name"], number, group[number]["model"]),
+            *told,
+            prediction.shared.saturated,
+        ]
+
+
 def main(arguments: Sequence[str]) -> None:
+    if "--predict" in arguments:
+        write_predictions(*arguments[1:])
+        return
     side_by_side("--side-by-side" in arguments)
     if "--side-by-side" in arguments:
         return

@@ -14,11 +14,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.gpu.limits import SLOTS
+
 LONE = ("model", "kind", "batch", "tokens", "ms")
 SIDE = ("sharing", "group", "member", "model", "work", "amount", "alone_ms", "ms", "p99_ms")
 GROUPS = (
-    *("sharing", "group", "member", "model", "rate", "prompt_tokens", "output_tokens", "busy"),
-    *("finished", "unfinished", "in_flight", "tpot_ms", "tpot_p99_ms", "ttft_ms", "ttft_p99_ms"),
+    *("sharing", "group", "member", "model", "rate", "prompt_tokens", "output_tokens", "slots"),
+    *("busy", "finished", "unfinished", "in_flight"),
+    *("tpot_ms", "tpot_p99_ms", "ttft_ms", "ttft_p99_ms"),
 )
 PROMPT, OUTPUT, BATCH, BURST = 512, 128, 8, 1.0
 """What a member has where its plan states nothing else."""
@@ -59,6 +62,7 @@ def group_rows(lines: Iterable[dict[str, Any]]) -> Iterator[list[Any]]:
             member["rate"],
             member.get("prompt_tokens", PROMPT),
             member.get("output_tokens", OUTPUT),
+            member.get("slots", SLOTS),
             *(found[name] for name in ("busy", "finished", "unfinished", "mean_in_flight")),
             *(found[name] for name in GROUPS[-4:]),
         ]
