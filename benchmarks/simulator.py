@@ -59,6 +59,9 @@ SECONDS = {
 }
 """How long a reading was, by the file that it is in."""
 
+CLIFFS = "2026-11-16_cliffs_groups.csv", "2026-11-16_cliffs_predictions.csv"
+"""Engines with few slots, whose requests wait: what was measured, and what was simulated before."""
+
 SEEDS = 20
 """Simulations of every group."""
 OF_IDLE = 10.0
@@ -275,6 +278,27 @@ def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
     ]
 
 
+def cliff_errors() -> Iterator[tuple[Row, dict[str, float]]]:
+    """Yield what was measured of engines with few slots, and how far the predictions were off."""
+    measured, predicted = (read(name) for name in CLIFFS)
+    for row, before in zip(measured, predicted, strict=True):
+        assert (row["sharing"], row["group"]) == (before["sharing"], before["group"])
+        yield row, {name: float(before[name]) / float(row[name]) - 1.0 for name in FIGURES}
+
+
+def cliffs() -> None:
+    """Print how far predictions were off that were committed before the measurement."""
+    print("\nfew slots, written down before anyone measured: measured, and the error")
+    for row, errors in cliff_errors():
+        told = ", ".join(
+            f"{name[:-3]} {float(row[name]):.1f} {error:+.1%}" for name, error in errors.items()
+        )
+        print(f"    {row['sharing']:7} {row['group'][7:]:36} {row['model']:14} {told}")
+    for name in FIGURES:
+        sizes = [abs(errors[name]) for _, errors in cliff_errors()]
+        print(f"    {name[:-3]:9} median {median(sizes):.1%}, worst {max(sizes):.1%}")
+
+
 def write_predictions(plan: str, out: str) -> None:
     """Write what is simulated of all groups of a plan of readings, before anyone measures them.
 
@@ -334,6 +358,7 @@ def main(arguments: Sequence[str]) -> None:
                 )
                 print(f"    {row['sharing']:7} {row['group']:40} {row['model']:14} {told}")
     summary("all sets", every)
+    cliffs()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from statistics import median
 
 import pytest
 from benchmarks.latency_law import SETS
-from benchmarks.simulator import FIGURES, side_by_side_errors, simulated
+from benchmarks.simulator import FIGURES, cliff_errors, side_by_side_errors, simulated
 
 SEEDS = 12
 MOST = {"alone": 0.05, "slices": 0.08, "mps": 0.08}
@@ -42,3 +42,13 @@ def test_turns_explain_work_side_by_side():
     errors = side_by_side_errors()
     assert median(map(abs, errors["slices"])) < 0.02
     assert median(map(abs, errors["mps"])) < 0.04
+
+
+def test_engines_with_few_slots_did_what_was_written_down_before():
+    found = list(cliff_errors())
+    assert len(found) == 18
+    for row, errors in found:
+        assert abs(errors["tpot_ms"]) < 0.05, row
+        assert abs(errors["ttft_ms"]) < 0.25, row
+    assert median(abs(errors["ttft_ms"]) for _, errors in found) < 0.05
+    assert median(abs(errors["ttft_p99_ms"]) for _, errors in found) < 0.10
