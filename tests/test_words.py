@@ -32,7 +32,7 @@ SERVING = """
     feed forward indexer kimi latent layer lightning mamba module net quantised sequence short slice
     speed tensor token volume weight
 """
-SIMULATION = "curve day distribution length"
+SIMULATION = "curve day length"
 FORMS = """
     busy emit emitted group learning patched placeable placed recorded recording rung searched tight
     track wakeable written
