@@ -32,7 +32,7 @@ SERVING = """
     feed forward indexer kimi latent layer lightning mamba module net quantised sequence short slice
     speed tensor token volume weight
 """
-SIMULATION = "curve day difference drawn interval length mean miss seed"
+SIMULATION = "curve day difference drawn interval length mean miss seed strip"
 FORMS = """
     busy emit emitted group learning patched placeable placed recorded recording rung searched
     simulated tight track wakeable written

@@ -28,6 +28,7 @@ from colocate.problem.quantity import checked_number
 from colocate.simulate.demand import BurstDemand, DayDemand, Demand, PoissonDemand, TraceDemand
 from colocate.simulate.lengths import LengthDistribution
 from colocate.simulate.options import SimulateOptions
+from colocate.solver.plan import Plan
 
 DAY = 1440.0
 """Minutes."""
@@ -170,6 +171,24 @@ def simulated(
         return simulated_ways(
             problem, ways, requests.demand, requests.seconds, options, seeds, workers, watch
         )
+
+
+def simulated_plan(plan: Plan, seconds: float, seed: int) -> SimulatedWay | None:
+    """Simulate a plan at the rates of its models; None if an interrupt came first.
+
+    Parameters
+    ----------
+    plan
+        Its placement is simulated.
+    seconds
+        For how long requests come.
+    seed
+        Decides on all that is random.
+    """
+    requests = AskedReplay(PoissonDemand(), seconds, True)
+    ways = {"this plan": plan.placement}
+    found = simulated(plan.problem, ways, requests, SimulateOptions(), [seed], None)
+    return found[0] if found else None
 
 
 @contextmanager

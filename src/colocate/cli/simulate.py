@@ -19,9 +19,6 @@ from colocate.cli.replay_choices import (
 from colocate.cli.shared_options import AsJson, Download, PlacedPlan, PlacementFile, Seed
 from colocate.outputs.emit.settings import Sharing
 
-WIDTH = 100
-"""Letters of a line where there is no screen: what does not fit is in JSON."""
-
 
 def simulate(
     plan: PlacedPlan,
@@ -126,8 +123,8 @@ def simulate(
     from colocate.cli.placed_fleet import read_placed, say_broken_rules
     from colocate.outputs.simulation.json_form import simulation_data
     from colocate.outputs.simulation.page import simulation_page
-    from colocate.outputs.simulation.table import simulation_table
-    from colocate.outputs.text.console import notes, results, show
+    from colocate.outputs.simulation.table import fitting_width, simulation_table
+    from colocate.outputs.text.console import notes, show
     from colocate.outputs.text.whole_files import write_text
     from colocate.simulate.options import SimulateOptions
 
@@ -156,14 +153,13 @@ def simulate(
         raise typer.Exit(INTERRUPTED)
     if page:
         command = shlex.join(["colocate", *sys.argv[1:]])
-        write_text(page, simulation_page(fleet.problem, found, asked.steady, command))
+        write_text(page, simulation_page(found, asked.steady, command))
         say_wrote(page)
     if as_json:
         way = options.sharing or fleet.problem.sharing
         data = simulation_data(found, chosen[: len(found[0].found.runs)], way)
         typer.echo(json.dumps(data, indent=2, allow_nan=False))
     else:
-        width = results().width if results().is_terminal else WIDTH
-        show(simulation_table(found, asked.steady, width))
+        show(simulation_table(found, asked.steady, fitting_width()))
     replay.say_what_is_missing(found, len(ways), number, asked)
     say_broken_rules(fleet, places)

@@ -19,10 +19,13 @@ from colocate.outputs.simulation.words import (
     summary_lines,
     verdict_word,
 )
+from colocate.outputs.text.console import results
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import gigabytes, percent, replica_gpus
 
+WIDTH = 100
+"""Letters of a line where there is no screen: what does not fit is in JSON."""
 FELT = (
     Column("model", words=True),
     Column("requests"),
@@ -71,6 +74,12 @@ OTHERS = (
 )
 
 
+def fitting_width() -> int:
+    """Return how wide tables may be: as the screen, and where there is none, as most screens."""
+    console = results()
+    return console.width if console.is_terminal else WIDTH
+
+
 def simulation_table(ways: Sequence[SimulatedWay], steady: bool, width: int) -> RenderableType:
     """Draw what users of a placement felt, and of others beside it.
 
@@ -87,8 +96,8 @@ def simulation_table(ways: Sequence[SimulatedWay], steady: bool, width: int) -> 
     lines = summary_lines(first, len(first.found.runs))
     parts: list[RenderableType] = [
         Text("\n".join(lines)),
-        fitting_table(FELT, [_felt(model) for model in first.models], width),
-        fitting_table(DONE, [_done(model) for model in first.models], width),
+        fitting_table(FELT, [felt_row(model) for model in first.models], width),
+        fitting_table(DONE, [done_row(model) for model in first.models], width),
         fitting_table(GPUS, gpu_rows(first), width),
     ]
     if steady:
@@ -138,7 +147,8 @@ def gpu_rows(way: SimulatedWay) -> list[tuple[str, ...]]:
     ]
 
 
-def _felt(model: ModelReplay) -> tuple[str, ...]:
+def felt_row(model: ModelReplay) -> tuple[str, ...]:
+    """Return what users of a model felt, in words and figures."""
     found, told = model.found, model.predicted_tpot
     decodes = found.tpot.max.mean > 0.0
     answered = found.ttft.max.mean > 0.0
@@ -160,7 +170,8 @@ def _felt(model: ModelReplay) -> tuple[str, ...]:
     )
 
 
-def _done(model: ModelReplay) -> tuple[str, ...]:
+def done_row(model: ModelReplay) -> tuple[str, ...]:
+    """Return what the engines of a model did, in words and figures."""
     found = model.found
     return (
         found.name,

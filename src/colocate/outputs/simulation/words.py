@@ -143,20 +143,17 @@ def law_lines(models: Sequence[ModelReplay]) -> Iterator[str]:
     if not apart:
         yield "the closed form of `colocate predict` agrees with the replay within a third"
         return
-    yield "the closed form of `colocate predict` says otherwise of:"
-    for model in apart[:MOST_MODELS]:
-        yield f"  {_disagreement(model)}"
-    if len(apart) > MOST_MODELS:
-        yield f"  and {amount(len(apart) - MOST_MODELS, 'other model')}"
+    told = listed([_disagreement(model) for model in apart], MOST_MODELS)
+    yield f"the closed form of `colocate predict` says otherwise of {told}"
 
 
 def _disagreement(model: ModelReplay) -> str:
     name, found = model.found.name, shown_time(model.found.tpot.mean.mean)
     if any(each.shared.saturated for each in model.predictions):
-        return f"{name}: its queue should grow, and did not"
+        return f"{name} (its queue should grow, and did not)"
     if model.queue_grows:
-        return f"{name}: its queue should not grow, and did"
-    return f"{name}: TPOT {shown_time(model.predicted_tpot or 0.0)} predicted, {found} replayed"
+        return f"{name} (its queue should not grow, and did)"
+    return f"{name} (TPOT {shown_time(model.predicted_tpot or 0.0)}, replayed {found})"
 
 
 def difference_text(found: WayDifference) -> str:
