@@ -1,6 +1,6 @@
 """What a simulation found."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from colocate.problem.instance import Floats
@@ -16,7 +16,7 @@ class Distribution:
     p95: float
     p99: float
     max: float
-    histogram: tuple[tuple[float, int], ...] = ()
+    histogram: tuple[tuple[float, int], ...] = field(default=(), repr=False)
     """Where intervals begin that grow by a tenth, and the requests in each that has some."""
 
 

@@ -68,7 +68,7 @@ OTHERS = (
     Column("placement", words=True),
     Column("goodput"),
     Column("in time"),
-    Column("models that keep targets"),
+    Column("keep targets"),
     Column("worst model", words=True),
     Column("goodput compared", words=True),
 )
@@ -139,8 +139,8 @@ def gpu_rows(way: SimulatedWay) -> list[tuple[str, ...]]:
             one_line(gpu.name, LONGEST_NAME),
             percent(gpu.busy),
             f"{gpu.busy_engines.values.mean():.2f}",
-            f"{gpu.in_flight.values.mean():.1f}",
-            f"{gpu.waiting.values.mean():.2g}",
+            _count(float(gpu.in_flight.values.mean())),
+            _count(float(gpu.waiting.values.mean())),
             gigabytes(float(gpu.cache_gb.values.mean())),
         )
         for gpu in way.found.runs[0].gpus
@@ -178,15 +178,20 @@ def done_row(model: ModelReplay) -> tuple[str, ...]:
         _gpus(model),
         f"{rate_interval(found.goodput)} /s",
         engines_share(found.busy.mean),
-        f"{found.in_flight.mean:.2g}"
-        if found.in_flight.mean < 99.5
-        else f"{found.in_flight.mean:,.0f}",
-        f"{found.queue.mean:.2g}" if found.queue.mean < 99.5 else f"{found.queue.mean:,.0f}",
+        _count(found.in_flight.mean),
+        _count(found.queue.mean),
         engines_share(found.cache_mean.mean),
         engines_share(found.cache_highest.mean),
         f"{found.preemptions.mean:,.0f}",
         f"{found.refused.mean:,.0f}",
     )
+
+
+def _count(requests: float) -> str:
+    """Return a mean number of requests."""
+    if requests < 9.95:
+        return f"{requests:.2f}"
+    return f"{requests:.0f}" if requests < 999.5 else f"{requests:,.0f}"
 
 
 def _gpus(model: ModelReplay) -> str:
