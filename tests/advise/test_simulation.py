@@ -138,6 +138,21 @@ def test_an_interrupt_gives_what_was_simulated_so_far():
     assert not several.complete
 
 
+@pytest.mark.parametrize(("stop", "seeds", "ways"), [(0.0, 1, 1), (90.0, 1, 1), (200.0, 1, 2)])
+def test_an_interrupt_leaves_the_seeds_that_all_placements_had(stop, seeds, ways):
+    def watch(seconds):
+        if seconds >= stop:
+            raise KeyboardInterrupt
+
+    placed = {"one": Placement(lists(APART)), "two": Placement(lists(TOGETHER))}
+    demand, options = PoissonDemand(piece=20), SimulateOptions()
+    found = simulated_ways(
+        fleet().problem, placed, demand, 60.0, options, range(3), workers=1, watch=watch
+    )
+    assert len(found) == ways
+    assert all(len(way.found.runs) == seeds for way in found)
+
+
 def test_equal_placements_are_equal():
     first, other = ways(fleet(), {"one": lists(APART), "two": lists(APART)}, seeds=3)
     found = difference(first.found, other.found)

@@ -1,6 +1,7 @@
 """Replay the same requests on several placements."""
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from colocate.advise.simulation.comparison import SimulatedWay
 from colocate.advise.simulation.means import Simulations
@@ -26,8 +27,8 @@ def simulated_ways(
 ) -> tuple[SimulatedWay, ...]:
     """Return what users of placements felt, all of them on the same requests.
 
-    After an interrupt it is the seeds that were replayed on all placements; if there is none, as
-    much of the first placement as was simulated; if that is nothing, no way at all.
+    After an interrupt it is the first seeds that were replayed on all placements; if there is none,
+    as much of the first placement as was simulated; if that is nothing, no way at all.
 
     Parameters
     ----------
@@ -57,9 +58,10 @@ def simulated_ways(
 
 
 def _whole(rows: list[list[Simulation | None]]) -> list[tuple[Simulation, ...]]:
-    """Return the seeds that are whole, or else what there is of the first placement."""
+    """Return the first seeds that are whole, or else what there is of the first placement."""
     known = [tuple(run for run in row if run is not None and run.complete) for row in rows]
-    whole = [row for row, all_of in zip(known, rows, strict=True) if len(row) == len(all_of)]
+    pairs = zip(known, rows, strict=True)
+    whole = [row for row, _ in takewhile(lambda pair: len(pair[0]) == len(pair[1]), pairs)]
     begun: list[tuple[Simulation, ...]] = [
         (row[0],) for row in rows if row[0] is not None and row[0].seconds > 0.0
     ]

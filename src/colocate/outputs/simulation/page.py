@@ -78,7 +78,7 @@ def _facts(way: SimulatedWay) -> Iterator[tuple[str, str]]:
     yield "in time", share_interval(found.attainment)
     yield "goodput", f"{rate_interval(found.goodput)} requests a second"
     worst = way.worst.found
-    yield "worst model", f"{one_line(worst.name)}, {shown_share(worst.attainment.mean)} in time"
+    yield "worst", f"{one_line(worst.name)}, {shown_share(worst.attainment.mean)} in time"
     if seeds > 1:
         yield "seeds", f"{seeds}; ± is the 95% interval of a mean over them"
     if not found.complete:

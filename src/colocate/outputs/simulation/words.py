@@ -48,6 +48,8 @@ def verdict_word(model: ModelReplay) -> str:
     """Return whether the targets of a model held, in a word or two."""
     if model.found.arrived.mean == 0.0:
         return "not asked"
+    if not model.misses and model.found.finished.mean == 0.0:
+        return "none done"
     if not model.misses:
         return "holds" if model.asked.binding else "no target"
     return model.misses[0].value
