@@ -29,7 +29,9 @@ EXPLAINED_ONCE = {
     ),  # by `emit`
 }
 """Functions with parameters that one place explains for all of their kind."""
-OPTIONS = {"AsJson", "Compute", "Folder", "Seed", "Workers"}
+OPTIONS = {
+    *("AsJson", "Compute", "Download", "Folder", "PlacedPlan", "PlacementFile", "Seed", "Workers"),
+}
 """Options that several commands share; each carries its help."""
 PROGRAMS = SOURCES / "lab" / "start"
 """Programs that a lab starts from: proposers see every letter of them."""

@@ -32,10 +32,10 @@ SERVING = """
     feed forward indexer kimi latent layer lightning mamba module net quantised sequence short slice
     speed tensor token volume weight
 """
-SIMULATION = "curve day length"
+SIMULATION = "curve day difference drawn interval length mean miss seed strip"
 FORMS = """
-    busy emit emitted group learning patched placeable placed recorded recording rung searched tight
-    track wakeable written
+    busy emit emitted group learning patched placeable placed recorded recording rung searched
+    simulated tight track wakeable written
 """
 """Forms and parts of words in the glossary."""
 NAMES = "ai colocate cp kubernetes poisson ray sat scip yaml"

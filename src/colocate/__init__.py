@@ -3,7 +3,9 @@
 The names below are the public interface; each is imported when it is first used.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from colocate.version import __version__ as __version__
@@ -11,6 +13,7 @@ from colocate.version import __version__ as __version__
 if TYPE_CHECKING:
     from colocate.advise.predict import predict as predict
     from colocate.advise.service import services_of as services_of
+    from colocate.advise.simulation.simulate import simulate as simulate
     from colocate.arena.drop_in import compute_model_placement as compute_model_placement
     from colocate.arena.strategy_score import Score as Score
     from colocate.arena.strategy_score import score_strategy as score_strategy
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from colocate.problem.problem import Problem as Problem
     from colocate.problem.verify import Verdict as Verdict
     from colocate.problem.verify import verify as verify
+    from colocate.simulate.result import Simulation as Simulation
     from colocate.solver.place import place as place
     from colocate.solver.plan import Plan as Plan
     from colocate.solver.plan import Status as Status
@@ -48,6 +52,7 @@ _HOMES = {
     "Problem": "problem.problem",
     "STRATEGIES": "solver.strategies",
     "Score": "arena.strategy_score",
+    "Simulation": "simulate.result",
     "Status": "solver.plan",
     "Strategy": "solver.strategy",
     "Suite": "arena.suites",
@@ -61,11 +66,26 @@ _HOMES = {
     "read_fleet": "inputs.fleet",
     "score_strategy": "arena.strategy_score",
     "services_of": "advise.service",
+    "simulate": "advise.simulation.simulate",
     "solve": "solver.solve",
     "verify": "problem.verify",
 }
 
 __all__ = list(_HOMES)
+
+
+class _Package(ModuleType):
+    """A package whose public names stay what they are: `simulate` is the function.
+
+    The folder of the same name would take its place as soon as something in it is imported.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _HOMES or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -29,6 +29,7 @@ from colocate.cli.plan import plan
 from colocate.cli.predict import predict
 from colocate.cli.schema import schema
 from colocate.cli.score import score
+from colocate.cli.simulate import simulate
 from colocate.cli.size import size
 from colocate.cli.strategies import strategies
 from colocate.errors import (
@@ -57,6 +58,7 @@ app = typer.Typer(
 app.command()(plan)
 app.command()(check)
 app.command()(predict)
+app.command()(simulate)
 app.command()(explain)
 app.command()(capacity)
 app.command()(emit)

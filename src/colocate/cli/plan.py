@@ -15,6 +15,7 @@ from colocate.cli.shared_options import AsJson, Download, Seed, Workers, drawabl
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from colocate.advise.simulation.comparison import SimulatedWay
     from colocate.inputs.fleet import Fleet
     from colocate.problem.problem import Problem
     from colocate.solver.plan import Plan
@@ -70,6 +71,12 @@ def plan(
         Path | None,
         typer.Option(help="Draw the fleet to this file (.svg or .png).", callback=drawable),
     ] = None,
+    simulate: Annotated[
+        bool,
+        typer.Option(
+            "--simulate", help="Also replay ten minutes of requests (see `colocate simulate`)."
+        ),
+    ] = False,
     remedies: Annotated[
         bool,
         typer.Option(
@@ -99,7 +106,7 @@ def plan(
         _report(report, answer, stated)
     if plot and answer.placement:
         _plot(plot, answer, stated)
-    _print(answer, stated, as_json)
+    _print(answer, stated, as_json, _replayed(answer, seed) if simulate else None)
     _say_notes(stated)
     if answer.placement:
         _say_why_latency_is_unknown(stated)
@@ -222,20 +229,51 @@ def _code_without_placement(answer: "Plan") -> int:
     return INFEASIBLE if answer.status is Status.INFEASIBLE else NOTHING_FOUND
 
 
-def _print(answer: "Plan", fleet: "Fleet", as_json: bool) -> None:
-    """Print the plan, and on stderr any false claim of an outside solver."""
+def _replayed(answer: "Plan", seed: int) -> "SimulatedWay | None":
+    """Return a replay of a plan; None if there is nothing to replay."""
+    from colocate.advise.simulation.simulate import MINUTES
+    from colocate.cli.replay import simulated_plan
+    from colocate.outputs.text.console import notes
+
+    if not answer.placement:
+        return None
+    if not answer.problem.has_requests:
+        notes().print("note: not simulated, since latency is not known")
+        return None
+    return simulated_plan(answer, 60.0 * MINUTES, seed)
+
+
+def _print(
+    answer: "Plan", fleet: "Fleet", as_json: bool, replay: "SimulatedWay | None" = None
+) -> None:
+    """Print the plan, and on stderr any false claim of an outside solver.
+
+    Parameters
+    ----------
+    answer, fleet
+        The plan, and what it is for.
+    as_json
+        Whether as JSON.
+    replay
+        What its users felt in a replay, if there was one.
+    """
     from colocate.advise.latency import predictions_of
     from colocate.advise.service import services_of
     from colocate.outputs.plan.json_form import plan_json
     from colocate.outputs.plan.table import plan_table
     from colocate.outputs.plan.words import alarm_lines
+    from colocate.outputs.simulation.json_form import simulation_data
+    from colocate.outputs.simulation.table import fitting_width, simulation_table
     from colocate.outputs.text.console import notes, results, show
 
     if as_json:
-        typer.echo(plan_json(answer, fleet))
+        sharing = answer.problem.sharing
+        data = simulation_data([replay], [answer.seed], sharing) if replay else None
+        typer.echo(plan_json(answer, fleet, data))
     elif answer.placement:
         told = services_of(answer, fleet), predictions_of(answer)
-        show(plan_table(answer, results().width, *told))
+        table = plan_table(answer, results().width, *told)
+        show(table, *([simulation_table([replay], True, fitting_width())] if replay else []))
     for line in alarm_lines(answer):
         notes().print(line, markup=False)
 

@@ -20,6 +20,19 @@ def drawable(path: Path | None) -> Path | None:
     return path
 
 
+PlacedPlan = Annotated[
+    Path,
+    typer.Argument(
+        help="Plan file, written by `colocate plan --save`; with --placement a fleet file."
+    ),
+]
+PlacementFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="File (YAML or JSON) that says which GPUs each model is on: a mapping from its "
+        "name to a name or a list of names."
+    ),
+]
 Workers = Annotated[int | None, typer.Option(min=1, help="Threads of the solver (default: 2).")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed for random choices.")]
 Download = Annotated[

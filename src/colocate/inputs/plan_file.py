@@ -13,6 +13,8 @@ from colocate.inputs.yaml_text import parse_yaml
 
 FLEET, SERVICE, LATENCY = "fleet", "service", "latency"
 """The fields of a plan file that hold the fleet, what every replica can serve, and how fast."""
+SIMULATION = "simulation"
+"""The field with a replay, for people: nothing that reads a plan relies on it."""
 A_PLAN = "what `colocate plan --json` prints"
 MAKES_A_PLAN = "`colocate plan` makes one of it"
 PREDICTS_A_PLACEMENT = "name its fleet file: `colocate predict FLEET --placement {}`"
@@ -44,6 +46,7 @@ def read_plan(path: str | Path, of_fleet: str = MAKES_A_PLAN) -> PlanFile:
             raise InputError(Fault(found, "a plan", PREDICTS_A_PLACEMENT.format(path)))
         if not isinstance(data, dict):
             raise InputError(Fault("found no plan", A_PLAN))
+        data.pop(SIMULATION, None)
         fleet, *stated = (data.pop(name, None) for name in (FLEET, SERVICE, LATENCY))
         if fleet is None:
             return PlanFile(None, data, *stated)

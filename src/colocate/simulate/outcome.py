@@ -1,13 +1,13 @@
 """From the arrays of a simulation to what it found."""
 
-from math import inf
+from math import exp, inf
 
 import numpy as np
 
-from colocate.problem.instance import Floats
+from colocate.problem.instance import Floats, Ints
 from colocate.problem.problem import Problem
 from colocate.simulate import state as columns
-from colocate.simulate.histogram import quantile
+from colocate.simulate.histogram import GROWTH, SHORTEST, quantile
 from colocate.simulate.result import (
     CacheShare,
     Distribution,
@@ -17,6 +17,9 @@ from colocate.simulate.result import (
     Timeline,
 )
 from colocate.simulate.state import SimulationState
+
+TOGETHER = 10
+"""Intervals of a histogram that are drawn as one, a tenth longer than the one before."""
 
 
 def outcome_of(
@@ -99,6 +102,7 @@ def _model(
         tpot,
         end_to_end,
         attainment=attained / judged if judged else 1.0,
+        judged=judged,
         goodput=attained / counted if counted else 0.0,
         busy=float(over_time[columns.BUSY_TIME]) / max(len(rows), 1),
         in_flight=float(over_time[columns.IN_FLIGHT_TIME]),
@@ -126,7 +130,17 @@ def _distribution(state: SimulationState, model: int, what: int) -> Distribution
     count = int(counts.sum())
     total, largest = (float(value) for value in state.sums[model, what])
     p50, p95, p99 = (quantile(counts, share, largest) for share in (0.5, 0.95, 0.99))
-    return Distribution(count, total / count if count else 0.0, p50, p95, p99, largest)
+    mean = total / count if count else 0.0
+    return Distribution(count, mean, p50, p95, p99, largest, _coarse(counts))
+
+
+def _coarse(counts: Ints) -> tuple[tuple[float, int], ...]:
+    """Return where wider intervals begin and what they count, those that count something."""
+    wide = counts.reshape(-1, TOGETHER).sum(axis=1)
+    return tuple(
+        (SHORTEST * exp(int(place) * TOGETHER * GROWTH), int(wide[place]))
+        for place in np.flatnonzero(wide)
+    )
 
 
 def _gpu(

@@ -1,6 +1,6 @@
 """What a simulation found."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from colocate.problem.instance import Floats
@@ -16,6 +16,8 @@ class Distribution:
     p95: float
     p99: float
     max: float
+    histogram: tuple[tuple[float, int], ...] = field(default=(), repr=False)
+    """Where intervals begin that grow by a tenth, and the requests in each that has some."""
 
 
 class CacheShare(NamedTuple):
@@ -54,6 +56,8 @@ class ModelOutcome:
     attainment: float
     """The share of requests that kept all targets. Refused ones did not, nor did those that were
     still without a first token when their time for it was over; others in work do not count."""
+    judged: int
+    """How many requests that is a share of."""
     goodput: float
     """Requests each second that kept all targets."""
     busy: float

@@ -1,6 +1,6 @@
 """One page of HTML that needs nothing else: no network, no script, no font."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import resources
 
 from colocate.outputs.page.markup import Markup, tag
@@ -10,21 +10,22 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = "page.css"
 
 
-def whole_page(title: str, package: str, *parts: Markup) -> str:
+def whole_page(title: str, packages: str | Sequence[str], *parts: Markup) -> str:
     """Return a page.
 
     Parameters
     ----------
     title
         What it is about.
-    package
-        Where its own style sheet is, which comes after the one of all pages.
+    packages
+        Where its own style sheets are, which come after the one of all pages.
     parts
         What it shows, from top to bottom.
     """
+    own = (packages,) if isinstance(packages, str) else packages
     sheets = (
         (resources.files(origin) / STYLE).read_text(encoding="utf-8")
-        for origin in ("colocate.outputs.page", package)
+        for origin in ("colocate.outputs.page", *own)
     )
     head = tag(
         "head",

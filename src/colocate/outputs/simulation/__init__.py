@@ -1,0 +1,1 @@
+"""Simulations as tables, sentences, data and pages."""

@@ -1,0 +1,267 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from colocate.cli.main import app
+
+FLEET = """
+gpus: [{node: n, kind: H200, count: 2}]
+models:
+  - {name: chat, size_gb: 16, rate: 6, slo: 5, prompt_tokens: 512, output_tokens: 64,
+     kv_bytes_per_token: 131072, tpot_slo: 0.012, ttft_slo: 1}
+  - {name: code, size_gb: 16, rate: 6, slo: 5, prompt_tokens: 512, output_tokens: 64,
+     kv_bytes_per_token: 131072}
+  - {name: embedder, size_gb: 2, rate: 9, slo: 5, prompt_tokens: 300, output_tokens: 0,
+     kv_bytes_per_token: 0}
+"""
+TRACE = "arrival_s,model,prompt_tokens,output_tokens\n0.5,chat,100,20\n2,other,100,20\n9,code,9,9\n"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["simulate", *map(str, arguments)])
+
+
+@pytest.fixture
+def fleet(tmp_path):
+    path = tmp_path / "fleet.yaml"
+    path.write_text(FLEET)
+    return path
+
+
+@pytest.fixture
+def apart(tmp_path):
+    path = tmp_path / "apart.yaml"
+    path.write_text("chat: n-0\ncode: [n-1]\nembedder: n-1\n")
+    return path
+
+
+@pytest.fixture
+def plan(fleet, tmp_path):
+    path = tmp_path / "plan.json"
+    made = ["plan", str(fleet), "--levels", "1", "--save", str(path)]
+    assert CliRunner().invoke(app, made).exit_code == 0
+    return path
+
+
+@pytest.fixture
+def crowded(plan, tmp_path):
+    data = json.loads(plan.read_text())
+    data["placement"] = {"chat": ["n-0"], "code": ["n-0"], "embedder": ["n-0"]}
+    path = tmp_path / "crowded.json"
+    path.write_text(json.dumps(data))
+    return path
+
+
+@pytest.fixture
+def trace(tmp_path):
+    path = tmp_path / "trace.csv"
+    path.write_text(TRACE)
+    return path
+
+
+def test_a_plan_file_is_enough(plan):
+    done = run(plan, "--minutes", 1)
+    assert (done.exit_code, done.stderr) == (0, "")
+    first, second, *lines = done.stdout.splitlines()
+    assert " requests in 60 seconds: " in first
+    assert "kept their targets" in second
+    heads = [line.split() for line in lines if line.split()[:1] in (["model"], ["GPU"])]
+    assert heads[0][:4] == ["model", "requests", "TTFT", "TTFT"]
+    assert heads[1][:3] == ["model", "GPUs", "goodput"]
+    assert heads[2][:2] == ["GPU", "busy"]
+    assert all(len(line) <= 100 for line in lines if line.startswith(" "))
+    assert "the closed form of `colocate predict`" in done.stdout
+    assert run(plan, "--minutes", 1).stdout == done.stdout
+
+
+def test_json_has_everything(fleet, apart):
+    done = run(fleet, "--placement", apart, "--minutes", 1, "--json")
+    data = json.loads(done.stdout)
+    assert data["seconds"] == 60
+    assert data["complete"] is True
+    assert data["seeds"] == [0]
+    assert data["sharing"] == "slices"
+    assert data["comparisons"] == []
+    assert "plus_minus" not in data
+    chat, _, embedder = data["models"]
+    for name in ("ttft", "tpot", "end_to_end"):
+        assert chat[name].keys() == {"mean", "p50", "p95", "p99", "max"}
+        assert sum(count for _, count in chat["histograms"][name]) > 0
+    assert {"arrived", "finished", "unfinished", "refused", "preemptions", "attainment", "goodput",
+            "busy", "in_flight", "queue", "cache_mean", "cache_highest"} <= chat.keys()  # fmt: skip
+    assert chat["arrived"] == chat["finished"] + chat["unfinished"] + chat["refused"]
+    assert chat["gpus"] == ["n-0"]
+    assert chat["target"]["tpot_slo"] == 0.012
+    assert chat["predicted"]["tpot"] == pytest.approx(chat["tpot"]["mean"], rel=0.3)
+    assert embedder["predicted"]["tpot"] is None
+    assert embedder["target"]["tpot_slo"] == "Infinity"
+    gpu, _ = data["gpus"]
+    lines = [gpu[name] for name in ("seconds", "busy_engines", "in_flight", "waiting", "cache_gb")]
+    assert len({len(line) for line in lines}) == 1
+    assert 0.0 < gpu["busy"] <= 1.0
+
+
+def test_seeds_give_intervals_and_workers_change_nothing(plan):
+    one, two = (
+        run(plan, "--minutes", 1, "--seeds", 3, "--workers", n, "--json").stdout for n in (1, 3)
+    )
+    assert one == two
+    data = json.loads(one)
+    assert data["seeds"] == [0, 1, 2]
+    assert data["plus_minus"]["goodput"] > 0.0
+    assert data["models"][0]["plus_minus"]["tpot"]["p99"] > 0.0
+    assert " ± " in run(plan, "--minutes", 1, "--seeds", 2).stdout
+
+
+def test_a_worse_placement_is_told_and_an_equal_one_too(fleet, apart, crowded):
+    done = run(fleet, "--placement", apart, "--minutes", 1, "--compare", crowded, "--json")
+    (other,) = json.loads(done.stdout)["comparisons"]
+    assert json.loads(done.stdout)["seeds"] == [0, 1, 2, 3, 4]
+    assert other["placement"] == str(crowded)
+    assert other["difference"]["verdict"] == "worse"
+    assert other["models"][0]["misses"] == ["tpot"]
+    shown = run(fleet, "--placement", apart, "--minutes", 1, "--compare", crowded).stdout
+    assert "fewer requests a second than apart.yaml, which is more than chance" in shown
+    same = run(crowded, "--minutes", 1, "--compare", crowded, "--seeds", 2).stdout
+    assert "exactly as well as crowded.json" in same
+    alone = run(fleet, "--placement", apart, "--minutes", 1, "--compare", crowded, "--seeds", 1)
+    assert "one seed does not tell whether that is chance" in alone.stdout
+
+
+def test_named_ways(fleet, plan):
+    done = run(plan, "--minutes", 1, "--seeds", 2, "--compare", "greedy", "--json")
+    assert [each["placement"] for each in json.loads(done.stdout)["comparisons"]] == ["greedy"]
+    refused = run(plan, "--compare", "one-model-per-gpu")
+    assert "needs 3 GPUs, one for each model, replica and shard; the fleet has 2" in str(
+        refused.exception
+    )
+
+
+def test_a_trace_is_replayed_by_its_own_names(fleet, apart, trace):
+    unknown = run(fleet, "--placement", apart, "--trace", trace)
+    assert "trace.csv: line 3: model='other' is not in the fleet" in str(unknown.exception)
+    options = ("--placement", apart, "--trace", trace, "--map", "other=chat")
+    data = json.loads(run(fleet, *options, "--json").stdout)
+    assert [model["arrived"] for model in data["models"]] == [2, 1, 0]
+    assert data["seconds"] == 9
+    assert "closed form" not in run(fleet, *options).stdout
+    assert "not asked" in run(fleet, *options).stdout
+    fast = json.loads(run(fleet, *options, "--start", 1, "--condense", 2, "--json").stdout)
+    assert [model["arrived"] for model in fast["models"]] == [1, 1, 0]
+    assert fast["seconds"] == 4
+    seeds = run(fleet, *options, "--seeds", 2)
+    assert "a trace that names its models is the same for every seed" in seeds.stderr
+
+
+def test_options_reach_the_simulator(fleet, apart, crowded):
+    def tpot(*options):
+        found = json.loads(run(crowded, "--minutes", 2, "--json", *options).stdout)
+        return found["models"][0]["tpot"]["mean"]
+
+    usual = tpot()
+    assert tpot("--sharing", "mps") < usual
+    for options in (
+        ("--prefill", "chunked", "--token-budget", 256),
+        ("--demand", "bursts", "--variation", 2),
+        ("--demand", "day"),
+        ("--lengths", "log-normal"),
+        ("--seed", 1),
+    ):
+        assert tpot(*options) != usual
+    for options in (("--cache", "elastic"), ("--router", "random-two")):
+        assert tpot(*options) > 0.0
+
+
+def test_sleeping_models_are_told_and_may_wake(fleet, tmp_path):
+    path = tmp_path / "some.yaml"
+    path.write_text("chat: n-0\ncode: n-1\n")
+    told = run(fleet, "--placement", path, "--minutes", 1).stdout
+    assert "embedder: asleep, so " in told
+    assert "2 of 3 models kept their targets; not so:" in told
+
+
+def test_the_page_is_written(plan, tmp_path):
+    page = tmp_path / "page.html"
+    done = run(plan, "--minutes", 1, "--page", page, "--compare", "greedy", "--seeds", 2)
+    assert done.exit_code == 0
+    text = page.read_text()
+    assert f"wrote {page}" in done.stderr
+    assert "<script" not in text
+    for heading in ("Compared", "What users felt", "GPU by GPU", "Model by model"):
+        assert f"<h2>{heading}</h2>" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--minutes", "0"), "minutes=0.0, must be a finite number > 0"),
+        (("--minutes", "inf"), "minutes=inf, must be a finite number > 0"),
+        (("--demand", "nope"), "'nope' is not one of"),
+        (("--start", "5"), "--map, --start and --condense are about a --trace"),
+        (("--variation", "2"), "--variation is about --demand bursts or day"),
+        (("--demand", "bursts", "--variation", "0"), "variation=0.0, must be a finite number > 0"),
+        (("--trace", "TRACE", "--demand", "day"), "are not about a --trace"),
+        (("--trace", "TRACE", "--map", "other"), "--map other, must be NAME=MODEL"),
+        (
+            ("--trace", "TRACE", "--map", "other=cat"),
+            "'other'='cat' is not known, did you mean 'chat'?",
+        ),
+        (("--trace", "TRACE", "--condense", "0"), "condense=0.0, must be a finite number > 0"),
+        (("--trace", "-", "--seeds", "2"), "--trace - can be read once"),
+        (("--compare", "nope.json"), "nope.json: cannot be read"),
+        (("--wake", "-1"), "Invalid value for '--wake'"),
+    ],
+)
+def test_bad_options_are_one_sentence(plan, trace, options, message):
+    done = run(plan, *(str(trace) if word == "TRACE" else word for word in options))
+    assert done.exit_code != 0
+    told = done.stderr + str(done.exception)
+    assert message in " ".join(told.replace("│", " ").split())
+
+
+def test_a_fleet_without_a_placement_brings_both_ways(fleet):
+    told = str(run(fleet).exception)
+    assert "is a fleet file, must be a plan; `colocate plan` makes one of it" in told
+
+
+def test_plan_appends_a_replay(fleet, tmp_path):
+    made = CliRunner().invoke(app, ["plan", str(fleet), "--levels", "1", "--simulate"])
+    assert made.exit_code == 0
+    assert "requests in 10 minutes: " in made.stdout
+    path = tmp_path / "with_replay.json"
+    told = ["plan", str(fleet), "--levels", "1", "--simulate", "--json"]
+    path.write_text(CliRunner().invoke(app, told).stdout)
+    data = json.loads(path.read_text())["simulation"]
+    assert (data["seconds"], data["seeds"]) == (600, [0])
+    assert CliRunner().invoke(app, ["check", str(path)]).exit_code == 0
+    assert run(path, "--minutes", 1).exit_code == 0
+    fleet.write_text(FLEET.replace("output_tokens: 0", "max_model_len: 9").replace(
+        ", tpot_slo: 0.012, ttft_slo: 1", ""))  # fmt: skip
+    unknown = CliRunner().invoke(app, ["plan", str(fleet), "--levels", "1", "--simulate"])
+    assert unknown.exit_code == 0
+    assert "note: not simulated, since latency is not known" in unknown.stderr
+
+
+def interrupted(plan, seconds):
+    command = [sys.executable, "-m", "colocate", "simulate", str(plan), "--minutes", "100000"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(seconds)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=120)
+    return running.returncode, out, err
+
+
+def test_ctrl_c_prints_what_was_simulated_so_far(plan):
+    for seconds in (5, 20, 80):  # until kernels are there, on a busy machine too
+        code, out, err = interrupted(plan, seconds)
+        if code == 0:
+            break
+    assert code == 0, err
+    assert "note: interrupted: this is what was simulated so far (a part of one seed, " in err
+    assert "kept their targets" in out
+    assert "Traceback" not in err
