@@ -4,6 +4,7 @@ from colocate import STRATEGIES, Gpu, Model, Problem, place
 from colocate.machine_code.entry import compiled_together
 from colocate.solver.warm_up import warm_up
 from tests.campaign import LONG
+from tests.simulate.drawn_fleets import simulate_once
 
 settings.register_profile(
     "project",
@@ -23,6 +24,7 @@ def pytest_configure(config):
         with compiled_together():
             for name in STRATEGIES:
                 place(Problem(gpus, [model, Model("n", 2, load=2)]), name)
+            simulate_once()
 
 
 def pytest_collection_modifyitems(items):

@@ -59,6 +59,13 @@ def simulated(problem, placement, stream, **options):
     return simulate_placement(problem, placement, [stream], SimulateOptions(**options))
 
 
+def simulate_once():
+    """Run every kernel of the simulator once, so that they are compiled."""
+    problem, placement = one_gpu(asked())
+    failures = (EngineFailure("m0", 0, 0.1, 0.1),)
+    simulated(problem, placement, poisson([1.0], 1.0), failures=failures)
+
+
 def drawn_case(seed):
     """Return a random fleet, its placement, requests to it and options of every sort."""
     rng = np.random.default_rng(seed)

@@ -84,6 +84,21 @@ def test_requests_longer_than_the_cache_are_refused():
     assert found.attainment == 0.25
 
 
+@pytest.mark.parametrize("sharing", ["slices", "mps"])
+def test_too_little_cache_makes_requests_wait_while_tokens_come_quickly(sharing):
+    speeds = asked(request_gb=0.9, more=1e-4)
+    plenty, placement = one_gpu(speeds, memory=200.0)
+    scarce, _ = one_gpu(speeds, memory=1.0 + 2.5)
+    stream = poisson([8.0], 200.0, exponential=True)
+    quick, late = (
+        simulated(problem, placement, stream, sharing=sharing).models[0]
+        for problem in (plenty, scarce)
+    )
+    assert late.ttft.mean > 10 * quick.ttft.mean
+    assert late.tpot.mean < 1.5 * quick.tpot.mean
+    assert late.cache.mean > 0.5
+
+
 def test_engines_may_share_the_cache_of_a_gpu():
     models = [asked(request_gb=0.9), asked(request_gb=0.9)]
     problem, placement = one_gpu(*models, memory=2.0 + 0.8 + 0.001)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from colocate.simulate import run
 from colocate.simulate import state as columns
 from colocate.simulate.run import _Replay, simulate_placement
 from tests.campaign import campaign
@@ -99,6 +100,17 @@ def test_pieces_and_repetition_make_no_difference(seed, places):
     once, _ = replayed(problem, placement, stream, options)
     again, _ = replayed(problem, placement, stream, options, places)
     equal(once, again)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_machine_code_does_what_the_source_says(monkeypatch, seed):
+    problem, placement, stream, options = drawn_case(seed)
+    short = cut(stream, [1.5])[0]
+    compiled, _ = replayed(problem, placement, short, options)
+    for kernel in (run.serve, run.fail, run.close):
+        monkeypatch.setattr(run, kernel.__name__, kernel.py_func)
+    plain, _ = replayed(problem, placement, short, options)
+    equal(compiled, plain)
 
 
 @campaign(200)

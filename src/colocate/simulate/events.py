@@ -10,10 +10,11 @@ from colocate.problem.instance import Floats
 from colocate.problem.kernel import entry_kernel, leaf_kernel
 from colocate.simulate.accounts import count_engine, count_gpu, show_engine
 from colocate.simulate.cache import may_ever_fit
-from colocate.simulate.engine import end_work, goes_on, lose_all, next_work
+from colocate.simulate.engine import end_work, goes_on, next_work
 from colocate.simulate.queue import append, forget_request, new_request
 from colocate.simulate.router import chosen_engine
 from colocate.simulate.side_by_side import pace_group, set_out
+from colocate.simulate.slots import lose_all
 from colocate.simulate.state import (
     ALARM,
     ARRIVAL,

@@ -13,10 +13,10 @@ from colocate.problem.problem import Problem
 from colocate.problem.requests import Requests
 from colocate.problem.sharing import COSTS
 from colocate.simulate import state as columns
-from colocate.simulate.engine import NEVER
 from colocate.simulate.histogram import BINS
 from colocate.simulate.options import ROUTERS, SimulateOptions
 from colocate.simulate.sleepers import sleeping_engines, speeds_elsewhere
+from colocate.simulate.slots import NEVER
 from colocate.simulate.state import NOBODY, SimulationState
 
 FIRST_ROWS = 1024
