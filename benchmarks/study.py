@@ -1,6 +1,6 @@
-"""Do pressure, busy shares and predicted latency tell which placement serves users best?
+"""How well pressure, busy shares and predicted latency tell which placement serves users best.
 
-    python -m benchmarks.study              goes on where it stopped; 240 random fleets, 46 published
+    python -m benchmarks.study              240 random fleets and 46 published; goes on if stopped
     python -m benchmarks.study --fleets 30  only the first of the random ones, none published
     python -m benchmarks.study --show       only the tables of what is stored
 
@@ -33,16 +33,19 @@ from colocate.simulate.run import simulate_placement
 DATA = Path(__file__).parent / "data"
 SEEDS = 6
 """Streams of requests that every placement of a fleet serves."""
-WARM_UP, SPAN = 30.0, 180.0
-"""Seconds that do not count, and those that do."""
+WARM_UP = 60.0
+"""Seconds that do not count."""
+SHORTEST, LONGEST, REQUESTS = 180.0, 1800.0, 1500.0
+"""Seconds that count: as many as so many requests take, within limits."""
 DEMAND = PoissonDemand(LengthDistribution("log-normal", 0.7), LengthDistribution("exponential"))
 FLEET_COLUMNS = (
-    "fleet", "regime", "sharing", "level", "models", "gpus", "kinds", "full", "offered",
+    "fleet", "regime", "sharing", "level", "models", "gpus", "kinds", "full", "seconds", "offered",
     "placements", "pressure_proven", "latency_proven",
 )  # fmt: skip
 OUTCOMES = ("goodput", "attainment", "worst")
 PLACEMENT_COLUMNS = (
-    "fleet", "placement", "names", "pressure", "busy", "ratio", "kept", "waits", "preemptions",
+    "fleet", "placement", "names", "where", "pressure", "busy", "ratio", "kept", "waits",
+    "preemptions",
     *(f"{outcome}_{seed}" for outcome in OUTCOMES for seed in range(SEEDS)),
 )  # fmt: skip
 
@@ -96,10 +99,12 @@ def rows_of(fleet: StudyFleet, most: int = PLACEMENTS) -> tuple[dict[str, Any], 
     """
     problem = fleet.problem
     rng = np.random.default_rng([1, *fleet.name.encode()])
-    chosen, proven, number = chosen_placements(problem, fleet.busy, rng, most)
-    streams = [list(DEMAND.pieces(problem, WARM_UP + SPAN, seed)) for seed in range(SEEDS)]
+    chosen = chosen_placements(problem, fleet.busy, rng, most)
+    rate = sum(model.requests.rate for model in problem.models if model.requests)
+    span = min(max(REQUESTS / rate, SHORTEST), LONGEST)
+    streams = [list(DEMAND.pieces(problem, WARM_UP + span, seed)) for seed in range(SEEDS)]
     offered = [
-        sum(int((piece.arrival >= WARM_UP).sum()) for piece in pieces) / SPAN for pieces in streams
+        sum(int((piece.arrival >= WARM_UP).sum()) for piece in pieces) / span for pieces in streams
     ]
     kinds = [gpu.kind for gpu in problem.gpus]
     row = {
@@ -111,12 +116,13 @@ def rows_of(fleet: StudyFleet, most: int = PLACEMENTS) -> tuple[dict[str, Any], 
         "gpus": len(kinds),
         "kinds": " ".join(f"{kinds.count(kind)}x{kind}" for kind in sorted(set(kinds))),
         "full": f"{_full(problem):.3f}",
-        "offered": f"{np.mean(offered):.3f}",
-        "placements": number,
-        "pressure_proven": int(proven["pressure plan"]),
-        "latency_proven": int(proven["latency plan"]),
+        "seconds": f"{span:.0f}",
+        "offered": f"{np.mean(offered):.4f}",
+        "placements": chosen.number,
+        "pressure_proven": int(chosen.proven["pressure plan"]),
+        "latency_proven": int(chosen.proven["latency plan"]),
     }
-    return row, list(_placement_rows(fleet, chosen, streams))
+    return row, list(_placement_rows(fleet, chosen.names, streams))
 
 
 def _full(problem: Problem) -> float:
@@ -125,20 +131,28 @@ def _full(problem: Problem) -> float:
 
 
 def _placement_rows(
-    fleet: StudyFleet, chosen: Names, streams: Sequence[list[RequestStream]]
+    fleet: StudyFleet, names_of: Names, streams: Sequence[list[RequestStream]]
 ) -> Iterator[list[Any]]:
-    for number, (placement, names) in enumerate(chosen.items()):
+    for number, (placement, names) in enumerate(names_of.items()):
         figures = figures_of(fleet.problem, fleet.busy, placement)
         found = [outcome_of(fleet.problem, placement, pieces) for pieces in streams]
         yield [
             fleet.name,
             number,
             "|".join(names),
+            _where(fleet.problem, placement),
             *(f"{value:.6g}" for value in figures),
             f"{np.mean([each.waits for each in found]):.3f}",
             sum(each.preemptions for each in found),
             *(f"{getattr(each, what):.5g}" for what in OUTCOMES for each in found),
         ]
+
+
+def _where(problem: Problem, placement: Placement) -> str:
+    """Return the numbers of the GPUs of every model, in the order of the problem."""
+    number = {gpu.name: str(place) for place, gpu in enumerate(problem.gpus)}
+    models = [placement[model.name] for model in problem.models]
+    return " ".join("+".join(number[gpu] for gpu in gpus) for gpus in models)
 
 
 def _done(path: Path) -> set[str]:

@@ -1,10 +1,12 @@
 """The fleets of the study: random ones of models that people serve, and the published ones.
 
-Every random fleet has a number, which decides all of it. Three regimes take turns:
+Every random fleet has a number, which decides all of it. Four regimes take turns:
 
 - `short`: short prompts and answers, and room for cache. Compute is what runs out.
-- `long`: long prompts, and weights that leave little memory. Cache is what runs out.
 - `mixed`: anything between.
+- `long`: long prompts, and weights that leave little memory.
+- `full`: the same with hardly any memory left, and users who wait long for tokens. Cache is what
+  runs out.
 
 Rates follow Zipf's law. Their level is stated as a share of the highest at which some placement of
 a sample is predicted to keep all targets: from light to beyond saturation.
@@ -27,7 +29,7 @@ from colocate.problem.problem import Problem
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 RANDOM_FLEETS = 240
-REGIMES = ("short", "long", "mixed")
+REGIMES = ("short", "mixed", "long", "full")
 LEVELS = (0.4, 0.7, 0.9, 1.1, 1.4)
 """Shares of the highest rate at which all targets hold."""
 SHARINGS = ("slices", "mps")
@@ -39,15 +41,19 @@ LEFT_OUT = ("Embedding", "Reranker", "Guard", "VL", "embed", "e5-", "AWQ", "GPTQ
 """Parts of names of models that do not answer in text, or of formats of their own."""
 LARGEST = 15e9
 """Parameters: with more than that, few models would fit on a card beside others."""
-PROMPTS = {"short": (100, 800), "long": (1500, 8000), "mixed": (100, 4000)}
-OUTPUTS = {"short": (50, 300), "long": (200, 1000), "mixed": (50, 600)}
+PROMPTS = {"short": (100, 800), "mixed": (100, 4000), "long": (1500, 8000), "full": (1500, 8000)}
+OUTPUTS = {"short": (50, 300), "mixed": (50, 600), "long": (200, 1000), "full": (200, 1000)}
 """Mean tokens, drawn evenly on a logarithmic scale."""
-FULL = {"short": (0.30, 0.60), "long": (0.65, 0.85), "mixed": (0.40, 0.80)}
+FULL = {"short": (0.3, 0.6), "mixed": (0.4, 0.8), "long": (0.7, 0.9), "full": (0.8, 0.95)}
 """The share of all memory that weights and engines take."""
-TPOT, TTFT = (0.03, 0.05, 0.1), (0.5, 1.0, 2.0)
-"""Seconds that users are promised."""
-LEAST_TPOT, LEAST_TTFT = 2.0, 4.0
-"""A target is at least so many times what the model takes alone on the slowest of the GPUs."""
+QUICK = (0.05, 0.08, 0.12)
+TPOT = {"short": QUICK, "mixed": QUICK, "long": (0.1, 0.2), "full": (1.0,)}
+SOON = (0.5, 1.0, 2.0)
+TTFT = {"short": SOON, "mixed": SOON, "long": (2.0, 5.0), "full": (5.0, 10.0)}
+"""Seconds that users are promised: with long prompts, they are patient."""
+LEAST = {"short": (3.0, 4.0), "mixed": (3.0, 4.0), "long": (5.0, 6.0), "full": (5.0, 6.0)}
+"""Targets for tokens and for the first one are at least so many times what the model takes alone on
+the slowest of the GPUs."""
 ZIPF = (0.4, 1.4)
 """Exponents, from nearly even to steep."""
 TRIED = 24
@@ -88,9 +94,9 @@ class StudyFleet:
 def random_fleet(number: int) -> StudyFleet:
     """Return one of the random fleets."""
     rng = np.random.default_rng([14, number])
-    regime = REGIMES[number % 3]
-    sharing = SHARINGS[number // 3 % 2]
-    level = LEVELS[number // 6 % 5]
+    regime = REGIMES[number % 4]
+    sharing = SHARINGS[number // 4 % 2]
+    level = LEVELS[number // 8 % 5]
     data = _fitting(rng, regime, sharing)
     return _at_level(f"random-{number:03}", regime, data, level, rng)
 
@@ -129,7 +135,7 @@ def _fitting(rng: np.random.Generator, regime: str, sharing: str) -> dict[str, A
         memory = sum(gpu.memory_gb for gpu in problem.gpus)
         share = sum(model.size_gb for model in problem.models) / memory
         if FULL[regime][0] <= share <= FULL[regime][1] and random_placements(problem, 1, rng):
-            return _with_targets(data, problem, rng)
+            return _with_fair_targets(data, problem, LEAST[regime])
 
 
 def _drawn(rng: np.random.Generator, regime: str, sharing: str) -> dict[str, Any]:
@@ -146,6 +152,8 @@ def _drawn(rng: np.random.Generator, regime: str, sharing: str) -> dict[str, Any
             "config": str(name),
             "dtype": "bf16",
             "rate": float(share / shares.sum()),
+            "tpot_slo": float(rng.choice(TPOT[regime])),
+            "ttft_slo": float(rng.choice(TTFT[regime])),
             **_lengths(rng, regime, str(name)),
         }
         for name, share in zip(names, shares, strict=True)
@@ -162,20 +170,21 @@ def _lengths(rng: np.random.Generator, regime: str, name: str) -> dict[str, int]
     return {"prompt_tokens": min(prompt, longest // 3), "output_tokens": min(output, longest // 8)}
 
 
-def _with_targets(
-    data: dict[str, Any], problem: Problem, rng: np.random.Generator
+def _with_fair_targets(
+    data: dict[str, Any], problem: Problem, least: tuple[float, float]
 ) -> dict[str, Any]:
-    """State what users are promised: never less than some times what the model takes alone."""
+    """Raise targets to some times what the model takes alone, where they are below that."""
     models = []
     for stated, model in zip(data["models"], problem.models, strict=True):
+        assert model.requests is not None, "lengths and kinds are known"
         speeds = [speed for _, speed in model.requests.engines]
-        tpot = LEAST_TPOT * max(speed.step for speed in speeds)
-        ttft = LEAST_TTFT * max(speed.prefill for speed in speeds)
-        targets = {
-            "tpot_slo": round(max(float(rng.choice(TPOT)), tpot), 3),
-            "ttft_slo": round(max(float(rng.choice(TTFT)), ttft), 2),
+        tpot = least[0] * max(speed.step for speed in speeds)
+        ttft = least[1] * max(speed.prefill for speed in speeds)
+        fair = {
+            "tpot_slo": round(max(stated["tpot_slo"], tpot), 3),
+            "ttft_slo": round(max(stated["ttft_slo"], ttft), 2),
         }
-        models.append({**stated, **targets})
+        models.append({**stated, **fair})
     return {**data, "models": models}
 
 

@@ -31,6 +31,17 @@ TRIES = 400
 Names = dict[Placement, list[str]]
 
 
+class Chosen(NamedTuple):
+    """The placements of a fleet that are simulated."""
+
+    names: Names
+    """How each was made; some are made in several ways."""
+    proven: dict[str, bool]
+    """Which plans are proven to be best by their own figure."""
+    number: int
+    """How many placements fit in all, 0 where nobody counted them."""
+
+
 class Figures(NamedTuple):
     """What is known of a placement before anyone has served a request."""
 
@@ -105,9 +116,8 @@ def chosen_placements(
     busy: Mapping[str, Mapping[str, float]],
     rng: np.random.Generator,
     most: int = PLACEMENTS,
-) -> tuple[Names, dict[str, bool], int]:
-    """Return the placements to simulate with their names, which of the plans are proven, and how
-    many placements there are (0 where nobody counted them).
+) -> Chosen:
+    """Return the placements to simulate.
 
     Parameters
     ----------
@@ -131,7 +141,7 @@ def chosen_placements(
         if len(found) >= most:
             break
         _add(found, problem, "random", each)
-    return found, proven, len(listed)
+    return Chosen(found, proven, len(listed))
 
 
 def _add_plans(found: Names, problem: Problem) -> dict[str, bool]:
