@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.study_placements import figures_of, free_of, random_placements
+from benchmarks.study_placements import all_placements, figures_of, free_of, random_placements
 
 from colocate import load_suite
 from colocate.inputs.compute import busy_shares
@@ -33,6 +33,11 @@ REGIMES = ("short", "mixed", "long", "full")
 LEVELS = (0.4, 0.7, 0.9, 1.1, 1.4)
 """Shares of the highest rate at which all targets hold."""
 SHARINGS = ("slices", "mps")
+BOTH_WAYS = ("short", "mixed")
+"""Regimes in which half of the fleets share GPUs by MPS. With longer prompts it was never measured,
+and the constants do not reach that far: two prefills would slow each other down sevenfold."""
+FEWEST = 8
+"""Placements that a random fleet must have, so that there is a choice."""
 KINDS = ("H100-80GB", "A100-80GB", "L40S")
 MODELS, GPUS = (5, 8), (2, 4)
 """The fewest and the most."""
@@ -41,10 +46,10 @@ LEFT_OUT = ("Embedding", "Reranker", "Guard", "VL", "embed", "e5-", "AWQ", "GPTQ
 """Parts of names of models that do not answer in text, or of formats of their own."""
 LARGEST = 15e9
 """Parameters: with more than that, few models would fit on a card beside others."""
-PROMPTS = {"short": (100, 800), "mixed": (100, 4000), "long": (1500, 8000), "full": (1500, 8000)}
+PROMPTS = {"short": (100, 800), "mixed": (100, 2000), "long": (1500, 8000), "full": (1500, 8000)}
 OUTPUTS = {"short": (50, 300), "mixed": (50, 600), "long": (200, 1000), "full": (200, 1000)}
 """Mean tokens, drawn evenly on a logarithmic scale."""
-FULL = {"short": (0.3, 0.6), "mixed": (0.4, 0.8), "long": (0.7, 0.9), "full": (0.8, 0.95)}
+FULL = {"short": (0.3, 0.6), "mixed": (0.4, 0.8), "long": (0.7, 0.9), "full": (0.75, 0.92)}
 """The share of all memory that weights and engines take."""
 QUICK = (0.05, 0.08, 0.12)
 TPOT = {"short": QUICK, "mixed": QUICK, "long": (0.1, 0.2), "full": (1.0,)}
@@ -95,7 +100,7 @@ def random_fleet(number: int) -> StudyFleet:
     """Return one of the random fleets."""
     rng = np.random.default_rng([14, number])
     regime = REGIMES[number % 4]
-    sharing = SHARINGS[number // 4 % 2]
+    sharing = SHARINGS[number // 4 % 2] if regime in BOTH_WAYS else "slices"
     level = LEVELS[number // 8 % 5]
     data = _fitting(rng, regime, sharing)
     return _at_level(f"random-{number:03}", regime, data, level, rng)
@@ -134,7 +139,7 @@ def _fitting(rng: np.random.Generator, regime: str, sharing: str) -> dict[str, A
         problem = fleet_of(data).problem
         memory = sum(gpu.memory_gb for gpu in problem.gpus)
         share = sum(model.size_gb for model in problem.models) / memory
-        if FULL[regime][0] <= share <= FULL[regime][1] and random_placements(problem, 1, rng):
+        if FULL[regime][0] <= share <= FULL[regime][1] and len(all_placements(problem)) >= FEWEST:
             return _with_fair_targets(data, problem, LEAST[regime])
 
 
