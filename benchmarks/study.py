@@ -33,9 +33,9 @@ from colocate.simulate.run import simulate_placement
 DATA = Path(__file__).parent / "data"
 SEEDS = 6
 """Streams of requests that every placement of a fleet serves."""
-WARM_UP = 60.0
+WARM_UP = 30.0
 """Seconds that do not count."""
-SHORTEST, LONGEST, REQUESTS = 180.0, 1800.0, 1500.0
+SHORTEST, LONGEST, REQUESTS = 120.0, 600.0, 600.0
 """Seconds that count: as many as so many requests take, within limits."""
 DEMAND = PoissonDemand(LengthDistribution("log-normal", 0.7), LengthDistribution("exponential"))
 FLEET_COLUMNS = (
@@ -44,8 +44,8 @@ FLEET_COLUMNS = (
 )  # fmt: skip
 OUTCOMES = ("goodput", "attainment", "worst")
 PLACEMENT_COLUMNS = (
-    "fleet", "placement", "names", "where", "pressure", "busy", "ratio", "kept", "waits",
-    "preemptions",
+    "fleet", "placement", "names", "where", "pressure", "busy", "ratio", "kept",
+    "held_ratio", "held_kept", "waits", "preemptions",
     *(f"{outcome}_{seed}" for outcome in OUTCOMES for seed in range(SEEDS)),
 )  # fmt: skip
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.study_placements import all_placements, figures_of, free_of, random_placements
+from benchmarks.study_placements import all_placements, free_of, random_placements, worst_ratio
 
 from colocate import load_suite
 from colocate.inputs.compute import busy_shares
@@ -226,16 +226,16 @@ def _at_level(
     """
     tried = random_placements(_made(name, regime, level, data).problem, TRIED, rng)
 
-    def worst(factor: float) -> float:
+    def keeps_targets(factor: float) -> bool:
         problem = _made(name, regime, level, _scaled(data, factor)).problem
-        return min(figures_of(problem, {}, placement).ratio for placement in tried)
+        return any(worst_ratio(problem, placement) <= 1.0 for placement in tried)
 
     low, high = 1e-3, 1e-2
-    while worst(high) <= 1.0:
+    while keeps_targets(high):
         low, high = high, 4.0 * high
     for _ in range(HALVINGS):
         middle = (low * high) ** 0.5
-        low, high = (middle, high) if worst(middle) <= 1.0 else (low, middle)
+        low, high = (middle, high) if keeps_targets(middle) else (low, middle)
     return _made(name, regime, level, _scaled(data, low * level))
 
 

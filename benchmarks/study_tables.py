@@ -19,6 +19,10 @@ from benchmarks.study_results import (
 
 PLANS = ("greedy", "bisection", "pressure plan", "first by latency", "latency plan")
 REGIMES = ("short", "mixed", "long", "full")
+MAIN = 4
+"""Figures that are compared by regime and level: those after them are variations."""
+KEEPS = 0.9
+"""The highest level at which targets can be kept."""
 BROKEN = 0.9
 """A promise to keep all targets is broken where fewer requests than this share are in time."""
 TITLES = (
@@ -28,6 +32,7 @@ TITLES = (
     "By regime",
     "By level",
     "Plans",
+    "Plans by level",
     "Promises",
     "Published",
 )
@@ -63,6 +68,7 @@ def sections_of(folder: Path) -> dict[str, str]:
         regime_table(drawn),
         level_table(drawn),
         plan_table(drawn),
+        plan_level_table(drawn),
         promise_table(drawn),
         published_table(every),
     )
@@ -141,31 +147,38 @@ def _others(fleets: Sequence[StoredFleet], figure: str) -> list[str]:
 def _by(
     fleets: Sequence[StoredFleet], head: str, groups: dict[str, Callable[[StoredFleet], bool]]
 ) -> str:
-    rows = []
+    rows, shown = [], list(FIGURES)[:MAIN]
     for name, belongs in groups.items():
         some = [fleet for fleet in fleets if belongs(fleet)]
         if not some:
             continue
-        cells = [percent(float(np.mean(regrets(some, figure)))) for figure in FIGURES]
+        cells = [percent(float(np.mean(regrets(some, figure)))) for figure in shown]
         rho = [
             np.nanmedian(
                 [spearman(f.figures[figure], f.outcomes["goodput"].mean(axis=1)) for f in some]
             )
-            for figure in FIGURES
+            for figure in shown
         ]
         told = [f"{cell} ({r:.2f})" for cell, r in zip(cells, rho, strict=True)]
         rows.append([name, f"{len(some)}", *told])
-    return table((head, "fleets", *FIGURES.values()), rows)
+    return table((head, "fleets", *(FIGURES[figure] for figure in shown)), rows)
 
 
 def regime_table(fleets: Sequence[StoredFleet]) -> str:
-    """Return what each figure loses by regime and sharing, with its rank correlation."""
-    groups: dict[str, Callable[[StoredFleet], bool]] = {
-        f"{regime}, {sharing}": lambda f, r=regime, s=sharing: f.regime == r and f.sharing == s  # type: ignore[misc]
-        for regime in REGIMES
-        for sharing in ("slices", "mps")
-    }
-    return _by(fleets, "regime", groups)
+    """Return what each figure loses by regime, with its rank correlation, and by sharing."""
+    groups: dict[str, Callable[[StoredFleet], bool]] = {}
+    for regime in REGIMES:
+        groups[f"{regime}, up to {KEEPS:g}"] = lambda f, r=regime: f.regime == r and _keeps(f)  # type: ignore[misc]
+        groups[f"{regime}, beyond"] = lambda f, r=regime: f.regime == r and not _keeps(f)  # type: ignore[misc]
+    for sharing in ("slices", "mps"):
+        told = f"short and mixed, {sharing}"
+        groups[told] = lambda f, s=sharing: f.regime in REGIMES[:2] and f.sharing == s  # type: ignore[misc]
+    return _by(fleets, "regime and level", groups)
+
+
+def _keeps(fleet: StoredFleet) -> bool:
+    """Say whether the rates of a fleet are such that its targets can be kept."""
+    return fleet.level <= KEEPS
 
 
 def level_table(fleets: Sequence[StoredFleet]) -> str:
@@ -194,6 +207,19 @@ def plan_table(fleets: Sequence[StoredFleet]) -> str:
     return table((*head, "as good as the latency plan", "better than it"), rows)
 
 
+def plan_level_table(fleets: Sequence[StoredFleet]) -> str:
+    """Return what each way to place loses at each level."""
+    levels = sorted({fleet.level for fleet in fleets})
+    rows = []
+    for plan in (*PLANS, "predicted goodput"):
+        cells = []
+        for level in levels:
+            at = [(f, f.number_of(plan)) for f in fleets if f.level == level]
+            cells.append(percent(float(np.mean([f.regret([n]) for f, n in at if n is not None]))))
+        rows.append([plan, *cells])
+    return table(("placed by", *(f"level {level:g}" for level in levels)), rows)
+
+
 def promise_table(fleets: Sequence[StoredFleet]) -> str:
     """Return what the law promises and what is kept, where it says that all targets hold."""
     rows = []
@@ -205,7 +231,7 @@ def promise_table(fleets: Sequence[StoredFleet]) -> str:
                     fine = fleet.figures["ratio"] <= 1.0
                     offered = float(fleet.facts["offered"])
                     promised += list(-fleet.figures["kept"][fine] / offered)
-                    kept += list(fleet.outcomes["goodput"][fine].mean(axis=1) / offered)
+                    kept += list(fleet.outcomes["attainment"][fine].mean(axis=1))
                     worst += list(fleet.outcomes["worst"][fine].mean(axis=1))
             broken = float(np.mean(np.array(kept) < BROKEN))
             cells = [percent(min(float(np.mean(promised)), 1.0)), percent(float(np.mean(kept)))]
