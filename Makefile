@@ -94,10 +94,11 @@ best-known: $(READY)  ## Look for better best known values (takes long).
 commands: $(READY)  ## Write docs/commands.md from the commands themselves.
 	$(BIN)/python docs/write_commands.py
 
-picture: $(READY)  ## Draw the plan of the example fleet for the README, two plans side by side, and a replay.
+picture: $(READY)  ## Draw the pictures of README and docs: a plan, two side by side, a replay, the study.
 	$(BIN)/colocate plan examples/fleet.yaml --plot docs/plan.svg
 	$(BIN)/python docs/draw_latency.py
 	$(BIN)/python docs/draw_simulate.py
+	$(BIN)/python -m docs.draw_study
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
