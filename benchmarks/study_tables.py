@@ -226,7 +226,7 @@ def plan_level_table(fleets: Sequence[StoredFleet]) -> str:
 
 
 def plan_regime_table(fleets: Sequence[StoredFleet]) -> str:
-    """Return what plans lose by regime, and what the pressure plan loses against the latency plan."""
+    """Return what plans lose by regime; the pressure plan also against the latency plan."""
     plans = ("greedy", "pressure plan", "latency plan", "predicted goodput")
     rows = []
     for regime in REGIMES:
