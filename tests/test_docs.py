@@ -107,6 +107,19 @@ def test_the_plan_in_the_readme_is_the_plan():
     assert [took.sub(")", line) for line in printed] == [took.sub(")", line) for line in expected]
 
 
+def test_the_replay_in_the_docs_is_the_replay(tmp_path):
+    shown = blocks(ROOT / "docs" / "simulate.md", "console")[0].splitlines()
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    colocate = [sys.executable, "-m", "colocate"]
+    saving, simulating = (line.split()[2:] for line in shown if line.startswith("$ "))
+    subprocess.run([*colocate, *saving, "--time-limit", "60"], check=True, cwd=tmp_path)
+    done = subprocess.run(
+        [*colocate, *simulating], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    expected = [line for line in shown if not line.startswith("$ ")]
+    assert done.stdout.splitlines() == expected, "put what the command prints into docs/simulate.md"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_fleet_files_in_the_docs_can_be_planned(page):
     for text in blocks(page, "yaml"):
