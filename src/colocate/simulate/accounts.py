@@ -24,6 +24,7 @@ from colocate.simulate.state import (
     IN_FLIGHT_TIME,
     INTERVALS,
     JOINING,
+    MOST_HELD,
     NOBODY,
     OUTPUT,
     PART_GPU,
@@ -64,6 +65,8 @@ def count_engine(state: SimulationState, engine: int, now: float) -> None:
     ----------
     state, engine, now : the simulation, the engine that is about to change, and the moment
     """
+    if state.speeds[engine, COUNTED] < state.spans[WARM_UP] <= now:
+        state.engines[engine, MOST_HELD] = state.engines[engine, HELD]
     since = max(state.speeds[engine, COUNTED], state.spans[WARM_UP])
     state.speeds[engine, COUNTED] = now
     spent = now - since

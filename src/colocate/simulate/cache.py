@@ -42,17 +42,27 @@ def fits(state: SimulationState, engine: int, blocks: int, column: int) -> bool:
 
 
 @leaf_kernel
+def most_blocks(state: SimulationState, prompt: int, output: int) -> int:
+    """Return the blocks that a request holds at most; its last token is told, and not kept.
+
+    Parameters
+    ----------
+    state : the simulation
+    prompt, output : tokens of the request
+    """
+    return blocks_of(state, prompt + max(output - 1, 0))
+
+
+@leaf_kernel
 def may_ever_fit(state: SimulationState, engine: int, prompt: int, output: int) -> bool:
     """Return whether a request would fit if it had all of the cache for itself.
-
-    The last token is told, and not kept.
 
     Parameters
     ----------
     state, engine : the simulation and the engine
     prompt, output : tokens of the request
     """
-    return fits(state, engine, blocks_of(state, prompt + max(output - 1, 0)), CAPACITY)
+    return fits(state, engine, most_blocks(state, prompt, output), CAPACITY)
 
 
 @leaf_kernel

@@ -58,6 +58,10 @@ from colocate.simulate.state import (
     SimulationState,
 )
 
+LEAST_WORK = 1e-6
+"""The GPU has so much of a prefill to do at least, as a share: what it does shows how far the
+prefill is, and without any there would be no telling."""
+
 
 @leaf_kernel
 def padded(batch: int) -> int:
@@ -87,7 +91,7 @@ def prefill_seconds(state: SimulationState, engine: int, tokens: int) -> tuple[f
         work *= tokens / mean
         whole = work + host
     if state.settings[SHARING] == SLICES:
-        work = min(work, whole / PREFILL_AHEAD)
+        work = min(max(work, whole * LEAST_WORK), whole / PREFILL_AHEAD)
     return whole, work
 
 
@@ -243,7 +247,8 @@ def _mix(state: SimulationState, engine: int) -> None:
     engines[engine, CHUNK] = chunk
     engines[engine, WORK] = MIXED if chunk > 0 else STEP
     state.speeds[engine, LENGTH] = length + more
-    state.speeds[engine, NEED] = need + more
+    gap = host_gap(state, length + more) if chunk == 0 else 0.0
+    state.speeds[engine, NEED] = need + more - gap
 
 
 @leaf_kernel

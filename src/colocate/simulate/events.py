@@ -53,9 +53,6 @@ from colocate.simulate.state import (
 from colocate.simulate.turns import begin_turn, end_turn, leave_row, line_up
 from colocate.simulate.waking import wake
 
-NEVER = -1.0
-"""Before any moment."""
-
 
 @leaf_kernel
 def start(state: SimulationState, engine: int, now: float) -> None:
@@ -130,11 +127,12 @@ def go_on(state: SimulationState, group: int, until: float) -> None:
             if state.moments[state.groups[place], NEXT] < now:
                 gpu = state.groups[place]
                 now = state.moments[gpu, NEXT]
-        for place in range(first, end):
-            if state.moments[state.groups[place], ALARM] <= min(now, until):
-                now = NEVER
-                come_back(state, state.groups[place])
-        if now == NEVER:
+        due = state.groups[first]
+        for place in range(first + 1, end):
+            if state.moments[state.groups[place], ALARM] < state.moments[due, ALARM]:
+                due = state.groups[place]
+        if state.moments[due, ALARM] <= min(now, until):
+            come_back(state, due)
             continue
         if now > until or now == inf:
             return
@@ -189,8 +187,11 @@ def fail(state: SimulationState, engine: int, now: float, seconds: float) -> Non
     show_engine(state, engine, -1.0)
     lose_all(state, engine)
     show_engine(state, engine, 1.0)
+    back = now + seconds
+    if state.engines[engine, DOWN]:
+        back = max(back, state.speeds[engine, BACK])
     state.engines[engine, DOWN] = 1
-    state.speeds[engine, BACK] = now + seconds
+    state.speeds[engine, BACK] = back
     if state.settings[SHARING] == SLICES:
         leave_row(state, engine, now)
     else:

@@ -43,11 +43,21 @@ def quantile(counts: Ints, share: float, largest: float) -> float:
         return 0.0
     rank = share * float(ends[-1] - 1)
     below = int(rank)
-    low, high = (_of_rank(ends, min(n, int(ends[-1]) - 1)) for n in (below, below + 1))
+    low, high = (_of_rank(ends, min(n, int(ends[-1]) - 1), largest) for n in (below, below + 1))
     return min(low + (high - low) * (rank - below), largest)
 
 
-def _of_rank(ends: Ints, rank: int) -> float:
-    """Return the middle of the interval that the request of a rank is in, from 0 on."""
+def _of_rank(ends: Ints, rank: int, largest: float) -> float:
+    """Return the middle of the interval that the request of a rank is in, from 0 on.
+
+    The last interval has no end; the largest latency stands for all of it.
+
+    Parameters
+    ----------
+    ends, rank, largest
+        Requests up to the end of each interval, the rank, and the largest latency.
+    """
     place = int(np.searchsorted(ends, rank, side="right"))
+    if place == BINS - 1:
+        return largest
     return SHORTEST * exp((place + 0.5) * GROWTH)

@@ -58,7 +58,8 @@ def first_state(
     for column in (columns.ASLEEP, columns.DOWN, columns.MAY_SLEEP):
         engines[asleep, column] = 1
     engines[asleep, columns.PARTS] = 0
-    members = _members(parts[: len(parts) - len(sleeping)], gpus, len(sleeping))
+    movable = int(engines[:, columns.MAY_SLEEP].sum()) if sleeping else 0
+    members = _members(parts[: len(parts) - len(sleeping)], gpus, movable)
     on_gpu, moments = _gpus(members, parts, pools, engines, problem)
     requests, times = _rows(FIRST_ROWS)
     return SimulationState(
@@ -103,9 +104,9 @@ def with_more_rows(state: SimulationState) -> SimulationState:
     )
 
 
-def _rows(count: int) -> tuple[columns.Small, Floats]:
+def _rows(count: int) -> tuple[Ints, Floats]:
     """Return unused rows of requests, each with the next unused one."""
-    requests = np.zeros((count, columns.REQUEST_INTS), np.int32)
+    requests = np.zeros((count, columns.REQUEST_INTS), np.int64)
     requests[:, columns.NEXT_REQUEST] = np.arange(1, count + 1)
     requests[-1, columns.NEXT_REQUEST] = NOBODY
     return requests, np.zeros((count, 2))

@@ -35,15 +35,31 @@ def chosen_engine(state: SimulationState, model: int) -> int:
     if state.settings[ROUTER] == RANDOM_TWO:
         one = _drawn(state, model) % count
         other = (one + 1 + _drawn(state, model) % (count - 1)) % count
-        return _better(state, first + min(one, other), first + max(one, other))
-    engine = first + state.models[model, ROUND] % count
-    state.models[model, ROUND] += 1
+        engine = _better(state, first + min(one, other), first + max(one, other))
+    else:
+        engine = first + state.models[model, ROUND] % count
+        state.models[model, ROUND] += 1
+    return _next_up(state, model, engine)
+
+
+@leaf_kernel
+def _next_up(state: SimulationState, model: int, engine: int) -> int:
+    """Return the first engine that is up, from one on; one that is awake where none is up.
+
+    Parameters
+    ----------
+    state, model, engine : the simulation, the model, and the one of its engines to begin with
+    """
+    engines = state.engines
+    first, count = state.models[model, FIRST_ENGINE], state.models[model, ENGINES]
+    best = engine
     for more in range(1, count):
-        if state.engines[engine, DOWN] == 0:
+        if engines[best, DOWN] == 0:
             break
         other = first + (engine - first + more) % count
-        engine = other if state.engines[other, DOWN] == 0 else engine
-    return engine
+        if engines[other, DOWN] == 0 or engines[other, ASLEEP] < engines[best, ASLEEP]:
+            best = other
+    return best
 
 
 @leaf_kernel

@@ -102,12 +102,18 @@ class _Replay:
                 piece.arrival[rows], piece.model[rows], piece.prompt[rows], piece.output[rows]
             )
             self._tell(float(piece.arrival[rows][-1]))
-        self._fail_before(piece.seconds)
-        self._go_on(float(piece.seconds))
-        self._tell(float(piece.seconds))
+        end = max(float(piece.seconds), self._seconds)
+        self._fail_before(end)
+        self._go_on(end)
+        self._tell(end)
 
     def outcome(self, complete: bool) -> Simulation:
-        """Return what was found up to now."""
+        """Return what was found up to now.
+
+        Where an interruption came between two calls of `watch`, that is up to what happened last.
+        """
+        last = self._state.moments[:, columns.GPU_COUNTED].max(initial=0.0)
+        self._seconds = max(self._seconds, float(last))
         self._go_on(self._seconds)
         close(self._state, self._seconds)
         return outcome_of(self._problem, self._state, self._seconds, complete)

@@ -5,6 +5,7 @@ from colocate.simulate.accounts import count_request
 from colocate.simulate.cache import blocks_of, take
 from colocate.simulate.queue import forget_request, put_first
 from colocate.simulate.state import (
+    ARRIVAL,
     BLOCK,
     CURRENT,
     ENDS_AT,
@@ -22,6 +23,7 @@ from colocate.simulate.state import (
     PROMPT,
     RUNNING,
     STEPS,
+    WARM_UP,
     WORK,
     SimulationState,
 )
@@ -52,7 +54,6 @@ def send_back(state: SimulationState, engine: int) -> None:
     state, engine : the simulation and the engine
     """
     engines, requests = state.engines, state.requests
-    engines[engine, PREEMPTIONS] += 1
     request = engines[engine, CURRENT]
     if request != NOBODY:
         tokens = requests[request, PROMPT] + requests[request, MADE]
@@ -66,6 +67,7 @@ def send_back(state: SimulationState, engine: int) -> None:
         _stop_growing(state, engine, request)
         requests[request, MADE] = tokens - requests[request, PROMPT] + 1
         _find_next_finish(state, engine)
+    engines[engine, PREEMPTIONS] += state.times[request, ARRIVAL] >= state.spans[WARM_UP]
     put_first(state, engine, request)
 
 

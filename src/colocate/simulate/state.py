@@ -133,7 +133,7 @@ class SimulationState(NamedTuple):
     timelines: Floats
     """timelines[g, INTERVALS, TIMELINES]: sums over time."""
     pools: Ints
-    requests: Small
+    requests: Ints
     times: Floats
     """The columns of requests that are moments."""
     models: Ints

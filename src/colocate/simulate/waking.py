@@ -14,11 +14,12 @@ from math import inf
 
 from colocate.problem.instance import Ints
 from colocate.problem.kernel import leaf_kernel
-from colocate.simulate.cache import may_ever_fit
+from colocate.simulate.cache import most_blocks
 from colocate.simulate.state import (
     ALARM,
     ASLEEP,
     BACK,
+    BLOCK_BYTES,
     CAPACITY,
     COUNTED,
     DOWN,
@@ -60,21 +61,20 @@ def wake(state: SimulationState, engine: int, prompt: int, output: int, now: flo
     state, engine, now : the simulation, all up to date, the engine that sleeps, and the moment
     prompt, output : tokens of the request that wakes it
     """
+    asked = most_blocks(state, prompt, output) * state.engines[engine, BLOCK_BYTES]
     best, fewest, most_room = NOBODY, len(state.engines) + 1, -1
     for gpu in range(len(state.gpus)):
         if state.elsewhere[engine, gpu, LAYERS] > 0.0:
-            evicted = _make_room(state, engine, gpu, now, False)
+            evicted, freed = _make_room(state, engine, gpu, now, False)
             room = _room(state, gpu)
-            if evicted < fewest or (evicted == fewest and evicted == 0 and room > most_room):
+            better = evicted < fewest or (evicted == fewest and evicted == 0 and room > most_room)
+            if better and asked <= _cache_on(state, engine, gpu) + freed:
                 best, fewest, most_room = gpu, evicted, room
     if best == NOBODY:
         return False
     _make_room(state, engine, best, now, True)
     _settle(state, engine, best, now)
-    if may_ever_fit(state, engine, prompt, output):
-        return True
-    evict(state, engine)
-    return False
+    return True
 
 
 @leaf_kernel
@@ -88,8 +88,25 @@ def _room(state: SimulationState, gpu: int) -> int:
 
 
 @leaf_kernel
-def _make_room(state: SimulationState, engine: int, gpu: int, now: float, really: bool) -> int:
-    """Return how many engines have to leave a GPU so that another one fits; too many if none can.
+def _cache_on(state: SimulationState, engine: int, gpu: int) -> int:
+    """Return the bytes of cache that a woken engine would have on a GPU that nobody leaves.
+
+    Parameters
+    ----------
+    state, engine, gpu : the simulation, the engine and the GPU
+    """
+    whole = state.pools[gpu, CAPACITY] if state.settings[ELASTIC] else state.gpus[gpu, ROOM]
+    found: int = whole - state.engines[engine, WEIGHTS]
+    return found
+
+
+@leaf_kernel
+def _make_room(
+    state: SimulationState, engine: int, gpu: int, now: float, really: bool
+) -> tuple[int, int]:
+    """Return how many engines have to leave a GPU so that another one fits, and the bytes they had.
+
+    There are too many where even all that may leave are not enough.
 
     Parameters
     ----------
@@ -97,22 +114,24 @@ def _make_room(state: SimulationState, engine: int, gpu: int, now: float, really
     really : whether they leave
     """
     needed = state.engines[engine, WEIGHTS] + state.engines[engine, LEAST] - _room(state, gpu)
-    evicted, since, last = 0, -1.0, NOBODY
+    evicted, freed, since, last = 0, 0, -1.0, NOBODY
     while needed > 0:
         best, first = NOBODY, inf
         for member in range(state.gpus[gpu, MEMBERS]):
             other = state.parts[state.members[gpu, member], PART_ENGINE]
             idle = state.speeds[other, IDLE_SINCE]
             later = idle > since or (idle == since and other > last)
-            if _may_leave(state, other, now) and later and idle < first:
+            sooner = idle < first or (idle == first and other < best)
+            if _may_leave(state, other, now) and later and sooner:
                 best, first = other, idle
         if best == NOBODY:
-            return len(state.engines) + 1
+            return len(state.engines) + 1, freed
         evicted, since, last = evicted + 1, first, best
+        freed += _held_for(state, best)
         needed -= _held_for(state, best)
         if really:
             evict(state, best)
-    return evicted
+    return evicted, freed
 
 
 @leaf_kernel
