@@ -58,7 +58,7 @@ from colocate.simulate.state import (
     SimulationState,
 )
 
-LEAST_WORK = 1e-6
+LEAST_WORK = 1e-4
 """The GPU has so much of a prefill to do at least, as a share: what it does shows how far the
 prefill is, and without any there would be no telling."""
 
