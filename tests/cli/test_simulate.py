@@ -177,6 +177,18 @@ def test_options_reach_the_simulator(fleet, apart, crowded):
         assert tpot(*options) > 0.0
 
 
+def test_a_queue_that_grows_is_not_hidden_by_the_few_that_were_served(plan):
+    told = run(plan, "--minutes", 0.5, "--prefill", "chunked", "--token-budget", 1).stdout
+    assert "of them had no whole answer at the end" in told
+    assert "agrees with the replay" not in told
+
+
+def test_few_requests_are_no_agreement_with_the_law(fleet, apart, tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("arrival_s,model,prompt_tokens,output_tokens\n0,chat,10,5\n60,chat,10,5\n")
+    assert "closed form" not in run(fleet, "--placement", apart, "--trace", path).stdout
+
+
 def test_sleeping_models_are_told_and_may_wake(fleet, tmp_path):
     path = tmp_path / "some.yaml"
     path.write_text("chat: n-0\ncode: n-1\n")
@@ -214,6 +226,8 @@ def test_the_page_is_written(plan, tmp_path):
         (("--trace", "TRACE", "--condense", "0"), "condense=0.0, must be a finite number > 0"),
         (("--trace", "-", "--seeds", "2"), "--trace - can be read once"),
         (("--compare", "nope.json"), "nope.json: cannot be read"),
+        (("--compare", "nonsense"), "compare='nonsense', must be greedy, lowest-pressure"),
+        (("--token-budget", 100), "--token-budget is about --prefill chunked"),
         (("--wake", "-1"), "Invalid value for '--wake'"),
     ],
 )

@@ -135,7 +135,7 @@ def all_ways(
         first = checked_placement(problem, placement)
     ways = {name: first}
     for other in dict.fromkeys(others):
-        if other in WAYS:
+        if other in WAYS or not (Path(other).suffix or Path(other).exists()):
             ways[other] = other_way(other, problem, first, seed)
         else:
             _, places = read_placed_fleet(other)

@@ -69,8 +69,9 @@ def simulate(
         PrefillOrder, typer.Option(help="Read prompts at once, or in pieces beside other requests.")
     ] = PrefillOrder.FIRST,
     token_budget: Annotated[
-        int, typer.Option(min=1, help="Tokens of a step with pieces of prompts.")
-    ] = 2048,
+        int | None,
+        typer.Option(min=1, help="Tokens of a step with pieces of prompts (default: 2048)."),
+    ] = None,
     cache: Annotated[
         CacheKind, typer.Option(help="A cache for each engine, or one for all on a GPU (kvcached).")
     ] = CacheKind.BLOCKS,
@@ -129,9 +130,11 @@ def simulate(
     from colocate.simulate.options import SimulateOptions
 
     check_outputs(plan, (page,))
+    if token_budget is not None and prefill is PrefillOrder.FIRST:
+        raise typer.BadParameter("--token-budget is about --prefill chunked")
     options = SimulateOptions(
         prefill=prefill.value,
-        token_budget=token_budget,
+        token_budget=SimulateOptions.token_budget if token_budget is None else token_budget,
         cache=cache.value,
         router=router.value,
         wake_seconds=wake,

@@ -94,9 +94,15 @@ class ModelReplay:
         return sum(each.shared.ttft.mean for each in self.predictions) / len(self.predictions)
 
     @property
+    def comparable(self) -> bool:
+        """Whether enough was replayed to hold against the law, or a queue grows."""
+        enough = self.found.finished.mean >= ENOUGH or self.queue_grows
+        return bool(self.predictions) and enough
+
+    @property
     def disagrees(self) -> bool:
         """Whether the replay and the law differ much on output tokens, or on a queue that grows."""
-        if not self.predictions or self.found.finished.mean < ENOUGH:
+        if not self.comparable:
             return False
         if any(each.shared.saturated for each in self.predictions):
             return not self.queue_grows

@@ -10,6 +10,9 @@ from colocate.outputs.text.wording import amount, listed, percent
 
 MOST_MODELS = 5
 """Models that sentences tell about one by one."""
+MANY = 0.1
+"""Of all requests: if more are without a whole answer at the end, shares of the others mislead."""
+UNJUDGED = "shares leave out those whose time for a first token was not over"
 HUNDREDTH, ALMOST = 0.005, 0.9995
 """From the first on, a share has a whole percent; from the second on, all percents are rounded."""
 
@@ -71,6 +74,9 @@ def summary_lines(way: SimulatedWay, seeds: int) -> list[str]:
     kept = f"{share_interval(found.attainment)} kept their targets"
     rate = f"{rate_interval(found.goodput)} a second"
     lines = [f"{amount(asked, 'request')} in {span}{each}: {kept}, {rate}"]
+    unfinished = sum(model.found.unfinished.mean for model in way.models)
+    if unfinished > MANY * found.requests.mean:
+        lines.append(f"{round(unfinished):,} of them had no whole answer at the end; {UNJUDGED}")
     missing = [model for model in way.models if model.misses]
     if not missing:
         return [*lines, f"all {len(way.models)} models kept their targets"]
@@ -139,7 +145,7 @@ _CAUSES = {
 def law_lines(models: Sequence[ModelReplay]) -> Iterator[str]:
     """Yield where the closed form says something else than the replay, or that it does not."""
     apart = [model for model in models if model.disagrees]
-    compared = [model for model in models if model.predictions and model.predicted_tpot]
+    compared = [model for model in models if model.comparable and model.predicted_tpot]
     if not compared:
         return
     if not apart:
