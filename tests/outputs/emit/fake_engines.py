@@ -26,7 +26,7 @@ told = {{"argv": sys.argv[1:], "env": dict(os.environ), "ready": ready, "pid": o
 (folder / f"{{port}}.json").write_text(json.dumps(told))
 if port in os.environ.get("DYING", "").split():
     sys.exit("no memory left, says the engine")
-time.sleep(0.2)
+time.sleep(0.8)
 if port not in os.environ.get("SILENT", "").split():
     (folder / f"{{port}}.ready").touch()
 time.sleep(300)
