@@ -13,8 +13,8 @@ arrive while it is made. Right-hand sides rise with everything on the left, so t
 zero rises to the least fixed point, and one more model on a GPU makes nobody faster.
 
 Under time slices a turn lasts for a slice or the rest of the step, and a neighbour's turn costs its
-own length and a change of process. Under MPS every kernel is a turn, and a neighbour's kernel costs
-a share of its length. An engine whose requests in flight reach its slots is saturated: its queue
+own length and a change of process. Under MPS every kernel is a turn, or each part of a
+long one, and a neighbour's turn costs a share of its length. An engine whose requests in flight reach its slots is saturated: its queue
 grows without end, while its tokens come as fast as full batches allow.
 """
 
@@ -74,7 +74,8 @@ def turns(seconds: float, layers: float, sharing: Floats) -> float:
 def turn_of(seconds: float, layers: float, sharing: Floats) -> float:
     """Return how long a neighbour waits for one turn of some work.
 
-    Under time slices that is a turn, under MPS a layer.
+    Under time slices that is a turn, under MPS a layer: long kernels give way in between, as often
+    as they do for their own turns.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def turn_of(seconds: float, layers: float, sharing: Floats) -> float:
     sharing : the constants of the way to share
     """
     if sharing[OF_LAYERS] > 0.0:
-        return seconds / layers
+        return min(seconds / layers, 1.0 / sharing[PER_SECOND])
     count = turns(seconds, layers, sharing)
     return seconds / count + sharing[SWITCH] if count > 0.0 else 0.0
 

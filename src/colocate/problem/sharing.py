@@ -64,7 +64,9 @@ TURNS_OF_LAYER = 0.55
 neighbour. With the next constant it gives 74 step and prefill times of engines side by side, five
 models from 0.5B to 14B, with a median error of 2.4%."""
 TURNS_OF_SECOND = 800.0
-"""A long kernel gives way more often: once more in every 1.25 ms."""
+"""A long kernel gives way more often: once more in every 1.25 ms. So a neighbour waits no longer
+than that for a turn of it: steps of 5.47 and 1.46 ms take 33.5 and 13.4 ms beside prefills whose
+layers take 1.63 ms, where whole layers would make it 41 and 18, and turns of 1.25 ms 33 and 14."""
 
 COSTS: Mapping[str, SharingCost] = MappingProxyType(
     {

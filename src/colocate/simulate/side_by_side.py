@@ -8,7 +8,7 @@ pace.
 
 from math import inf
 
-from colocate.latency.law import turns
+from colocate.latency.law import turn_of, turns
 from colocate.problem.kernel import leaf_kernel
 from colocate.problem.sharing import OF_LAYERS
 from colocate.simulate.state import (
@@ -16,7 +16,7 @@ from colocate.simulate.state import (
     FIRST_PART,
     GROUP,
     IDLE,
-    LAYER,
+    TURN,
     LAYERS,
     LEFT,
     LENGTH,
@@ -47,14 +47,15 @@ def set_out(state: SimulationState, engine: int, now: float) -> None:
     """
     speeds = state.speeds
     if state.engines[engine, WORK] == IDLE:
-        speeds[engine, LAYER] = 0.0
+        speeds[engine, TURN] = 0.0
         return
     speeds[engine, LEFT] = speeds[engine, LENGTH]
     speeds[engine, SINCE] = now
     speeds[engine, PACE] = 0.0
     layers, work = speeds[engine, LAYERS], speeds[engine, NEED]
     speeds[engine, TURNS] = turns(work, layers, state.sharing)
-    speeds[engine, LAYER] = work / layers if state.sharing[OF_LAYERS] > 0.0 else 0.0
+    shares = state.sharing[OF_LAYERS] > 0.0
+    speeds[engine, TURN] = turn_of(work, layers, state.sharing) if shares else 0.0
 
 
 @leaf_kernel
@@ -69,10 +70,10 @@ def pace_group(state: SimulationState, engine: int, now: float) -> None:
     first, end = state.first_of_group[group], state.first_of_group[group + 1]
     for place in range(first, end):
         gpu = state.groups[place]
-        layers = 0.0
+        turn = 0.0
         for member in range(state.gpus[gpu, MEMBERS]):
-            layers += state.speeds[state.parts[state.members[gpu, member], PART_ENGINE], LAYER]
-        state.moments[gpu, TURN_BEGAN] = layers
+            turn += state.speeds[state.parts[state.members[gpu, member], PART_ENGINE], TURN]
+        state.moments[gpu, TURN_BEGAN] = turn
     for place in range(first, end):
         _pace_gpu(state, state.groups[place], now)
 
@@ -112,7 +113,7 @@ def _pace(state: SimulationState, engine: int) -> float:
     most = 0.0
     for part in range(first, first + state.engines[engine, PARTS]):
         most = max(most, state.moments[state.parts[part, PART_GPU], TURN_BEGAN])
-    waits = speeds[engine, TURNS] * max(most - speeds[engine, LAYER], 0.0)
+    waits = speeds[engine, TURNS] * max(most - speeds[engine, TURN], 0.0)
     length = speeds[engine, LENGTH]
     pace: float = length / (length + waits) if length > 0.0 else 1.0
     return pace

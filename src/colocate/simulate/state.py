@@ -34,7 +34,7 @@ ENGINE_INTS = 25
 
 STEP_TIME, PER_REQUEST, PREFILL_TIME, PREFILL_WORK, LAYERS, MEAN_PROMPT = range(6)
 """Columns of engines, in seconds: `EngineSpeed`, and the prompt in tokens that it is about."""
-LENGTH, NEED, BEGUN, LEFT, PACE, SINCE, TURNS, LAYER, ENDS = range(6, 15)
+LENGTH, NEED, BEGUN, LEFT, PACE, SINCE, TURNS, TURN, ENDS = range(6, 15)
 """The work at hand: how long it takes alone, what the GPU has to do of it, when it began. Under
 MPS: what is left of it, its pace, the moment of both, its turns, the length of a turn, and its
 end."""

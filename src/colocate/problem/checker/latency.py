@@ -78,7 +78,7 @@ def length_of_turn(seconds: float, layers: float, sharing: Row) -> float:
     seconds, layers, sharing : as `turns_of` takes them
     """
     if sharing[OF_LAYERS] > 0.0:
-        return seconds / layers if layers > 0.0 else 0.0
+        return min(seconds / layers, 1.0 / sharing[PER_SECOND]) if layers > 0.0 else 0.0
     turns = turns_of(seconds, layers, sharing)
     return seconds / turns + sharing[SWITCH] if turns > 0.0 else 0.0
 
