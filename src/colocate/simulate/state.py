@@ -57,7 +57,7 @@ GPU_COUNTED, GPU_BUSY, WIDTH, ALARM = range(5, 9)
 """Columns of GPUs, in seconds: its next event; the turn at hand; the end of the one before; what is
 done at the end of the turn, and how fast; the moment up to which sums are, the time with work, and
 the width of an interval of its timeline; the moment at which the first of its engines that are down
-comes back. Under MPS, TURN_BEGAN holds the sum of all turns instead."""
+comes back."""
 GPU_FLOATS = 9
 """How many columns there are."""
 BUSY_ENGINES, IN_FLIGHT, QUEUED, CACHE_BYTES = 0, 1, 2, 3
