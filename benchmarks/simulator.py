@@ -61,8 +61,13 @@ SECONDS = {
 }
 """How long a reading was, by the file that it is in."""
 
-CLIFFS = "2026-11-16_cliffs_groups.csv", "2026-11-16_cliffs_predictions.csv"
-"""Engines with few slots, whose requests wait: what was measured, and what was simulated before."""
+WRITTEN_BEFORE = {
+    "few slots": "2026-11-16_cliffs",
+    "long prompts": "2026-11-16_long",
+}
+"""Groups that were simulated before anyone measured them: engines with few slots, whose requests
+wait, and prompts of 2,048 to 16,384 tokens. Each has a file of what was measured and one of what
+had been simulated."""
 
 SEEDS = 20
 """Simulations of every group."""
@@ -277,25 +282,30 @@ def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
     ]
 
 
-def cliff_errors() -> Iterator[tuple[Row, dict[str, float]]]:
-    """Yield what was measured of engines with few slots, and how far the predictions were off."""
-    measured, predicted = (read(name) for name in CLIFFS)
+def errors_before(prefix: str) -> Iterator[tuple[Row, dict[str, float]]]:
+    """Yield what was measured of groups, and how far the predictions before it were off."""
+    measured, predicted = (read(f"{prefix}_{part}.csv") for part in ("groups", "predictions"))
     for row, before in zip(measured, predicted, strict=True):
         assert (row["sharing"], row["group"]) == (before["sharing"], before["group"])
         yield row, {name: float(before[name]) / float(row[name]) - 1.0 for name in FIGURES}
 
 
-def cliffs() -> None:
+def written_before(title: str, prefix: str) -> None:
     """Print how far predictions were off that were committed before the measurement."""
-    print("\nfew slots, written down before anyone measured: measured, and the error")
-    for row, errors in cliff_errors():
+    print(f"\n{title}, written down before anyone measured: measured, and the error")
+    for row, errors in errors_before(prefix):
         told = ", ".join(
             f"{name[:-3]} {float(row[name]):.1f} {error:+.1%}" for name, error in errors.items()
         )
-        print(f"    {row['sharing']:7} {row['group'][7:]:36} {row['model']:14} {told}")
-    for name in FIGURES:
-        sizes = [abs(errors[name]) for _, errors in cliff_errors()]
-        print(f"    {name[:-3]:9} median {median(sizes):.1%}, worst {max(sizes):.1%}")
+        print(
+            f"    {row['sharing']:7} {row['group'].partition(': ')[2]:42} {row['model']:14} {told}"
+        )
+    for sharing, name in product(("slices", "mps"), FIGURES):
+        found = [errors for row, errors in errors_before(prefix) if row["sharing"] == sharing]
+        sizes = [abs(errors[name]) for errors in found]
+        if sizes:
+            told = f"median {median(sizes):.1%}, worst {max(sizes):.1%}"
+            print(f"    {sharing:7} {len(sizes)} engines, {name[:-3]:9} {told}")
 
 
 def write_predictions(plan: str, out: str, *lone_files: str) -> None:
@@ -360,7 +370,8 @@ def main(arguments: Sequence[str]) -> None:
                 )
                 print(f"    {row['sharing']:7} {row['group']:40} {row['model']:14} {told}")
     summary("all sets", every)
-    cliffs()
+    for title, prefix in WRITTEN_BEFORE.items():
+        written_before(title, prefix)
 
 
 if __name__ == "__main__":
