@@ -197,6 +197,15 @@ def test_sleeping_models_are_told_and_may_wake(fleet, tmp_path):
     assert "1 of 2 models kept their targets; 1 without a target; missed by:" in told
 
 
+def test_a_placement_file_is_compared_too(plan, apart, tmp_path):
+    told = run(plan, "--minutes", 1, "--compare", apart).stdout
+    assert f"{apart.name} " in told
+    strange = tmp_path / "strange.yaml"
+    strange.write_text("chat: nowhere\n")
+    done = run(plan, "--minutes", 1, "--compare", strange)
+    assert str(done.exception) == f"{strange}: model 'chat': is on 'nowhere', which is no GPU"
+
+
 def test_the_page_is_written(plan, tmp_path):
     page = tmp_path / "page.html"
     done = run(plan, "--minutes", 1, "--page", page, "--compare", "greedy", "--seeds", 2)

@@ -52,7 +52,7 @@ DONE = (
     Column("in flight", dispensable=3),
     Column("queue"),
     Column("cache", dispensable=2),
-    Column("at most"),
+    Column("most cache"),
     Column("preempted"),
     Column("refused"),
 )
