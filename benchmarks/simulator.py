@@ -49,8 +49,8 @@ from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.problem.requests import EngineSpeed, Requests
+from colocate.simulate.demand.requests import RequestStream
 from colocate.simulate.options import SimulateOptions
-from colocate.simulate.requests import RequestStream
 from colocate.simulate.result import ModelOutcome
 from colocate.simulate.run import simulate_placement
 

@@ -10,9 +10,9 @@ from colocate.advise.simulation.other_ways import other_way
 from colocate.advise.simulation.verdicts import TargetMiss, TargetOutcome
 from colocate.advise.simulation.ways import simulated_ways
 from colocate.inputs.fleet import parse_fleet
-from colocate.inputs.trace import Trace
+from colocate.inputs.trace.reading import Trace
 from colocate.problem.placement import Placement
-from colocate.simulate.demand import BurstDemand, PoissonDemand, TraceDemand
+from colocate.simulate.demand.kinds import BurstDemand, PoissonDemand, TraceDemand
 from colocate.simulate.options import SimulateOptions
 
 THREE = """

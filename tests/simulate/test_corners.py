@@ -5,10 +5,10 @@ import pytest
 
 from colocate import Gpu, Model, Problem
 from colocate.simulate import run
-from colocate.simulate import state as columns
+from colocate.simulate.demand.requests import RequestStream
 from colocate.simulate.histogram import BINS, bin_of, quantile
+from colocate.simulate.kernel import state as columns
 from colocate.simulate.options import EngineFailure, SimulateOptions
-from colocate.simulate.requests import RequestStream
 from colocate.simulate.run import _Replay, simulate_placement
 from tests.simulate.drawn_fleets import KIND, asked, one_gpu, poisson, simulated
 from tests.simulate.test_engines import cache_for, stream_of

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from colocate import Gpu, InputError, Model, Problem
+from colocate.simulate.demand.requests import RequestStream
 from colocate.simulate.options import EngineFailure, SimulateOptions
-from colocate.simulate.requests import RequestStream
 from colocate.simulate.run import simulate_placement
 from tests.simulate.drawn_fleets import KIND, asked, cut, one_gpu, poisson, simulated
 

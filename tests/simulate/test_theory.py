@@ -8,7 +8,7 @@ import pytest
 from colocate import Gpu, Model, Problem
 from colocate.problem.sharing import CHANGE_SECONDS, HOST_GAP, SharingCost
 from colocate.simulate import layout
-from colocate.simulate.requests import RequestStream
+from colocate.simulate.demand.requests import RequestStream
 from tests.simulate.drawn_fleets import asked, one_gpu, poisson, simulated
 
 

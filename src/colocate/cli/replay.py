@@ -19,14 +19,20 @@ from colocate.advise.simulation.ways import simulated_ways
 from colocate.cli.replay_choices import LengthShape, RequestTimes
 from colocate.inputs.plan_file import read_places
 from colocate.inputs.text_file import naming
-from colocate.inputs.trace import Trace
+from colocate.inputs.trace.reading import Trace
 from colocate.outputs.simulation.words import shown_span
 from colocate.outputs.text.console import notes
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_number
-from colocate.simulate.demand import BurstDemand, DayDemand, Demand, PoissonDemand, TraceDemand
-from colocate.simulate.lengths import LengthDistribution
+from colocate.simulate.demand.kinds import (
+    BurstDemand,
+    DayDemand,
+    Demand,
+    PoissonDemand,
+    TraceDemand,
+)
+from colocate.simulate.demand.lengths import LengthDistribution
 from colocate.simulate.options import SimulateOptions
 from colocate.solver.plan import Plan
 

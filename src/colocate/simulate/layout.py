@@ -12,12 +12,12 @@ from colocate.problem.parts import Part, Places
 from colocate.problem.problem import Problem
 from colocate.problem.requests import Requests
 from colocate.problem.sharing import COSTS
-from colocate.simulate import state as columns
 from colocate.simulate.histogram import BINS
+from colocate.simulate.kernel import state as columns
+from colocate.simulate.kernel.sleepers import sleeping_engines, speeds_elsewhere
+from colocate.simulate.kernel.slots import NEVER
+from colocate.simulate.kernel.state import NOBODY, SimulationState
 from colocate.simulate.options import ROUTERS, SimulateOptions
-from colocate.simulate.sleepers import sleeping_engines, speeds_elsewhere
-from colocate.simulate.slots import NEVER
-from colocate.simulate.state import NOBODY, SimulationState
 
 FIRST_ROWS = 1024
 """Rows of requests to begin with; their number doubles when they run out."""

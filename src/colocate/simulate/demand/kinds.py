@@ -12,10 +12,10 @@ from colocate.fault import Fault, Owner
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_number, checked_seed
-from colocate.simulate.arrivals import Asked, Clock, Lengths, ModelRequests
-from colocate.simulate.day_curve import DayCurve
-from colocate.simulate.lengths import LengthDistribution
-from colocate.simulate.requests import Floats, RequestStream, Whole
+from colocate.simulate.demand.arrivals import Asked, Clock, Lengths, ModelRequests
+from colocate.simulate.demand.day_curve import DayCurve
+from colocate.simulate.demand.lengths import LengthDistribution
+from colocate.simulate.demand.requests import Floats, RequestStream, Whole
 
 PIECE = 131_072
 """Requests of a piece: few enough for a few megabytes, enough to hide the cost of making one."""

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from colocate.problem.checker.companies import GpuCompany, ItemChoice
-from colocate.problem.checker.groups import density_order, empty_search, heaviest_groups
-from colocate.problem.checker.knapsack import outweighed_by_none
+from colocate.problem.checker.latency.companies import GpuCompany, ItemChoice
+from colocate.problem.checker.latency.group_search import density_order, heaviest_groups
+from colocate.problem.checker.latency.groups import empty_search
+from colocate.problem.checker.latency.knapsack import outweighed_by_none
 
 NEXT_WHOLE = 0.999
 """Whole weights that exceed others do so by one; bounds on them are rounded by far less than the

@@ -2,7 +2,7 @@
 
 from colocate.problem.kernel import leaf_kernel
 from colocate.simulate.histogram import bin_of
-from colocate.simulate.state import (
+from colocate.simulate.kernel.state import (
     ARRIVAL,
     ATTAINED,
     BLOCK_BYTES,

@@ -11,11 +11,11 @@ is read again later.
 
 from colocate.problem.kernel import leaf_kernel
 from colocate.problem.sharing import HOST_GAP, PREFILL_AHEAD
-from colocate.simulate.accounts import count_engine, show_engine
-from colocate.simulate.cache import blocks_of, fits, may_ever_fit, take
-from colocate.simulate.queue import forget_request, take_first
-from colocate.simulate.slots import finish_some, join, send_back
-from colocate.simulate.state import (
+from colocate.simulate.kernel.accounts import count_engine, show_engine
+from colocate.simulate.kernel.cache import blocks_of, fits, may_ever_fit, take
+from colocate.simulate.kernel.queue import forget_request, take_first
+from colocate.simulate.kernel.slots import finish_some, join, send_back
+from colocate.simulate.kernel.state import (
     ARRIVAL,
     BEGUN,
     BLOCK,

@@ -11,7 +11,7 @@ from math import inf
 from colocate.latency.law import seen_turn, turn_of, turns
 from colocate.problem.kernel import leaf_kernel
 from colocate.problem.sharing import OF_LAYERS
-from colocate.simulate.state import (
+from colocate.simulate.kernel.state import (
     ENDS,
     FIRST_PART,
     GROUP,

@@ -10,7 +10,7 @@ import numpy as np
 
 from colocate.errors import InputError
 from colocate.problem.quantity import checked_number
-from colocate.simulate.requests import Floats
+from colocate.simulate.demand.requests import Floats
 
 DAY = 86_400.0
 """Seconds."""

@@ -24,7 +24,7 @@ from colocate.problem.sharing import (
     PREFILL_HEAD,
     QUANTUM,
 )
-from colocate.simulate.state import (
+from colocate.simulate.kernel.state import (
     BEGUN,
     COMPLETES,
     CONTENDED,

@@ -14,8 +14,8 @@ from math import inf
 
 from colocate.problem.instance import Ints
 from colocate.problem.kernel import leaf_kernel
-from colocate.simulate.cache import most_blocks
-from colocate.simulate.state import (
+from colocate.simulate.kernel.cache import most_blocks
+from colocate.simulate.kernel.state import (
     ALARM,
     ASLEEP,
     BACK,

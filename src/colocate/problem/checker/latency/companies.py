@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colocate.problem.checker.delays import LENGTHS, STRIDE, item_tables, item_turns
-from colocate.problem.checker.engines import engine_of, must_keep
 from colocate.problem.checker.items import Kin, kin_of, open_to, use_on
-from colocate.problem.checker.latency import COUNTS, ENGINE_NUMBERS
+from colocate.problem.checker.latency.delays import LENGTHS, STRIDE, item_tables, item_turns
+from colocate.problem.checker.latency.engines import engine_of, must_keep
+from colocate.problem.checker.latency.law import COUNTS, ENGINE_NUMBERS
 from colocate.problem.checker.tolerance import BELOW, FITS
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import MEMORY, Model

@@ -10,14 +10,13 @@ one. The functions are plain Python on floats, and kernels of this folder compil
 `docs/latency.md` explains the formulas; the solver has its own in the room `latency`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import expm1, inf, log, sqrt
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colocate.machine_code.marks import marked
+from colocate.problem.checker.latency.kernel_parts import kernel_part
 from colocate.problem.checker.tolerance import LAST_BIT, SINGLE_TOKEN
 from colocate.problem.sharing import (
     LEAST,
@@ -30,7 +29,6 @@ from colocate.problem.sharing import (
 )
 
 Row = Sequence[float] | NDArray[np.float64]
-Function = TypeVar("Function", bound=Callable[..., object])
 
 RATE, TOKENS, STEP, PER_REQUEST, PREFILL, WORK, LAYERS, TURN_LAYERS, SLOTS = range(9)
 """Numbers of an engine: requests each second, tokens that steps make, seconds of a step, more for
@@ -51,11 +49,7 @@ PADDED = 1.2
 only."""
 
 
-def _part(function: Function) -> Function:
-    return marked(function, _nrt=False)
-
-
-@_part
+@kernel_part
 def turns_of(seconds: float, layers: float, sharing: Row) -> float:
     """Return how many turns work takes.
 
@@ -68,7 +62,7 @@ def turns_of(seconds: float, layers: float, sharing: Row) -> float:
     return max(sharing[LEAST], turns if sharing[OF_LAYERS] == 0.0 else min(turns, layers))
 
 
-@_part
+@kernel_part
 def length_of_turn(seconds: float, layers: float, sharing: Row) -> float:
     """Return how long a neighbour waits for one turn of work.
 
@@ -82,20 +76,20 @@ def length_of_turn(seconds: float, layers: float, sharing: Row) -> float:
     return seconds / turns + sharing[SWITCH] if turns > 0.0 else 0.0
 
 
-@_part
+@kernel_part
 def meeting(start: float, slope: float) -> float:
     """Return the t with `t = start + slope t`; infinite if there is none."""
     return start / (1.0 - slope) if slope < 1.0 else inf
 
 
-@_part
+@kernel_part
 def step_length(engine: Row, token: float) -> float:
     """Return how long a step takes by itself, when tokens take so long."""
     batch = min(1.0 + PADDED * engine[RATE] * engine[TOKENS] * token, engine[SLOTS])
     return engine[STEP] + engine[PER_REQUEST] * batch
 
 
-@_part
+@kernel_part
 def prefill_turns(engine: Row, sharing: Row) -> float:
     """Return how many turns the work of a prefill takes."""
     turns = sharing[PER_SECOND_OF_PREFILL] * engine[WORK] + sharing[PART_TURN]
@@ -104,7 +98,7 @@ def prefill_turns(engine: Row, sharing: Row) -> float:
     return max(sharing[LEAST], turns)
 
 
-@_part
+@kernel_part
 def own_turn(engine: Row, token: float, sharing: Row, reading: bool) -> float:
     """Return how long a turn of an engine's own work is; 0 if it has no such work.
 
@@ -124,7 +118,7 @@ def own_turn(engine: Row, token: float, sharing: Row, reading: bool) -> float:
     return step / turns if turns > 0.0 else 0.0
 
 
-@_part
+@kernel_part
 def shorter_wait(length: float, turn: float, sharing: Row) -> float:
     """Return how long a turn waits for a turn of a neighbour; a short one slips in before its end.
 
@@ -138,7 +132,7 @@ def shorter_wait(length: float, turn: float, sharing: Row) -> float:
     return length if turn >= limit else length * (turn / limit) ** (1.0 / 3.0)
 
 
-@_part
+@kernel_part
 def delay_by(other: Row, turn: float, sharing: Row) -> float:
     """Return how long each turn of some work waits for a neighbour.
 
@@ -162,7 +156,7 @@ def delay_by(other: Row, turn: float, sharing: Row) -> float:
     return other[BUSY] * found / above if above > 0.0 else 0.0
 
 
-@_part
+@kernel_part
 def beside(
     engine: Row, for_step: float, for_work: float, sharing: Row, tilt: float
 ) -> tuple[float, ...]:
@@ -207,7 +201,7 @@ def beside(
     return token, stretched, prefill, busy, reading, step_turn, read_turn
 
 
-@_part
+@kernel_part
 def latencies(
     engine: Row, token: float, step: float, prefill: float, slots: float, tilt: float
 ) -> tuple[float, ...]:
@@ -244,7 +238,7 @@ def latencies(
     return tpot, (prefill + engine[SPREAD] * (queue + for_slot)) * tilt
 
 
-@_part
+@kernel_part
 def ratio_of(engine: Row, state: Row, tilt: float) -> float:
     """Return the worst latency over its target, with all slots that an engine can have.
 
@@ -260,7 +254,7 @@ def ratio_of(engine: Row, state: Row, tilt: float) -> float:
     return max(tpot / engine[TPOT_SLO], ttft / engine[TTFT_SLO]) * tilt
 
 
-@_part
+@kernel_part
 def ratio_at(engine: Row, delay: float, sharing: Row, tilt: float) -> float:
     """Return the worst latency over its target where all work waits for so long.
 
@@ -273,7 +267,7 @@ def ratio_at(engine: Row, delay: float, sharing: Row, tilt: float) -> float:
     return ratio_of(engine, state, tilt)
 
 
-@_part
+@kernel_part
 def beside_at(engine: Row, delay: float, sharing: Row, tilt: float) -> tuple[float, ...]:
     """Return what an engine becomes where all work waits for so long.
 

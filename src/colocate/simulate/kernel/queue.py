@@ -1,7 +1,7 @@
 """Requests that wait for an engine, and rows for requests."""
 
 from colocate.problem.kernel import leaf_kernel
-from colocate.simulate.state import (
+from colocate.simulate.kernel.state import (
     FREE_REQUEST,
     HEAD,
     NEXT_REQUEST,

@@ -1,10 +1,10 @@
 """Requests in the slots of an engine: they join, make tokens, and leave when done or sent back."""
 
 from colocate.problem.kernel import leaf_kernel
-from colocate.simulate.accounts import count_request
-from colocate.simulate.cache import blocks_of, take
-from colocate.simulate.queue import forget_request, put_first
-from colocate.simulate.state import (
+from colocate.simulate.kernel.accounts import count_request
+from colocate.simulate.kernel.cache import blocks_of, take
+from colocate.simulate.kernel.queue import forget_request, put_first
+from colocate.simulate.kernel.state import (
     ARRIVAL,
     BLOCK,
     CURRENT,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from colocate.errors import UnknownNameError
 from colocate.problem.quantity import checked_number
-from colocate.simulate.requests import MOST_TOKENS
+from colocate.simulate.demand.requests import MOST_TOKENS
 
 Shape = Literal["fixed", "exponential", "log-normal"]
 

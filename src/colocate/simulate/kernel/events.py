@@ -8,14 +8,14 @@ from math import inf
 
 from colocate.problem.instance import Floats
 from colocate.problem.kernel import entry_kernel, leaf_kernel
-from colocate.simulate.accounts import count_engine, count_gpu, show_engine
-from colocate.simulate.cache import may_ever_fit
-from colocate.simulate.engine import end_work, goes_on, next_work
-from colocate.simulate.queue import append, forget_request, new_request
-from colocate.simulate.router import chosen_engine
-from colocate.simulate.side_by_side import pace_group, set_out
-from colocate.simulate.slots import lose_all
-from colocate.simulate.state import (
+from colocate.simulate.kernel.accounts import count_engine, count_gpu, show_engine
+from colocate.simulate.kernel.cache import may_ever_fit
+from colocate.simulate.kernel.engine import end_work, goes_on, next_work
+from colocate.simulate.kernel.queue import append, forget_request, new_request
+from colocate.simulate.kernel.router import chosen_engine
+from colocate.simulate.kernel.side_by_side import pace_group, set_out
+from colocate.simulate.kernel.slots import lose_all
+from colocate.simulate.kernel.state import (
     ALARM,
     ARRIVAL,
     ARRIVED,
@@ -50,8 +50,8 @@ from colocate.simulate.state import (
     SimulationState,
     Small,
 )
-from colocate.simulate.turns import begin_turn, end_turn, leave_row, line_up
-from colocate.simulate.waking import wake
+from colocate.simulate.kernel.turns import begin_turn, end_turn, leave_row, line_up
+from colocate.simulate.kernel.waking import wake
 
 
 @leaf_kernel

@@ -5,16 +5,15 @@ longer each of them waits. The tables know one delay for both, and a few lengths
 rounded down, so what they call impossible is impossible.
 """
 
-from collections.abc import Callable
 from math import inf
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colocate.machine_code.entry import EntryKernel
 from colocate.machine_code.marks import marked
-from colocate.problem.checker.latency import (
+from colocate.problem.checker.latency.kernel_parts import kernel_part
+from colocate.problem.checker.latency.law import (
     BESIDE_NUMBERS,
     COUNTS,
     beside_at,
@@ -26,7 +25,6 @@ from colocate.problem.checker.tolerance import BELOW
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Function = TypeVar("Function", bound=Callable[..., object])
 
 LEVELS = 128
 """Delays at which it is tabled what an item adds; between two of them the lower one counts."""
@@ -45,11 +43,7 @@ FIRST_DELAY = 2.0**-20
 """Seconds from which the search for a tolerance starts."""
 
 
-def _part(function: Function) -> Function:
-    return marked(function, _nrt=False)
-
-
-@_part
+@kernel_part
 def shortest_turn(engine: Floats, start: int, end: int, sharing: Floats) -> float:
     """Return the shortest turn of the engines of an item by themselves; infinite if none works.
 
@@ -70,7 +64,7 @@ def shortest_turn(engine: Floats, start: int, end: int, sharing: Floats) -> floa
     return shortest
 
 
-@_part
+@kernel_part
 def delay_inside(
     states: Floats, row: int, members: int, delay: float, turn: float, sharing: Floats
 ) -> float:
@@ -89,7 +83,7 @@ def delay_inside(
     return delay * BELOW
 
 
-@_part
+@kernel_part
 def settle_item(
     engine: Floats, start: int, end: int, delay: float, sharing: Floats, turn: float, states: Floats
 ) -> None:
@@ -115,7 +109,7 @@ def settle_item(
                 states[row, number] = found[number]
 
 
-@_part
+@kernel_part
 def misses(
     engine: Floats,
     start: int,
@@ -142,7 +136,7 @@ def misses(
     return False
 
 
-@_part
+@kernel_part
 def _tolerance(
     engine: Floats,
     start: int,

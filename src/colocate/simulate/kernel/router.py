@@ -1,8 +1,8 @@
 """Which replica of a model gets a request. Replicas that are down get none while another is up."""
 
 from colocate.problem.kernel import leaf_kernel
-from colocate.simulate.accounts import in_work
-from colocate.simulate.state import (
+from colocate.simulate.kernel.accounts import in_work
+from colocate.simulate.kernel.state import (
     ASLEEP,
     DOWN,
     ENGINES,

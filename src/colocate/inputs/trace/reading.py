@@ -13,8 +13,8 @@ from colocate.errors import MOST_NAMES, InputError, UnknownNameError
 from colocate.fault import Fault
 from colocate.inputs.line_blocks import line_blocks
 from colocate.inputs.text_file import naming
-from colocate.inputs.trace_columns import KNOWN, TraceColumns, columns_of
-from colocate.inputs.trace_times import TraceClock
+from colocate.inputs.trace.columns import KNOWN, TraceColumns, columns_of
+from colocate.inputs.trace.times import TraceClock
 
 NO_MODEL = -1
 """The index of a model that the trace does not name."""

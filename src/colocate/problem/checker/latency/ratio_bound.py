@@ -8,17 +8,22 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from colocate.problem.certificate import Certificate
-from colocate.problem.checker.companies import GpuCompany, ItemChoice, choices_of, companies_of
-from colocate.problem.checker.cover import cover_exists
-from colocate.problem.checker.engines import engine_of, must_keep
-from colocate.problem.checker.group_weights import (
+from colocate.problem.checker.items import open_to
+from colocate.problem.checker.latency.companies import (
+    GpuCompany,
+    ItemChoice,
+    choices_of,
+    companies_of,
+)
+from colocate.problem.checker.latency.cover import cover_exists
+from colocate.problem.checker.latency.engines import engine_of, must_keep
+from colocate.problem.checker.latency.group_weights import (
     TOO_LONG,
     homeless_owner,
     least_total,
     overweight,
 )
-from colocate.problem.checker.items import open_to
-from colocate.problem.checker.latency import ratio_at
+from colocate.problem.checker.latency.law import ratio_at
 from colocate.problem.checker.tolerance import BELOW
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem

@@ -10,21 +10,20 @@ Knapsacks are solved exactly, by the least size of items that weigh enough. They
 items that clash, and look at delays and one resource at a time.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import inf
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colocate.machine_code.entry import EntryKernel
 from colocate.machine_code.marks import marked
-from colocate.problem.checker.companies import GpuCompany
+from colocate.problem.checker.latency.companies import GpuCompany
+from colocate.problem.checker.latency.kernel_parts import kernel_part
 from colocate.problem.checker.tolerance import BELOW, CLEARLY, FITS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Function = TypeVar("Function", bound=Callable[..., object])
 
 LARGEST_WEIGHT = 50_000
 """Knapsacks of more weight are not tried."""
@@ -37,11 +36,7 @@ ONLY_ONE = 0.75
 """The size of items of which a group has one at most."""
 
 
-def _part(function: Function) -> Function:
-    return marked(function, _nrt=False)
-
-
-@_part
+@kernel_part
 def _least_push(c: GpuCompany, item: int, in_all: float) -> float:
     """Return what an item adds at least, in a group whose items add up to some delay or more."""
     least = max(c.push[0, item, 0], in_all - c.tolerance[item])

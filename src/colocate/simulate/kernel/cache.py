@@ -1,7 +1,7 @@
 """The cache of an engine in blocks of tokens, from a pool of its own or from one that it shares."""
 
 from colocate.problem.kernel import leaf_kernel
-from colocate.simulate.state import (
+from colocate.simulate.kernel.state import (
     BLOCK,
     BLOCK_BYTES,
     CAPACITY,

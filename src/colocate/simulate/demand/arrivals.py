@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from colocate.simulate.lengths import LengthDistribution
-from colocate.simulate.requests import Floats, Whole
+from colocate.simulate.demand.lengths import LengthDistribution
+from colocate.simulate.demand.requests import Floats, Whole
 
 SPARE = 16
 """Gaps that are drawn beyond those that are expected: for rare requests most parts need no more."""

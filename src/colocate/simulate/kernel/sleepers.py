@@ -8,7 +8,7 @@ from colocate.latency.table import engine_row
 from colocate.problem.instance import Floats
 from colocate.problem.parts import Part, Places
 from colocate.problem.problem import Problem
-from colocate.simulate.state import LAYERS, MEAN_PROMPT
+from colocate.simulate.kernel.state import LAYERS, MEAN_PROMPT
 
 
 def sleeping_engines(problem: Problem, placement: Places) -> list[list[Part]]:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
-from colocate.problem.checker.engines import asked, engine_of, must_keep
-from colocate.problem.checker.latency import (
+from colocate.problem.checker.latency.engines import asked, engine_of, must_keep
+from colocate.problem.checker.latency.law import (
     PREFILLED,
     SLOTS,
     STRETCHED,
