@@ -30,7 +30,8 @@ def test_every_module_says_what_it_is_and_can_be_imported_alone():
 
 
 @pytest.mark.parametrize(
-    "first", ["from colocate.simulate.demand import PoissonDemand", "import colocate.simulate.run"]
+    "first",
+    ["from colocate.simulate.demand.kinds import PoissonDemand", "import colocate.simulate.run"],
 )
 def test_simulate_is_the_function_whatever_is_imported_before_it(first):
     code = f"{first}\nfrom colocate import simulate\nprint(callable(simulate), simulate.__module__)"

@@ -12,7 +12,7 @@ from itertools import islice
 from math import fsum, inf, lcm
 from typing import NamedTuple
 
-from colocate.problem.checker.placed_latency import (
+from colocate.problem.checker.latency.placed import (
     broken_targets,
     felt_latencies,
     ratios_by_gpu,
