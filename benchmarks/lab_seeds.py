@@ -34,7 +34,7 @@ def main() -> None:
 def _reached(seed: int, generations: int) -> bool:
     settings = Settings(seed=seed)
     evaluation = local_evaluation(settings, os.cpu_count() or 1)
-    contest = open_task(settings.suite).contest()
+    contest = open_task(settings.task).contest()
     started = perf_counter()
     with (
         TemporaryDirectory() as folder,

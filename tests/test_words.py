@@ -21,7 +21,7 @@ PROGRAMMING = """
     link loaded loader local look markup memory mention message missing move name noun number
     option order outcome output pair pen plot pool priced process progress reading refusal refused
     report result role rounding run scale search section settings shape stage state storage
-    sum summary table task time trail unknown unusual usage variable version whole worst
+    sum summary table time trail unknown unusual usage variable version whole worst
 """
 OPTIMISATION = """
     accept annealing constructor cut exhaustive greedy improver iterated linear neighbourhood

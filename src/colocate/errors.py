@@ -164,6 +164,10 @@ class SandboxError(ColocateError):
     """A program could not be run at all, through no fault of its own."""
 
 
+class TaskError(ColocateError):
+    """The scorer of a task failed, so nothing can be judged; no fault of a program."""
+
+
 class ArchiveError(ColocateError):
     """The record of a lab cannot be read or written."""
 

@@ -115,7 +115,7 @@ def _programs(folder):
         (["status"], 1, "lab/lab.db: does not exist; make a lab with `colocate lab init`\n"),
         (["run", "--proposer", "oracle"], 2, "proposer='oracle', must be composer or openai\n"),
         (["run", "--proposer", "openai"], 2, "proposer='openai' needs --base-url"),
-        (["init", "--suite", "none"], 2, "suite='none' is not known"),
+        (["init", "--suite", "none"], 2, "task='none' is not known"),
         (["init", "--suite", "mixed"], 2, "suite='mixed' has GPUs that do not have 80 GB"),
         (["init", "--start", "gone.py"], 3, "gone.py: cannot be read"),
         (["init", "--allow", "colocate"], 2, "allow='colocate'"),

@@ -33,7 +33,7 @@ from tests.lab.toy import (
     verdict,
 )
 
-SETTINGS = Settings(suite="toy", seed=1, proposals=3, review=5)
+SETTINGS = Settings(seed=1, proposals=3, review=5)
 
 
 def quiet(generation, best):
@@ -343,7 +343,7 @@ def test_every_budget_ends_a_run(tmp_path, budget, word):
 def test_the_optimum_ends_a_run(tmp_path):
     proposer = Scripted(f"<CODE>\n{source(1.0)}</CODE>\n")
     _, reason = grown(tmp_path / "lab.db", generations=9, proposer=proposer)
-    assert reason == "the proven optimum is reached on every case of the suite"
+    assert reason == "the proven optimum is reached on every public case"
 
 
 class Learner(ToyProposer):
@@ -386,7 +386,7 @@ def program(number, fitness, island=0, generation=1, parents=(0,)):
 
 
 def test_the_best_of_an_island_moves_to_the_next_at_every_migration():
-    settings = Settings(suite="toy", islands=2, migration=3)
+    settings = Settings(islands=2, migration=3)
     programs = [
         program(0, 0.5, generation=0, parents=()),
         program(1, 0.6, island=0),
@@ -401,7 +401,7 @@ def test_the_best_of_an_island_moves_to_the_next_at_every_migration():
 
 def test_better_programs_are_parents_more_often():
     programs = [program(0, 0.5, generation=0, parents=()), program(1, 0.9), program(2, 0.6)]
-    settings = Settings(suite="toy", islands=1)
+    settings = Settings(islands=1)
     requests = [
         Population(programs, replace(settings, seed=seed)).request(2, 0, ()) for seed in range(300)
     ]

@@ -20,12 +20,14 @@ from tests.lab.made_labs import REFUSALS, attempt, make_lab, program
 
 DATA = Path(__file__).parents[1] / "data"
 REWORDED = {
+    "Valid, but above the optimum": "Valid, but short of the optimum",
+    "case        pressure": "case value",
     "openai:m at http://n.n.n.n:n/vn": "no answer came",
     "program n is the same, but for its comments": (
         "another program is the same, but for its comments"
     ),
 }
-"""How version 1 called two causes in its table of refusals, and how they are called now."""
+"""What version 1 called otherwise: values of cases, and two causes in its table of refusals."""
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from colocate.solver.construct.greedy import Greedy, Look
 from colocate.solver.construct.orders import Order
 from tests.lab.toy import CONTEST, ToyEvaluation, lab, make, verdict
 
-SETTINGS = Settings(suite="toy", proposals=3, islands=2, review=4)
+SETTINGS = Settings(proposals=3, islands=2, review=4)
 START = write_program(Composition((Greedy(Order.LOAD, Look.RESULTING),)))
 
 

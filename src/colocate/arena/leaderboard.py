@@ -37,7 +37,7 @@ PROGRAMS = (
 )
 CASES_OF_A_PROGRAM = (
     Column("case", words=True),
-    Column("pressure"),
+    Column("value"),
     Column("optimum", dispensable=2),
     Column("ratio"),
     Column("time", dispensable=3),
@@ -57,8 +57,8 @@ def verdict_page(verdict: Verdict, width: int, every_case: bool = False) -> list
     every_case
         Whether to add a row for each case.
     """
-    tallies = ((verdict.suite, verdict.public), ("hidden", verdict.hidden))
-    rows = [tally_row(name, tally) for name, tally in tallies]
+    tallies = [(verdict.suite, verdict.public), ("hidden", verdict.hidden)]
+    rows = [tally_row(name, tally) for name, tally in tallies if tally.cases]
     parts: list[RenderableType] = [fitting_table(TALLIES, rows, width)]
     results = [result for _, tally in tallies for result in tally.results]
     if every_case:

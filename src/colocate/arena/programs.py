@@ -85,8 +85,8 @@ def judge_all(
 
 def _rank(entry: Entry) -> tuple[float, float, str]:
     """Order by fitness, then by the smaller lead on cases that a program can learn by heart."""
-    lead = entry.verdict.public.ratio - entry.verdict.hidden.ratio
-    return -entry.verdict.fitness, max(lead, 0.0), entry.name
+    lead = entry.verdict.ratio - entry.verdict.fitness
+    return -entry.verdict.fitness, lead, entry.name
 
 
 def _place(path: Path) -> tuple[int, str]:

@@ -19,7 +19,7 @@ from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply, Sandbox
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.task import Task
 from colocate.arena.verdict import NOTHING, CaseVerdict, Failure, Tally, Verdict
-from colocate.errors import InputError, SandboxError
+from colocate.errors import InputError, SandboxError, TaskError
 
 MOST_TIMEOUTS = 3
 """After this many, the rest does not run: a program that hangs would hold up all others."""
@@ -92,7 +92,7 @@ class Referee:
         program = read_program(Path(path))
         try:
             return self.judge_source(program, runs=runs)
-        except (SandboxError, OSError, MemoryError) as error:
+        except (SandboxError, TaskError, OSError, MemoryError) as error:
             fault = str(error) or type(error).__name__
             return Verdict(self.contest.suite, NOTHING, NOTHING, (), runs, fault=fault)
 
@@ -120,6 +120,8 @@ class Referee:
         ------
         SandboxError
             If the program could not be run at all, through no fault of its own.
+        TaskError
+            If the scorer of the task failed.
         """
         asked = contest or self.contest
         verdicts = [self._run(program, asked, on_case) for _ in range(runs)]

@@ -2,11 +2,13 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from colocate.cli.lab.options import TASK_HELP
 from colocate.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,12 +26,16 @@ def score(
     ],
     task: Annotated[
         str,
-        typer.Option("--task", "--suite", help="adrs, idle, tight, longtail or scale."),
+        typer.Option("--task", "--suite", help=TASK_HELP),
     ] = "adrs",
     time_limit: Annotated[
-        float, typer.Option(min=0.1, max=3600, help="Seconds for a case.")
-    ] = 10.0,
-    memory: Annotated[int, typer.Option(min=64, max=1_048_576, help="MB for a case.")] = 2048,
+        float | None,
+        typer.Option(min=0.1, max=3600, help="Seconds for a case (default: as the task says)."),
+    ] = None,
+    memory: Annotated[
+        int | None,
+        typer.Option(min=64, max=1_048_576, help="MB for a case (default: as the task says)."),
+    ] = None,
     allow: Annotated[
         list[str] | None,
         typer.Option(help="Let it import this package, beside numpy; repeat for several."),
@@ -45,18 +51,22 @@ def score(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every case.")] = False,
 ) -> None:
-    """Judge a program that defines compute_model_placement(gpu_num, models), in a sandbox."""
+    """Judge a program in a sandbox: by default one that places models on GPUs."""
     from colocate.arena.program_text import read_program
     from colocate.arena.referee import Referee
-    from colocate.arena.sandbox import Limits
+    from colocate.arena.tasks.catalogue import open_task
     from colocate.outputs.text.console import show
 
     folder = program.is_dir()
     programs = _read_folder(program) if folder else [(str(program), read_program(program))]
     processes = workers or os.cpu_count() or 1
-    limits = Limits(seconds=time_limit, memory_mb=memory)
+    opened = open_task(task)
+    usual = opened.limits
+    limits = replace(
+        usual, seconds=time_limit or usual.seconds, memory_mb=memory or usual.memory_mb
+    )
     cases_at_once = 1 if folder else processes
-    referee = Referee(task, limits=limits, allow=tuple(allow or ()), workers=cases_at_once)
+    referee = Referee(opened, limits=limits, allow=tuple(allow or ()), workers=cases_at_once)
     contest = referee.contest
     if folder:
         document, page = _judge_folder(programs, contest, referee, processes, runs)

@@ -132,6 +132,11 @@ class Archive:
         rows = self._rows("SELECT value FROM settings WHERE name = ?", name)
         return json.loads(rows[0][0]) if rows else None
 
+    @property
+    def task(self) -> str:
+        """The task, by its name or folder; archives before version 3 call it a suite."""
+        return str(self.setting("task") or self.setting("suite"))
+
     def add_program(self, program: Program, digest: str) -> None:
         """Keep a program with its verdict; `digest` is that of the contest."""
         row = program_row(program, digest)

@@ -8,6 +8,7 @@ from pathlib import Path
 from colocate.arena.referee import Referee
 from colocate.arena.sandbox import Limits
 from colocate.arena.tasks.catalogue import open_task
+from colocate.arena.tasks.task import Task
 from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.lab.archive import Archive
@@ -31,7 +32,7 @@ def archive_path(folder: Path) -> Path:
 def settings_of(archive: Archive) -> Settings:
     """Return the settings that a lab was made with."""
     known = {field.name: archive.setting(field.name) for field in fields(Settings)}
-    return Settings(**(known | {"allow": tuple(known["allow"])}))
+    return Settings(**(known | {"task": archive.task, "allow": tuple(known["allow"])}))
 
 
 def local_evaluation(settings: Settings, workers: int) -> Evaluation:
@@ -42,7 +43,7 @@ def local_evaluation(settings: Settings, workers: int) -> Evaluation:
 def referee_of(settings: Settings) -> Referee:
     """Return the referee of a lab."""
     limits = Limits(settings.seconds, settings.memory_mb)
-    return Referee(settings.suite, limits=limits, allow=settings.allow)
+    return Referee(settings.task, limits=limits, allow=settings.allow)
 
 
 @contextmanager
@@ -81,8 +82,9 @@ def make_lab(folder: Path, settings: Settings, start: str, evaluation: Evaluatio
     evaluation
         Where that program is judged.
     """
-    _check_start(start)
-    contest = open_task(settings.suite).contest()
+    task = open_task(settings.task)
+    _check_start(start, task)
+    contest = task.contest()
     ((_, verdict),) = evaluation.judge([start], contest, runs=1)
     if verdict.public.valid_cases == 0:
         raise InputError(f"the start program fails on every case: {verdict.public.worst.reason}")
@@ -90,15 +92,15 @@ def make_lab(folder: Path, settings: Settings, start: str, evaluation: Evaluatio
     return Archive.create(archive_path(folder), asdict(settings), first, contest.digest)
 
 
-def _check_start(start: str) -> None:
+def _check_start(start: str, task: Task) -> None:
     whose = "the start program"
     try:
         syntax_tree(start, whose)
         sections(start.split("\n"), whose)
     except PatchRefused as error:  # its advice is for proposers
         raise InputError(error.refusal.fault) from error
-    if not defines_entry(start):
-        raise InputError(f"{whose} defines no compute_model_placement(gpu_num, models)")
+    if not defines_entry(start, task.entry_point):
+        raise InputError(f"{whose} defines no function {task.entry_point}, which the task calls")
 
 
 def export_programs(programs: Sequence[Program], folder: Path) -> Path:
@@ -133,7 +135,7 @@ def replayed(old: Archive, folder: Path, workers: int) -> Archive:
     attempts = old.attempts()
     last = max((attempt.generation for attempt in attempts), default=0)
     proposer = Replay(attempts)
-    contest = open_task(settings.suite).contest()
+    contest = open_task(settings.task).contest()
     search = Lab(new, settings, contest, evaluation, proposer)
     search.run(Budget(generations=last), lambda generation, best: None)
     return new
@@ -157,11 +159,11 @@ def differences(old: Sequence[Program], new: Sequence[Program]) -> list[str]:
             )
         elif mine[number].source != theirs[number].source:
             sentences.append(f"program {number} is another one")
-        elif _pressures(mine[number]) != _pressures(theirs[number]):
+        elif _values(mine[number]) != _values(theirs[number]):
             sentences.append(f"program {number} has another verdict")
     return sentences
 
 
-def _pressures(program: Program) -> list[float]:
+def _values(program: Program) -> list[float]:
     verdict = program.verdict
     return [result.value for result in (*verdict.public.results, *verdict.hidden.results)]

@@ -12,6 +12,7 @@ from time import monotonic
 
 from colocate.arena.contest import Contest
 from colocate.arena.referee import RUNS_OF_THE_BEST
+from colocate.arena.tasks.catalogue import open_task
 from colocate.errors import ProposerError
 from colocate.lab.archive import Archive
 from colocate.lab.judging.evaluation import Evaluation
@@ -54,6 +55,7 @@ class Lab:
         self._archive = archive
         self._settings = settings
         self._contest = contest
+        self._task = open_task(settings.task)
         self._evaluation = evaluation
         self._proposer = proposer
         self._askers = askers
@@ -73,7 +75,7 @@ class Lab:
             best = self._confirmed_best()
             on_generation(generation, best)
             if best.verdict.public.optimal:
-                return f"the {self._contest.goal} is reached on every case of the suite"
+                return f"the {self._contest.goal} is reached on every public case"
             seconds = monotonic() - started
             if reason := budget.spent(generation, self._record.attempts, seconds):
                 return reason
@@ -85,7 +87,8 @@ class Lab:
         population = Population(programs, self._settings)
         advice = self._advice(programs, generation)
         slots = range(self._settings.proposals)
-        requests = [population.request(generation, slot, advice) for slot in slots]
+        blank = [population.request(generation, slot, advice) for slot in slots]
+        requests = [replace(request, task=self._task) for request in blank]
         self._teach(programs, generation)
         children = self._propose(generation, requests, programs)
         self._judge(generation, children)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from colocate.arena.tasks.catalogue import DEFAULT
 from colocate.errors import InputError
 from colocate.lab.messages import Attempt
 from colocate.problem.quantity import checked_seed
@@ -14,8 +15,8 @@ class Settings:
 
     Parameters
     ----------
-    suite
-        The suite that programs are judged on.
+    task
+        What programs are judged on: the name of a task, or the folder of one.
     seed
         Decides every random choice.
     islands
@@ -34,7 +35,7 @@ class Settings:
         The resources of a program for a case; see `Sandbox`.
     """
 
-    suite: str = "adrs"
+    task: str = DEFAULT
     seed: int = 0
     islands: int = 2
     proposals: int = 4

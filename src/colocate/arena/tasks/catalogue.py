@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from colocate.arena.suites import SUITES
+from colocate.arena.tasks.folder import folder_task
 from colocate.arena.tasks.placement import CLASSIC, placement_task
 from colocate.arena.tasks.task import Task
 from colocate.errors import UnknownNameError
@@ -18,6 +20,8 @@ TASKS: dict[str, Callable[[], Task]] = {
 
 def open_task(name_or_folder: str = DEFAULT) -> Task:
     """Return a task of the catalogue, or the one in a folder."""
+    if Path(name_or_folder).is_dir() and name_or_folder not in TASKS:
+        return folder_task(Path(name_or_folder))
     if name_or_folder in SUITES and name_or_folder not in TASKS:
         return placement_task(name_or_folder)  # its contest says why it cannot be a task
     if name_or_folder not in TASKS:

@@ -56,6 +56,7 @@ def placement_task(suite: str) -> Task:
         start_program=start_program(),
         goal="the lowest peak pressure",
         value="pressure",
+        place=suite,
         open_contest=partial(open_contest, suite),
         composable=True,
     )

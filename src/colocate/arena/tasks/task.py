@@ -29,6 +29,8 @@ class Task:
         What a program is to reach, in a few words: ``the lowest peak pressure``.
     value
         What the value of a case is called: ``pressure``.
+    place
+        What opens it again: its name, or its folder.
     open_contest
         Returns the questions; hidden ones are made from the seed given, or from the usual one.
     limits
@@ -44,6 +46,7 @@ class Task:
     start_program: str
     goal: str
     value: str
+    place: str
     open_contest: Callable[[int | None], Contest]
     limits: Limits = field(default_factory=Limits)
     composable: bool = False

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from colocate.cli.lab.options import FOLDER, Folder
+from colocate.cli.lab.options import FOLDER, TASK_HELP, Folder
 
 
 def init(
     lab: Folder = FOLDER,
     start: Annotated[
         Path | None,
-        typer.Option(help="The first program (default: the greedy program of the benchmark)."),
+        typer.Option(help="The first program (default: the start program of the task)."),
     ] = None,
-    suite: Annotated[str, typer.Option(help="adrs, idle, tight, longtail or scale.")] = "adrs",
+    task: Annotated[str, typer.Option("--task", "--suite", help=TASK_HELP)] = "adrs",
     seed: Annotated[int, typer.Option(min=0, help="The seed of every random choice.")] = 0,
     islands: Annotated[
         int, typer.Option(min=1, help="Populations; they mix only by migration.")
@@ -28,9 +28,13 @@ def init(
     ] = 3,
     review: Annotated[int, typer.Option(min=1, help="Programs between reviews.")] = 20,
     time_limit: Annotated[
-        float, typer.Option(min=0.1, max=3600, help="Seconds for a case.")
-    ] = 10.0,
-    memory: Annotated[int, typer.Option(min=64, max=1_048_576, help="MB for a case.")] = 2048,
+        float | None,
+        typer.Option(min=0.1, max=3600, help="Seconds for a case (default: as the task says)."),
+    ] = None,
+    memory: Annotated[
+        int | None,
+        typer.Option(min=64, max=1_048_576, help="MB for a case (default: as the task says)."),
+    ] = None,
     allow: Annotated[
         list[str] | None, typer.Option(help="Let programs import this package, beside numpy.")
     ] = None,
@@ -38,30 +42,30 @@ def init(
     """Make a lab: a folder with an archive that holds the first program and its verdict."""
     from colocate.arena.program_text import read_program
     from colocate.arena.tasks.catalogue import open_task
-    from colocate.arena.tasks.start import start_program
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.inputs.text_file import naming
     from colocate.lab.lab_folder import local_evaluation, make_lab
     from colocate.lab.settings import Settings
 
+    opened = open_task(task)
     settings = Settings(
-        suite=suite,
+        task=opened.place,
         seed=seed,
         islands=islands,
         proposals=proposals,
         migration=migration,
         attempts=attempts,
         review=review,
-        seconds=time_limit,
-        memory_mb=memory,
+        seconds=time_limit or opened.limits.seconds,
+        memory_mb=memory or opened.limits.memory_mb,
         allow=tuple(allow or ()),
     )
-    source = read_program(start) if start else start_program()
+    source = read_program(start) if start else opened.start_program
     say_when_compiling()
-    open_task(suite).contest()  # what cannot be judged on is no fault of the program
+    opened.contest()  # what cannot be judged on is no fault of the program
     evaluation = local_evaluation(settings, os.cpu_count() or 1)
     with naming(start) if start else nullcontext():
         archive = make_lab(lab, settings, source, evaluation)
     with archive as made:
         verdict = made.programs()[0].verdict
-    typer.echo(f"{lab}: the first program has score {verdict.score:.4f} on {suite}")
+    typer.echo(f"{lab}: the first program has score {verdict.score:.4f} on {opened.name}")

@@ -10,3 +10,4 @@ Workers = Annotated[
     int | None, typer.Option(min=1, help="Programs judged at a time (default: one per core).")
 ]
 FOLDER = Path("lab")
+TASK_HELP = "adrs, idle, tight, longtail, scale, or the folder of a task."

@@ -15,6 +15,7 @@ from colocate.fault import Fault
 if TYPE_CHECKING:
     from rich.status import Status
 
+    from colocate.arena.tasks.task import Task
     from colocate.lab.archive import Archive
     from colocate.lab.messages import Proposer
     from colocate.lab.program import Program
@@ -86,7 +87,9 @@ def run(
             notes().status("generation 0") as status,
         ):
             settings = settings_of(archive)
-            contest = open_task(settings.suite).contest()
+            task = open_task(settings.task)
+            _check_proposer(proposer, task)
+            contest = task.contest()
             many = askers if proposer == OPENAI else 1
             search = Lab(archive, settings, contest, evaluation, chosen, many)
             budget = Budget(generations, proposals, tokens, cost, seconds)
@@ -123,15 +126,15 @@ class _Ladder:
         if best.number != self._best:
             self._best = best.number
             verdict = best.verdict
+            hidden = f"   hidden {verdict.hidden.ratio:.6f}" if verdict.hidden.cases else ""
             typer.echo(
                 f"generation {generation:3d}   program {best.number:4d}   "
-                f"score {verdict.score:7.4f}   ratio {verdict.ratio:.6f}   "
-                f"hidden {verdict.hidden.ratio:.6f}   {best.name}"
+                f"score {verdict.score:7.4f}   ratio {verdict.ratio:.6f}{hidden}   {best.name}"
             )
 
 
 def _opened(lab: Path, seed: int | None) -> "Archive":
-    from colocate.arena.tasks.start import start_program
+    from colocate.arena.tasks.catalogue import open_task
     from colocate.lab.archive import Archive
     from colocate.lab.lab_folder import archive_path, local_evaluation, make_lab
     from colocate.lab.settings import Settings
@@ -147,7 +150,15 @@ def _opened(lab: Path, seed: int | None) -> "Archive":
             raise InputError(Fault("", expected, advice, value=seed, path=("seed",)))
         return archive
     settings = Settings(seed=seed or 0)
-    return make_lab(lab, settings, start_program(), local_evaluation(settings, 1))
+    return make_lab(lab, settings, open_task().start_program, local_evaluation(settings, 1))
+
+
+def _check_proposer(proposer: str, task: "Task") -> None:
+    """Refuse the composer where its blocks are of no use."""
+    if proposer == COMPOSER and not task.composable:
+        found = f"writes placement programs only, and the task is {task.name!r}"
+        advice = "name a server and a model with --base-url and --model"
+        raise InputError(Fault(found, OPENAI, advice, value=proposer, path=("proposer",)))
 
 
 def _proposer(

@@ -7,13 +7,12 @@ verdicts are those of one machine.
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
 from colocate.arena.contest import Contest
 from colocate.arena.referee import Referee
-from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.verdict import Verdict
 from colocate.errors import ColocateError, InputError
 
@@ -35,7 +34,7 @@ class RayEvaluation:
         """Yield the place of every source and the verdict on it, as they come."""
         task = self.ray.remote(num_cpus=1, max_retries=3)(_judged)
         places = {
-            task.remote(self.referee, source, contest.suite, contest.digest, runs): place
+            task.remote(replace(self.referee), source, contest.digest, runs): place
             for place, source in enumerate(sources)
         }
         waiting = list(places)
@@ -79,9 +78,9 @@ def _knock(address: str) -> None:
         raise InputError(f"ray={address!r}, {WANTED}: {error}") from error
 
 
-def _judged(referee: Referee, source: str, suite: str, digest: str, runs: int) -> dict[str, Any]:
+def _judged(referee: Referee, source: str, digest: str, runs: int) -> dict[str, Any]:
     """Judge a program on the node where this runs."""
-    contest = open_task(suite).contest()
-    if contest.digest != digest:
-        raise ColocateError(f"another version of colocate is installed here: {contest.digest}")
-    return referee.judge_source(source, contest, runs).as_dict()
+    found = referee.contest.digest
+    if found != digest:
+        raise ColocateError(f"the node has another version of colocate or of the task: {found}")
+    return referee.judge_source(source, runs=runs).as_dict()

@@ -104,7 +104,7 @@ class PatchedProgram:
     key: str
 
 
-def apply_patch(patch: Patch, parent: str) -> PatchedProgram:
+def apply_patch(patch: Patch, parent: str, entry: str = ENTRY) -> PatchedProgram:
     """Return the child that a patch makes of its parent.
 
     Everything outside of the parent's evolve block stays the same, letter for letter. The child has
@@ -117,6 +117,8 @@ def apply_patch(patch: Patch, parent: str) -> PatchedProgram:
         The change.
     parent
         The text of the program to change; it must compile.
+    entry
+        The name of the function that the task calls.
 
     Returns
     -------
@@ -127,7 +129,7 @@ def apply_patch(patch: Patch, parent: str) -> PatchedProgram:
     ------
     PatchRefused
         If the patch does not fit, changes lines outside of the evolve block, or makes a child that
-        does not compile, lacks `compute_model_placement` or does the same as its parent.
+        does not compile, lacks that function or does the same as its parent.
     """
     crlf = 0 < parent.count("\n") == parent.count("\r\n")
     text = parent.replace("\r\n", "\n") if crlf else parent
@@ -135,7 +137,7 @@ def apply_patch(patch: Patch, parent: str) -> PatchedProgram:
     own = sections(text.split("\n"), "the parent")
     made = _patched(own, patch.blocks) if patch.code is None else _rewritten(own, patch.code)
     child = "\n".join(made.lines)
-    key = _key_of_fit(child, text, parent_key)
+    key = _key_of_fit(child, text, parent_key, entry)
     return PatchedProgram(patch, child.replace("\n", "\r\n") if crlf else child, key)
 
 
@@ -186,7 +188,7 @@ def _without_head(lines: Sequence[str], head: Sequence[str]) -> Sequence[str]:
     return lines[at:]
 
 
-def _key_of_fit(child: str, parent: str, parent_key: str) -> str:
+def _key_of_fit(child: str, parent: str, parent_key: str, entry: str) -> str:
     """Return the key of a child; refuse a child that cannot take part."""
     if len(child) > MOST_CHARACTERS:
         raise PatchRefused(
@@ -195,11 +197,11 @@ def _key_of_fit(child: str, parent: str, parent_key: str) -> str:
             "shorten it",
         )
     tree = syntax_tree(child, "the child")
-    if not defines_entry(child, tree) and defines_entry(parent):
+    if not defines_entry(child, entry, tree) and defines_entry(parent, entry):
         raise PatchRefused(
             RefusalCode.NO_ENTRY,
-            f"the child does not define {ENTRY} at top level",
-            f"keep `def {ENTRY}(gpu_num, models)`",
+            f"the child does not define {entry} at top level",
+            f"keep `def {entry}` with its parameters",
         )
     key = tree_key(tree)
     if key == parent_key:

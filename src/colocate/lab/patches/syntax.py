@@ -11,7 +11,7 @@ from warnings import catch_warnings
 from colocate.lab.patches.refusal import PatchRefused, RefusalCode
 
 ENTRY = "compute_model_placement"
-"""The function that every program defines at top level."""
+"""The function that a program defines at top level, unless its task has another one."""
 
 MOST_KEPT = 10_000
 """Keys to cache: more programs than a long run makes, at 64 letters each."""
@@ -70,17 +70,24 @@ def _line(source: str, error: SyntaxError) -> str:
     return quoted_code(lines[number - 1] if 0 < number <= len(lines) else error.text or "")
 
 
-def defines_entry(source: str, tree: ast.Module | None = None) -> bool:
-    """Whether a program that compiles defines `compute_model_placement` at top level.
+def defines_entry(source: str, entry: str = ENTRY, tree: ast.Module | None = None) -> bool:
+    """Whether a program that compiles defines a function at top level.
 
-    A tree that already exists settles this for all but odd programs, such as one that assigns the
-    function in a loop.
+    Parameters
+    ----------
+    source
+        The text of the program.
+    entry
+        The name of the function.
+    tree
+        The tree of the program if there is one already. It settles this for all but odd programs,
+        such as one that assigns the function in a loop.
     """
-    if tree and any(isinstance(p, ast.FunctionDef) and p.name == ENTRY for p in tree.body):
+    if tree and any(isinstance(p, ast.FunctionDef) and p.name == entry for p in tree.body):
         return True
     try:
         with catch_warnings(action="ignore"):
-            name = symtable(source, "<program>", "exec").lookup(ENTRY)
+            name = symtable(source, "<program>", "exec").lookup(entry)
     except KeyError:
         return False
     return name.is_assigned() or name.is_imported()

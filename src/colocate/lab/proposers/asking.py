@@ -107,7 +107,9 @@ def _heard(proposer: Proposer, request: Request) -> tuple[Answer, Refusal | None
 def _made(answer: Answer, request: Request, known: Mapping[str, int]) -> PatchedProgram:
     if answer.cut_off:
         raise PatchRefused(RefusalCode.ANSWER_CUT_OFF, CUT_OFF, SHORTER)
-    made = answer.made or apply_patch(read_patch(answer.text), request.parent.source)
+    made = answer.made or apply_patch(
+        read_patch(answer.text), request.parent.source, request.task.entry_point
+    )
     twin = known.get(made.key)
     if twin is not None:
         fault = f"program {twin} is the same, but for its comments"

@@ -63,20 +63,18 @@ class Account:
 
 def settings_line(archive: Archive) -> str:
     """Return the main settings of a lab as one line."""
-    told = (archive.setting(name) for name in ("suite", "seed", "islands"))
-    suite, seed, islands = (one_line(str(value), LONGEST_NAME) for value in told)
-    return f"Lab on {suite}, seed {seed}, {islands} island{'' if islands == '1' else 's'}"
+    told = (archive.task, archive.setting("seed"), archive.setting("islands"))
+    task, seed, islands = (one_line(str(value), LONGEST_NAME) for value in told)
+    return f"Lab on {task}, seed {seed}, {islands} island{'' if islands == '1' else 's'}"
 
 
 def best_facts(programs: Sequence[Program]) -> list[Fact]:
     """Return facts on the best program."""
     best = best_first(programs)[0]
     verdict = best.verdict
-    optimal = Tally(
-        tuple(
-            replace(result, value=result.optimum, failure=None) for result in verdict.public.results
-        )
-    )
+    results = verdict.public.results
+    reached = tuple(replace(each, value=each.optimum, failure=None) for each in results)
+    optimal = Tally(reached, verdict.public.formula)
     score = f"{fixed(verdict.score, 4)}, optimum {fixed(optimal.score, 4)}"
     ratio = f"{fixed(verdict.ratio, 6)}, hidden {fixed(verdict.hidden.ratio, 6)}"
     return [("best", mention(best)), ("score", score), ("ratio", ratio)]

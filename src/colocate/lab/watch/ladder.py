@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import ceil, floor, isnan, log10
 from typing import Self
 
 from colocate.lab.program import Program, best_first
@@ -19,16 +19,16 @@ class Rung:
     number: int
     name: str
     score: float
-    """The score by the public formula."""
+    """The score on the public cases."""
     ratio: float
-    """Mean of optimum / pressure over the public cases."""
+    """Mean ratio to the optimum over the public cases."""
     hidden: float
-    """The same over the hidden cases."""
+    """The same over the hidden cases; not a number if there are none."""
 
     @property
     def fitness(self) -> float:
         """The figure that ranks programs."""
-        return min(self.ratio, self.hidden)
+        return self.ratio if isnan(self.hidden) else min(self.ratio, self.hidden)
 
 
 def ladder(programs: Iterable[Program]) -> list[Rung]:

@@ -19,7 +19,7 @@ TITLES = {
     RefusalCode.MARKERS_UNPAIRED: "the evolve markers are no pair",
     RefusalCode.NO_ANSWER: "no answer came",
     RefusalCode.NO_CHANGE: "the answer holds no change",
-    RefusalCode.NO_ENTRY: "the child does not define compute_model_placement",
+    RefusalCode.NO_ENTRY: "the child lacks the function that the task calls",
     RefusalCode.NOT_WRITABLE: "no answer can express the change",
     RefusalCode.OUTSIDE_CHANGED: "the child changes lines outside of the evolve block",
     RefusalCode.SAME_AS_PARENT: "the child does the same as its parent",

@@ -26,7 +26,7 @@ def first_traceback(verdict: Verdict) -> str:
 
 def _figures(verdict: Verdict) -> Sheet:
     tallies = ((verdict.suite, verdict.public), ("hidden", verdict.hidden))
-    rows = tuple(tally_row(name, tally)[: len(FIGURES)] for name, tally in tallies)
+    rows = tuple(tally_row(name, each)[: len(FIGURES)] for name, each in tallies if each.cases)
     again = "" if verdict.steady else ", which differ; this is the worst"
     runs = f"{verdict.runs} run{'s' if verdict.runs > 1 else ''}{again}"
     return Sheet(f"The verdict, after {runs}", FIGURES, rows, words("cases", "worst case"))
@@ -43,9 +43,9 @@ def _worst_cases(verdict: Verdict) -> Sheet:
         )
         for result in sorted(short, key=lambda result: result.ratio)[:MOST_CASES]
     )
-    headings = ("case", "pressure", "optimum", "ratio")
+    headings = ("case", "value", "optimum", "ratio")
     shown = f"the worst {len(rows)} of {len(short)}"
-    return Sheet(f"Valid, but above the optimum: {shown}", headings, rows, words("case"))
+    return Sheet(f"Valid, but short of the optimum: {shown}", headings, rows, words("case"))
 
 
 def _failures(verdict: Verdict) -> Sheet:

@@ -1,7 +1,7 @@
 """Amounts and names in sentences."""
 
 from collections.abc import Sequence
-from math import isinf
+from math import isinf, isnan
 
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
@@ -74,7 +74,7 @@ def percents(*shares: float) -> tuple[str, ...]:
 
 def fixed(value: float | None, digits: int) -> str:
     """Return a number with so many digits after the point, a dash for none."""
-    if value is None:
+    if value is None or isnan(value):
         return "-"
     return "∞" if isinf(value) else f"{value:.{digits}f}"
 

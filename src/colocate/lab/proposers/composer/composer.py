@@ -42,8 +42,11 @@ class Composer:
         Raises
         ------
         ProposerError
-            If the parent cannot be changed, because its evolve markers are no pair.
+            If the parent cannot be changed, because its evolve markers are no pair, or if the task
+            is not placement.
         """
+        if not request.task.composable:
+            raise ProposerError(f"{WHO}: it writes placement programs only")
         parent = read_composition(request.parent.source)
         change = _change(request, parent, _draw(request))
         rewrites = parent is None or request.kind is Kind.REWRITE

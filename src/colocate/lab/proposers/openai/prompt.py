@@ -29,9 +29,11 @@ What always holds:
 be correct, then be good.
 - Only the standard library and numpy may be imported; no files, network or other processes.
 - Each case has a time limit. Bound every loop.
-- The program is also judged on cases that nobody has seen. Nothing learned by heart helps there.
 """
 """The rules of every task."""
+UNSEEN = """\
+- The program is also judged on cases that nobody has seen. Nothing learned by heart helps there.
+"""
 
 HEAD = """\
 <NAME>
@@ -101,8 +103,9 @@ def messages(request: Request) -> list[Message]:
     """
     if request.kind is Kind.CROSSING and not request.inspirations:
         raise InputError("a crossing has no inspirations, must have one to cross the parent with")
+    unseen = UNSEEN if request.parent.verdict.hidden.cases else ""
     return [
-        {"role": "system", "content": f"{request.task.facts.strip()}\n\n{RULES}"},
+        {"role": "system", "content": f"{request.task.facts.strip()}\n\n{RULES}{unseen}"},
         {"role": "user", "content": "\n".join(_sections(request))},
     ]
 
