@@ -13,7 +13,7 @@ from colocate.lab.proposers.openai.patience import Patience
 from colocate.lab.proposers.openai.priced_model import PricedModel
 from colocate.lab.proposers.openai.prompt import Message
 from colocate.lab.proposers.openai.reply import ReplyReading, is_error, is_page, read_reply
-from colocate.lab.proposers.openai.token_estimate import TokenEstimate
+from colocate.lab.proposers.openai.token_estimate import TokenEstimate, estimate_of_letters
 from colocate.lab.proposers.openai.wire import HttpReply, LostReplyError, post
 from colocate.lab.spending import NOTHING, BudgetSpent, Purse, Slip, Spending
 
@@ -143,7 +143,7 @@ class _Question:
         except ProposerError as error:
             if reply.text.strip() and not is_page(reply.text) and not is_error(reply.text):
                 letters = len(reply.text)
-                self._pay(slip, self.server.estimate.of_letters(self.model, estimate, letters))
+                self._pay(slip, estimate_of_letters(self.model, estimate, letters))
             found = quote(reply.text, self.server.address.api_key)
             return ServerFault(f"{error} but {found}", "check the address, which often ends in /v1")
         self.server.patience.heard()

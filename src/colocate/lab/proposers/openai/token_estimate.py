@@ -40,20 +40,6 @@ class TokenEstimate:
         tokens_out = ceil(total / count) if count else self._longest
         return _priced(model, _tokens(letters), tokens_out)
 
-    def of_letters(self, model: PricedModel, estimate: Spending, letters: int) -> Spending:
-        """Estimate what a reply of so many letters cost.
-
-        Parameters
-        ----------
-        model
-            The model that was asked.
-        estimate
-            The estimate from before.
-        letters
-            What came.
-        """
-        return _priced(model, estimate.tokens_in, _tokens(letters))
-
     def of_reply(self, model: PricedModel, estimate: Spending, reading: ReplyReading) -> Spending:
         """Return what a reply cost, by the server's own counts as far as there are any.
 
@@ -77,6 +63,21 @@ class TokenEstimate:
         if usage.cost is not None and not model.is_priced:
             return Spending(tokens_in, tokens_out, usage.cost, not counted)
         return spending
+
+
+def estimate_of_letters(model: PricedModel, question: Spending, letters: int) -> Spending:
+    """Estimate what a reply cost that nothing is known of but its length.
+
+    Parameters
+    ----------
+    model
+        The model that was asked.
+    question
+        The estimate of the question.
+    letters
+        What came.
+    """
+    return _priced(model, question.tokens_in, _tokens(letters))
 
 
 def _priced(
