@@ -116,7 +116,7 @@ def test_a_silent_server_ends_the_run_in_time_and_says_what_that_cost(lab):
         begin = monotonic()
         limits = ["--request-timeout", "1", "--total-timeout", "2", "--retries", "9"]
         done = run(*options(server, *limits), cwd=lab)
-        assert monotonic() - begin < 30
+        assert monotonic() - begin < 60
     assert done.returncode == 1
     assert "so far: 1 programs, " in done.stderr
     assert "in part estimated" in done.stderr
@@ -144,7 +144,7 @@ def test_an_interrupt_ends_at_once_and_requests_in_flight_count_as_paid(lab):
             _, said = running.communicate(timeout=60)
         finally:
             running.kill()
-        assert monotonic() - begin < 5
+        assert monotonic() - begin < 10
     assert running.returncode == 130
     assert "interrupted; all verdicts so far are kept" in said
     with Archive.open(lab / "lab" / "lab.db") as archive:
