@@ -35,9 +35,9 @@ from colocate.inputs.fleet import fleet_of
 from colocate.inputs.huggingface import ConfigLookup
 from colocate.problem.problem import Problem
 from colocate.problem.requests import EngineSpeed
-from colocate.simulate.lengths import LengthDistribution
+from colocate.simulate.demand.lengths import LengthDistribution
+from colocate.simulate.demand.requests import RequestStream
 from colocate.simulate.options import Prefill, SimulateOptions
-from colocate.simulate.requests import RequestStream
 from colocate.simulate.run import simulate_placement
 
 DATA = Path(__file__).parent / "data" / "published_runs.csv"

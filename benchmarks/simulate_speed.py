@@ -17,8 +17,8 @@ import numpy as np
 
 from colocate.inputs.fleet import fleet_of
 from colocate.problem.problem import Problem
+from colocate.simulate.demand.requests import RequestStream
 from colocate.simulate.options import SimulateOptions
-from colocate.simulate.requests import RequestStream
 from colocate.simulate.run import simulate_placement
 
 SIZES = (2.5, 3.1, 6.4, 8.0, 14.5, 16.1)

@@ -24,10 +24,10 @@ from benchmarks.study_tables import tables_of
 
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
-from colocate.simulate.demand import PoissonDemand
-from colocate.simulate.lengths import LengthDistribution
+from colocate.simulate.demand.kinds import PoissonDemand
+from colocate.simulate.demand.lengths import LengthDistribution
+from colocate.simulate.demand.requests import RequestStream
 from colocate.simulate.options import SimulateOptions
-from colocate.simulate.requests import RequestStream
 from colocate.simulate.run import simulate_placement
 
 DATA = Path(__file__).parent / "data"

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from colocate import Simulation, read_fleet, simulate, solve
-from colocate.inputs.trace import Trace
+from colocate.inputs.trace.reading import Trace
 from colocate.outputs.page.figure import ALARM, FAINT, INK, SOFT, written_figure
 from colocate.outputs.simulation.words import shown_share
-from colocate.simulate.demand import TraceDemand
+from colocate.simulate.demand.kinds import TraceDemand
 from colocate.simulate.result import GpuOutcome, Timeline
 
 ROOT = Path(__file__).parents[1]

@@ -9,10 +9,10 @@ from benchmarks.trace_rates import means_of
 
 from colocate import Status, emit, read_fleet, services_of, solve
 from colocate.advise.explain.explanation import explain
-from colocate.inputs.trace import Trace
+from colocate.inputs.trace.reading import Trace
 from colocate.latency.prediction import predict_placement
 from colocate.outputs.emit.catalogue import TARGETS
-from colocate.simulate.demand import TraceDemand
+from colocate.simulate.demand.kinds import TraceDemand
 from colocate.solver.check import check_plan
 from colocate.solver.targets import without_targets
 

@@ -6,7 +6,7 @@ from colocate.advise.simulation.ways import simulated_ways
 from colocate.inputs.fleet import fleet_of
 from colocate.outputs.simulation.page import simulation_page
 from colocate.problem.placement import Placement
-from colocate.simulate.demand import PoissonDemand
+from colocate.simulate.demand.kinds import PoissonDemand
 from colocate.simulate.options import SimulateOptions
 from tests.browser.browser import WIDTHS
 from tests.outputs.made_plans import HOSTILE

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.checker.companies import choices_of, companies_of
-from colocate.problem.checker.group_weights import homeless_owner
-from colocate.problem.checker.groups import empty_search, group_is_possible
-from colocate.problem.checker.knapsack import least_pushes, least_size, outweighed_by_none
+from colocate.problem.checker.latency.companies import choices_of, companies_of
+from colocate.problem.checker.latency.group_weights import homeless_owner
+from colocate.problem.checker.latency.groups import empty_search, group_is_possible
+from colocate.problem.checker.latency.knapsack import least_pushes, least_size, outweighed_by_none
 from colocate.problem.verify_bound import refuted
 from colocate.solver.deadline import Deadline
 from colocate.solver.prove.latency.bounds import latency_bounds

@@ -12,9 +12,9 @@ from colocate import Gpu, Model, Problem, verify
 from colocate.errors import InputError
 from colocate.latency.prediction import predict_placement, ratios_of
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.checker.companies import choices_of, companies_of
-from colocate.problem.checker.groups import empty_search, group_is_possible
-from colocate.problem.checker.placed_latency import felt_latencies
+from colocate.problem.checker.latency.companies import choices_of, companies_of
+from colocate.problem.checker.latency.groups import empty_search, group_is_possible
+from colocate.problem.checker.latency.placed import felt_latencies
 from colocate.problem.requests import EngineSpeed, Requests
 from colocate.problem.verify_bound import refuted
 from colocate.solver.deadline import Deadline

@@ -6,8 +6,8 @@ import numpy as np
 
 from colocate import Gpu, Model, Problem
 from colocate.problem.requests import EngineSpeed, Requests
+from colocate.simulate.demand.requests import RequestStream
 from colocate.simulate.options import EngineFailure, SimulateOptions
-from colocate.simulate.requests import RequestStream
 from colocate.simulate.run import simulate_placement
 
 KIND = "H200"

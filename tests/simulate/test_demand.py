@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from colocate import Gpu, Model, Problem
 from colocate.errors import InputError
 from colocate.problem.requests import EngineSpeed, Requests
-from colocate.simulate.day_curve import DAY, DayCurve
-from colocate.simulate.demand import BurstDemand, DayDemand, PoissonDemand, TraceDemand
-from colocate.simulate.lengths import LengthDistribution
-from colocate.simulate.requests import MOST_TOKENS, RequestStream
+from colocate.simulate.demand.day_curve import DAY, DayCurve
+from colocate.simulate.demand.kinds import BurstDemand, DayDemand, PoissonDemand, TraceDemand
+from colocate.simulate.demand.lengths import LengthDistribution
+from colocate.simulate.demand.requests import MOST_TOKENS, RequestStream
 from tests.campaign import campaign
 
 ENGINES = (("H", EngineSpeed(0.01, 0.0, 0.01, 0.01, 1.0)),)

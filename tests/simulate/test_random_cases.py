@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colocate.simulate import run
-from colocate.simulate import state as columns
+from colocate.simulate.kernel import state as columns
 from colocate.simulate.run import _Replay, simulate_placement
 from tests.campaign import campaign
 from tests.simulate.drawn_fleets import cut, drawn_case

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from colocate import Gpu, Model, Problem
-from colocate.simulate.requests import RequestStream
+from colocate.simulate.demand.requests import RequestStream
 from tests.simulate.drawn_fleets import KIND, asked, simulated
 
 

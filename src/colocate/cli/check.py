@@ -95,7 +95,7 @@ def _check_latency(
     from colocate.advise.latency import predictions_of
     from colocate.outputs.latency.json_form import replica_data
     from colocate.outputs.plan.latency_words import latency_line
-    from colocate.problem.checker.placed_latency import felt_latencies
+    from colocate.problem.checker.latency.placed import felt_latencies
     from colocate.problem.checker.stated_data import same_data, same_latency
     from colocate.solver.plan import Plan
 

@@ -78,7 +78,7 @@ class Certificate:
         The name of the model that the proof looks at (model and alone).
     multipliers
         A whole number for each item, in the order of the problem (multipliers); for each choice
-        of `problem/checker/companies.py` (groups and cover).
+        of `problem/checker/latency/companies.py` (groups and cover).
     carried
         What no group on one GPU of each kind exceeds, a whole number (groups and cover).
     nodes

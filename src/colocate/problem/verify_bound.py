@@ -7,8 +7,12 @@ ratios.
 from math import isinf
 
 from colocate.problem.certificate import OF_RATIOS, Certificate, Proof
+from colocate.problem.checker.latency.ratio_bound import (
+    refuted_alone,
+    refuted_cover,
+    refuted_groups,
+)
 from colocate.problem.checker.multipliers import refuted_multipliers
-from colocate.problem.checker.ratio_bound import refuted_alone, refuted_cover, refuted_groups
 from colocate.problem.checker.sums import refuted_model, refuted_volume
 from colocate.problem.checker.tree import refuted_tree
 from colocate.problem.problem import Problem

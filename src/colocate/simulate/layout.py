@@ -12,12 +12,12 @@ from colocate.problem.parts import Part, Places
 from colocate.problem.problem import Problem
 from colocate.problem.requests import Requests
 from colocate.problem.sharing import COSTS
-from colocate.simulate import state as columns
 from colocate.simulate.histogram import BINS
+from colocate.simulate.kernel import state as columns
+from colocate.simulate.kernel.sleepers import sleeping_engines, speeds_elsewhere
+from colocate.simulate.kernel.slots import NEVER
+from colocate.simulate.kernel.state import NOBODY, SimulationState
 from colocate.simulate.options import ROUTERS, SimulateOptions
-from colocate.simulate.sleepers import sleeping_engines, speeds_elsewhere
-from colocate.simulate.slots import NEVER
-from colocate.simulate.state import NOBODY, SimulationState
 
 FIRST_ROWS = 1024
 """Rows of requests to begin with; their number doubles when they run out."""
@@ -264,7 +264,7 @@ def _block_bytes(requests: Requests, options: SimulateOptions) -> float:
 
     The cache of a mean request is stated in whole blocks, and one more.
     """
-    mean = ceil(requests.prompt_tokens + requests.output_tokens / 2)
+    mean = ceil(requests.prompt_tokens + requests.output_tokens)
     blocks = ceil(mean / LAW_BLOCK) + 1
     of_token = requests.request_gb * 1e9 / (blocks * LAW_BLOCK)
     return ceil(of_token * options.block_tokens) if mean else 0.0

@@ -6,8 +6,9 @@ import numpy as np
 
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.problem import Problem
-from colocate.simulate import state as columns
 from colocate.simulate.histogram import GROWTH, SHORTEST, quantile
+from colocate.simulate.kernel import state as columns
+from colocate.simulate.kernel.state import SimulationState
 from colocate.simulate.result import (
     CacheShare,
     Distribution,
@@ -16,7 +17,6 @@ from colocate.simulate.result import (
     Simulation,
     Timeline,
 )
-from colocate.simulate.state import SimulationState
 
 TOGETHER = 10
 """Intervals of a histogram that are drawn as one, a tenth longer than the one before."""

@@ -11,14 +11,14 @@ from colocate.problem.instance import Floats
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_seed
-from colocate.simulate import state as columns
-from colocate.simulate.events import close, fail, serve
+from colocate.simulate.demand.requests import RequestStream
+from colocate.simulate.kernel import state as columns
+from colocate.simulate.kernel.events import close, fail, serve
+from colocate.simulate.kernel.state import SimulationState, Small
 from colocate.simulate.layout import first_state, with_more_rows
 from colocate.simulate.options import EngineFailure, SimulateOptions
 from colocate.simulate.outcome import outcome_of
-from colocate.simulate.requests import RequestStream
 from colocate.simulate.result import Simulation
-from colocate.simulate.state import SimulationState, Small
 
 AT_ONCE = 8192
 """Requests between two calls of `watch`: some hundredths of a second of work."""

@@ -7,10 +7,10 @@ from math import inf
 import numpy as np
 
 from colocate.machine_code.entry import compiled_together
-from colocate.problem.checker.companies import choices_of, companies_of
-from colocate.problem.checker.cover import cover_exists
-from colocate.problem.checker.group_weights import overweight
-from colocate.problem.checker.groups import empty_search, group_is_possible
+from colocate.problem.checker.latency.companies import choices_of, companies_of
+from colocate.problem.checker.latency.cover import cover_exists
+from colocate.problem.checker.latency.group_weights import overweight
+from colocate.problem.checker.latency.groups import empty_search, group_is_possible
 from colocate.problem.gpu import Gpu
 from colocate.problem.layout import arrange, arrange_some, empty, empty_layout, take
 from colocate.problem.model import Model

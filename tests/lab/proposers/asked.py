@@ -4,7 +4,7 @@ from time import perf_counter
 
 import pytest
 
-from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
+from colocate.arena.verdict import CaseVerdict, Verdict, Tally
 from colocate.lab.messages import Kind, Request, UnusableAnswer
 from colocate.lab.program import Program
 from colocate.lab.proposers.openai.priced_model import PricedModel
@@ -15,7 +15,7 @@ from tests.lab.protocol_server import KEY
 GOOD = HEAD + diff(ONE)
 SMALL = PricedModel("small", price_in=2.0, price_out=10.0)
 _TALLY = Tally((CaseVerdict("case-0", 0.05, 0.04),))
-_VERDICT = ProgramVerdict("adrs", _TALLY, _TALLY, walls=("process",))
+_VERDICT = Verdict("adrs", _TALLY, _TALLY, walls=("process",))
 REQUEST = Request(Kind.DIFF, Program(0, "deal_out", "Deals.", PARENT, _VERDICT), seed=7)
 
 

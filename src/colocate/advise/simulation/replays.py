@@ -8,7 +8,7 @@ from threading import Event, Lock
 
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
-from colocate.simulate.demand import Demand
+from colocate.simulate.demand.kinds import Demand
 from colocate.simulate.options import SimulateOptions
 from colocate.simulate.result import Simulation
 from colocate.simulate.run import simulate_placement

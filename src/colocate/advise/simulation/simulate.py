@@ -10,11 +10,11 @@ from colocate.advise.simulation.replays import SeedReplay, Watch, replayed
 from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.inputs.fleet import Fleet
-from colocate.inputs.trace import Trace
+from colocate.inputs.trace.reading import Trace
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_number, checked_seed
-from colocate.simulate.demand import Demand, PoissonDemand, TraceDemand
+from colocate.simulate.demand.kinds import Demand, PoissonDemand, TraceDemand
 from colocate.simulate.options import SimulateOptions
 from colocate.simulate.result import Simulation
 from colocate.solver.plan import Plan

@@ -10,7 +10,7 @@ from colocate.advise.simulation.verdicts import model_replays
 from colocate.latency.prediction import predict_placement
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
-from colocate.simulate.demand import Demand
+from colocate.simulate.demand.kinds import Demand
 from colocate.simulate.options import SimulateOptions
 from colocate.simulate.result import Simulation
 

@@ -45,6 +45,14 @@ class Strip(NamedTuple):
     found: Distribution
     target: float
     """Infinite if there is none."""
+    percentile: float | None
+    """What the target is about; None for the mean."""
+
+    @property
+    def judged(self) -> float:
+        """The latency that is held against the target."""
+        figures = {None: self.found.mean, 95.0: self.found.p95, 99.0: self.found.p99}
+        return figures[self.percentile]
 
     @property
     def middle(self) -> float:
@@ -53,11 +61,12 @@ class Strip(NamedTuple):
 
     @property
     def told(self) -> str:
-        """Its 99th percentile and its target."""
+        """What is held against its target, and the target."""
         if not self.found.count:
             return "-"
         rest = f" / {shown_time(self.target)}" if isfinite(self.target) else ""
-        return f"p99 {shown_time(self.found.p99)}{rest}"
+        name = "mean" if self.percentile is None else f"p{self.percentile:.0f}"
+        return f"{name} {shown_time(self.judged)}{rest}"
 
 
 class StripRow(NamedTuple):
@@ -88,10 +97,10 @@ def strip_figure(models: Sequence[ModelReplay], runs: Sequence[ModelOutcome]) ->
 
 def _row(model: ModelReplay, run: ModelOutcome) -> StripRow:
     asked = model.asked
-    tpot = Strip("time per output token", run.tpot, asked.tpot_slo if run.tpot.count else inf)
-    return StripRow(
-        one_line(run.name), (tpot, Strip("time to first token", run.ttft, asked.ttft_slo))
-    )
+    slo = asked.tpot_slo if run.tpot.count else inf
+    tpot = Strip("time per output token", run.tpot, slo, asked.percentile)
+    ttft = Strip("time to first token", run.ttft, asked.ttft_slo, asked.percentile)
+    return StripRow(one_line(run.name), (tpot, ttft))
 
 
 def _draw(rows: Sequence[StripRow], name: str, width: int) -> Markup:
@@ -178,7 +187,7 @@ def _figure_text(strip: Strip, x: float, room: float, base: float, wide: bool) -
     wide
         Whether there is room beside the bars; otherwise they stand above.
     """
-    kind = "figure missed" if strip.found.p99 > strip.target else "figure"
+    kind = "figure missed" if strip.judged > strip.target else "figure"
     if not wide:
         return label(x, base - TALL - 10, strip.told, "start", kind)
     return label(x + room, base - TALL + 6, strip.told, "end", kind)

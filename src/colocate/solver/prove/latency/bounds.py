@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from math import inf, isinf, sqrt
 
 from colocate.problem.certificate import Certificate, Proof
-from colocate.problem.checker.companies import GpuCompany, choices_of, companies_of
-from colocate.problem.checker.cover import MOST_ITEMS, cover_exists
-from colocate.problem.checker.engines import must_keep
-from colocate.problem.checker.group_weights import homeless_owner
-from colocate.problem.checker.ratio_bound import ratio_alone
+from colocate.problem.checker.latency.companies import GpuCompany, choices_of, companies_of
+from colocate.problem.checker.latency.cover import MOST_ITEMS, cover_exists
+from colocate.problem.checker.latency.engines import must_keep
+from colocate.problem.checker.latency.group_weights import homeless_owner
+from colocate.problem.checker.latency.ratio_bound import ratio_alone
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import JUST_BELOW, PROVEN, SAFE
 from colocate.solver.deadline import Deadline

@@ -10,18 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from colocate.problem.checker.companies import GpuCompany, ItemChoice
-from colocate.problem.checker.group_weights import (
+from colocate.problem.checker.latency.companies import GpuCompany, ItemChoice
+from colocate.problem.checker.latency.group_search import density_order, heaviest_groups
+from colocate.problem.checker.latency.group_weights import (
     NEXT_WHOLE,
     heaviest,
     least_total,
 )
-from colocate.problem.checker.groups import (
-    density_order,
-    empty_search,
-    group_is_possible,
-    heaviest_groups,
-)
+from colocate.problem.checker.latency.groups import empty_search, group_is_possible
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.tolerance import LEFT_TO_ROUND, LP_TOLERANCE
 from colocate.solver.deadline import Deadline

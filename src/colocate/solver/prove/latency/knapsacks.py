@@ -9,7 +9,7 @@ from math import inf
 
 import numpy as np
 
-from colocate.problem.checker.companies import GpuCompany
+from colocate.problem.checker.latency.companies import GpuCompany
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.kernel import entry_kernel, leaf_kernel
 from colocate.problem.tolerance import SAFE

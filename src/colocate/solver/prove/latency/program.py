@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from colocate.problem.checker.companies import GpuCompany, ItemChoice
-from colocate.problem.checker.group_weights import possible_choices
+from colocate.problem.checker.latency.companies import GpuCompany, ItemChoice
+from colocate.problem.checker.latency.group_weights import possible_choices
 from colocate.problem.instance import Floats
 from colocate.problem.tolerance import LP_TOLERANCE
 

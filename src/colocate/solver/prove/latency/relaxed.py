@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from colocate.problem.checker.companies import GpuCompany, ItemChoice
-from colocate.problem.checker.group_weights import least_total
+from colocate.problem.checker.latency.companies import GpuCompany, ItemChoice
+from colocate.problem.checker.latency.group_weights import least_total
 from colocate.problem.instance import Floats, Ints
 from colocate.solver.deadline import Deadline
 from colocate.solver.prove.latency.columns import fragile_weights

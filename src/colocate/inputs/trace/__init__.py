@@ -1,0 +1,1 @@
+"""Recorded requests, as others write them."""

@@ -1,0 +1,1 @@
+"""The checker of latencies and of proofs about them."""

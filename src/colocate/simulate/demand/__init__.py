@@ -1,0 +1,1 @@
+"""Streams of requests: drawn from the rates of a fleet, or recorded."""

@@ -1,0 +1,1 @@
+"""The clock, the engines and the ways to share a GPU, as machine code."""
