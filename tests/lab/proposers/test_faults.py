@@ -80,6 +80,13 @@ def test_an_empty_account_is_not_waited_for():
     assert "(You exceeded your quota); add credit to the account" in str(refusal)
 
 
+def test_a_filter_that_refuses_the_prompt_is_told_as_one():
+    body = '{"error": {"message": "The prompt was filtered", "code": "content_filter"}}'
+    with serving(Reply(body, 400)) as server:
+        refusal, _ = unusable(server, retries=3)
+    assert "(The prompt was filtered); the server's filter refuses this prompt" in str(refusal)
+
+
 @pytest.mark.parametrize(
     "headers",
     [

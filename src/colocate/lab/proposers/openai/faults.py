@@ -38,6 +38,9 @@ ADVICE = {
 NO_CREDIT = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_balance")
 """Codes with which servers say that the account is empty: waiting does not help."""
 
+FILTERS = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
+"""Codes with which servers refuse a prompt for what it says."""
+
 
 @dataclass(frozen=True)
 class ServerFault:
@@ -113,6 +116,8 @@ def refused(reply: HttpReply, key: str | None) -> ServerFault:
     advice = ADVICE.get(reply.status, "look at the log of the server")
     if any(code in reply.text for code in NO_CREDIT):
         return ServerFault(told, ADVICE[402])
+    if any(code in reply.text for code in FILTERS):
+        return ServerFault(told, "the server's filter refuses this prompt, so ask another model")
     passes = reply.status in AGAIN or (reply.status >= 500 and reply.status not in NEVER)
     if not passes:
         return ServerFault(told, advice)
