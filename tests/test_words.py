@@ -15,13 +15,14 @@ GRAMMAR = """
     two up way why
 """
 PROGRAMMING = """
-    bar cache cause chart clock code colour column combination comparison compiler decision
-    definition direction draw effect entry error evaluation explanation facts failed failure
-    field figure file finding fit format history home idle infeasible input insight limit line
-    link loaded loader local look markup memory mention message missing move name noun number
-    option order outcome output pair pen plot pool priced process progress reading refusal refused
-    report result role rounding run scale search section settings shape stage state storage
-    sum summary table time trail unknown unusual usage variable version whole worst
+    bar cache cause chart chat clock code colour column combination comparison compiler decision
+    definition direction draw effect entry error estimate evaluation explanation facts failed
+    failure field figure file finding fit format history home http idle infeasible input insight
+    limit line link loaded loader local look lost markup memory mention message missing move name
+    noun number option order outcome output pair pen plot pool priced process progress reading
+    refusal refused report result role rounding run scale search section settings shape stage state
+    storage sum summary table task time trail unknown unusable unusual usage variable version whole
+    worst
 """
 OPTIMISATION = """
     accept annealing constructor cut exhaustive greedy improver iterated linear neighbourhood
@@ -34,8 +35,8 @@ SERVING = """
 """
 SIMULATION = "curve day difference drawn interval length mean miss seed strip"
 FORMS = """
-    busy emit emitted group learning patched placeable placed recorded recording rung searched
-    simulated tight track wakeable written
+    busy emit emitted group learned learning paid patched placeable placed recorded recording rung
+    searched simulated spent tight track wakeable written
 """
 """Forms and parts of words in the glossary."""
 NAMES = "ai colocate cp kubernetes poisson ray sat scip yaml"

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
@@ -23,11 +23,17 @@ class Reply:
     """How long it keeps silent first."""
     missing_bytes: int = 0
     """How much of the body it promises and does not send."""
+    pause: float = 0.0
+    """How long it waits after each byte of the body."""
+    raw: bytes = b""
+    """What it sends byte by byte instead of a status, headers and body."""
+    endless: bool = False
+    """Whether the body comes again and again, without an end."""
 
 
-def completion(text, finish_reason="stop", usage=(1000, 200)):
-    """Return the reply with an answer in it."""
-    message = {"role": "assistant", "content": text}
+def completion(text, finish_reason="stop", usage=(1000, 200), **fields):
+    """Return the reply with an answer in it; the message may have further fields."""
+    message = {"role": "assistant", "content": text, **fields}
     body = {
         "id": "1",
         "object": "chat.completion",
@@ -35,8 +41,10 @@ def completion(text, finish_reason="stop", usage=(1000, 200)):
         "model": "small",
         "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}],
     }
-    if usage:
+    if isinstance(usage, tuple):
         body["usage"] = dict(zip(("prompt_tokens", "completion_tokens"), usage, strict=True))
+    elif usage:
+        body["usage"] = usage
     return Reply(json.dumps(body))
 
 
@@ -84,17 +92,33 @@ class _Handler(BaseHTTPRequestHandler):
             reply = fault(404, "no such path")
         if self.server.stopped.wait(reply.seconds):
             return
+        with suppress(OSError):
+            if reply.raw:
+                self._drip(reply.raw, reply.pause)
+            else:
+                self._send(reply)
+
+    def _send(self, reply):
         content = reply.body.encode()
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.kind)
-        self.send_header("Content-Length", str(len(content) + reply.missing_bytes))
+        if not reply.endless:
+            self.send_header("Content-Length", str(len(content) + reply.missing_bytes))
         for name, value in reply.headers.items():
             self.send_header(name, value)
         self.end_headers()
-        try:
+        while reply.endless and not self.server.stopped.is_set():
             self.wfile.write(content)
-        except ConnectionError:
-            return
+        if reply.pause:
+            self._drip(content, reply.pause)
+        else:
+            self.wfile.write(content)
+
+    def _drip(self, content, pause):
+        for byte in content:
+            self.wfile.write(bytes([byte]))
+            if self.server.stopped.wait(pause):
+                return
 
     def log_message(self, *_):
         """Keep the output of the tests clean."""

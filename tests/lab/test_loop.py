@@ -21,6 +21,7 @@ from colocate.lab.program import Program, best_first
 from colocate.lab.proposers.asking import CUT_OFF
 from colocate.lab.proposers.replay import Replay
 from colocate.lab.settings import Budget, Settings
+from colocate.lab.spending import Spending
 from tests.lab.toy import (
     CONTEST,
     ToyEvaluation,
@@ -427,14 +428,19 @@ def test_every_island_needs_a_proposal():
 
 def test_budgets_count_what_was_answered_and_are_written_in_full():
     archive = [
-        Attempt(1, place, 1, Kind.DIFF, (0,), Answer("", who))
-        for place, who in enumerate(("it", NOBODY, "it"))
+        Attempt(1, place, 1, Kind.DIFF, (0,), Answer(text, who))
+        for place, (text, who) in enumerate((("so", "it"), ("", NOBODY), ("so", "it"), ("", "it")))
     ]
-    assert Budget(proposals=3).spent(1, archive, 0.0) == ""
-    assert Budget(proposals=2).spent(1, archive, 0.0) == "the budget of 2 proposals is spent"
-    assert Budget(seconds=1_234_567).spent(1, archive, 1e9) == (
-        "the budget of 1,234,567 seconds is spent"
-    )
+    spent = Spending(70, 30, 0.5)
+    for budget, reason in (
+        (Budget(proposals=3), ""),
+        (Budget(proposals=2), "the budget of 2 proposals is spent"),
+        (Budget(seconds=1_234_567), "the budget of 1,234,567 seconds is spent"),
+        (Budget(tokens=101, cost=0.51), ""),
+        (Budget(tokens=100), "the budget of 100 tokens is spent"),
+        (Budget(cost=0.5), "the budget of 0.5 cost is spent"),
+    ):
+        assert budget.spent(1, archive, spent, 1e9 if budget.seconds else 0.0) == reason
 
 
 def test_the_goal_is_called_proven_only_where_it_is():

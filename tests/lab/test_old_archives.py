@@ -12,7 +12,8 @@ import pytest
 from rich.console import Console
 
 from colocate.errors import ArchiveError
-from colocate.lab.archive import VERSION, Archive
+from colocate.lab.archive import Archive
+from colocate.lab.archive_upgrade import VERSION
 from colocate.lab.archive_version_1 import PHRASES, read_refusal
 from colocate.lab.patches.refusal import Refusal, RefusalCode
 from colocate.lab.watch import program_page, status_page
@@ -86,6 +87,24 @@ def test_the_first_writer_upgrades_it(old):
         assert new.refusal == REFUSALS[0]
 
 
+def test_version_2_did_not_say_which_costs_are_estimates(tmp_path):
+    path = tmp_path / "lab.db"
+    with make_lab(path, [program(0, 0.5)], [attempt(1, refusal=REFUSALS[0])]) as archive:
+        before = archive.attempts()
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE attempts DROP COLUMN estimated")
+        connection.execute("UPDATE settings SET value = '2' WHERE name = 'version'")
+    connection.close()
+    with Archive.open(path) as archive:
+        assert archive.attempts() == before
+    with Archive.open(path, writing=True) as archive:
+        assert archive.setting("version") == VERSION
+        assert archive.attempts() == before
+        guessed = replace(before[0], answer=replace(before[0].answer, estimated=True))
+        archive.add_attempts([guessed])
+        assert archive.attempts() == [guessed]
+
+
 def test_an_upgrade_that_fails_leaves_the_archive_as_it_was(old, monkeypatch):
     def fail(self, attempts):
         raise sqlite3.OperationalError("disk full")
@@ -101,9 +120,9 @@ def test_an_upgrade_that_fails_leaves_the_archive_as_it_was(old, monkeypatch):
 
 def test_another_version_is_refused(old):
     with sqlite3.connect(old) as connection:
-        connection.execute("UPDATE settings SET value = '3' WHERE name = 'version'")
+        connection.execute("UPDATE settings SET value = '4' WHERE name = 'version'")
     connection.close()
-    with pytest.raises(ArchiveError, match="version 3, must be 1 or 2; open it with the version"):
+    with pytest.raises(ArchiveError, match="version 4, must be 1 to 3; open it with the version"):
         Archive.open(old)
 
 
@@ -115,6 +134,8 @@ def test_a_sentence_is_read_as_it_was_written(refusal):
 
 def test_every_code_of_that_version_is_read():
     since = {RefusalCode.NO_ANSWER, RefusalCode.NOT_WRITABLE, RefusalCode.UNKNOWN}
+    since |= {RefusalCode.FILTERED, RefusalCode.MODEL_REFUSED, RefusalCode.NO_TEXT}
+    since |= {RefusalCode.TOOL_CALL}
     assert set(PHRASES.values()) == set(RefusalCode) - since
 
 

@@ -1,5 +1,4 @@
 import socket
-import sys
 from dataclasses import replace
 from math import inf
 from time import perf_counter
@@ -48,7 +47,7 @@ def _no_proxy_on_loopback(monkeypatch):
 
 def proposer(server_or_url, **settings):
     url = getattr(server_or_url, "url", server_or_url)
-    given = {"models": (SMALL,), "api_key": KEY, "timeout": 5.0, "retries": 1} | settings
+    given = {"models": (SMALL,), "api_key": KEY, "request_timeout": 5.0, "retries": 1} | settings
     return OpenAiProposer(base_url=url, **given)
 
 
@@ -61,8 +60,7 @@ def refused(server, request=REQUEST, **settings):
     sentence = str(caught.value)
     assert "\n" not in sentence
     assert KEY not in sentence
-    assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None
     return sentence
 
 
@@ -94,20 +92,13 @@ def test_a_local_server_needs_no_key_and_the_environment_gives_none(monkeypatch)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody")
     with serving(completion(GOOD)) as server:
         assert proposer(server, api_key=None).propose(REQUEST).text == GOOD
-    assert server.seen[0].headers["Authorization"] == "Bearer no-key-needed"
+    assert server.seen[0].headers["Authorization"] is None
 
 
-def test_a_server_that_counts_no_tokens():
-    with serving(completion(GOOD, usage=None)) as server:
+def test_a_cut_off_answer_says_so_and_is_counted():
+    with serving(completion(GOOD[:90], finish_reason="length")) as server:
         answer = proposer(server).propose(REQUEST)
-    assert (answer.tokens_in, answer.tokens_out, answer.cost) == (0, 0, 0)
-
-
-@pytest.mark.parametrize("text", [GOOD[:90], None])
-def test_a_cut_off_answer_says_so_and_is_counted(text):
-    with serving(completion(text, finish_reason="length")) as server:
-        answer = proposer(server).propose(REQUEST)
-    assert (answer.text, answer.cut_off) == (text or "", True)
+    assert (answer.text, answer.cut_off) == (GOOD[:90].strip(), True)
     assert answer.cost > 0
 
 
@@ -122,21 +113,21 @@ def test_too_many_requests_are_sent_again_when_the_server_says():
 def test_an_hour_is_not_waited_for():
     with serving(fault(429, "slow down", Retry_After="3600")) as server:
         sentence = refused(server)
-    assert "answered 429 (slow down); wait, ask less often" in sentence
+    assert "answered 429 (slow down) and asks to wait for 3,600 s; wait, ask less" in sentence
 
 
 def test_silence_is_a_timeout():
     with serving(replace(completion(GOOD), seconds=20)) as server:
-        sentence = refused(server, timeout=0.3)
+        sentence = refused(server, request_timeout=0.3)
     assert sentence == (
-        f"openai:small at {server.url}: no sign of life within 0.3 s, tried 2 times; "
-        "raise the timeout"
+        f"openai:small at {server.url}: no whole reply within 0.3 s, tried 2 times; "
+        "raise --request-timeout"
     )
 
 
 def test_a_fault_that_stays_and_one_that_passes():
     with serving(fault(500, "out of memory")) as server:
-        assert "answered 500 (out of memory); look at the log" in refused(server)
+        assert "answered 500 (out of memory), tried 2 times; look at the log" in refused(server)
     assert len(server.seen) == 2
     with serving(fault(503, "loading"), completion(GOOD)) as server:
         assert proposer(server).propose(REQUEST).text == GOOD
@@ -145,7 +136,7 @@ def test_a_fault_that_stays_and_one_that_passes():
 def test_a_broken_connection():
     with serving(replace(completion(GOOD), missing_bytes=100)) as server:
         sentence = refused(server)
-    assert "no connection (peer closed connection" in sentence
+    assert "the connection broke (it ended 100 bytes too early), tried 2 times" in sentence
     assert len(server.seen) == 2
 
 
@@ -155,7 +146,7 @@ def test_nobody_there():
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     sentence = refused(url, retries=0)
     assert "Connection refused" in sentence
-    assert "tried once; check the address and that the server runs" in sentence
+    assert "; check the address and that the server runs" in sentence
 
 
 def test_a_wrong_key_is_not_tried_again_and_not_repeated():
@@ -183,11 +174,10 @@ HTML = Reply("<!doctype html>\n<p>Welcome</p>", kind="text/html")
         (Reply('{"choices": []}'), "(choices: List should have at least 1 item"),
         (Reply('{"choices": null}'), "(choices: Input should be a valid"),
         (Reply('{"error": "no such model"}'), '(choices: Field required) but {"error": "no such'),
-        (Reply('{"choices": [{"message": {"content": ["a"]}}]}'), "choices: 0: message: content"),
-        (completion(GOOD, usage=(10**20, 1)), "usage: prompt_tokens: Input should be less than"),
-        (completion(None), "the answer has no text (finish_reason='stop')"),
-        (completion(" \n"), "the answer has no text"),
-        (completion("Sorry", finish_reason="content_filter"), "filter stopped the answer"),
+        (Reply('{"choices": [{"message": "a"}]}'), "choices: 0: message: Input should be"),
+        (Reply("data: {}\n\n", kind="text/event-stream"), "streams, although it was not asked"),
+        (Reply("[" * 100_000), "no chat completion"),
+        (Reply('{"choices": 1' + "0" * 100_000 + "}"), "no chat completion"),
     ],
 )
 def test_replies_that_cannot_be_used(reply, words):
@@ -227,12 +217,6 @@ def test_a_model_that_never_answers_does_not_hold_up_the_others():
     assert {seen.body["model"] for seen in server.seen} == {"small", "other"}
 
 
-def test_without_the_package_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(ProposerError, match=r"pip install 'colocate\[llm\]'"):
-        proposer("http://127.0.0.1:1/v1")
-
-
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -242,7 +226,9 @@ def test_without_the_package_the_extra_is_named(monkeypatch):
         ({"api_key": f"{KEY}\n"}, "such as an end of line"),
         ({"temperature": -1}, "temperature=-1"),
         ({"max_tokens": 0}, "max_tokens=0"),
-        ({"timeout": 0}, "timeout=0"),
+        ({"request_timeout": 0}, "request_timeout=0"),
+        ({"total_timeout": -1}, "total_timeout=-1"),
+        ({"left_out": ("model",)}, "field='model'"),
         ({"retries": -1}, "retries=-1"),
         ({"models": ()}, "the models are: none"),
         ({"models": (SMALL, SMALL)}, "each once"),

@@ -95,7 +95,7 @@ def test_each_answer_is_taken_or_refused(url, kind, seed):
         base_url=url,
         models=(PricedModel("local"),),
         max_tokens=MOST_TOKENS,
-        timeout=600,
+        request_timeout=600,
         retries=0,
     )
     answer = proposer.propose(Request(kind, start_program(), seed=seed))

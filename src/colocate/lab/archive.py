@@ -23,12 +23,13 @@ from colocate.lab.archive_rows import (
     program_of,
     program_row,
 )
-from colocate.lab.archive_version_1 import upgrade
+from colocate.lab.archive_upgrade import OLDER, VERSION, upgrade
 from colocate.lab.messages import Attempt
 from colocate.lab.program import Program
+from colocate.lab.spending import Spending
 
-VERSION = 2
-"""The version that this module writes. It also reads version 1, and upgrades it before writing."""
+UNANSWERED = "unanswered"
+"""Where the settings hold what was spent on requests without an answer."""
 SECONDS_TO_WAIT = 10
 """Longest wait for a lock of SQLite, which a writer holds for milliseconds."""
 
@@ -98,15 +99,15 @@ class Archive:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
             version = archive.setting("version")
-            if version not in (1, VERSION):
+            if version not in (*OLDER, VERSION):
                 archive.close()
                 raise ArchiveError(
-                    f"{path}: version {version}, must be 1 or {VERSION}; "
+                    f"{path}: version {version}, must be 1 to {VERSION}; "
                     "open it with the version of colocate that wrote it"
                 )
-            if writing and version == 1:
+            if writing and version in OLDER:
                 attempts = archive.attempts()
-                upgrade(connection, lambda: archive._insert_attempts(attempts))
+                upgrade(connection, version, lambda: archive._insert_attempts(attempts))
             return archive
 
     def __enter__(self) -> Self:
@@ -165,6 +166,15 @@ class Archive:
         """Return all answers, in the order of their numbers."""
         rows = self._rows("SELECT * FROM attempts ORDER BY number, attempt")
         return [attempt_of(row) for row in rows]
+
+    def unanswered(self) -> Spending:
+        """Return what was spent on requests that no answer is kept of."""
+        return Spending.from_dict(self.setting(UNANSWERED) or {})
+
+    def add_unanswered(self, spending: Spending) -> None:
+        """Keep what was spent on a request without keeping the request: it is asked again."""
+        total = json.dumps((self.unanswered() + spending).as_dict())
+        self._write("INSERT OR REPLACE INTO settings VALUES (?, ?)", [(UNANSWERED, total)])
 
     def add_review(self, number: int, facts: Mapping[str, Any]) -> None:
         """Keep a review, made when there were so many programs."""

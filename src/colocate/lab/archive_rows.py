@@ -8,7 +8,7 @@ from typing import Any
 
 from colocate.arena.verdict import Verdict
 from colocate.lab.archive_version_1 import read_refusal
-from colocate.lab.messages import Answer, Attempt, Kind
+from colocate.lab.messages import NOBODY, Answer, Attempt, Kind
 from colocate.lab.patches.refusal import Refusal, RefusalCode
 from colocate.lab.program import Program
 
@@ -43,14 +43,17 @@ CREATE TABLE attempts (
     refusal TEXT NOT NULL,
     advice TEXT NOT NULL DEFAULT '',
     code TEXT NOT NULL DEFAULT '',
+    estimated INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (number, attempt)
 ) STRICT;
 CREATE TABLE reviews (number INTEGER PRIMARY KEY, facts TEXT NOT NULL) STRICT;
 """
-ATTEMPT_COLUMNS = 15
+ATTEMPT_COLUMNS = 16
 """How many columns the table of attempts has."""
 COLUMNS_OF_ANSWER = 6
 """Six of them hold the answer: text, who, tokens in and out, cost, seconds."""
+COLUMNS_OF_REFUSAL = 3
+"""Three hold the refusal: fault, advice, code."""
 
 
 def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
@@ -69,6 +72,7 @@ def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
         attempt.answer.seconds,
         int(attempt.answer.cut_off),
         *_refusal_columns(attempt.refusal),
+        int(attempt.answer.estimated),
     )
 
 
@@ -101,12 +105,16 @@ def _verdict(text: str) -> Verdict:
 
 
 def attempt_of(row: Sequence[Any]) -> Attempt:
-    """Return the attempt of a row; in version 1, a row ends with the sentence of the refusal."""
+    """Return the attempt of a row.
+
+    In version 1, a row ends with the sentence of the refusal; in version 2, with its code.
+    """
     (number, attempt, generation, kind, parents), rest = row[:5], row[5:]
-    said, (cut_off, *refusal) = rest[:COLUMNS_OF_ANSWER], rest[COLUMNS_OF_ANSWER:]
-    answer = replace(Answer(*said), cut_off=bool(cut_off))
+    said, (cut_off, *told) = rest[:COLUMNS_OF_ANSWER], rest[COLUMNS_OF_ANSWER:]
+    refusal, estimated = told[:COLUMNS_OF_REFUSAL], told[COLUMNS_OF_REFUSAL:]
+    answer = replace(Answer(*said), cut_off=bool(cut_off), estimated=any(estimated))
     lineage = tuple(json.loads(parents))
-    why = _refusal(*refusal) if refusal[1:] else read_refusal(refusal[0], answer.came)
+    why = _refusal(*refusal) if refusal[1:] else read_refusal(refusal[0], answer.who != NOBODY)
     return Attempt(number, attempt, generation, Kind(kind), lineage, answer, why)
 
 

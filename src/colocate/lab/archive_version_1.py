@@ -1,7 +1,4 @@
-"""Reads and upgrades archives of version 1, which kept a refusal as one sentence."""
-
-import sqlite3
-from collections.abc import Callable
+"""Reads archives of version 1, which kept a refusal as one sentence."""
 
 from colocate.lab.patches.refusal import Refusal, RefusalCode
 
@@ -31,12 +28,6 @@ PHRASES = {
 }
 """The text that each sentence of version 1 contains. That version and its sentences are frozen."""
 
-UPGRADE = (
-    "ALTER TABLE attempts ADD COLUMN advice TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE attempts ADD COLUMN code TEXT NOT NULL DEFAULT ''",
-    "UPDATE settings SET value = '2' WHERE name = 'version'",
-)
-
 
 def read_refusal(sentence: str, came: bool) -> Refusal | None:
     """Return the refusal that a sentence of version 1 states; None if it is empty.
@@ -56,20 +47,3 @@ def read_refusal(sentence: str, came: bool) -> Refusal | None:
     fault, _, advice = sentence.rpartition("; ")
     code = next(codes, RefusalCode.UNKNOWN)
     return Refusal(code, fault, advice) if fault else Refusal(code, sentence)
-
-
-def upgrade(connection: sqlite3.Connection, rewrite_attempts: Callable[[], None]) -> None:
-    """Upgrade an archive to version 2, completely or not at all.
-
-    Parameters
-    ----------
-    connection
-        The connection to the archive, open for writing.
-    rewrite_attempts
-        Writes all attempts again, now with the new columns.
-    """
-    with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        for statement in UPGRADE:
-            connection.execute(statement)
-        rewrite_attempts()

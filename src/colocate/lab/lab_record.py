@@ -10,6 +10,7 @@ from colocate.lab.messages import Attempt
 from colocate.lab.patches.syntax import syntax_key
 from colocate.lab.program import Program
 from colocate.lab.review.report import Review
+from colocate.lab.spending import Spending
 
 
 class LabRecord:
@@ -29,6 +30,7 @@ class LabRecord:
         self._programs = {program.number: program for program in archive.programs()}
         self._attempts = {(each.number, each.attempt): each for each in archive.attempts()}
         self._reviews = dict(archive.reviews())
+        self._unanswered = archive.unanswered()
         self._keys: dict[int, str] = {}
 
     @property
@@ -45,6 +47,12 @@ class LabRecord:
     def last_generation(self) -> int:
         """The generation of the last answer; 0 if there is none."""
         return max((attempt.generation for attempt in self._attempts.values()), default=0)
+
+    @property
+    def spent(self) -> Spending:
+        """All that answers cost, those that never came included."""
+        answers = (attempt.answer.spending for attempt in self._attempts.values())
+        return sum(answers, self._unanswered)
 
     def attempts_at(self, number: int) -> list[Attempt]:
         """Return the answers to the request for a program, in order."""
@@ -82,6 +90,12 @@ class LabRecord:
         """Keep the answers to a request, all or none of them."""
         self._archive.add_attempts(attempts)
         self._attempts |= {(each.number, each.attempt): each for each in attempts}
+
+    def add_unanswered(self, spending: Spending) -> None:
+        """Keep the cost of requests that are asked again later."""
+        if spending:
+            self._archive.add_unanswered(spending)
+            self._unanswered += spending
 
     def add_review(self, number: int, review: Review) -> None:
         """Keep a review of the first so many programs."""

@@ -4,10 +4,12 @@ A generation sees only the generations before it, and its requests follow from t
 run that was killed continues where it stopped, and the same answers make the same archive.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
+from math import inf
 from time import monotonic
 
 from colocate.arena.contest import Contest
@@ -17,13 +19,21 @@ from colocate.errors import ProposerError
 from colocate.lab.archive import Archive
 from colocate.lab.judging.evaluation import Evaluation
 from colocate.lab.lab_record import LabRecord
-from colocate.lab.messages import Attempt, LearningProposer, Proposer, Request
+from colocate.lab.messages import (
+    NOBODY,
+    Attempt,
+    LearningProposer,
+    PaidProposer,
+    Proposer,
+    Request,
+)
 from colocate.lab.patches.refusal import Refusal, RefusalCode
 from colocate.lab.population import Population
 from colocate.lab.program import Program, best_first
 from colocate.lab.proposers.asking import Child, ask, askers, unanswered
 from colocate.lab.review.report import write_review
 from colocate.lab.settings import Budget, Settings
+from colocate.lab.spending import NOTHING
 
 
 class Lab:
@@ -69,20 +79,28 @@ class Lab:
         started = monotonic()
         self._record = LabRecord(self._archive, self._contest.digest)
         self._judge_again_if_the_contest_changed()
+        if isinstance(self._proposer, PaidProposer):
+            self._proposer.allow(*budget.left(self._record.spent))
         for generation in count(self._record.last_generation):
-            if generation:
-                self._make(generation)
+            complete = self._make(generation) if generation else True
             best = self._confirmed_best()
             on_generation(generation, best)
             if best.verdict.public.optimal:
                 return f"the {self._contest.goal} is reached on every public case"
             seconds = monotonic() - started
-            if reason := budget.spent(generation, self._record.attempts, seconds):
+            spent = self._record.spent
+            reason = budget.spent(generation, self._record.attempts, spent, seconds)
+            if not complete:
+                return f"{reason or 'the budget is spent'}, within generation {generation}"
+            if reason:
                 return reason
         raise AssertionError("no budget is as large as that")
 
-    def _make(self, generation: int) -> None:
-        """Make a generation; reuse everything that the archive already holds of it."""
+    def _make(self, generation: int) -> bool:
+        """Make a generation; reuse everything that the archive already holds of it.
+
+        Return whether it is complete: a budget may end within it, and the next run completes it.
+        """
         programs = [p for p in self._record.programs if p.generation < generation]
         population = Population(programs, self._settings)
         advice = self._advice(programs, generation)
@@ -90,43 +108,71 @@ class Lab:
         blank = [population.request(generation, slot, advice) for slot in slots]
         requests = [replace(request, task=self._task) for request in blank]
         self._teach(programs, generation)
-        children = self._propose(generation, requests, programs)
+        children, complete = self._propose(generation, requests, programs)
         self._judge(generation, children)
+        return complete
 
     def _propose(
         self, generation: int, requests: Sequence[Request], programs: Sequence[Program]
-    ) -> list[Child]:
-        """Send the requests without a recorded answer, and return the children in order."""
+    ) -> tuple[list[Child], bool]:
+        """Send the requests without a recorded answer.
+
+        Return the children in order, and whether all requests were sent. Children after a request
+        that was not sent are left to the next run, since that may make a twin of them.
+        """
         by_number = {program.number: program for program in programs}
         known = self._record.numbers_by_key(programs)
         answered: dict[int, list[Attempt]] = {}
         children: dict[int, Child] = {}
-        with askers(self._askers) as pool:
-            asked = []
+        unsent: list[int] = []
+        with self._unanswered_when_interrupted(), askers(self._askers) as pool:
+            asked = {}
             for request in requests:
                 before = self._record.attempts_at(request.number)
                 blank = before[0] if before else unanswered(request, generation)
                 # If the contest has changed since, the choice of parent would differ now.
                 told = replace(request, parent=by_number[blank.parents[0]])
                 arguments = (told, blank, before, self._settings.attempts, known)
-                asked.append(pool.submit(ask, self._proposer, *arguments))
+                asked[pool.submit(ask, self._proposer, *arguments)] = request.number
             for future in as_completed(asked):
                 attempts, child = future.result()
-                answered[attempts[0].number] = attempts
+                answered[asked[future]] = attempts
+                if not child and len(attempts) < self._settings.attempts:
+                    unsent.append(asked[future])
                 if any(attempt.answer.came for attempt in attempts):
                     self._record.add_attempts(attempts)
                 if child:
                     children[child.number] = child
-        self._keep_silent(answered)
-        return self._without_twins([children[number] for number in sorted(children)], answered)
+        self._keep_silent(answered, complete=not unsent)
+        kept = [number for number in sorted(children) if number < min(unsent, default=inf)]
+        return self._without_twins([children[number] for number in kept], answered), not unsent
 
-    def _keep_silent(self, answered: Mapping[int, list[Attempt]]) -> None:
-        """Record requests without an answer: the next generation continues without them."""
-        silent = [a for a in answered.values() if not any(attempt.answer.came for attempt in a)]
-        if len(silent) == len(answered):
+    @contextmanager
+    def _unanswered_when_interrupted(self) -> Iterator[None]:
+        """Count requests as paid for whose answers nobody waits for any more."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if isinstance(self._proposer, PaidProposer):
+                self._record.add_unanswered(self._proposer.in_flight)
+            raise
+
+    def _keep_silent(self, answered: Mapping[int, list[Attempt]], complete: bool) -> None:
+        """Record requests without an answer: the next generation continues without them.
+
+        If nobody answered, or the generation is not complete, the next run asks again. What they
+        cost counts all the same.
+        """
+        came = {n: any(attempt.answer.came for attempt in a) for n, a in answered.items()}
+        nobody = not any(came.values())
+        for number in (number for number in answered if not came[number]):
+            if complete and not nobody:
+                self._record.add_attempts(answered[number])
+            elif not self._record.attempts_at(number):
+                costs = (attempt.answer.spending for attempt in answered[number])
+                self._record.add_unanswered(sum(costs, NOTHING))
+        if complete and nobody:
             raise ProposerError(str(answered[min(answered)][-1].refusal))
-        for attempts in silent:
-            self._record.add_attempts(attempts)
 
     def _without_twins(
         self, children: Sequence[Child], answered: Mapping[int, list[Attempt]]
@@ -185,7 +231,7 @@ class Lab:
         fitness = {program.number: program.verdict.fitness for program in programs}
         rewards = []
         for attempt in self._record.attempts:
-            if attempt.generation < generation and attempt.answer.came:
+            if attempt.generation < generation and attempt.answer.who != NOBODY:
                 base = fitness[attempt.parents[0]]
                 reached = base if attempt.refusal else fitness.get(attempt.number, base)
                 rewards.append((attempt.answer.who, reached - base, attempt.answer.cost))

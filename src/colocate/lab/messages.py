@@ -7,9 +7,11 @@ from typing import Protocol, runtime_checkable
 
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.task import Task
+from colocate.errors import ProposerError
 from colocate.lab.patches.patch import PatchedProgram
 from colocate.lab.patches.refusal import Refusal
 from colocate.lab.program import Program
+from colocate.lab.spending import Spending
 
 NOBODY = "nobody"
 """The recorded author of an answer that never came."""
@@ -55,20 +57,27 @@ class Answer:
     """The proposer, with the name of its model if it has one."""
     tokens_in: int = 0
     tokens_out: int = 0
-    """As the server counts them; 0 if there is no server."""
+    """As the server counts them, all retries included; 0 if there is no server."""
     cost: float = 0.0
     """Money, in the currency of the prices given."""
     seconds: float = 0.0
     """Time until the answer arrived."""
     cut_off: bool = False
     """Whether the server reported the answer as incomplete."""
+    estimated: bool = False
+    """Whether tokens and cost are estimates in part, because the server did not count them."""
     made: PatchedProgram | None = field(default=None, compare=False, repr=False)
     """The program that the proposer already made with this text, to save doing it again."""
 
     @property
     def came(self) -> bool:
-        """Whether anybody answered."""
-        return self.who != NOBODY
+        """Whether anybody answered, with a text."""
+        return self.who != NOBODY and bool(self.text.strip())
+
+    @property
+    def spending(self) -> Spending:
+        """What it cost, even if it never came."""
+        return Spending(self.tokens_in, self.tokens_out, self.cost, self.estimated)
 
 
 @dataclass(frozen=True)
@@ -91,11 +100,31 @@ class Attempt:
     """Why it was refused; None if it was taken."""
 
 
+class UnusableAnswer(ProposerError):  # noqa: N818, an answer, though a poor one
+    """No text came that a program could be made of, but it may have cost something.
+
+    Parameters
+    ----------
+    refusal
+        Why it cannot be used.
+    answer
+        The cost, and who was asked; nobody if no reply came.
+    """
+
+    def __init__(self, refusal: Refusal, answer: Answer) -> None:
+        super().__init__(str(refusal))
+        self.refusal = refusal
+        self.answer = answer
+
+
 class Proposer(Protocol):
     """A source of proposed changes."""
 
     def propose(self, request: Request) -> Answer:
-        """Answer a request; raise ProposerError if there is no answer."""
+        """Answer a request; raise ProposerError if there is no answer.
+
+        An `UnusableAnswer` says what it cost. `BudgetSpent` means that nothing was sent.
+        """
 
 
 @runtime_checkable
@@ -107,3 +136,18 @@ class LearningProposer(Protocol):
 
     def learn(self, rewards: Sequence[tuple[str, float, float]]) -> None:
         """Learn again from scratch, from (who, improvement, cost) of all answers."""
+
+
+@runtime_checkable
+class PaidProposer(Protocol):
+    """A proposer whose answers cost tokens or money."""
+
+    def propose(self, request: Request) -> Answer:
+        """Answer a request; raise BudgetSpent where it may not be sent any more."""
+
+    def allow(self, tokens: float | None, cost: float | None) -> None:
+        """Spend at most so many tokens and so much money from now on; None means no limit."""
+
+    @property
+    def in_flight(self) -> Spending:
+        """The estimated cost of the requests without a reply so far."""

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from colocate.arena.tasks.catalogue import DEFAULT
 from colocate.errors import InputError
 from colocate.lab.messages import Attempt
+from colocate.lab.spending import Spending
 from colocate.problem.quantity import checked_seed
 
 
@@ -64,8 +65,10 @@ class Budget:
 
     Parameters
     ----------
-    generations, proposals, tokens, cost
-        Limits for the whole life of the lab; only answers that came count.
+    generations, proposals
+        Limits for the whole life of the lab; only answers with a text count.
+    tokens, cost
+        Limits for the whole life of the lab; everything that was paid for counts.
     seconds
         Limit for this run.
     """
@@ -76,7 +79,16 @@ class Budget:
     cost: float | None = None
     seconds: float | None = None
 
-    def spent(self, generations: int, attempts: Sequence[Attempt], seconds: float) -> str:
+    def left(self, spent: Spending) -> tuple[float | None, float | None]:
+        """Return how many tokens and how much money are left; None means no limit."""
+        return (
+            None if self.tokens is None else self.tokens - spent.tokens,
+            None if self.cost is None else self.cost - spent.cost,
+        )
+
+    def spent(
+        self, generations: int, attempts: Sequence[Attempt], spent: Spending, seconds: float
+    ) -> str:
         """Return which limit is reached, if any.
 
         Parameters
@@ -85,13 +97,13 @@ class Budget:
             Generations that are complete.
         attempts
             All attempts of the archive.
+        spent
+            All that the lab has spent.
         seconds
             Seconds since the run began.
         """
-        answers = [attempt.answer for attempt in attempts if attempt.answer.came]
-        tokens = sum(answer.tokens_in + answer.tokens_out for answer in answers)
-        cost = sum(answer.cost for answer in answers)
-        used = (generations, len(answers), tokens, cost, seconds)
+        answers = sum(attempt.answer.came for attempt in attempts)
+        used = (generations, answers, spent.tokens, spent.cost, seconds)
         for (name, most), amount in zip(asdict(self).items(), used, strict=True):
             if most is not None and amount >= most:
                 return f"the budget of {most:,.12g} {name} is spent"

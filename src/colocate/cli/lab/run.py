@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from colocate.cli.exit_codes import INTERRUPTED
+from colocate.cli.lab.model_options import FREE, fields_of, is_priced, names_of, openai_proposer
 from colocate.cli.lab.options import FOLDER, Folder, Workers
-from colocate.errors import InputError
+from colocate.errors import InputError, ProposerError
 from colocate.fault import Fault
 
 if TYPE_CHECKING:
@@ -36,9 +37,11 @@ def run(
     proposals: Annotated[
         int | None, typer.Option(min=1, help="Stop after this many answers.")
     ] = None,
-    tokens: Annotated[int | None, typer.Option(min=1, help="Stop after this many tokens.")] = None,
+    tokens: Annotated[
+        int | None, typer.Option(min=1, help="Send nothing more after this many tokens.")
+    ] = None,
     cost: Annotated[
-        float | None, typer.Option(min=0.0, help="Stop after spending this much money.")
+        float | None, typer.Option(min=0.0, help="Send nothing more after spending this much.")
     ] = None,
     seconds: Annotated[
         float | None, typer.Option(min=0.0, help="Stop this run after this many seconds.")
@@ -60,9 +63,28 @@ def run(
     max_tokens: Annotated[
         int, typer.Option(min=1, help="openai: the longest answer, in tokens.")
     ] = 8192,
-    timeout: Annotated[
-        float, typer.Option(min=1.0, help="openai: give up after this many silent seconds.")
-    ] = 300.0,
+    send: Annotated[
+        list[str] | None,
+        typer.Option(help="openai: NAME=VALUE, a further field of every request. Repeatable."),
+    ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(help="openai: a field that the server does not take. Repeatable."),
+    ] = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(help="openai: OLD=NEW, a field that the server calls otherwise. Repeatable."),
+    ] = None,
+    retries: Annotated[
+        int, typer.Option(min=0, help="openai: how often to send a failed request again.")
+    ] = 2,
+    request_timeout: Annotated[
+        float, typer.Option(min=1.0, help="openai: seconds for a whole reply, once sent.")
+    ] = 600.0,
+    total_timeout: Annotated[
+        float,
+        typer.Option(min=1.0, help="openai: seconds without any answer that end the run."),
+    ] = 900.0,
     askers: Annotated[int, typer.Option(min=1, help="openai: requests at a time.")] = 4,
     ray: Annotated[
         str | None,
@@ -78,7 +100,25 @@ def run(
     from colocate.lab.settings import Budget
     from colocate.outputs.text.console import notes
 
-    chosen = _proposer(proposer, base_url, model or [], temperature, max_tokens, timeout)
+    chosen = (
+        openai_proposer(
+            base_url,
+            model or [],
+            temperature=temperature,
+            max_tokens=max_tokens,
+            send=fields_of(send or []),
+            left_out=tuple(leave_out or ()),
+            renamed=names_of(rename or []),
+            retries=retries,
+            request_timeout=request_timeout,
+            total_timeout=total_timeout,
+            tell=lambda sentence: notes().print(sentence, markup=False, highlight=False),
+        )
+        if proposer == OPENAI
+        else _offline(proposer)
+    )
+    if proposer == OPENAI and cost is not None and not all(is_priced(text) for text in model or []):
+        notes().print(FREE, markup=False)
     say_when_compiling()
     try:
         with (
@@ -93,7 +133,11 @@ def run(
             many = askers if proposer == OPENAI else 1
             search = Lab(archive, settings, contest, evaluation, chosen, many)
             budget = Budget(generations, proposals, tokens, cost, seconds)
-            reason = search.run(budget, _Ladder(status).report)
+            try:
+                reason = search.run(budget, _Ladder(status).report)
+            except (KeyboardInterrupt, ProposerError):
+                notes().print(f"so far: {_account(archive)}", markup=False, highlight=False)
+                raise
             typer.echo(f"{reason} ({_account(archive)})")
     except KeyboardInterrupt:
         notes().print(
@@ -104,13 +148,16 @@ def run(
 
 
 def _account(archive: "Archive") -> str:
-    """Return how many programs there are, and how many answers were refused."""
+    """Return how many programs there are, how many answers were refused, and what was spent."""
     attempts = archive.attempts()
     silent = sum(not attempt.answer.came for attempt in attempts)
     refused = sum(bool(attempt.refusal) for attempt in attempts) - silent
     counts = ((refused, "answers refused"), (silent, "requests without an answer"))
     told = [f"{number} {what}" for number, what in counts if number]
-    return ", ".join([f"{len(archive.programs())} programs", *told])
+    spent = sum((attempt.answer.spending for attempt in attempts), archive.unanswered())
+    return ", ".join(
+        [f"{len(archive.programs())} programs", *told, *([str(spent)] if spent else [])]
+    )
 
 
 class _Ladder:
@@ -161,33 +208,9 @@ def _check_proposer(proposer: str, task: "Task") -> None:
         raise InputError(Fault(found, OPENAI, advice, value=proposer, path=("proposer",)))
 
 
-def _proposer(
-    name: str,
-    base_url: str | None,
-    models: list[str],
-    temperature: float,
-    max_tokens: int,
-    timeout: float,
-) -> "Proposer":
-    if name == COMPOSER:
-        from colocate.lab.proposers.composer.composer import Composer
-
-        return Composer()
-    if name != OPENAI:
+def _offline(name: str) -> "Proposer":
+    if name != COMPOSER:
         raise InputError.of("proposer", name, f"{COMPOSER} or {OPENAI}")
-    from colocate.lab.proposers.openai.priced_model import PricedModel
-    from colocate.lab.proposers.openai.server import OpenAiProposer
+    from colocate.lab.proposers.composer.composer import Composer
 
-    if not models or not base_url:
-        raise InputError(
-            "proposer='openai' needs --base-url, where the server is, "
-            "and --model NAME, as the server calls it"
-        )
-    return OpenAiProposer(
-        models=tuple(PricedModel.read(text) for text in models),
-        base_url=base_url,
-        api_key=os.environ.get("OPENAI_API_KEY"),
-        temperature=temperature,
-        max_tokens=max_tokens,
-        timeout=timeout,
-    )
+    return Composer()

@@ -6,10 +6,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from colocate.errors import ProposerError
-from colocate.lab.messages import NOBODY, Answer, Attempt, Kind, Proposer, Request
+from colocate.lab.messages import (
+    NOBODY,
+    Answer,
+    Attempt,
+    Kind,
+    Proposer,
+    Request,
+    UnusableAnswer,
+)
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import Patch, PatchedProgram, apply_patch
 from colocate.lab.patches.refusal import PatchRefused, Refusal, RefusalCode
+from colocate.lab.spending import BudgetSpent
 
 CUT_OFF = "the answer was cut off before its end"
 SHORTER = "give a shorter one, and all of it"
@@ -51,6 +60,8 @@ def ask(
 ) -> tuple[list[Attempt], Child | None]:
     """Return the answers to a request, and the child if one of them was taken.
 
+    Without a child, there are fewer answers than could be asked for only if the budget is spent.
+
     Parameters
     ----------
     proposer
@@ -69,11 +80,16 @@ def ask(
     answers: list[Attempt] = []
     for number in range(attempts):
         again = number < len(recorded)
-        answer, silence = _recorded(recorded[number]) if again else _heard(proposer, request)
+        try:
+            answer, silence = _recorded(recorded[number]) if again else _heard(proposer, request)
+        except BudgetSpent:
+            break
         kept = replace(answer, made=None)  # the child is kept as a program
         attempt = replace(blank, attempt=number, answer=kept, refusal=silence)
         if silence:
             answers.append(attempt)
+            if answer.who != NOBODY:
+                request = replace(request, refusal=silence)
             continue
         try:
             made = _made(answer, request, known)
@@ -100,6 +116,8 @@ def _heard(proposer: Proposer, request: Request) -> tuple[Answer, Refusal | None
     """Return the answer, or none and the reason."""
     try:
         return proposer.propose(request), None
+    except UnusableAnswer as error:
+        return error.answer, error.refusal
     except ProposerError as error:
         return Answer("", NOBODY), Refusal(RefusalCode.NO_ANSWER, str(error))
 

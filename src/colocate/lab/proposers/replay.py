@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from colocate.errors import ProposerError
-from colocate.lab.messages import Answer, Attempt, Request
+from colocate.lab.messages import Answer, Attempt, Request, UnusableAnswer
 
 
 class Replay:
@@ -35,6 +35,6 @@ class Replay:
                 "replay as many generations as were recorded, with the same settings"
             )
         attempt = self._left[request.number].pop(0)
-        if not attempt.answer.came:
-            raise ProposerError(str(attempt.refusal))
+        if attempt.refusal and not attempt.answer.came:
+            raise UnusableAnswer(attempt.refusal, attempt.answer)
         return attempt.answer

@@ -8,6 +8,7 @@ from colocate.arena.verdict import Tally
 from colocate.lab.archive import Archive
 from colocate.lab.messages import Attempt
 from colocate.lab.program import Program, best_first
+from colocate.lab.spending import NOTHING, Spending
 from colocate.lab.watch.sheet import Fact, mention
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import fixed
@@ -23,17 +24,29 @@ class Account:
     answers: int
     refused: int
     """Requests, answered or not, and those that made no program."""
-    tokens_in: int
-    tokens_out: int
-    """As servers count them."""
-    cost: float
+    spent: Spending
+    """All that was paid for, and how many answers had to be estimated."""
+    estimated: int
     asking_seconds: float
     judging_seconds: float
     """Time of proposers, and of the referee."""
 
     @classmethod
-    def of(cls, programs: Sequence[Program], attempts: Sequence[Attempt]) -> Self:
-        """Add up the work of programs and answers."""
+    def of(
+        cls,
+        programs: Sequence[Program],
+        attempts: Sequence[Attempt],
+        unanswered: Spending = NOTHING,
+    ) -> Self:
+        """Add up the work of programs and answers.
+
+        Parameters
+        ----------
+        programs, attempts
+            What to add up.
+        unanswered
+            What was spent on requests that no answer is kept of.
+        """
         answers = [attempt.answer for attempt in attempts]
         generations = {program.generation for program in programs}
         generations |= {attempt.generation for attempt in attempts}
@@ -42,20 +55,26 @@ class Account:
             generation=max(generations, default=0),
             answers=len(answers),
             refused=sum(bool(attempt.refusal) for attempt in attempts),
-            tokens_in=sum(answer.tokens_in for answer in answers),
-            tokens_out=sum(answer.tokens_out for answer in answers),
-            cost=sum(answer.cost for answer in answers),
+            spent=sum((answer.spending for answer in answers), unanswered),
+            estimated=sum(answer.estimated for answer in answers),
             asking_seconds=sum(answer.seconds for answer in answers),
             judging_seconds=sum(_judging_seconds(program) for program in programs),
         )
+
+    @property
+    def doubt(self) -> str:
+        """How much of the spending is an estimate; empty if nothing is."""
+        if not self.spent.estimated:
+            return ""
+        return f" (estimated for {self.estimated:,} answers)" if self.estimated else " (estimated)"
 
     def facts(self) -> list[Fact]:
         """Return the sums, one fact per line."""
         return [
             ("programs", f"{self.programs:,} by generation {self.generation:,}"),
             ("proposals", f"{self.answers:,}, refused {self.refused:,}"),
-            ("tokens", f"{self.tokens_in:,} in, {self.tokens_out:,} out"),
-            ("cost", f"{self.cost:,.4f}"),
+            ("tokens", f"{self.spent.tokens_in:,} in, {self.spent.tokens_out:,} out{self.doubt}"),
+            ("cost", f"{self.spent.cost:,.4f}"),
             ("asking", duration(self.asking_seconds)),
             ("judging", duration(self.judging_seconds)),
         ]

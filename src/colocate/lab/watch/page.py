@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from colocate.lab.archive import Archive
-from colocate.lab.messages import Attempt
 from colocate.lab.program import Program, best_first
 from colocate.lab.watch.account import Account, best_facts, settings_line
 from colocate.lab.watch.article import Articles
@@ -46,20 +45,21 @@ READING = (
 def html_page(archive: Archive) -> str:
     """Return a lab as a page, which shows all text literally and runs none of it."""
     title = settings_line(archive)
-    sections = _sections(archive.programs(), archive.attempts())
+    sections = _sections(archive)
     told = tag("pre", last_review(archive), class_="wrapped", tabindex=0)
     review = section("The last review", told)
     return whole_page(title, __package__, tag("h1", title), *sections, review)
 
 
-def _sections(programs: Sequence[Program], attempts: Sequence[Attempt]) -> Iterator[Markup]:
+def _sections(archive: Archive) -> Iterator[Markup]:
     """Yield the page from top to bottom."""
+    programs, attempts = archive.programs(), archive.attempts()
     rungs = ladder(programs)
     told = [rung.number for rung in rungs[-MOST_RUNGS:]]
     ranked = best_first(programs)
     listed = [program.number for program in ranked[:MOST_PROGRAMS]]
     links = Links(frozenset(told), frozenset(listed))
-    facts = [*best_facts(programs), *Account.of(programs, attempts).facts()]
+    facts = [*best_facts(programs), *Account.of(programs, attempts, archive.unanswered()).facts()]
     articles = Articles(ranked, attempts, links)
     others = (island_sheet(programs), refusal_sheet(attempts))
     yield html_facts(facts, links, "summary")

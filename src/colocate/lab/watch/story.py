@@ -37,10 +37,11 @@ def _parents(program: Program, programs: Sequence[Program]) -> Cell:
 def _asking(own: Sequence[Attempt]) -> list[Fact]:
     account = Account.of((), own)
     last = own[-1]
-    tokens = f"{account.tokens_in:,} tokens in, {account.tokens_out:,} out"
+    spent = account.spent
+    tokens = f"{spent.tokens_in:,} tokens in, {spent.tokens_out:,} out{account.doubt}"
     facts: list[Fact] = [
         ("proposed", f"as a {last.kind} by {one_line(last.answer.who, LONGEST_NAME)}"),
-        ("spent", f"{tokens}, cost {account.cost:,.4f}, {duration(account.asking_seconds)}"),
+        ("spent", f"{tokens}, cost {spent.cost:,.4f}, {duration(account.asking_seconds)}"),
     ]
     refused = [attempt.refusal for attempt in own if attempt.refusal]
     if refused:

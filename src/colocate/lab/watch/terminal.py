@@ -31,7 +31,7 @@ def status_page(archive: Archive) -> list[RenderableType]:
     """Draw the status of a lab: its settings, its costs, its ladder and its islands."""
     programs, attempts = archive.programs(), archive.attempts()
     rungs = ladder(programs)
-    facts = [*best_facts(programs), *Account.of(programs, attempts).facts()]
+    facts = [*best_facts(programs), *Account.of(programs, attempts, archive.unanswered()).facts()]
     sheets = [ladder_sheet(rungs, MOST_RUNGS), island_sheet(programs), refusal_sheet(attempts)]
     return [
         Text(f"{settings_line(archive)}\n", style="bold"),

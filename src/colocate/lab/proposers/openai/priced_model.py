@@ -43,6 +43,11 @@ class PricedModel:
             expected = "NAME or NAME=PRICE_IN,PRICE_OUT"
             raise InputError.of("model", text, expected) from error
 
+    @property
+    def is_priced(self) -> bool:
+        """Whether a price was given; without one, the server's own word on the cost counts."""
+        return bool(self.price_in or self.price_out)
+
     def cost(self, tokens_in: int, tokens_out: int) -> float:
         """Return the cost of a question and its answer."""
         return (tokens_in * self.price_in + tokens_out * self.price_out) / TOKENS_OF_A_PRICE
