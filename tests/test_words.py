@@ -15,6 +15,7 @@ GRAMMAR = """
     two up way why
 """
 PROGRAMMING = """
+    finder function hard idea mark
     bar cache cause chart clock code colour column combination comparison compiler decision
     definition direction draw effect entry error evaluation explanation facts failed failure
     field figure file finding fit format history home idle infeasible input insight limit line
