@@ -4,6 +4,7 @@
     python -m benchmarks.simulator --worst          with the worst misses
     python -m benchmarks.simulator --side-by-side   work without a pause, one row for each
     python -m benchmarks.simulator --predict PLAN.json OUT.csv   what a plan of readings will find
+    ... --predict PLAN.json OUT.csv LONE.csv                     from these lone steps only
 
 No constant of the simulator comes from engines that serve requests. Lone step times come from the
 same GPU and the same harness as the group that is simulated. Readings are of 10 to 12 seconds from
@@ -22,7 +23,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby, product
+from itertools import product
 from pathlib import Path
 from statistics import mean, median
 from typing import Any, NamedTuple
@@ -37,6 +38,7 @@ from benchmarks.latency_law import (
     Compared,
     Row,
     compared,
+    engines_side_by_side,
     fleet_of_group,
     groups_of,
     predict_group,
@@ -59,8 +61,13 @@ SECONDS = {
 }
 """How long a reading was, by the file that it is in."""
 
-CLIFFS = "2026-11-16_cliffs_groups.csv", "2026-11-16_cliffs_predictions.csv"
-"""Engines with few slots, whose requests wait: what was measured, and what was simulated before."""
+WRITTEN_BEFORE = {
+    "few slots": "2026-11-16_cliffs",
+    "long prompts": "2026-11-16_long",
+}
+"""Groups that were simulated before anyone measured them: engines with few slots, whose requests
+wait, and prompts of 2,048 to 16,384 tokens. Each has a file of what was measured and one of what
+had been simulated."""
 
 SEEDS = 20
 """Simulations of every group."""
@@ -238,11 +245,8 @@ def side_by_side(show: bool) -> None:
 def side_by_side_errors(show: bool = False) -> dict[str, list[float]]:
     """Return the errors of steps and prefills without a pause, by the way to share."""
     errors: dict[str, list[float]] = {}
-    rows = read("2026-11-16_side_by_side.csv")
-    for (sharing, name), group in groupby(rows, key=lambda row: (row["sharing"], row["group"])):
-        members = list(group)
-        if not all(member["model"] for member in members):
-            continue
+    for sharing, members in engines_side_by_side():
+        name = members[0]["group"]
         for member, found in zip(members, _without_a_pause(members, sharing), strict=True):
             error = found * 1e3 / float(member["ms"]) - 1.0
             errors.setdefault(sharing, []).append(error)
@@ -257,7 +261,7 @@ def side_by_side_errors(show: bool = False) -> dict[str, list[float]]:
 def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
     """Return the seconds that each step or prefill takes, side by side."""
     models, fields = [], []
-    steps, prefills = 1001, 25_000
+    steps, prefills = 251, 25_000
     for number, member in enumerate(members):
         alone, layers = float(member["alone_ms"]) / 1e3, float(SHAPES[member["model"]].layers)
         reads = member["work"] == "prefill"
@@ -265,7 +269,7 @@ def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
         speed = EngineSpeed(0.0 if reads else alone, 0.0, alone if reads else 0.0, alone, layers)
         requests = Requests(1.0, 0.0 if reads else steps, (("", speed),), slots=batch)
         models.append(Model(f"m{number}", 1.0, load=1.0, requests=requests))
-        count = prefills if reads else batch * 60
+        count = prefills if reads else batch * 240
         fields += [(number, 0 if reads else steps)] * count
     problem = Problem([Gpu("g", 100.0)], models, sharing=sharing)
     placement = {model.name: ["g"] for model in models}
@@ -278,36 +282,44 @@ def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
     ]
 
 
-def cliff_errors() -> Iterator[tuple[Row, dict[str, float]]]:
-    """Yield what was measured of engines with few slots, and how far the predictions were off."""
-    measured, predicted = (read(name) for name in CLIFFS)
+def errors_before(prefix: str) -> Iterator[tuple[Row, dict[str, float]]]:
+    """Yield what was measured of groups, and how far the predictions before it were off."""
+    measured, predicted = (read(f"{prefix}_{part}.csv") for part in ("groups", "predictions"))
     for row, before in zip(measured, predicted, strict=True):
         assert (row["sharing"], row["group"]) == (before["sharing"], before["group"])
         yield row, {name: float(before[name]) / float(row[name]) - 1.0 for name in FIGURES}
 
 
-def cliffs() -> None:
+def written_before(title: str, prefix: str) -> None:
     """Print how far predictions were off that were committed before the measurement."""
-    print("\nfew slots, written down before anyone measured: measured, and the error")
-    for row, errors in cliff_errors():
+    print(f"\n{title}, written down before anyone measured: measured, and the error")
+    for row, errors in errors_before(prefix):
         told = ", ".join(
             f"{name[:-3]} {float(row[name]):.1f} {error:+.1%}" for name, error in errors.items()
         )
-        print(f"    {row['sharing']:7} {row['group'][7:]:36} {row['model']:14} {told}")
-    for name in FIGURES:
-        sizes = [abs(errors[name]) for _, errors in cliff_errors()]
-        print(f"    {name[:-3]:9} median {median(sizes):.1%}, worst {max(sizes):.1%}")
+        print(
+            f"    {row['sharing']:7} {row['group'].partition(': ')[2]:42} {row['model']:14} {told}"
+        )
+    for sharing, name in product(("slices", "mps"), FIGURES):
+        found = [errors for row, errors in errors_before(prefix) if row["sharing"] == sharing]
+        sizes = [abs(errors[name]) for errors in found]
+        if sizes:
+            told = f"median {median(sizes):.1%}, worst {max(sizes):.1%}"
+            print(f"    {sharing:7} {len(sizes)} engines, {name[:-3]:9} {told}")
 
 
-def write_predictions(plan: str, out: str) -> None:
+def write_predictions(plan: str, out: str, *lone_files: str) -> None:
     """Write what is simulated of all groups of a plan of readings, before anyone measures them.
 
     Parameters
     ----------
     plan, out
         Paths of the plan and of the table.
+    lone_files
+        Names of files of lone steps; all that there are by default.
     """
-    lone = [row for _, *files in SETS[1:] for file in files for row in read(file)]
+    files = lone_files or [file for _, *files in SETS[1:] for file in files]
+    lone = [row for file in files for row in read(file)]
     with Path(out).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["sharing", "group", "member", "model", *FIGURES, "saturated"])
@@ -358,7 +370,8 @@ def main(arguments: Sequence[str]) -> None:
                 )
                 print(f"    {row['sharing']:7} {row['group']:40} {row['model']:14} {told}")
     summary("all sets", every)
-    cliffs()
+    for title, prefix in WRITTEN_BEFORE.items():
+        written_before(title, prefix)
 
 
 if __name__ == "__main__":

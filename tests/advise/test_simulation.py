@@ -7,11 +7,12 @@ from colocate.advise.simulation.comparison import Difference, difference
 from colocate.advise.simulation.intervals import Interval, interval_of, student
 from colocate.advise.simulation.means import attainment_of, goodput_of
 from colocate.advise.simulation.other_ways import other_way
-from colocate.advise.simulation.verdicts import TargetMiss
+from colocate.advise.simulation.verdicts import TargetMiss, TargetOutcome
 from colocate.advise.simulation.ways import simulated_ways
 from colocate.inputs.fleet import parse_fleet
+from colocate.inputs.trace import Trace
 from colocate.problem.placement import Placement
-from colocate.simulate.demand import BurstDemand, PoissonDemand
+from colocate.simulate.demand import BurstDemand, PoissonDemand, TraceDemand
 from colocate.simulate.options import SimulateOptions
 
 THREE = """
@@ -166,7 +167,12 @@ def test_a_clearly_worse_placement_is_told_from_chance():
     assert found.verdict is Difference.WORSE
     assert found.goodput.mean + found.goodput.half < 0.0
     assert difference(other.found, first.found).verdict is Difference.BETTER
-    assert first.kept == 3
+    assert (first.kept, first.judged) == (2, 2)
+    assert [model.outcome for model in first.models] == [
+        TargetOutcome.KEPT,
+        TargetOutcome.KEPT,
+        TargetOutcome.NOT_STATED,
+    ]
     assert other.worst.found.name in ("a", "b")
     assert TargetMiss.TPOT in other.worst.misses
 
@@ -188,6 +194,22 @@ def test_why_targets_are_missed():
     assert a.predicted_ttft == inf
     assert isfinite(b.predicted_tpot)
     assert c.predicted_tpot is None
+
+
+def test_a_model_that_nobody_asked_or_that_finished_nothing_keeps_no_targets(tmp_path):
+    trace = tmp_path / "few.csv"
+    head = "arrival_s,model,prompt_tokens,output_tokens"
+    trace.write_text(f"{head}\n0,a,100,20000\n1,c,10,0\n2,c,10,0\n")
+    placement = Placement(lists(APART))
+    demand = TraceDemand(Trace(trace))
+    (way,) = simulated_ways(
+        fleet().problem, {"apart": placement}, demand, 3.0, SimulateOptions(), range(1)
+    )
+    outcomes = {model.found.name: model.outcome for model in way.models}
+    assert outcomes["b"] is TargetOutcome.NOT_ASKED
+    assert outcomes["a"] is not TargetOutcome.KEPT
+    assert (way.kept, way.judged) in ((0, 0), (0, 1))
+    assert way.worst.found.name != "b"
 
 
 def test_other_ways_place_the_same_replicas():

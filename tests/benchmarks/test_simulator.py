@@ -4,7 +4,7 @@ from statistics import median
 
 import pytest
 from benchmarks.latency_law import SETS
-from benchmarks.simulator import FIGURES, cliff_errors, side_by_side_errors, simulated
+from benchmarks.simulator import FIGURES, errors_before, side_by_side_errors, simulated
 
 SEEDS = 12
 MOST = {"alone": 0.05, "slices": 0.08, "mps": 0.08}
@@ -45,10 +45,18 @@ def test_turns_explain_work_side_by_side():
 
 
 def test_engines_with_few_slots_did_what_was_written_down_before():
-    found = list(cliff_errors())
+    found = list(errors_before("2026-11-16_cliffs"))
     assert len(found) == 18
     for row, errors in found:
         assert abs(errors["tpot_ms"]) < 0.05, row
         assert abs(errors["ttft_ms"]) < 0.25, row
     assert median(abs(errors["ttft_ms"]) for _, errors in found) < 0.05
     assert median(abs(errors["ttft_p99_ms"]) for _, errors in found) < 0.10
+
+
+def test_engines_with_long_prompts_did_what_was_written_down_before():
+    found = list(errors_before("2026-11-16_long"))
+    assert len(found) == 34
+    for name, most in (("tpot_ms", 0.03), ("ttft_ms", 0.05), ("tpot_p99_ms", 0.1)):
+        assert median(abs(errors[name]) for _, errors in found) < most
+    assert max(abs(errors["tpot_ms"]) for _, errors in found) < 0.15

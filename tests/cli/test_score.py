@@ -80,7 +80,7 @@ def test_a_folder_is_judged_as_a_leaderboard(tmp_path):
         (["none.py"], 3, "none.py: cannot be read as a program: [Errno 2] No such file"),
         (["binary.py"], 3, "binary.py: cannot be read as a program: 'utf-8' codec can't decode"),
         (["empty"], 3, "empty: holds no gen_*/main.py, must be the folder of a run"),
-        (["main.py", "--suite", "adr"], 2, "suite='adr' is not known, did you mean 'adrs'?"),
+        (["main.py", "--suite", "adr"], 2, "task='adr' is not known, did you mean 'adrs'?"),
         (["main.py", "--suite", "mixed"], 2, "suite='mixed' has GPUs that do not have 80 GB"),
         (["main.py", "--allow", "colocate"], 2, "allow='colocate', must be a package without"),
         (["main.py", "--allow", "nothing"], 2, "allow='nothing', must be an installed package"),

@@ -69,7 +69,7 @@ def test_a_plan_file_is_enough(plan):
     assert (done.exit_code, done.stderr) == (0, "")
     first, second, *lines = done.stdout.splitlines()
     assert " requests in 60 seconds: " in first
-    assert "kept their targets" in second
+    assert second == "1 model kept its targets; 2 without a target"
     heads = [line.split() for line in lines if line.split()[:1] in (["model"], ["GPU"])]
     assert heads[0][:4] == ["model", "requests", "TTFT", "TTFT"]
     assert heads[1][:3] == ["model", "GPUs", "goodput"]
@@ -194,7 +194,16 @@ def test_sleeping_models_are_told_and_may_wake(fleet, tmp_path):
     path.write_text("chat: n-0\ncode: n-1\n")
     told = run(fleet, "--placement", path, "--minutes", 1).stdout
     assert "embedder: asleep, so " in told
-    assert "2 of 3 models kept their targets; not so:" in told
+    assert "1 of 2 models kept their targets; 1 without a target; missed by:" in told
+
+
+def test_a_placement_file_is_compared_too(plan, apart, tmp_path):
+    told = run(plan, "--minutes", 1, "--compare", apart).stdout
+    assert f"{apart.name} " in told
+    strange = tmp_path / "strange.yaml"
+    strange.write_text("chat: nowhere\n")
+    done = run(plan, "--minutes", 1, "--compare", strange)
+    assert str(done.exception) == f"{strange}: model 'chat': is on 'nowhere', which is no GPU"
 
 
 def test_the_page_is_written(plan, tmp_path):

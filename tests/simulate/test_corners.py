@@ -94,7 +94,7 @@ def test_a_piece_without_requests_does_not_turn_time_back():
 
 @pytest.mark.parametrize("prefill", ["first", "chunked"])
 def test_engines_may_have_made_any_number_of_steps(prefill):
-    problem, placement = one_gpu(asked(request_gb=0.9), memory=8.0)
+    problem, placement = one_gpu(asked(request_gb=1.1), memory=8.0)
     stream, options = poisson([4.0], 60.0, exponential=True), SimulateOptions(prefill=prefill)
     outcomes = []
     for steps in (0, 2**31 - 16 * 40):

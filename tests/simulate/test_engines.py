@@ -18,8 +18,8 @@ def stream_of(*requests, seconds=100.0):
 
 def cache_for(blocks):
     """Return a problem with one engine whose cache has so many blocks of 16 tokens."""
-    # A mean request of 100 + 25 tokens is stated as 9 blocks.
-    problem, placement = one_gpu(asked(request_gb=0.9), memory=1.0 + 0.1 * blocks + 0.001)
+    # A mean request of 100 + 50 tokens is stated as 11 blocks.
+    problem, placement = one_gpu(asked(request_gb=1.1), memory=1.0 + 0.1 * blocks + 0.001)
     return problem, placement
 
 

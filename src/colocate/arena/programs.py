@@ -5,15 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from colocate.arena.referee import RUNS_OF_THE_BEST, Contest, Referee
-from colocate.arena.verdict import ProgramVerdict
+from colocate.arena.contest import Contest
+from colocate.arena.referee import RUNS_OF_THE_BEST, Referee
+from colocate.arena.verdict import Verdict
 from colocate.errors import InputError
 from colocate.fault import Fault
 
 LAYOUT = "gen_*/main.py"
 """Where the public runs keep their programs."""
-MOST_CHARACTERS = 1_000_000
-"""A program of a megabyte is a mistake, such as a file of data."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +31,7 @@ class Entry:
 
     name: str
     source: str
-    verdict: ProgramVerdict
-
-
-def read_program(path: Path) -> str:
-    """Return the source of a program."""
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            source = file.read(MOST_CHARACTERS + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        fault = Fault(f"cannot be read as a program: {error}", file=str(path))
-        raise InputError(fault) from error
-    if len(source) > MOST_CHARACTERS:
-        expected = f"at most {MOST_CHARACTERS} characters"
-        raise InputError(Fault("is too long", expected, file=str(path)))
-    return source
+    verdict: Verdict
 
 
 def find_programs(folder: Path) -> list[Path]:
@@ -85,7 +70,7 @@ def judge_all(
     """
 
     def judged(program: tuple[str, str]) -> Entry:
-        entry = Entry(*program, referee.judge(program[1], contest, runs))
+        entry = Entry(*program, referee.judge_source(program[1], contest, runs))
         if on_program:
             on_program(entry)
         return entry
@@ -93,7 +78,7 @@ def judge_all(
     with ThreadPoolExecutor(workers) as pool:
         entries = sorted(pool.map(judged, programs), key=_rank)
     while entries and entries[0].verdict.runs < RUNS_OF_THE_BEST:
-        again = referee.judge(entries[0].source, contest, runs=RUNS_OF_THE_BEST)
+        again = referee.judge_source(entries[0].source, contest, runs=RUNS_OF_THE_BEST)
         entries = sorted([replace(entries[0], verdict=again), *entries[1:]], key=_rank)
     return entries
 

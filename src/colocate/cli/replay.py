@@ -17,7 +17,7 @@ from colocate.advise.simulation.replays import Watch
 from colocate.advise.simulation.simulate import MINUTES
 from colocate.advise.simulation.ways import simulated_ways
 from colocate.cli.replay_choices import LengthShape, RequestTimes
-from colocate.inputs.plan_file import read_placed_fleet
+from colocate.inputs.plan_file import read_places
 from colocate.inputs.text_file import naming
 from colocate.inputs.trace import Trace
 from colocate.outputs.simulation.words import shown_span
@@ -127,7 +127,7 @@ def all_ways(
     name, problem, placement
         What is simulated.
     others
-        Names of other ways, or plan files.
+        Names of other ways, or files of plans or placements.
     seed
         Decides every random choice.
     """
@@ -138,7 +138,7 @@ def all_ways(
         if other in WAYS or not (Path(other).suffix or Path(other).exists()):
             ways[other] = other_way(other, problem, first, seed)
         else:
-            _, places = read_placed_fleet(other)
+            places = read_places(other)
             with naming(other):
                 ways[other] = checked_placement(problem, places)
     return ways

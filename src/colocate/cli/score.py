@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
 
-    from colocate.arena.referee import Contest, Referee
+    from colocate.arena.contest import Contest
+    from colocate.arena.referee import Referee
 
 
 def score(
@@ -21,7 +22,10 @@ def score(
         Path,
         typer.Argument(help="A program, or a folder with the programs of a run (gen_*/main.py)."),
     ],
-    suite: Annotated[str, typer.Option(help="adrs, idle, tight, longtail or scale.")] = "adrs",
+    task: Annotated[
+        str,
+        typer.Option("--task", "--suite", help="adrs, idle, tight, longtail or scale."),
+    ] = "adrs",
     time_limit: Annotated[
         float, typer.Option(min=0.1, max=3600, help="Seconds for a case.")
     ] = 10.0,
@@ -42,8 +46,8 @@ def score(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every case.")] = False,
 ) -> None:
     """Judge a program that defines compute_model_placement(gpu_num, models), in a sandbox."""
-    from colocate.arena.programs import read_program
-    from colocate.arena.referee import Referee, open_contest
+    from colocate.arena.program_text import read_program
+    from colocate.arena.referee import Referee
     from colocate.arena.sandbox import Limits
     from colocate.outputs.text.console import show
 
@@ -51,21 +55,23 @@ def score(
     programs = _read_folder(program) if folder else [(str(program), read_program(program))]
     processes = workers or os.cpu_count() or 1
     limits = Limits(seconds=time_limit, memory_mb=memory)
-    referee = Referee(limits, tuple(allow or ()), workers=1 if folder else processes)
-    contest = open_contest(suite)
+    cases_at_once = 1 if folder else processes
+    referee = Referee(task, limits=limits, allow=tuple(allow or ()), workers=cases_at_once)
+    contest = referee.contest
     if folder:
         document, page = _judge_folder(programs, contest, referee, processes, runs)
     else:
         document, page = _judge_file(programs[0][1], contest, referee, runs, cases)
     if as_json:
-        head = {"program": str(program), "suite": suite, "digest": contest.digest}
+        head = {"program": str(program), "suite": contest.suite, "digest": contest.digest}
         typer.echo(json.dumps(head | document, indent=2, allow_nan=False))
     else:
         show(*page)
 
 
 def _read_folder(folder: Path) -> list[tuple[str, str]]:
-    from colocate.arena.programs import find_programs, read_program
+    from colocate.arena.program_text import read_program
+    from colocate.arena.programs import find_programs
     from colocate.outputs.text.console import notes
 
     programs = []
@@ -85,7 +91,7 @@ def _judge_file(
 
     with _progress() as progress:
         bar = progress.add_task(contest.suite, total=runs * len(contest.questions))
-        verdict = referee.judge(source, contest, runs, lambda _: progress.advance(bar))
+        verdict = referee.judge_source(source, contest, runs, lambda _: progress.advance(bar))
     return verdict.as_dict(), verdict_page(verdict, results().width, cases)
 
 

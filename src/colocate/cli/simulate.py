@@ -95,7 +95,7 @@ def simulate(
         typer.Option(
             metavar="WAY",
             help="The same requests on another placement: greedy, lowest-pressure, "
-            "one-model-per-gpu or a plan file.",
+            "one-model-per-gpu, or a file with a plan or a placement.",
         ),
     ] = None,
     seeds: Annotated[

@@ -87,10 +87,14 @@ def request_gb(model: ModelSpec, tokens: int) -> float:
 
 
 def mean_request_gb(model: ModelSpec) -> float:
-    """Return the cache that a request holds on average while it is in work; 0 if unknown."""
+    """Return the cache that a request holds on average while it is in work; 0 if unknown.
+
+    A long output is in work for longer, so it is met more often. If lengths are exponential, those
+    in work have as many tokens already as a request has in the end, on average.
+    """
     if model.kv_bytes_per_token is None or has_no_cache(model):
         return 0.0
-    tokens = (model.prompt_tokens or 0.0) + (model.output_tokens or 0.0) / 2
+    tokens = (model.prompt_tokens or 0.0) + (model.output_tokens or 0.0)
     return request_gb(model, ceil(tokens))
 
 

@@ -69,6 +69,15 @@ def read_placed_fleet(path: str | Path) -> tuple[Fleet, dict[str, list[str]]]:
             return fleet, placement_of(stated)
 
 
+def read_places(path: str | Path) -> dict[str, list[str]]:
+    """Read where models are from a plan file or a placement file, for a fleet that is known."""
+    with naming(path):
+        data = _parsed(read_text(path))
+        if looks_like_a_placement(data) and "status" not in data:
+            return placement_of(data)
+    return read_placed_fleet(path)[1]
+
+
 def _parsed(text: str) -> Any:
     """Return the data of a plan, or of the fleet or placement that was taken for one."""
     if not text.strip():

@@ -186,7 +186,7 @@ class _TraceReader:
                 Fault(
                     "is not in the fleet",
                     f"one of: {some}{more}",
-                    "or say which of them stands for it",
+                    "or say which of them stands for it: `--map NAME=MODEL`",
                     value=name,
                     path=(self._columns.model_name,),
                 )

@@ -264,7 +264,7 @@ def _block_bytes(requests: Requests, options: SimulateOptions) -> float:
 
     The cache of a mean request is stated in whole blocks, and one more.
     """
-    mean = ceil(requests.prompt_tokens + requests.output_tokens / 2)
+    mean = ceil(requests.prompt_tokens + requests.output_tokens)
     blocks = ceil(mean / LAW_BLOCK) + 1
     of_token = requests.request_gb * 1e9 / (blocks * LAW_BLOCK)
     return ceil(of_token * options.block_tokens) if mean else 0.0

@@ -5,7 +5,7 @@ from enum import Enum
 
 from colocate.advise.simulation.intervals import Interval, interval_of
 from colocate.advise.simulation.means import Simulations, attainment_of, goodput_of
-from colocate.advise.simulation.verdicts import ModelReplay
+from colocate.advise.simulation.verdicts import ModelReplay, TargetOutcome
 
 
 class Difference(Enum):
@@ -39,13 +39,23 @@ class SimulatedWay:
 
     @property
     def worst(self) -> ModelReplay:
-        """The model with the smallest share of requests in time."""
-        return min(self.models, key=lambda each: each.found.attainment.mean)
+        """The model with the smallest share of requests in time, of those that got any."""
+        asked = [each for each in self.models if each.found.arrived.mean]
+        return min(asked or self.models, key=lambda each: each.found.attainment.mean)
+
+    def count(self, outcome: TargetOutcome) -> int:
+        """How many models have this outcome."""
+        return sum(each.outcome is outcome for each in self.models)
 
     @property
     def kept(self) -> int:
-        """How many models kept their targets."""
-        return sum(not each.misses for each in self.models)
+        """How many models kept targets that they state."""
+        return self.count(TargetOutcome.KEPT)
+
+    @property
+    def judged(self) -> int:
+        """How many models kept or missed targets; nothing is known of the others."""
+        return self.kept + self.count(TargetOutcome.MISSED)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,9 @@ def other_way(name: str, problem: Problem, placement: Places, seed: int = 0) -> 
         If the models cannot be placed so, or no such placement was found.
     """
     if name not in WAYS:
-        raise InputError.of("compare", name, f"{', '.join(WAYS)}, or a plan file")
+        raise InputError.of(
+            "compare", name, f"{', '.join(WAYS)}, or a file with a plan or a placement"
+        )
     decided = _as_placed(problem, placement)
     if name == ONE_EACH:
         plan = _one_each(decided, seed)

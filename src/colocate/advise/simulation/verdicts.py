@@ -36,6 +36,18 @@ class TargetMiss(Enum):
     TPOT = "slow"
 
 
+class TargetOutcome(Enum):
+    """What became of the targets of a model."""
+
+    KEPT = "holds"
+    MISSED = "misses"
+    NOT_STATED = "no target"
+    """It states none, and did as well as one expects."""
+    NOT_ASKED = "not asked"
+    NONE_DONE = "none done"
+    """No request was finished, so nothing is known."""
+
+
 @dataclass(frozen=True)
 class ModelReplay:
     """What the users of a model felt, beside what they were promised and what the law says."""
@@ -64,6 +76,17 @@ class ModelReplay:
             TargetMiss.TPOT: slow,
         }
         return tuple(cause for cause, holds in causes.items() if holds)
+
+    @property
+    def outcome(self) -> TargetOutcome:
+        """What became of its targets; a model that states none can only miss what one expects."""
+        if self.found.arrived.mean == 0.0:
+            return TargetOutcome.NOT_ASKED
+        if self.misses:
+            return TargetOutcome.MISSED
+        if self.found.finished.mean == 0.0:
+            return TargetOutcome.NONE_DONE
+        return TargetOutcome.KEPT if self.asked.binding else TargetOutcome.NOT_STATED
 
     @property
     def queue_grows(self) -> bool:

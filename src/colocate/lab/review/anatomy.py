@@ -114,6 +114,22 @@ def anatomy(source: str, entry: str = ENTRY) -> Anatomy:
     return Anatomy(tree_key(tree), blocks, mechanisms, functions)
 
 
+def likely_entry(source: str) -> str:
+    """Return the function that a program is made for: the usual one, or the last that runs last.
+
+    That is the last function at the top level that no other part of the program names.
+    """
+    try:
+        tree = syntax_tree(source)
+    except PatchRefused:
+        return ENTRY
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    if ENTRY in names:
+        return ENTRY
+    return next((name for name in reversed(names) if name not in used), ENTRY)
+
+
 def bare_name(block: str) -> str:
     """Return the name of a block without its settings."""
     return block.partition("(")[0]

@@ -290,10 +290,11 @@ def _reached(best: Program) -> str:
     verdict, missed = best.verdict, missed_cases(best)
     where = ", ".join(f"{code(case)} ({share(ratio)})" for case, ratio in missed[:MOST_CASES])
     by_most = f", by most on {where}" if missed else ""
+    unseen = f" and {share(verdict.hidden.ratio)} on hidden cases" if verdict.hidden.cases else ""
     return (
         f"The fittest misses the optimum on {len(missed)} of "
         f"{amount(verdict.public.cases, 'public case')}{by_most}; its ratio is "
-        f"{share(verdict.ratio)} there and {share(verdict.hidden.ratio)} on hidden cases."
+        f"{share(verdict.ratio)} there{unseen}."
     )
 
 

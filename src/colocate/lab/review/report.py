@@ -15,6 +15,7 @@ from colocate.errors import ArchiveError, ColocateError
 from colocate.lab.messages import Attempt
 from colocate.lab.patches.syntax import ENTRY
 from colocate.lab.program import Program
+from colocate.lab.review.anatomy import likely_entry
 from colocate.lab.review.evidence import Claim, Evidence
 from colocate.lab.review.fact_check import figures, unfounded
 from colocate.lab.review.insights import Insights, withdrawals, write_insights
@@ -89,7 +90,7 @@ def write_review(
     programs: Sequence[Program],
     attempts: Sequence[Attempt],
     previous: Review | None = None,
-    entry: str = ENTRY,
+    entry: str | None = None,
 ) -> Review:
     """Review an archive.
 
@@ -103,10 +104,11 @@ def write_review(
         The last review. The new one does not repeat its summaries, and withdraws claims that the
         archive no longer supports.
     entry
-        The function that the task calls.
+        The function that the task calls; by default the one that the first program seems made for.
     """
     by_number = tuple(sorted(programs, key=lambda each: each.number))
-    evidence = Evidence(by_number, tuple(attempts), entry)
+    called = entry or (likely_entry(by_number[0].source) if by_number else ENTRY)
+    evidence = Evidence(by_number, tuple(attempts), called)
     known = previous.programs if previous else 0
     return Review(
         len(evidence.programs),
@@ -155,7 +157,7 @@ def _facts(review: Review) -> Iterator[float]:
         yield from (figure.value for figure in figures(QUOTED.sub(" ", sentence)))
     for summary in review.summaries:
         yield summary.valid_cases / summary.cases
-        yield summary.hidden_valid_cases / summary.hidden_cases
+        yield summary.hidden_valid_cases / max(summary.hidden_cases, 1)
         for name in (*summary.blocks, *summary.removed, summary.worst_case):
             yield from (figure.value for figure in figures(name))
     for claim in review.claims:

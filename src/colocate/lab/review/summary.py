@@ -35,14 +35,14 @@ class Summary:
     score: float
     ratio: float
     hidden_ratio: float
-    """Figures of the verdict, see `ProgramVerdict`."""
+    """Figures of the verdict, see `Verdict`."""
     valid_cases: int
     cases: int
     hidden_valid_cases: int
     hidden_cases: int
     """Cases that did not fail, and all cases, public and hidden."""
     steady: bool
-    """Whether all runs gave the same pressures."""
+    """Whether all runs gave the same values."""
     seconds: float
     worst_case: str
     worst_ratio: float
@@ -94,10 +94,13 @@ class Summary:
 
     def _performance(self) -> str:
         steadiness = "" if self.steady else ", in the worst of runs that differ"
+        hidden = (
+            f", hidden ratio {share(self.hidden_ratio)}, valid on {self.hidden_valid_cases} of "
+            f"{self.hidden_cases} hidden cases"
+        )
         return (
-            f"score {self.score:.4f}, ratio {share(self.ratio)}, hidden ratio "
-            f"{share(self.hidden_ratio)}, valid on {self.valid_cases} of {self.cases} public and "
-            f"{self.hidden_valid_cases} of {self.hidden_cases} hidden cases, "
+            f"score {self.score:.4f}, ratio {share(self.ratio)}, valid on {self.valid_cases} of "
+            f"{self.cases} public cases{hidden if self.hidden_cases else ''}, "
             f"{self.seconds:.3f} s{steadiness}"
         )
 
@@ -155,7 +158,7 @@ def summary_of(program: Program, evidence: Evidence) -> Summary:
         repeats_parent=evidence.repeats_parent(program),
         score=verdict.score,
         ratio=verdict.ratio,
-        hidden_ratio=verdict.hidden.ratio,
+        hidden_ratio=verdict.hidden.ratio if verdict.hidden.cases else verdict.ratio,
         valid_cases=verdict.public.valid_cases,
         cases=verdict.public.cases,
         hidden_valid_cases=verdict.hidden.valid_cases,

@@ -52,6 +52,7 @@ def _way_data(way: SimulatedWay) -> dict[str, Any]:
         "placement": way.name,
         **_valued(whole),
         "models_that_keep_targets": way.kept,
+        "models_with_targets": way.judged,
         "models": [_model_data(way, number) for number in range(len(way.models))],
     }
 
@@ -80,6 +81,7 @@ def _model_data(way: SimulatedWay, number: int) -> dict[str, Any]:
         "gpus": list(model.gpus),
         **_valued(measures),
         "target": _target_data(model),
+        "outcome": model.outcome.name.lower(),
         "misses": [cause.name.lower() for cause in model.misses],
         "predicted": {"tpot": model.predicted_tpot, "ttft": model.predicted_ttft},
         "histograms": histograms,

@@ -20,12 +20,15 @@ from colocate.outputs.simulation.table import (
 )
 from colocate.outputs.simulation.timelines import timeline_figures
 from colocate.outputs.simulation.words import (
+    UNJUDGED,
+    kept_line,
     law_lines,
     miss_line,
     rate_interval,
     share_interval,
     shown_share,
     shown_span,
+    unanswered,
 )
 from colocate.outputs.text.fitting_table import Column
 from colocate.outputs.text.sanitise import one_line
@@ -51,8 +54,7 @@ def simulation_page(ways: Sequence[SimulatedWay], steady: bool, command: str) ->
         What made it, as a shell takes it.
     """
     first = ways[0]
-    headline = f"{shown_share(first.found.attainment.mean)} of requests kept their targets"
-    lead = f"{way_sentence(first)}."
+    headline, lead = _headline(first)
     parts = [
         tag("p", "colocate simulate", class_="kicker"),
         tag("h1", headline),
@@ -64,11 +66,18 @@ def simulation_page(ways: Sequence[SimulatedWay], steady: bool, command: str) ->
     return whole_page(headline, SHEETS, *parts)
 
 
-def way_sentence(way: SimulatedWay) -> str:
-    """Return how many models kept their targets."""
-    if way.kept == len(way.models):
-        return f"All {amount(len(way.models), 'model')} kept their targets"
-    return f"{way.kept} of {amount(len(way.models), 'model')} kept their targets"
+def _headline(way: SimulatedWay) -> tuple[str, str]:
+    """Return what matters most and what comes next: in overload, who got no answer."""
+    kept = f"{shown_share(way.found.attainment.mean)} of requests kept their targets"
+    models = f"{as_sentence(kept_line(way))}."
+    unfinished = unanswered(way)
+    if not unfinished:
+        return kept, models
+    asked = amount(round(way.found.requests.mean), "request")
+    return (
+        f"{unfinished:,} of {asked} had no whole answer at the end",
+        f"{models} {kept}; {UNJUDGED}.",
+    )
 
 
 def _facts(way: SimulatedWay) -> Iterator[tuple[str, str]]:

@@ -52,7 +52,7 @@ DONE = (
     Column("in flight", dispensable=3),
     Column("queue"),
     Column("cache", dispensable=2),
-    Column("at most"),
+    Column("most cache"),
     Column("preempted"),
     Column("refused"),
 )
@@ -124,7 +124,7 @@ def other_rows(ways: Sequence[SimulatedWay]) -> list[tuple[str, ...]]:
             one_line(way.name, LONGEST_NAME),
             f"{rate_interval(way.found.goodput)} /s",
             share_interval(way.found.attainment),
-            f"{way.kept} of {len(way.models)}",
+            f"{way.kept} of {way.judged}",
             f"{way.worst.found.name}, {shown_share(way.worst.found.attainment.mean)}",
             "" if way is first else difference_text(difference(first.found, way.found)),
         )
@@ -165,7 +165,7 @@ def felt_row(model: ModelReplay) -> tuple[str, ...]:
         "-" if told is None else shown_time(told),
         *(time(each.mean, decodes) for each in (tpot.p50, tpot.p95, tpot.p99)),
         *(time(each.mean, answered) for each in (whole.mean, whole.p95, whole.p99)),
-        share_interval(found.attainment),
+        share_interval(found.attainment) if found.arrived.mean else "-",
         verdict_word(model),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from colocate.advise.simulation.comparison import Difference, SimulatedWay, WayDifference
 from colocate.advise.simulation.intervals import Interval
-from colocate.advise.simulation.verdicts import ModelReplay, TargetMiss
+from colocate.advise.simulation.verdicts import ModelReplay, TargetMiss, TargetOutcome
 from colocate.outputs.latency.words import shown_time
 from colocate.outputs.text.wording import amount, listed, percent
 
@@ -49,13 +49,33 @@ def rate_interval(rate: Interval, signed: bool = False) -> str:
 
 def verdict_word(model: ModelReplay) -> str:
     """Return whether the targets of a model held, in a word or two."""
-    if model.found.arrived.mean == 0.0:
-        return "not asked"
-    if not model.misses and model.found.finished.mean == 0.0:
-        return "none done"
-    if not model.misses:
-        return "holds" if model.asked.binding else "no target"
-    return model.misses[0].value
+    return model.misses[0].value if model.misses else model.outcome.value
+
+
+def kept_line(way: SimulatedWay) -> str:
+    """Return how many models kept their targets, and of how many nothing can be said."""
+    judged = amount(way.judged, "model")
+    if not way.judged:
+        told = "no model has a target to keep"
+    elif way.kept < way.judged:
+        told = f"{way.kept} of {judged} kept their targets"
+    else:
+        told = f"all {judged} kept their targets" if way.judged > 1 else "1 model kept its targets"
+    others = ((way.count(outcome), words) for outcome, words in _UNJUDGED_MODELS.items())
+    return "; ".join([told, *(f"{count} {words}" for count, words in others if count)])
+
+
+_UNJUDGED_MODELS = {
+    TargetOutcome.NOT_STATED: "without a target",
+    TargetOutcome.NOT_ASKED: "not asked",
+    TargetOutcome.NONE_DONE: "without a finished request",
+}
+
+
+def unanswered(way: SimulatedWay) -> int:
+    """Return how many requests had no whole answer at the end; 0 if they are few."""
+    unfinished = sum(model.found.unfinished.mean for model in way.models)
+    return round(unfinished) if unfinished > MANY * way.found.requests.mean else 0
 
 
 def summary_lines(way: SimulatedWay, seeds: int) -> list[str]:
@@ -74,13 +94,10 @@ def summary_lines(way: SimulatedWay, seeds: int) -> list[str]:
     kept = f"{share_interval(found.attainment)} kept their targets"
     rate = f"{rate_interval(found.goodput)} a second"
     lines = [f"{amount(asked, 'request')} in {span}{each}: {kept}, {rate}"]
-    unfinished = sum(model.found.unfinished.mean for model in way.models)
-    if unfinished > MANY * found.requests.mean:
-        lines.append(f"{round(unfinished):,} of them had no whole answer at the end; {UNJUDGED}")
+    if unfinished := unanswered(way):
+        lines.append(f"{unfinished:,} of them had no whole answer at the end; {UNJUDGED}")
     missing = [model for model in way.models if model.misses]
-    if not missing:
-        return [*lines, f"all {len(way.models)} models kept their targets"]
-    lines.append(f"{way.kept} of {amount(len(way.models), 'model')} kept their targets; not so:")
+    lines.append(f"{kept_line(way)}; missed by:" if missing else kept_line(way))
     worst = sorted(missing, key=lambda model: model.found.attainment.mean)
     lines += [f"  {miss_line(model)}" for model in worst[:MOST_MODELS]]
     if len(worst) > MOST_MODELS:
