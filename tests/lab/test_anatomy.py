@@ -90,12 +90,14 @@ def outside():
 
 
 def test_another_program_has_the_functions_that_its_entry_reaches():
-    assert blocks(FUNCTIONS) == ["Walk", "exp", "load", "random.shuffle", "warmth"]
+    sort = "sort(req_rate / slo, ascending)"
+    assert blocks(FUNCTIONS) == ["Walk", "load", "random order", sort, "warmth"]
 
 
 def test_without_markers_all_lines_count():
     unmarked = "\n".join(line for line in FUNCTIONS.split("\n") if "EVOLVE" not in line)
-    assert blocks(unmarked) == ["Walk", "exp", "load", "outside", "random.shuffle", "warmth"]
+    sort = "sort(req_rate / slo, ascending)"
+    assert blocks(unmarked) == ["Walk", "load", "outside", "random order", sort, "warmth"]
 
 
 @pytest.mark.parametrize("source", ["x = (", "# EVOLVE-BLOCK-START\nf()\n", ""])

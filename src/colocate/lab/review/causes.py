@@ -22,7 +22,7 @@ class FailureCause:
     """The number of the program in the example."""
     case: str
     reason: str
-    """The case and the reason of the example."""
+    """The case and the reason of the example; a hidden case has no reason to show."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,23 @@ class RefusalCause:
 
 
 def failure_causes(programs: Iterable[Program]) -> tuple[FailureCause, ...]:
-    """Return why cases failed, the cause that most programs have first."""
+    """Return why cases failed, the cause that most programs have first.
+
+    The example is a public case where there is one. What a program says after it has seen a hidden
+    case is never quoted, since a review may reach the model that proposes.
+    """
     cases: defaultdict[str, list[tuple[Program, str, str]]] = defaultdict(list)
+    examples: dict[str, tuple[Program, str, str]] = {}
     for program in programs:
-        for failed in (*program.verdict.public.failures, *program.verdict.hidden.failures):
-            cases[str(failed.failure)].append((program, failed.case, failed.reason))
+        for failed in program.verdict.public.failures:
+            kind = str(failed.failure)
+            cases[kind].append((program, failed.case, failed.reason))
+            examples.setdefault(kind, cases[kind][-1])
+        for failed in program.verdict.hidden.failures:
+            cases[str(failed.failure)].append((program, failed.case, ""))
     causes = []
     for kind, found in cases.items():
-        first, case, reason = found[0]
+        first, case, reason = examples.get(kind, found[0])
         numbers = {program.number for program, _, _ in found}
         causes.append(FailureCause(kind, len(numbers), len(found), first.number, case, reason))
     return tuple(sorted(causes, key=lambda cause: (-cause.programs, -cause.cases, cause.kind)))

@@ -6,20 +6,24 @@ the cause of a crash.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from math import sqrt
 from statistics import fmean, stdev
 
 from colocate.lab.messages import Attempt, Kind
+from colocate.lab.patches.syntax import ENTRY
 from colocate.lab.program import Program
-from colocate.lab.review.anatomy import anatomy, bare_name, differ_in_one_block
+from colocate.lab.review.anatomy import Anatomy, anatomy, bare_name
+from colocate.lab.review.pairs import Pair
 from colocate.problem.tolerance import SAME_FITNESS
 
 STANDARD_ERRORS = 2.0
 """A mean must be this many standard errors away from 0."""
+MOST_TELLING = 2
+"""Pairs that a sentence names."""
 
 
 class Direction(StrEnum):
@@ -46,6 +50,10 @@ class Claim:
     """In how many pairs it takes the place of the same block with other settings."""
     clean_gain: float | None
     """The mean over the clean pairs; None if there are none."""
+    better: int = 0
+    """In how many of the pairs the program with it is fitter, beyond noise."""
+    telling: tuple[tuple[int, int, float], ...] = ()
+    """The pairs that gained or lost most: the numbers with and without it, and the gain."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,8 @@ class Effect:
         In how many pairs it takes the place of the same block with other settings.
     unsteadiness
         The largest difference in fitness seen for the same program.
+    owners
+        For each pair, the number of the program with the block, and of the one without it.
     """
 
     block: str
@@ -71,11 +81,12 @@ class Effect:
     clean_gains: tuple[float, ...] = ()
     swaps: int = 0
     unsteadiness: float = SAME_FITNESS
+    owners: tuple[tuple[int, int], ...] = ()
 
     @property
     def gain(self) -> float:
-        """The mean over all pairs."""
-        return fmean(self.gains)
+        """The mean over all pairs; 0 without any."""
+        return fmean(self.gains) if self.gains else 0.0
 
     @property
     def pairs(self) -> int:
@@ -93,6 +104,17 @@ class Effect:
         return fmean(self.clean_gains) if self.clean_gains else None
 
     @property
+    def better(self) -> int:
+        """In how many pairs the program with it is fitter, beyond noise."""
+        return sum(gain > self.unsteadiness for gain in self.gains)
+
+    @property
+    def telling(self) -> tuple[tuple[int, int, float], ...]:
+        """The pairs that gained or lost most."""
+        told = [(*pair, gain) for pair, gain in zip(self.owners, self.gains, strict=False)]
+        return tuple(sorted(told, key=lambda each: (-abs(each[2]), each))[:MOST_TELLING])
+
+    @property
     def noise(self) -> float:
         """The level that the gain must exceed to mean something."""
         return max(self.unsteadiness, _error(self.gains))
@@ -106,51 +128,14 @@ class Effect:
         if not told or contradicted or not (abs(gain) > self.noise or self._clean_pairs_agree):
             return None
         direction = Direction.HELPS if gain > 0 else Direction.HURTS
-        return Claim(self.block, direction, gain, self.pairs, self.clean, self.swaps, clean_gain)
+        counts = self.pairs, self.clean, self.swaps, clean_gain, self.better, self.telling
+        return Claim(self.block, direction, gain, *counts)
 
     @property
     def _clean_pairs_agree(self) -> bool:
         """Whether several clean pairs agree, however much the others scatter."""
         noise = max(self.unsteadiness, _error(self.clean_gains))
         return self.clean > 1 and abs(fmean(self.clean_gains)) > noise
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A parent and its child, both without a failed case."""
-
-    parent: Program
-    child: Program
-
-    @property
-    def added(self) -> frozenset[str]:
-        """The blocks that only the child has."""
-        return anatomy(self.child.source).blocks - anatomy(self.parent.source).blocks
-
-    @property
-    def removed(self) -> frozenset[str]:
-        """The blocks that only the parent has."""
-        return anatomy(self.parent.source).blocks - anatomy(self.child.source).blocks
-
-    @property
-    def gain(self) -> float:
-        """The child's fitness minus the parent's."""
-        return self.child.verdict.fitness - self.parent.verdict.fitness
-
-    @property
-    def clean(self) -> bool:
-        """Whether one block alone makes the difference, and not luck."""
-        steady = self.parent.verdict.steady and self.child.verdict.steady
-        return steady and differ_in_one_block(self.parent.source, self.child.source)
-
-    def gain_with(self, block: str) -> float:
-        """Return the fitness with a block minus the fitness without it."""
-        return self.gain if block in self.added else -self.gain
-
-    def swaps(self, block: str) -> bool:
-        """Whether the other program has the same block with other settings."""
-        others = self.removed if block in self.added else self.added
-        return bare_name(block) in map(bare_name, others)
 
 
 @dataclass(frozen=True)
@@ -163,10 +148,17 @@ class Evidence:
         By number.
     attempts
         In the order of the archive.
+    entry
+        The function that the task calls.
     """
 
     programs: tuple[Program, ...]
     attempts: tuple[Attempt, ...] = ()
+    entry: str = ENTRY
+
+    def anatomy(self, program: Program) -> Anatomy:
+        """Return the blocks of a program."""
+        return anatomy(program.source, self.entry)
 
     @cached_property
     def by_number(self) -> Mapping[int, Program]:
@@ -183,7 +175,7 @@ class Evidence:
         """The programs without a failed case; of those that are the same to Python, the first."""
         first: dict[str, Program] = {}
         for program in filter(is_sound, self.programs):
-            first.setdefault(anatomy(program.source).key, program)
+            first.setdefault(self.anatomy(program).key, program)
         return tuple(first.values())
 
     @cached_property
@@ -200,38 +192,83 @@ class Evidence:
         for child in filter(is_sound, self.programs):
             parent = self.parent_of(child)
             if parent and is_sound(parent) and not self.repeats_parent(child):
-                keys = frozenset(anatomy(each.source).key for each in (parent, child))
-                found.setdefault(keys, Pair(parent, child))
+                keys = frozenset(self.anatomy(each).key for each in (parent, child))
+                found.setdefault(keys, Pair(parent, child, self.entry))
         return tuple(found.values())
 
     @cached_property
+    def luck(self) -> tuple[Pair, ...]:
+        """The pairs that differ in nothing but a seed."""
+        return tuple(pair for pair in self.pairs if pair.only_seeds)
+
+    @cached_property
     def unsteadiness(self) -> float:
-        """The largest difference of fitness between programs that are the same to Python."""
+        """The largest difference of fitness by luck: the same program, or another seed."""
         same: defaultdict[str, list[float]] = defaultdict(list)
         for program in filter(is_sound, self.programs):
-            same[anatomy(program.source).key].append(program.verdict.fitness)
-        return max([SAME_FITNESS, *(max(seen) - min(seen) for seen in same.values())])
+            same[self.anatomy(program).key].append(program.verdict.fitness)
+        seeds = (abs(pair.gain) for pair in self.luck)
+        return max([SAME_FITNESS, *(max(seen) - min(seen) for seen in same.values()), *seeds])
 
     @cached_property
     def effects(self) -> Mapping[str, Effect]:
         """The measurements of each block that distinguishes a pair."""
-        telling: defaultdict[str, list[Pair]] = defaultdict(list)
+        return self._measured(lambda pair: pair.added | pair.removed)
+
+    @cached_property
+    def families(self) -> Mapping[str, Effect]:
+        """The measurements of each name of blocks that only one program of a pair has.
+
+        A block comes with many settings, few of which occur twice; its name occurs often.
+        """
+        found = self._measured(lambda pair: pair.brought | pair.dropped)
+        told = {(bare_name(block), effect.owners) for block, effect in self.effects.items()}
+        return {
+            name: replace(effect, swaps=0)
+            for name, effect in found.items()
+            if name not in self.effects and (name, effect.owners) not in told
+        }
+
+    @cached_property
+    def trends(self) -> Mapping[tuple[str, str], tuple[Effect, Effect]]:
+        """For each constant, by name and place: what raising and lowering it went with."""
+        telling: defaultdict[tuple[str, str], list[tuple[bool, Pair]]] = defaultdict(list)
         for pair in self.pairs:
-            for block in pair.added | pair.removed:
-                telling[block].append(pair)
-        return {block: self._effect(block, pairs) for block, pairs in sorted(telling.items())}
+            for each in pair.difference.constants:
+                if each.rises is not None and not each.is_seed:
+                    telling[each.name, each.where].append((each.rises, pair))
+        return {key: self._trend(key[0], telling[key]) for key in sorted(telling)}
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         """The claims about blocks, the largest gain or loss first."""
-        found = [effect.claim for effect in self.effects.values() if effect.claim]
+        effects = (*self.effects.values(), *self.families.values())
+        found = [effect.claim for effect in effects if effect.claim]
         return tuple(sorted(found, key=lambda claim: (-abs(claim.gain), claim.block)))
+
+    def _measured(self, telling_blocks: Callable[[Pair], frozenset[str]]) -> Mapping[str, Effect]:
+        telling: defaultdict[str, list[Pair]] = defaultdict(list)
+        for pair in self.pairs:
+            for block in telling_blocks(pair):
+                telling[block].append(pair)
+        return {block: self._effect(block, pairs) for block, pairs in sorted(telling.items())}
 
     def _effect(self, block: str, pairs: Sequence[Pair]) -> Effect:
         gains = tuple(pair.gain_with(block) for pair in pairs)
         clean_gains = tuple(pair.gain_with(block) for pair in pairs if pair.clean)
         swaps = sum(pair.swaps(block) for pair in pairs)
-        return Effect(block, gains, clean_gains, swaps, self.unsteadiness)
+        owners = tuple(pair.owners(block) for pair in pairs)
+        return Effect(block, gains, clean_gains, swaps, self.unsteadiness, owners)
+
+    def _trend(self, name: str, pairs: Sequence[tuple[bool, Pair]]) -> tuple[Effect, Effect]:
+        both = []
+        for direction in (True, False):
+            found = [pair for rises, pair in pairs if rises is direction]
+            gains = tuple(pair.gain for pair in found)
+            owners = tuple((pair.child.number, pair.parent.number) for pair in found)
+            alone = tuple(pair.gain for pair in found if _is_alone(pair))
+            both.append(Effect(name, gains, alone, 0, self.unsteadiness, owners))
+        return both[0], both[1]
 
     def parent_of(self, program: Program) -> Program | None:
         """Return the parent of a program."""
@@ -240,12 +277,20 @@ class Evidence:
     def repeats_parent(self, program: Program) -> bool:
         """Whether a program differs from its parent only in words for readers."""
         parent = self.parent_of(program)
-        return parent is not None and anatomy(parent.source).key == anatomy(program.source).key
+        return parent is not None and self.anatomy(parent).key == self.anatomy(program).key
 
 
 def is_sound(program: Program) -> bool:
     """Whether no case failed, public or hidden."""
     return not program.verdict.public.failures and not program.verdict.hidden.failures
+
+
+def _is_alone(pair: Pair) -> bool:
+    """Whether one constant is all that differs."""
+    names = {bare_name(block) for block in pair.added | pair.removed}
+    return len(pair.difference.constants) == 1 and (
+        pair.difference.only_constants and len(names) <= 1
+    )
 
 
 def _error(gains: Sequence[float]) -> float:

@@ -1,4 +1,4 @@
-"""A review of the archive: a summary per program, insights in four sections, five recommendations.
+"""A review of the archive: a summary per program, insights in five sections, five recommendations.
 
 It states only facts. A model may reword it, but may not change its figures.
 """
@@ -12,15 +12,15 @@ from typing import Any, Self
 from pydantic import TypeAdapter, ValidationError
 
 from colocate.errors import ArchiveError, ColocateError
-from colocate.lab.messages import Attempt, Kind
+from colocate.lab.messages import Attempt
+from colocate.lab.patches.syntax import ENTRY
 from colocate.lab.program import Program
-from colocate.lab.review.anatomy import anatomy
-from colocate.lab.review.causes import FailureCause, failure_causes
+from colocate.lab.review.anatomy import likely_entry
 from colocate.lab.review.evidence import Claim, Evidence
 from colocate.lab.review.fact_check import figures, unfounded
 from colocate.lab.review.insights import Insights, withdrawals, write_insights
-from colocate.lab.review.phrases import code, code_list, share
 from colocate.lab.review.recommendations import recommendations
+from colocate.lab.review.summary import Summary, summary_of
 from colocate.outputs.text.wording import amount
 
 QUOTED = re.compile("`([^`]*)`")
@@ -30,83 +30,6 @@ MOST_STRANGE = 5
 
 class ReviewRefused(ColocateError):  # noqa: N818, a refusal is an answer, not a fault
     """A wording with a figure that is not in the archive; the message names it."""
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A summary of one program."""
-
-    number: int
-    name: str
-    generation: int
-    kind: Kind | None
-    """How it was made; None for a program without a request."""
-    parent: int | None
-    added: tuple[str, ...]
-    """Blocks that its parent does not have."""
-    removed: tuple[str, ...]
-    """Blocks that only its parent has."""
-    repeats_parent: bool
-    """Whether it differs from its parent only in words for readers."""
-    score: float
-    ratio: float
-    hidden_ratio: float
-    """Figures of the verdict, see `Verdict`."""
-    valid_cases: int
-    cases: int
-    hidden_valid_cases: int
-    hidden_cases: int
-    """Cases that did not fail, and all cases, public and hidden."""
-    steady: bool
-    """Whether all runs gave the same pressures."""
-    seconds: float
-    worst_case: str
-    worst_ratio: float
-    """The public case furthest from its optimum."""
-    failures: tuple[FailureCause, ...]
-    """Why cases failed."""
-    blocks: tuple[str, ...]
-    """All its blocks."""
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the summary."""
-        yield f"### Number {self.number}: {code(self.name)}\n"
-        yield f"- Implementation: {self._implementation()}."
-        yield f"- Performance: {self._performance()}."
-        yield f"- Feedback: {self._feedback()}."
-        made_of = f", made of {code_list(self.blocks)}" if self.blocks else ""
-        yield f"- Identity: number {self.number} of generation {self.generation}{made_of}.\n"
-
-    def _implementation(self) -> str:
-        if self.parent is None:
-            return "not made from another program"
-        made = f"made from number {self.parent}{f' by {self.kind.value}' if self.kind else ''}"
-        if self.repeats_parent:
-            return f"{made}, the same program but for words for readers"
-        changes = (("adds", self.added), ("takes out", self.removed))
-        told = [f"{verb} {code_list(blocks)}" for verb, blocks in changes if blocks]
-        return f"{made}, {' and '.join(told) or 'changes no block by name'}"
-
-    def _performance(self) -> str:
-        steadiness = "" if self.steady else ", in the worst of runs that differ"
-        return (
-            f"score {self.score:.4f}, ratio {share(self.ratio)}, hidden ratio "
-            f"{share(self.hidden_ratio)}, valid on {self.valid_cases} of {self.cases} public and "
-            f"{self.hidden_valid_cases} of {self.hidden_cases} hidden cases, "
-            f"{self.seconds:.3f} s{steadiness}"
-        )
-
-    def _feedback(self) -> str:
-        if not self.failures:
-            return (
-                f"worst case {code(self.worst_case)}, at {share(self.worst_ratio)} of its optimum"
-            )
-        told = (
-            f"{code(cause.kind)} on {amount(cause.cases, 'case')}, first {code(cause.case)}: "
-            f"{code(cause.reason)}"
-            for cause in self.failures
-        )
-        return f"failed, which says nothing about its blocks: {'; '.join(told)}"
 
 
 @dataclass(frozen=True)
@@ -167,6 +90,7 @@ def write_review(
     programs: Sequence[Program],
     attempts: Sequence[Attempt],
     previous: Review | None = None,
+    entry: str | None = None,
 ) -> Review:
     """Review an archive.
 
@@ -179,12 +103,16 @@ def write_review(
     previous
         The last review. The new one does not repeat its summaries, and withdraws claims that the
         archive no longer supports.
+    entry
+        The function that the task calls; by default the one that the first program seems made for.
     """
-    evidence = Evidence(tuple(sorted(programs, key=lambda each: each.number)), tuple(attempts))
+    by_number = tuple(sorted(programs, key=lambda each: each.number))
+    called = entry or (likely_entry(by_number[0].source) if by_number else ENTRY)
+    evidence = Evidence(by_number, tuple(attempts), called)
     known = previous.programs if previous else 0
     return Review(
         len(evidence.programs),
-        tuple(_summary(program, evidence) for program in evidence.programs[known:]),
+        tuple(summary_of(program, evidence) for program in evidence.programs[known:]),
         write_insights(evidence),
         recommendations(evidence),
         evidence.claims,
@@ -215,35 +143,6 @@ def worded(review: Review, text: str) -> str:
     return text
 
 
-def _summary(program: Program, evidence: Evidence) -> Summary:
-    verdict, parent = program.verdict, evidence.parent_of(program)
-    own = anatomy(program.source).blocks
-    before = anatomy(parent.source).blocks if parent else own
-    return Summary(
-        number=program.number,
-        name=program.name,
-        generation=program.generation,
-        kind=evidence.kinds.get(program.number),
-        parent=parent.number if parent else None,
-        added=tuple(sorted(own - before)),
-        removed=tuple(sorted(before - own)),
-        repeats_parent=evidence.repeats_parent(program),
-        score=verdict.score,
-        ratio=verdict.ratio,
-        hidden_ratio=verdict.hidden.ratio,
-        valid_cases=verdict.public.valid_cases,
-        cases=verdict.public.cases,
-        hidden_valid_cases=verdict.hidden.valid_cases,
-        hidden_cases=verdict.hidden.cases,
-        steady=verdict.steady,
-        seconds=verdict.seconds,
-        worst_case=verdict.public.worst.case,
-        worst_ratio=verdict.public.worst.ratio,
-        failures=failure_causes([program]),
-        blocks=tuple(sorted(own)),
-    )
-
-
 def _facts(review: Review) -> Iterator[float]:
     """Yield every figure that a wording may use.
 
@@ -258,7 +157,7 @@ def _facts(review: Review) -> Iterator[float]:
         yield from (figure.value for figure in figures(QUOTED.sub(" ", sentence)))
     for summary in review.summaries:
         yield summary.valid_cases / summary.cases
-        yield summary.hidden_valid_cases / summary.hidden_cases
+        yield summary.hidden_valid_cases / max(summary.hidden_cases, 1)
         for name in (*summary.blocks, *summary.removed, summary.worst_case):
             yield from (figure.value for figure in figures(name))
     for claim in review.claims:

@@ -1,0 +1,35 @@
+"""Why the best programs differ from the rest, in words."""
+
+from collections.abc import Iterator
+
+from colocate.lab.review.contrast import hard_cases, marks, path_to_best
+from colocate.lab.review.evidence import Evidence
+from colocate.lab.review.phrases import change, code, numbered, share
+from colocate.lab.review.step_words import step_words
+
+
+def contrast_sentences(evidence: Evidence) -> Iterator[str]:
+    """Yield the steps to the fittest, what the fittest have, and the cases that few solve."""
+    for step in path_to_best(evidence):
+        yield (
+            f"On the way to the fittest, number {step.child.number} gains {change(step.gain)} on "
+            f"its parent, number {step.parent.number}: it {step_words(step)}."
+        )
+    for mark in marks(evidence):
+        yield (
+            f"{mark.in_top} of the {mark.top} fittest programs have {code(mark.name)}, and "
+            f"{mark.in_rest} of the other {mark.rest}; the mean fitness is "
+            f"{share(mark.with_it)} with it and {share(mark.without_it)} without it."
+        )
+    for found in hard_cases(evidence):
+        few = len(found.solved_by)
+        shared = "".join(
+            f"; {'it has' if few == 1 else 'all of these have'} {code(name)}, as do {count} others"
+            for name, count in found.shared[:1]
+        )
+        yield (
+            f"On case {code(found.case)}, {few} of {found.programs} programs "
+            f"reach{'es' if few == 1 else ''} "
+            f"{share(found.ratio)} of the optimum ({numbered(found.solved_by)}), and no other more "
+            f"than {share(found.next_ratio)}{shared}."
+        )
