@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from math import log2
 from pathlib import Path
 
 from colocate.arena.referee import RUNS_OF_THE_BEST, Contest, Referee
@@ -10,8 +11,8 @@ from colocate.arena.verdict import ProgramVerdict
 from colocate.errors import InputError
 from colocate.fault import Fault
 
-LAYOUT = "gen_*/main.py"
-"""Where the public runs keep their programs."""
+QUICK = 1.0
+"""Processor seconds for all public cases: below, times say more about the machine."""
 MOST_CHARACTERS = 1_000_000
 """A program of a megabyte is a mistake, such as a file of data."""
 
@@ -43,19 +44,18 @@ def read_program(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         fault = Fault(f"cannot be read as a program: {error}", file=str(path))
         raise InputError(fault) from error
+    return checked_source(source, str(path))
+
+
+def checked_source(source: str, file: str) -> str:
+    """Return the source of a program that stands in a file, if it is one."""
     if len(source) > MOST_CHARACTERS:
-        expected = f"at most {MOST_CHARACTERS} characters"
-        raise InputError(Fault("is too long", expected, file=str(path)))
+        raise InputError(Fault("is too long", f"at most {MOST_CHARACTERS} characters", file=file))
+    try:
+        source.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(Fault(f"is no text: {error}", file=file)) from error
     return source
-
-
-def find_programs(folder: Path) -> list[Path]:
-    """Return the programs of a run, `gen_*/main.py`, in the order of their numbers."""
-    found = sorted(filter(Path.is_file, folder.glob(LAYOUT)), key=_place)
-    if not found:
-        fault = Fault(f"holds no {LAYOUT}", "the folder of a run", file=str(folder))
-        raise InputError(fault)
-    return found
 
 
 def judge_all(
@@ -73,7 +73,7 @@ def judge_all(
     Parameters
     ----------
     programs
-        Names and sources.
+        Names and sources, the earliest first: of equals, it leads.
     contest, referee
         The questions, and the referee that judges the answers.
     workers
@@ -98,12 +98,15 @@ def judge_all(
     return entries
 
 
-def _rank(entry: Entry) -> tuple[float, float, str]:
-    """Order by fitness, then by the smaller lead on cases that a program can learn by heart."""
+def _rank(entry: Entry) -> tuple[float, float, int]:
+    """Order by fitness, then by the smaller lead on cases that a program can learn by heart.
+
+    Of equals, one that is about twice as quick leads; then the earlier one does.
+    """
     lead = entry.verdict.public.ratio - entry.verdict.hidden.ratio
-    return -entry.verdict.fitness, max(lead, 0.0), entry.name
+    return -entry.verdict.fitness, max(lead, 0.0), _slowness(entry.verdict)
 
 
-def _place(path: Path) -> tuple[int, str]:
-    number = path.parent.name.removeprefix("gen_")
-    return (int(number) if number.isdecimal() else 0), str(path)
+def _slowness(verdict: ProgramVerdict) -> int:
+    """Return how often the time of a program can be halved before it counts as quick."""
+    return max(0, round(log2(max(verdict.public.cpu_seconds, QUICK) / QUICK)))
