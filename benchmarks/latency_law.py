@@ -23,7 +23,15 @@ from benchmarks.gpu.shapes import SHAPES
 
 from colocate.inputs.fleet import Fleet, fleet_of
 from colocate.inputs.huggingface import ConfigLookup
-from colocate.latency.law import ENGINE_COLUMNS, LAYERS, WORK, turn_of, turns, work_and_turns
+from colocate.latency.law import (
+    ENGINE_COLUMNS,
+    LAYERS,
+    WORK,
+    seen_turn,
+    turn_of,
+    turns,
+    work_and_turns,
+)
 from colocate.latency.prediction import Prediction, predict_placement
 from colocate.problem.instance import Floats
 from colocate.problem.sharing import COSTS
@@ -50,6 +58,9 @@ SETS = (
     ),
 )
 """Files of measured groups, each with those of lone engines on the same GPU by the same harness."""
+
+SIDE_BY_SIDE = ("2026-11-16_side_by_side.csv", "2026-11-16_long_side_by_side.csv")
+"""Files of steps, prefills and bursts without a pause; the second has prompts up to 16,384."""
 
 PUBLISHED = (
     ("Llama-3.1-8B-Instruct", (13.9, 26.6, 43.7)),
@@ -275,26 +286,33 @@ def _rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
 def side_by_side_errors() -> dict[str, list[float]]:
     """Return the errors of the law's turns on work without a pause, by the way to share."""
     errors: dict[str, list[float]] = {}
-    rows = read("2026-11-16_side_by_side.csv")
+    for sharing, members in engines_side_by_side():
+        for number, member in enumerate(members):
+            others = members[:number] + members[number + 1 :]
+            predicted = _beside(member, others, np.array(COSTS[sharing]))
+            errors.setdefault(sharing, []).append(predicted / float(member["ms"]) - 1.0)
+    return errors
+
+
+def engines_side_by_side() -> Iterator[tuple[str, list[Row]]]:
+    """Yield how engines without a pause share a GPU, and their rows; not those with bursts."""
+    rows = [row for file in SIDE_BY_SIDE for row in read(file)]
     for (sharing, _), group in groupby(rows, key=lambda row: (row["sharing"], row["group"])):
         members = list(group)
         if all(member["model"] for member in members):
-            for number, member in enumerate(members):
-                others = members[:number] + members[number + 1 :]
-                predicted = _beside(member, others, np.array(COSTS[sharing]))
-                errors.setdefault(sharing, []).append(predicted / float(member["ms"]) - 1.0)
-    return errors
+            yield sharing, members
 
 
 def _beside(member: Row, others: Sequence[Row], sharing: Floats) -> float:
     """Return the milliseconds of some work beside other work, none of which ever pauses."""
-    delay = sum(turn_of(*_seconds_and_layers(other), sharing) for other in others)
     seconds, layers = _seconds_and_layers(member)
     count = turns(seconds, layers, sharing)
     if member["work"] == "prefill":
         engine = np.zeros((1, ENGINE_COLUMNS))
         engine[0, WORK], engine[0, LAYERS] = seconds, layers
         _, count = work_and_turns(engine, 0, sharing)
+    lengths = (turn_of(*_seconds_and_layers(other), sharing) for other in others)
+    delay = sum(seen_turn(length, seconds / count, sharing) for length in lengths)
     return (seconds + count * delay) * 1e3
 
 

@@ -4,6 +4,7 @@
     python -m benchmarks.simulator --worst          with the worst misses
     python -m benchmarks.simulator --side-by-side   work without a pause, one row for each
     python -m benchmarks.simulator --predict PLAN.json OUT.csv   what a plan of readings will find
+    ... --predict PLAN.json OUT.csv LONE.csv                     from these lone steps only
 
 No constant of the simulator comes from engines that serve requests. Lone step times come from the
 same GPU and the same harness as the group that is simulated. Readings are of 10 to 12 seconds from
@@ -22,7 +23,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby, product
+from itertools import product
 from pathlib import Path
 from statistics import mean, median
 from typing import Any, NamedTuple
@@ -37,6 +38,7 @@ from benchmarks.latency_law import (
     Compared,
     Row,
     compared,
+    engines_side_by_side,
     fleet_of_group,
     groups_of,
     predict_group,
@@ -238,11 +240,8 @@ def side_by_side(show: bool) -> None:
 def side_by_side_errors(show: bool = False) -> dict[str, list[float]]:
     """Return the errors of steps and prefills without a pause, by the way to share."""
     errors: dict[str, list[float]] = {}
-    rows = read("2026-11-16_side_by_side.csv")
-    for (sharing, name), group in groupby(rows, key=lambda row: (row["sharing"], row["group"])):
-        members = list(group)
-        if not all(member["model"] for member in members):
-            continue
+    for sharing, members in engines_side_by_side():
+        name = members[0]["group"]
         for member, found in zip(members, _without_a_pause(members, sharing), strict=True):
             error = found * 1e3 / float(member["ms"]) - 1.0
             errors.setdefault(sharing, []).append(error)
@@ -257,7 +256,7 @@ def side_by_side_errors(show: bool = False) -> dict[str, list[float]]:
 def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
     """Return the seconds that each step or prefill takes, side by side."""
     models, fields = [], []
-    steps, prefills = 1001, 25_000
+    steps, prefills = 251, 25_000
     for number, member in enumerate(members):
         alone, layers = float(member["alone_ms"]) / 1e3, float(SHAPES[member["model"]].layers)
         reads = member["work"] == "prefill"
@@ -265,7 +264,7 @@ def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
         speed = EngineSpeed(0.0 if reads else alone, 0.0, alone if reads else 0.0, alone, layers)
         requests = Requests(1.0, 0.0 if reads else steps, (("", speed),), slots=batch)
         models.append(Model(f"m{number}", 1.0, load=1.0, requests=requests))
-        count = prefills if reads else batch * 60
+        count = prefills if reads else batch * 240
         fields += [(number, 0 if reads else steps)] * count
     problem = Problem([Gpu("g", 100.0)], models, sharing=sharing)
     placement = {model.name: ["g"] for model in models}
@@ -299,15 +298,18 @@ def cliffs() -> None:
         print(f"    {name[:-3]:9} median {median(sizes):.1%}, worst {max(sizes):.1%}")
 
 
-def write_predictions(plan: str, out: str) -> None:
+def write_predictions(plan: str, out: str, *lone_files: str) -> None:
     """Write what is simulated of all groups of a plan of readings, before anyone measures them.
 
     Parameters
     ----------
     plan, out
         Paths of the plan and of the table.
+    lone_files
+        Names of files of lone steps; all that there are by default.
     """
-    lone = [row for _, *files in SETS[1:] for file in files for row in read(file)]
+    files = lone_files or [file for _, *files in SETS[1:] for file in files]
+    lone = [row for file in files for row in read(file)]
     with Path(out).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["sharing", "group", "member", "model", *FIGURES, "saturated"])

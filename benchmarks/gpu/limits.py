@@ -6,4 +6,4 @@ SLOTS = 64
 """Most requests at once."""
 MOST_CONTEXT = 1024
 """Most tokens of cache that a request reads in a step."""
-MOST_PROMPT = 4096
+MOST_PROMPT = 16384

@@ -16,7 +16,7 @@ from benchmarks.gpu.shapes import SHAPES
 from benchmarks.gpu.summary import summarise_closed, summarise_open
 
 LONE_CONTEXTS = (640, 1024)
-LONE_PROMPTS = (128, 512, 1024, 2048)
+LONE_PROMPTS = (128, 512, 1024, 2048, 4096, 8192, 16384)
 LONE_STEPS = 30
 LONE_PREFILLS = 12
 WARM_UPS = 3

@@ -28,7 +28,7 @@ def test_one_slot_and_equal_lengths_wait_as_in_a_queue_with_one_server(sharing, 
 @pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
 def test_equal_engines_that_slow_each_other_down_evenly_share_the_processor(monkeypatch, load):
     """Where all work at once and a turn waits for one of each neighbour, n work at 1 / n."""
-    fair = {"mps": SharingCost(0.0, 1.0, 0.0, 0.0, 0.0, 0.0)}
+    fair = {"mps": SharingCost(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)}
     monkeypatch.setattr(layout, "COSTS", fair)
     engines, work = 300, 0.05
     problem, placement = one_gpu(*[asked(prefill=work) for _ in range(engines)], memory=1000.0)

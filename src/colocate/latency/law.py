@@ -14,8 +14,9 @@ zero rises to the least fixed point, and one more model on a GPU makes nobody fa
 
 Under time slices a turn lasts for a slice or the rest of the step, and a neighbour's turn costs its
 own length and a change of process. Under MPS every kernel is a turn, and a neighbour's kernel costs
-a share of its length. An engine whose requests in flight reach its slots is saturated: its queue
-grows without end, while its tokens come as fast as full batches allow.
+a share of its length, less where it is long and the own one short. An engine whose requests in
+flight reach its slots is saturated: its queue grows without end, while its tokens come as fast as
+full batches allow.
 """
 
 from math import exp, inf, log
@@ -30,6 +31,7 @@ from colocate.problem.sharing import (
     PART_TURN,
     PER_SECOND,
     PER_SECOND_OF_PREFILL,
+    SHORT,
     SWITCH,
 )
 from colocate.problem.tolerance import ONE_TOKEN
@@ -65,7 +67,22 @@ def turns(seconds: float, layers: float, sharing: Floats) -> float:
     seconds, layers : the work, alone
     sharing : the constants of the way to share
     """
-    more = sharing[OF_LAYERS] * layers + sharing[PER_SECOND] * seconds + sharing[PART_TURN]
+    return turns_at(seconds, layers, sharing[PER_SECOND], sharing)
+
+
+@leaf_kernel
+def turns_at(seconds: float, layers: float, per_second: float, sharing: Floats) -> float:
+    """Return how many turns some work takes that gives way so often; never more than layers.
+
+    Parameters
+    ----------
+    seconds, layers : the work, alone
+    per_second : how many turns it takes for its length
+    sharing : the constants of the way to share
+    """
+    more = sharing[OF_LAYERS] * layers + per_second * seconds + sharing[PART_TURN]
+    if sharing[OF_LAYERS] > 0.0:
+        more = min(more, layers)
     found: float = max(sharing[LEAST], more)
     return found
 
@@ -92,8 +109,8 @@ def tpot_beside(engines: Floats, i: int, delay: float, prefill: float, sharing: 
     """Return the TPOT of an engine whose turns wait for so long, with its prefills stretched.
 
     A step is linear in its batch, and so in the TPOT: one line for the fewest turns that it can
-    take, another for more. Where the higher of them meets the TPOT, that is it; a full batch is the
-    most there can be.
+    take, another for more. Where the higher of them meets the TPOT, that is it; but there are no
+    more turns than layers, and a full batch is the most there can be.
 
     Parameters
     ----------
@@ -113,6 +130,8 @@ def tpot_beside(engines: Floats, i: int, delay: float, prefill: float, sharing: 
         _crossing(fewest, growth + rate * prefill),
         _crossing(many, growth * factor + rate * prefill),
     )
+    if sharing[OF_LAYERS] > 0.0:
+        tpot = min(tpot, _crossing(first + layers * delay, growth + rate * prefill))
     full = engines[i, STEP] + more * slots
     full += turns(full, layers, sharing) * delay
     found: float = min(tpot, full + prefill * slots / tokens)
@@ -126,7 +145,22 @@ def _crossing(start: float, slope: float) -> float:
 
 
 @leaf_kernel
-def delay_by(state: Floats, other: int, seconds: float, count: float) -> float:
+def seen_turn(turn: float, own: float, sharing: Floats) -> float:
+    """Return how long one own turn waits for a neighbour's: less if it is so short as to slip in.
+
+    Parameters
+    ----------
+    turn, own : the lengths of both
+    sharing : the constants of the way to share
+    """
+    if own >= sharing[SHORT] * turn:
+        return turn
+    seen: float = (own * turn * turn / sharing[SHORT]) ** (1.0 / 3.0)
+    return seen
+
+
+@leaf_kernel
+def delay_by(state: Floats, other: int, seconds: float, count: float, sharing: Floats) -> float:
     """Return how long each turn of some work waits for one neighbour, on average.
 
     A busy neighbour decodes or reads prompts, in turn and quickly. Work goes on at the speed of the
@@ -137,12 +171,14 @@ def delay_by(state: Floats, other: int, seconds: float, count: float) -> float:
     ----------
     state, other : the state of all engines, and the row of the neighbour
     seconds, count : the work alone, and its turns
+    sharing : the constants of the way to share
     """
     reading = state[other, READING]
     if seconds <= 0.0 or count <= 0.0:
         return 0.0
-    speed = (1.0 - reading) / (seconds + count * state[other, STEP_TURN])
-    speed += reading / (seconds + count * state[other, READ_TURN])
+    own = seconds / count
+    speed = (1.0 - reading) / (seconds + count * seen_turn(state[other, STEP_TURN], own, sharing))
+    speed += reading / (seconds + count * seen_turn(state[other, READ_TURN], own, sharing))
     found: float = state[other, BUSY] * (1.0 / speed - seconds) / count
     return found
 
@@ -174,8 +210,7 @@ def work_and_turns(engines: Floats, i: int, sharing: Floats) -> tuple[float, flo
     sharing : the constants of the way to share
     """
     work = engines[i, WORK]
-    count = sharing[OF_LAYERS] * engines[i, LAYERS] + sharing[PER_SECOND_OF_PREFILL] * work
-    return work, max(sharing[LEAST], count + sharing[PART_TURN])
+    return work, turns_at(work, engines[i, LAYERS], sharing[PER_SECOND_OF_PREFILL], sharing)
 
 
 @leaf_kernel
@@ -195,8 +230,8 @@ def waits(
     for_step = for_work = 0.0
     for other in range(count):
         if other != row:
-            for_step += delay_by(state, other, step, step_turns)
-            for_work += delay_by(state, other, work, work_turns)
+            for_step += delay_by(state, other, step, step_turns, sharing)
+            for_work += delay_by(state, other, work, work_turns, sharing)
     return for_step, for_work
 
 

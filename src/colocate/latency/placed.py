@@ -55,8 +55,8 @@ def _settled(placed: PlacedEngines, engine: int, sharing: Floats, state: Floats)
         for other in range(placed.first_member[gpu], placed.first_member[gpu + 1]):
             member = placed.members[other]
             if member != engine:
-                here += delay_by(state, member, step, step_turns)
-                here_for_work += delay_by(state, member, work, work_turns)
+                here += delay_by(state, member, step, step_turns, sharing)
+                here_for_work += delay_by(state, member, work, work_turns, sharing)
         for_step, for_work = max(for_step, here), max(for_work, here_for_work)
     before = state[engine, TPOT] + state[engine, PREFILLED]
     settle_one(placed.engines, engine, for_step, for_work, sharing, state, engine)

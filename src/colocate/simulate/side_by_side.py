@@ -8,7 +8,7 @@ pace.
 
 from math import inf
 
-from colocate.latency.law import turns
+from colocate.latency.law import seen_turn, turn_of, turns
 from colocate.problem.kernel import leaf_kernel
 from colocate.problem.sharing import OF_LAYERS
 from colocate.simulate.state import (
@@ -16,7 +16,6 @@ from colocate.simulate.state import (
     FIRST_PART,
     GROUP,
     IDLE,
-    LAYER,
     LAYERS,
     LEFT,
     LENGTH,
@@ -30,7 +29,7 @@ from colocate.simulate.state import (
     PARTS,
     RUNNING_PART,
     SINCE,
-    TURN_BEGAN,
+    TURN,
     TURNS,
     WORK,
     SimulationState,
@@ -47,14 +46,15 @@ def set_out(state: SimulationState, engine: int, now: float) -> None:
     """
     speeds = state.speeds
     if state.engines[engine, WORK] == IDLE:
-        speeds[engine, LAYER] = 0.0
+        speeds[engine, TURN] = 0.0
         return
     speeds[engine, LEFT] = speeds[engine, LENGTH]
     speeds[engine, SINCE] = now
     speeds[engine, PACE] = 0.0
     layers, work = speeds[engine, LAYERS], speeds[engine, NEED]
     speeds[engine, TURNS] = turns(work, layers, state.sharing)
-    speeds[engine, LAYER] = work / layers if state.sharing[OF_LAYERS] > 0.0 else 0.0
+    shares = state.sharing[OF_LAYERS] > 0.0
+    speeds[engine, TURN] = turn_of(work, layers, state.sharing) if shares else 0.0
 
 
 @leaf_kernel
@@ -67,12 +67,6 @@ def pace_group(state: SimulationState, engine: int, now: float) -> None:
     """
     group = state.engines[engine, GROUP]
     first, end = state.first_of_group[group], state.first_of_group[group + 1]
-    for place in range(first, end):
-        gpu = state.groups[place]
-        layers = 0.0
-        for member in range(state.gpus[gpu, MEMBERS]):
-            layers += state.speeds[state.parts[state.members[gpu, member], PART_ENGINE], LAYER]
-        state.moments[gpu, TURN_BEGAN] = layers
     for place in range(first, end):
         _pace_gpu(state, state.groups[place], now)
 
@@ -108,11 +102,26 @@ def _pace_gpu(state: SimulationState, gpu: int, now: float) -> None:
 def _pace(state: SimulationState, engine: int) -> float:
     """Return how fast an engine works, as a share of its pace alone."""
     speeds = state.speeds
+    length, count = speeds[engine, LENGTH], speeds[engine, TURNS]
+    if length <= 0.0 or count <= 0.0:
+        return 1.0
     first = state.engines[engine, FIRST_PART]
-    most = 0.0
+    longest = 0.0
     for part in range(first, first + state.engines[engine, PARTS]):
-        most = max(most, state.moments[state.parts[part, PART_GPU], TURN_BEGAN])
-    waits = speeds[engine, TURNS] * max(most - speeds[engine, LAYER], 0.0)
-    length = speeds[engine, LENGTH]
-    pace: float = length / (length + waits) if length > 0.0 else 1.0
+        wait = _wait_of_turn(state, state.parts[part, PART_GPU], engine)
+        longest = max(longest, wait)
+    pace: float = length / (length + count * longest)
     return pace
+
+
+@leaf_kernel
+def _wait_of_turn(state: SimulationState, gpu: int, engine: int) -> float:
+    """Return how long a turn of an engine waits for the others on a GPU."""
+    speeds = state.speeds
+    own = speeds[engine, NEED] / speeds[engine, TURNS]
+    wait = 0.0
+    for member in range(state.gpus[gpu, MEMBERS]):
+        other = state.parts[state.members[gpu, member], PART_ENGINE]
+        if other != engine and speeds[other, TURN] > 0.0:
+            wait += seen_turn(speeds[other, TURN], own, state.sharing)
+    return wait

@@ -34,7 +34,7 @@ ENGINE_INTS = 25
 
 STEP_TIME, PER_REQUEST, PREFILL_TIME, PREFILL_WORK, LAYERS, MEAN_PROMPT = range(6)
 """Columns of engines, in seconds: `EngineSpeed`, and the prompt in tokens that it is about."""
-LENGTH, NEED, BEGUN, LEFT, PACE, SINCE, TURNS, LAYER, ENDS = range(6, 15)
+LENGTH, NEED, BEGUN, LEFT, PACE, SINCE, TURNS, TURN, ENDS = range(6, 15)
 """The work at hand: how long it takes alone, what the GPU has to do of it, when it began. Under
 MPS: what is left of it, its pace, the moment of both, its turns, the length of a turn, and its
 end."""
@@ -57,7 +57,7 @@ GPU_COUNTED, GPU_BUSY, WIDTH, ALARM = range(5, 9)
 """Columns of GPUs, in seconds: its next event; the turn at hand; the end of the one before; what is
 done at the end of the turn, and how fast; the moment up to which sums are, the time with work, and
 the width of an interval of its timeline; the moment at which the first of its engines that are down
-comes back. Under MPS, TURN_BEGAN holds the sum of all turns instead."""
+comes back."""
 GPU_FLOATS = 9
 """How many columns there are."""
 BUSY_ENGINES, IN_FLIGHT, QUEUED, CACHE_BYTES = 0, 1, 2, 3

@@ -135,7 +135,8 @@ class _Engines:
         shares = [0.0] * len(self._models)
         for number in self._bound:
             others = (w for other, w in zip(self._bound, work, strict=True) if other != number)
-            wait = min((delay_by(self._state, number, *other) for other in others), default=0.0)
+            waits = (delay_by(self._state, number, *other, self._sharing) for other in others)
+            wait = min(waits, default=0.0)
             if wait > 0.0:
                 longest = self._longest_wait(number, of_step, of_work)
                 shares[number] = wait / (longest + wait)

@@ -71,7 +71,9 @@ def shortest_turn(engine: Floats, start: int, end: int, sharing: Floats) -> floa
 
 
 @_part
-def delay_inside(states: Floats, row: int, members: int, delay: float, turn: float) -> float:
+def delay_inside(
+    states: Floats, row: int, members: int, delay: float, turn: float, sharing: Floats
+) -> float:
     """Return the delay of a member of an item, with what the other members add.
 
     Parameters
@@ -79,10 +81,11 @@ def delay_inside(states: Floats, row: int, members: int, delay: float, turn: flo
     states, row, members : what delays make of the members, which one, and how many there are
     delay : seconds that the item waits for items beside it
     turn : a length that no own turn is shorter than
+    sharing : the constants of the way to share
     """
     for other in range(members):
         if other != row:
-            delay += delay_by(states[other], turn)
+            delay += delay_by(states[other], turn, sharing)
     return delay * BELOW
 
 
@@ -106,7 +109,7 @@ def settle_item(
             states[row, number] = 0.0
     for _ in range(SWEEPS if members > 1 else 1):
         for row in range(members):
-            here = delay_inside(states, row, members, delay, turn)
+            here = delay_inside(states, row, members, delay, turn, sharing)
             found = beside_at(engine[start + row], here, sharing, BELOW)
             for number in range(BESIDE_NUMBERS):
                 states[row, number] = found[number]
@@ -132,7 +135,7 @@ def misses(
     """
     settle_item(engine, start, end, delay, sharing, turn, states)
     for row in range(end - start):
-        here = delay_inside(states, row, end - start, delay, turn)
+        here = delay_inside(states, row, end - start, delay, turn, sharing)
         counts = engine[start + row, COUNTS] > 0.0
         if counts and ratio_at(engine[start + row], here, sharing, BELOW) >= ratio:
             return True
@@ -218,6 +221,6 @@ def item_tables(
             for length in range(lengths.shape[0]):
                 added = 0.0
                 for row in range(end - start):
-                    added += delay_by(states[row], lengths[length])
+                    added += delay_by(states[row], lengths[length], sharing)
                 push[length, item, level] = added * BELOW
     return tolerance, grid, push

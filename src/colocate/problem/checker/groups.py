@@ -205,8 +205,8 @@ def possible(c: GpuCompany, s: SearchedGroup, depth: int) -> bool:
             for_step = for_work = 0.0
             for other in range(engines):
                 if other != row:
-                    for_step += delay_by(s.state[other], step)
-                    for_work += delay_by(s.state[other], work)
+                    for_step += delay_by(s.state[other], step, c.sharing)
+                    for_work += delay_by(s.state[other], work, c.sharing)
             found = beside(engine, for_step * BELOW, for_work * BELOW, c.sharing, BELOW)
             before = s.state[row, TOKEN] + s.state[row, PREFILLED]
             after = found[TOKEN] + found[PREFILLED]

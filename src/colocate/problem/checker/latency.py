@@ -25,6 +25,7 @@ from colocate.problem.sharing import (
     PART_TURN,
     PER_SECOND,
     PER_SECOND_OF_PREFILL,
+    SHORT,
     SWITCH,
 )
 
@@ -63,10 +64,8 @@ def turns_of(seconds: float, layers: float, sharing: Row) -> float:
     seconds, layers : how long the work takes by itself, and its layers
     sharing : the constants of the way to share
     """
-    return max(
-        sharing[LEAST],
-        sharing[OF_LAYERS] * layers + sharing[PER_SECOND] * seconds + sharing[PART_TURN],
-    )
+    turns = sharing[OF_LAYERS] * layers + sharing[PER_SECOND] * seconds + sharing[PART_TURN]
+    return max(sharing[LEAST], turns if sharing[OF_LAYERS] == 0.0 else min(turns, layers))
 
 
 @_part
@@ -99,8 +98,10 @@ def step_length(engine: Row, token: float) -> float:
 @_part
 def prefill_turns(engine: Row, sharing: Row) -> float:
     """Return how many turns the work of a prefill takes."""
-    more = sharing[PER_SECOND_OF_PREFILL] * engine[WORK] + sharing[PART_TURN]
-    return max(sharing[LEAST], sharing[OF_LAYERS] * engine[LAYERS] + more)
+    turns = sharing[PER_SECOND_OF_PREFILL] * engine[WORK] + sharing[PART_TURN]
+    if sharing[OF_LAYERS] > 0.0:
+        turns = min(turns + sharing[OF_LAYERS] * engine[LAYERS], engine[LAYERS])
+    return max(sharing[LEAST], turns)
 
 
 @_part
@@ -124,7 +125,21 @@ def own_turn(engine: Row, token: float, sharing: Row, reading: bool) -> float:
 
 
 @_part
-def delay_by(other: Row, turn: float) -> float:
+def shorter_wait(length: float, turn: float, sharing: Row) -> float:
+    """Return how long a turn waits for a turn of a neighbour; a short one slips in before its end.
+
+    Parameters
+    ----------
+    length : of the neighbour's turn
+    turn : the length of the one that waits
+    sharing : the constants of the way to share
+    """
+    limit = sharing[SHORT] * length
+    return length if turn >= limit else length * (turn / limit) ** (1.0 / 3.0)
+
+
+@_part
+def delay_by(other: Row, turn: float, sharing: Row) -> float:
     """Return how long each turn of some work waits for a neighbour.
 
     The neighbour decodes or reads prompts, and work goes on at the speed of the moment: its time is
@@ -135,10 +150,12 @@ def delay_by(other: Row, turn: float) -> float:
     ----------
     other : what a delay makes of the neighbour, as `beside` returns it
     turn : the length of a turn of the work by itself; nothing waits if there is no work
+    sharing : the constants of the way to share
     """
     if turn <= 0.0:
         return 0.0
-    short, long = other[STEP_TURN], other[READ_TURN]
+    short = shorter_wait(other[STEP_TURN], turn, sharing)
+    long = shorter_wait(other[READ_TURN], turn, sharing)
     above = (turn + short) * other[READING] + (turn + long) * (1.0 - other[READING])
     # The harmonic mean less the turn, without the difference of two large numbers.
     found = turn * (short * (1.0 - other[READING]) + long * other[READING]) + short * long
@@ -175,6 +192,9 @@ def beside(
             meeting(short * tilt, (growth + rate * prefill) * tilt),
             meeting(long * tilt, (growth * longer + rate * prefill) * tilt),
         )
+        if sharing[OF_LAYERS] > 0.0:
+            most = first + layers * for_step
+            token = min(token, meeting(most * tilt, (growth + rate * prefill) * tilt))
         full = engine[STEP] + engine[PER_REQUEST] * slots
         full += turns_of(full, layers, sharing) * for_step
         token = min(token, full + prefill * slots / tokens) * tilt

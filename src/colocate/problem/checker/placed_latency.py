@@ -271,7 +271,11 @@ def _delays(
             own_turn(replica.engine, state[TOKEN], sharing, reading) * tilt
             for reading in (False, True)
         )
-        for_step = max([sum([delay_by(states[o], step) for o in others]) for others in on_gpus])
-        for_work = max([sum([delay_by(states[o], work) for o in others]) for others in on_gpus])
+        for_step = max(
+            [sum([delay_by(states[o], step, sharing) for o in others]) for others in on_gpus]
+        )
+        for_work = max(
+            [sum([delay_by(states[o], work, sharing) for o in others]) for others in on_gpus]
+        )
         found.append((for_step * tilt, for_work * tilt))
     return found

@@ -229,8 +229,10 @@ def _longest_delays(
             for place in range(table.first[item], table.first[item + 1]):
                 other = table.engine[place]
                 if other != engine:
-                    here += delay_by(state, costs.place[other], step, step_turns)
-                    here_for_work += delay_by(state, costs.place[other], work, work_turns)
+                    here += delay_by(state, costs.place[other], step, step_turns, table.sharing)
+                    here_for_work += delay_by(
+                        state, costs.place[other], work, work_turns, table.sharing
+                    )
             item = layout.after[item]
         for_step, for_work = max(for_step, here), max(for_work, here_for_work)
     return for_step, for_work
