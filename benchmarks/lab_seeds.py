@@ -12,12 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from colocate.arena.referee import open_contest
+from colocate.arena.tasks.catalogue import open_task
+from colocate.arena.tasks.start import start_program
 from colocate.lab.lab_folder import local_evaluation, make_lab
 from colocate.lab.loop import Lab
 from colocate.lab.proposers.composer.composer import Composer
 from colocate.lab.settings import Budget, Settings
-from colocate.lab.start import start_program
 from colocate.lab.watch import ladder
 
 
@@ -34,7 +34,7 @@ def main() -> None:
 def _reached(seed: int, generations: int) -> bool:
     settings = Settings(seed=seed)
     evaluation = local_evaluation(settings, os.cpu_count() or 1)
-    contest = open_contest(settings.suite)
+    contest = open_task(settings.suite).contest()
     started = perf_counter()
     with (
         TemporaryDirectory() as folder,

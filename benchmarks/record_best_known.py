@@ -9,8 +9,8 @@ import sys
 from math import isinf
 
 from colocate.arena.best_known import Record, read_best_known, write_best_known
-from colocate.arena.referee import HIDDEN, hidden_suite
 from colocate.arena.suites import Case, load_suite
+from colocate.arena.tasks.placement import HIDDEN, hidden_suite
 from colocate.solver.solve import solve
 
 BELOW = 1 - 1e-9

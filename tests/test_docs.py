@@ -12,11 +12,11 @@ import jsonschema
 import pytest
 
 from colocate import solve
+from colocate.arena.tasks.start import start_program
 from colocate.inputs.fleet import parse_fleet
 from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.spec import fleet_schema
 from colocate.inputs.yaml_text import parse_yaml
-from colocate.lab.start import start_program
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

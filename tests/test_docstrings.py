@@ -33,7 +33,7 @@ OPTIONS = {
     *("AsJson", "Compute", "Download", "Folder", "PlacedPlan", "PlacementFile", "Seed", "Workers"),
 }
 """Options that several commands share; each carries its help."""
-PROGRAMS = SOURCES / "lab" / "start"
+PROGRAMS = SOURCES / "arena" / "tasks" / "start"
 """Programs that a lab starts from: proposers see every letter of them."""
 MODULES = [
     path

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from colocate.advise.service import services_of as services_of
     from colocate.advise.simulation.simulate import simulate as simulate
     from colocate.arena.drop_in import compute_model_placement as compute_model_placement
+    from colocate.arena.referee import Referee as Referee
+    from colocate.arena.sandbox import Limits as Limits
     from colocate.arena.strategy_score import Score as Score
     from colocate.arena.strategy_score import score_strategy as score_strategy
     from colocate.arena.suites import Suite as Suite
     from colocate.arena.suites import load_suite as load_suite
+    from colocate.arena.verdict import Verdict as Verdict
     from colocate.errors import ColocateError as ColocateError
     from colocate.errors import InfeasibleError as InfeasibleError
     from colocate.errors import InputError as InputError
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from colocate.problem.model import Model as Model
     from colocate.problem.placement import Placement as Placement
     from colocate.problem.problem import Problem as Problem
-    from colocate.problem.verify import Verdict as Verdict
+    from colocate.problem.verify import PlacementVerdict as PlacementVerdict
     from colocate.problem.verify import verify as verify
     from colocate.simulate.result import Simulation as Simulation
     from colocate.solver.place import place as place
@@ -45,11 +48,14 @@ _HOMES = {
     "Gpu": "problem.gpu",
     "InfeasibleError": "errors",
     "InputError": "errors",
+    "Limits": "arena.sandbox",
     "Model": "problem.model",
     "NothingFoundError": "errors",
     "Placement": "problem.placement",
+    "PlacementVerdict": "problem.verify",
     "Plan": "solver.plan",
     "Problem": "problem.problem",
+    "Referee": "arena.referee",
     "STRATEGIES": "solver.strategies",
     "Score": "arena.strategy_score",
     "Simulation": "simulate.result",
@@ -57,7 +63,7 @@ _HOMES = {
     "Strategy": "solver.strategy",
     "Suite": "arena.suites",
     "UnknownNameError": "errors",
-    "Verdict": "problem.verify",
+    "Verdict": "arena.verdict",
     "compute_model_placement": "arena.drop_in",
     "emit": "outputs.emit.catalogue",
     "load_suite": "arena.suites",

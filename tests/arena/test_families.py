@@ -6,9 +6,9 @@ import pytest
 from colocate import Gpu, InputError, Model, Problem, load_suite, score_strategy, verify
 from colocate.arena.best_known import Record
 from colocate.arena.families import CASES, GPUS_OF_NODE, planted
-from colocate.arena.referee import open_contest
 from colocate.arena.strategy_score import CaseResult
 from colocate.arena.suites import SUITES, Case, Suite, unseen_problems
+from colocate.arena.tasks.placement import open_contest
 from colocate.solver.plan import Status
 
 SEED = SUITES["families"].seed

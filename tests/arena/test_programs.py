@@ -4,11 +4,13 @@ from threading import Lock
 import pytest
 
 from colocate import InputError
+from colocate.arena.contest import Contest
 from colocate.arena.leaderboard import program_table, verdict_page
-from colocate.arena.programs import MOST_CHARACTERS, judge_all, read_program
-from colocate.arena.referee import RUNS_OF_THE_BEST, Contest, Referee
+from colocate.arena.program_text import MOST_CHARACTERS, read_program
+from colocate.arena.programs import judge_all
+from colocate.arena.referee import RUNS_OF_THE_BEST, Referee
 from colocate.arena.sandbox import Limits
-from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
+from colocate.arena.verdict import CaseVerdict, Tally, Verdict
 from colocate.outputs.text.console import show
 from tests.arena.tiny_contest import CONTEST, program, question
 
@@ -25,13 +27,13 @@ class ScriptedReferee:
         self.asked = []
         self.lock = Lock()
 
-    def judge(self, source, contest, runs=1):
+    def judge_source(self, source, contest, runs=1):
         with self.lock:
             self.asked.append((source, runs))
             drawn = [self.ratios[source].pop(0) for _ in range(runs)]
         worst = min(drawn)
         tally = Tally((CaseVerdict("case", 1 / worst, 1.0),))
-        return ProgramVerdict("tiny", tally, tally, (), runs, len(set(drawn)) == 1)
+        return Verdict("tiny", tally, tally, (), runs, len(set(drawn)) == 1)
 
 
 def shown(capsys, *parts):
@@ -59,7 +61,7 @@ def test_what_is_no_text_is_no_program(tmp_path):
 def test_programs_are_ranked_and_the_leader_has_three_runs(capsys):
     programs = [("together", TOGETHER), ("losing", LOSING), ("apart", APART), ("beside", APART)]
     seen = []
-    entries = judge_all(programs, CONTEST, Referee(Limits(seconds=5)), 2, seen.append)
+    entries = judge_all(programs, CONTEST, Referee(limits=Limits(seconds=5)), 2, seen.append)
     assert [entry.name for entry in entries] == ["apart", "beside", "together", "losing"]
     assert [entry.verdict.runs for entry in entries] == [RUNS_OF_THE_BEST, 1, 1, 1]
     assert [entry.verdict.fitness for entry in entries] == pytest.approx([1, 1, 1 / 3, 0])
@@ -74,14 +76,14 @@ def test_programs_are_ranked_and_the_leader_has_three_runs(capsys):
 
 def test_of_equals_the_one_that_knows_the_public_cases_by_heart_does_not_lead():
     referee = ScriptedReferee(a=[0.5] * 4, b=[0.5] * 4, honest=[0.5] * 4)
-    usual = referee.judge
+    usual = referee.judge_source
 
     def judge(source, contest, runs=1):
         verdict = usual(source, contest, runs)
         learned = Tally((CaseVerdict("case", 1.0, 1.0),))
         return replace(verdict, public=learned) if source == "a" else verdict
 
-    referee.judge = judge
+    referee.judge_source = judge
     entries = judge_all([(n, n) for n in ("a", "honest", "b")], CONTEST, referee, 1)
     assert [entry.name for entry in entries] == ["honest", "b", "a"]
 
@@ -106,7 +108,7 @@ def test_all_have_as_many_runs_as_are_wanted():
 def test_a_program_that_goes_by_the_clock_is_marked_as_not_steady(capsys):
     questions = tuple(question(f"q{number}") for number in range(16))
     contest = Contest("tiny", questions[:8], questions[8:])
-    entry = judge_all([("erratic", ERRATIC)], contest, Referee(Limits(seconds=5)), 1)[0]
+    entry = judge_all([("erratic", ERRATIC)], contest, Referee(limits=Limits(seconds=5)), 1)[0]
     assert entry.verdict.runs == RUNS_OF_THE_BEST
     assert not entry.verdict.steady
     assert "3, differing" in shown(capsys, program_table([entry], 200))

@@ -17,8 +17,8 @@ from colocate import (
 )
 from colocate.arena import real_fleets
 from colocate.arena.best_known import read_best_known
-from colocate.arena.referee import open_contest
 from colocate.arena.suites import unseen_problems
+from colocate.arena.tasks.placement import open_contest
 from colocate.inputs.fleet import fleet_of
 from colocate.inputs.huggingface import read_model_size
 

@@ -6,16 +6,11 @@ import pytest
 
 from colocate import InputError, UnknownNameError, place
 from colocate.arena.best_known import read_best_known
-from colocate.arena.referee import (
-    HIDDEN_CASES,
-    MOST_TIMEOUTS,
-    Contest,
-    Referee,
-    hidden_suite,
-    open_contest,
-)
+from colocate.arena.contest import Contest
+from colocate.arena.referee import MOST_TIMEOUTS, Referee
 from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply
-from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
+from colocate.arena.tasks.placement import HIDDEN_CASES, hidden_suite, open_contest
+from colocate.arena.verdict import CaseVerdict, Failure, Tally, Verdict
 from tests.arena.tiny_contest import (
     APART,
     CONTEST,
@@ -38,12 +33,13 @@ def said(**answer):
 
 
 def judge(source, enclosure=None, contest=CONTEST, workers=1, limits=LIMITS):
-    return Referee(limits, enclosure=enclosure, workers=workers).judge(source, contest)
+    referee = Referee(limits=limits, enclosure=enclosure, workers=workers)
+    return referee.judge_source(source, contest)
 
 
 def outcomes(verdict):
     results = verdict.public.results + verdict.hidden.results
-    return [(result.case, result.pressure, result.failure, result.reason) for result in results]
+    return [(result.case, result.value, result.failure, result.reason) for result in results]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +55,7 @@ def outcomes(verdict):
 def test_the_pressure_is_computed_from_names(placement, pressure, ratio):
     verdict = question().judged(said(placement=placement), 1)
     assert verdict.valid
-    assert (verdict.pressure, verdict.ratio) == pytest.approx((pressure, ratio))
+    assert (verdict.value, verdict.ratio) == pytest.approx((pressure, ratio))
 
 
 FAILED = [
@@ -107,7 +103,7 @@ def test_a_failed_case_has_a_reason_and_an_infinite_pressure(what, reason):
     verdict = question().judged(what, 2)
     assert verdict.reason.startswith(reason)
     assert verdict.reason.startswith(verdict.failure.value)
-    assert (verdict.valid, verdict.pressure, verdict.ratio) == (False, inf, 0.0)
+    assert (verdict.valid, verdict.value, verdict.ratio) == (False, inf, 0.0)
 
 
 def test_no_text_of_a_program_is_long_or_obeyed_by_a_terminal():
@@ -157,9 +153,9 @@ def test_the_figures_of_a_tally():
 def test_a_verdict_survives_being_written_down():
     failed = question("c").failed(Failure.CRASH, "E: no", "main.py, line 1")
     public = Tally((CaseVerdict("a", 0.05, 0.04, 0.5, 0.25), failed))
-    verdict = ProgramVerdict("tiny", public, Tally((failed,)), ("landlock", "seccomp"), 3, False)
+    verdict = Verdict("tiny", public, Tally((failed,)), ("landlock", "seccomp"), 3, False)
     data = json.loads(json.dumps(verdict.as_dict(), allow_nan=False))
-    assert ProgramVerdict.from_dict(data) == verdict
+    assert Verdict.from_dict(data) == verdict
     assert (data["score"], data["valid_cases"], data["cases"]) == (0.5, 1, 2)
     assert data["failures"] == [{"case": "c", "reason": "crash: E: no"}]
     assert data["ratio"] == pytest.approx(0.4)
@@ -351,7 +347,7 @@ def test_a_program_that_draws_at_random_gets_the_same_verdict_every_time(enclosu
 
 def test_of_several_runs_the_worst_counts_and_every_case_is_told():
     seen = []
-    verdict = Referee(LIMITS).judge(program(), CONTEST, runs=2, on_case=seen.append)
+    verdict = Referee(limits=LIMITS).judge_source(program(), CONTEST, runs=2, on_case=seen.append)
     assert (verdict.runs, verdict.steady) == (2, True)
     assert [result.case for result in seen] == ["one", "two", "hidden"] * 2
     assert all(result.seconds > 0 for result in seen)
@@ -419,6 +415,8 @@ def test_verdicts_compare_only_on_the_same_questions_and_optimum():
 
 def test_whole_numbers_are_passed_as_such():
     data = question(size=20.5).as_data()
+    assert data.pop("entry_point") == "compute_model_placement"
+    assert data.pop("form") == "placement"
     assert data == {"gpu_num": 2, "seed": 0, "models": [("model_0", 20.5, 6, 2),
                                                         ("model_1", 20.5, 6, 2)]}  # fmt: skip
     assert isinstance(data["models"][0][2], int)
@@ -441,7 +439,7 @@ def test_crashes_are_told_apart_by_what_was_raised():
         "    return {}[models[0].model_name] if len(models) > 2 else 1 / 0\n"
     )
     questions = tuple(question(f"q{n}", models=2 + n % 2) for n in range(4))
-    verdict = Referee().judge(source, Contest("tiny", questions[:3], questions[3:]))
+    verdict = Referee().judge_source(source, Contest("tiny", questions[:3], questions[3:]))
     failed = (*verdict.public.failures, *verdict.hidden.failures)
     kinds = [result.cause for result in failed]
     divided, missing = (Failure.CRASH, "ZeroDivisionError"), (Failure.CRASH, "KeyError")

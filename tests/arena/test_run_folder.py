@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from colocate import InputError
-from colocate.arena.programs import MOST_CHARACTERS
+from colocate.arena.program_text import MOST_CHARACTERS
 from colocate.arena.run_folder import LARGEST, read_run
 from tests.arena.tiny_contest import program
 

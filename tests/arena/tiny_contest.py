@@ -6,10 +6,10 @@ from textwrap import dedent, indent
 import pytest
 
 from colocate import Gpu, Model, Problem
+from colocate.arena.contest import Contest
 from colocate.arena.enclosure import Enclosure, best_enclosure
 from colocate.arena.inside import landlock
-from colocate.arena.question import Question
-from colocate.arena.referee import Contest
+from colocate.arena.tasks.placement_question import PlacementQuestion
 
 
 @cache
@@ -39,7 +39,8 @@ def question(case="pair", models=2, seed=0, size=20, bound=0.05):
     """Two GPUs of 80 GB. Two models of 20 GB and load 3: apart 3 / 60, together 6 / 40."""
     gpus = [Gpu(f"gpu-{number}", 80) for number in range(2)]
     named = [Model(f"model_{number}", size, 6, 2) for number in range(models)]
-    return Question(case, Problem(gpus, named), 0.05, bound, seed)
+    problem = Problem(gpus, named)
+    return PlacementQuestion(case=case, problem=problem, optimum=0.05, bound=bound, seed=seed)
 
 
 CONTEST = Contest("tiny", (question("one"), question("two", seed=1)), (question("hidden", seed=2),))

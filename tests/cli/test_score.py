@@ -84,7 +84,7 @@ def test_a_folder_is_judged_as_a_leaderboard(tmp_path):
             3,
             "empty: holds no program, must be the folder of a run: gen_*/main.py (ShinkaEvolve)",
         ),
-        (["main.py", "--suite", "adr"], 2, "suite='adr' is not known, did you mean 'adrs'?"),
+        (["main.py", "--suite", "adr"], 2, "task='adr' is not known, did you mean 'adrs'?"),
         (["main.py", "--suite", "mixed"], 2, "suite='mixed' has GPUs that do not have 80 GB"),
         (["main.py", "--allow", "colocate"], 2, "allow='colocate', must be a package without"),
         (["main.py", "--allow", "nothing"], 2, "allow='nothing', must be an installed package"),

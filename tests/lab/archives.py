@@ -2,7 +2,7 @@
 
 from math import inf
 
-from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
+from colocate.arena.verdict import CaseVerdict, Failure, Tally, Verdict
 from colocate.lab.messages import Answer, Attempt, Kind
 from colocate.lab.program import Program
 
@@ -31,7 +31,7 @@ def verdict(ratio, hidden=None, failed="", reason=CRASH, steady=True):
 
     public = Tally((judged("case-1", ratio), judged("case-2", ratio)))
     unseen = Tally((judged("hidden-1", ratio if hidden is None else hidden),))
-    return ProgramVerdict("tiny", public, unseen, (), steady=steady)
+    return Verdict("tiny", public, unseen, (), steady=steady)
 
 
 def program(number, source, ratio, parent=None, *, name=None, generation=0, **rest):

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
+from colocate.arena.verdict import CaseVerdict, Failure, Tally, Verdict
 from colocate.lab.archive import Archive
 from colocate.lab.messages import Answer, Attempt, Kind
 from colocate.lab.patches.refusal import Refusal, RefusalCode
@@ -98,11 +98,11 @@ def verdict(public, hidden=None, runs=1):
     """Return a verdict with the same ratio on two cases of each kind, or one for each given."""
     ratios = public if isinstance(public, tuple) else (public, public)
     unseen = hidden if isinstance(hidden, tuple) else (ratios[0] if hidden is None else hidden,)
-    return ProgramVerdict("adrs", tally(*ratios), tally(*unseen, prefix="hidden"), WALLS, runs)
+    return Verdict("adrs", tally(*ratios), tally(*unseen, prefix="hidden"), WALLS, runs)
 
 
 def program(number, fitness, parents=(0,), generation=None, name=None, **others):
-    judged = fitness if isinstance(fitness, ProgramVerdict) else verdict(fitness)
+    judged = fitness if isinstance(fitness, Verdict) else verdict(fitness)
     return Program(
         number=number,
         name=f"program_{number}" if name is None else name,
@@ -155,7 +155,7 @@ def lab_that_says(text, path):
     """Write an archive that has the same text wherever there is any."""
     fine = verdict((0.9, 0.8))
     bad = failed(text, f"crash: {text}", f"Traceback\n  {text}")
-    broken = ProgramVerdict(text, Tally((bad,)), fine.hidden, (text,))
+    broken = Verdict(text, Tally((bad,)), fine.hidden, (text,))
     programs = [
         program(0, broken, name=text, source=f"x = 0\n# {text}\n"),
         program(1, 0.8, name=text, description=text, source=f"x = 1\n# {text} more\n"),
@@ -229,7 +229,7 @@ def _judged(rng, gap, failing):
 
     public = [0.0] * failing + ratios(PUBLIC - failing)
     hidden = ratios(HIDDEN) if failing < PUBLIC else [0.0] * HIDDEN
-    return ProgramVerdict("adrs", tally(*public), tally(*hidden, prefix="hidden"), WALLS)
+    return Verdict("adrs", tally(*public), tally(*hidden, prefix="hidden"), WALLS)
 
 
 def _attempts(rng, number, generation, kind, parents):

@@ -8,11 +8,11 @@ from types import CodeType, SimpleNamespace
 
 import pytest
 
+from colocate.arena.tasks.start import start_program
 from colocate.lab.proposers.composer.cost_model import LONGEST, milliseconds
 from colocate.lab.proposers.composer.definitions import Home, _refuse_namesakes
 from colocate.lab.proposers.composer.grammar import IMPROVERS, STARTS, Composition, is_sound
 from colocate.lab.proposers.composer.source import read_composition, write_into, write_program
-from colocate.lab.start import start_program
 from colocate.solver.improve.descent import Descent
 from colocate.solver.strategies import STRATEGIES
 from tests.lab.compositions import (

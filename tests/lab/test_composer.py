@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from colocate.arena.tasks.start import start_program
 from colocate.errors import ProposerError
 from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.answer import read_patch
@@ -12,7 +13,6 @@ from colocate.lab.program import Program
 from colocate.lab.proposers.composer.composer import Composer
 from colocate.lab.proposers.composer.naming import name_of
 from colocate.lab.proposers.composer.source import read_composition, write_program
-from colocate.lab.start import start_program
 from tests.lab.answers import PARENT
 from tests.lab.compositions import ADRS, RICH, SIMPLE, loaded, pressure_of, program_answer
 

@@ -10,7 +10,7 @@ from time import sleep
 import pytest
 
 from colocate import load_suite
-from colocate.arena.question import Question
+from colocate.arena.tasks.placement_question import PlacementQuestion
 from colocate.errors import ArchiveError, InputError, ProposerError
 from colocate.lab.archive import Archive
 from colocate.lab.loop import Lab
@@ -237,8 +237,9 @@ def test_answers_in_flight_when_the_contest_changed_go_to_the_parents_they_were_
     ]
 
 
-def _question() -> Question:
-    return Question("adrs-00", load_suite("adrs").cases[0].problem, 1.0, 1.0, 0)
+def _question() -> PlacementQuestion:
+    problem = load_suite("adrs").cases[0].problem
+    return PlacementQuestion(case="adrs-00", problem=problem, optimum=1.0, bound=1.0, seed=0)
 
 
 def test_the_leader_has_had_three_runs(tmp_path):

@@ -6,7 +6,7 @@ from time import perf_counter
 
 import pytest
 
-from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
+from colocate.arena.verdict import CaseVerdict, Failure, Tally, Verdict
 from colocate.errors import InputError, ProposerError
 from colocate.lab.messages import Kind, LearningProposer, Request
 from colocate.lab.patches.answer import read_patch
@@ -34,7 +34,7 @@ def failed(number=0, traceback=""):
 
 def program(source=PARENT, name="deal_out", results=(), hidden=()):
     public, unseen = Tally(tuple(results) or (case(),)), Tally(tuple(hidden) or (case(),))
-    verdict = ProgramVerdict("adrs", public, unseen, walls=("process",))
+    verdict = Verdict("adrs", public, unseen, walls=("process",))
     return Program(0, name, "Deals the models out.", source, verdict)
 
 

@@ -35,9 +35,9 @@ def test_the_parent_is_shown_whole_with_what_the_referee_says():
     source = PARENT + "# more\n" * 20_000 + "# ```` the end\n"
     text = asked(Request(Kind.REWRITE, program(source, results=results)))
     assert f"`````python\n{source}`````" in text
-    assert "Score 0.6000; mean of optimum / pressure 0.4600" in text
+    assert "Score 0.6000; mean ratio to the optimum 0.4600" in text
     assert "and 0.8000 on unseen cases; 3 of 5 cases valid" in text
-    assert text.index("case-1: optimum / pressure 0.5000") < text.index("case-3: optimum")
+    assert text.index("case-1: ratio 0.5000") < text.index("case-3: ratio")
     assert "case-2:" not in text
     assert "Failed cases, 2 of 2:\n- case-4: crash. KeyError: 'sevenfold'" in text
     assert "line 499 of the traceback\nKeyError: last" in text

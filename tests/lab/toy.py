@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from time import sleep
 
-from colocate.arena.referee import Contest
-from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
+from colocate.arena.contest import Contest
+from colocate.arena.verdict import CaseVerdict, Tally, Verdict
 from colocate.lab.archive import Archive
 from colocate.lab.loop import Lab
 from colocate.lab.messages import Answer, Request
@@ -29,10 +29,10 @@ def quality_of(text: str) -> float:
     return float(re.search(r"return ([0-9.e-]+)", text)[1])
 
 
-def verdict(quality: float, runs: int = 1) -> ProgramVerdict:
+def verdict(quality: float, runs: int = 1) -> Verdict:
     """A verdict with one public and one hidden case of this ratio; the optimum is 1."""
     result = CaseVerdict("toy-00", 1 / quality, 1.0)
-    return ProgramVerdict("toy", Tally((result,)), Tally((result,)), ("none",), runs)
+    return Verdict("toy", Tally((result,)), Tally((result,)), ("none",), runs)
 
 
 class ToyEvaluation:
@@ -44,7 +44,7 @@ class ToyEvaluation:
 
     def judge(
         self, sources: Sequence[str], contest: Contest, runs: int
-    ) -> Iterator[tuple[int, ProgramVerdict]]:
+    ) -> Iterator[tuple[int, Verdict]]:
         for place in reversed(range(len(sources))):
             sleep(self._pause)
             self.judged.append((quality_of(sources[place]), runs))

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
+from colocate.arena.verdict import CaseVerdict, Tally, Verdict
 from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import apply_patch
@@ -74,7 +74,7 @@ def url(tmp_path_factory):
 
 def start_program():
     tally = Tally((CaseVerdict("small-0", 0.05, 0.04),))
-    verdict = ProgramVerdict("small", tally, tally, walls=())
+    verdict = Verdict("small", tally, tally, walls=())
     return Program(0, "deal_out", "Deals the models out.", PARENT, verdict)
 
 

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 from ray.cluster_utils import Cluster
 
-from colocate.arena.referee import Referee, open_contest
+from colocate.arena.referee import Referee
+from colocate.arena.tasks.placement import open_contest
+from colocate.arena.tasks.start import start_program
 from colocate.errors import InputError
 from colocate.lab.archive import Archive
 from colocate.lab.judging.evaluation import LocalEvaluation
@@ -14,7 +16,6 @@ from colocate.lab.lab_folder import differences, make_lab
 from colocate.lab.loop import Lab
 from colocate.lab.proposers.composer.composer import Composer
 from colocate.lab.settings import Budget, Settings
-from colocate.lab.start import start_program
 
 SETTINGS = Settings(proposals=2, review=2)
 LOSES_ALL = "def compute_model_placement(gpu_num, models):\n    return {}\n"

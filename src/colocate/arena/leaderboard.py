@@ -8,7 +8,7 @@ from rich.text import Text
 from colocate.arena.programs import Entry
 from colocate.arena.reasons import FailedCase, reason_lines
 from colocate.arena.run_folder import FoundProgram
-from colocate.arena.verdict import CaseVerdict, ProgramVerdict, Tally
+from colocate.arena.verdict import CaseVerdict, Tally, Verdict
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.sanitise import one_line
 from colocate.outputs.text.wording import fixed, milliseconds
@@ -50,9 +50,7 @@ CASES_OF_A_PROGRAM = (
 )
 
 
-def verdict_page(
-    verdict: ProgramVerdict, width: int, every_case: bool = False
-) -> list[RenderableType]:
+def verdict_page(verdict: Verdict, width: int, every_case: bool = False) -> list[RenderableType]:
     """Draw the verdict on one program for a screen of the given width.
 
     Parameters
@@ -139,7 +137,7 @@ def tally_row(name: str, tally: Tally) -> tuple[str, ...]:
 def _case(result: CaseVerdict) -> tuple[str, ...]:
     return (
         result.case,
-        fixed(result.pressure, 6) if result.valid else "failed",
+        fixed(result.value, 6) if result.valid else "failed",
         fixed(result.optimum, 6),
         fixed(result.ratio, 6),
         milliseconds(result.seconds),

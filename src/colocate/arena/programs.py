@@ -4,17 +4,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import log2
-from pathlib import Path
 
-from colocate.arena.referee import RUNS_OF_THE_BEST, Contest, Referee
-from colocate.arena.verdict import ProgramVerdict
-from colocate.errors import InputError
-from colocate.fault import Fault
+from colocate.arena.contest import Contest
+from colocate.arena.referee import RUNS_OF_THE_BEST, Referee
+from colocate.arena.verdict import Verdict
 
 QUICK = 1.0
 """Processor seconds for all public cases: below, times say more about the machine."""
-MOST_CHARACTERS = 1_000_000
-"""A program of a megabyte is a mistake, such as a file of data."""
 
 
 @dataclass(frozen=True)
@@ -33,29 +29,7 @@ class Entry:
 
     name: str
     source: str
-    verdict: ProgramVerdict
-
-
-def read_program(path: Path) -> str:
-    """Return the source of a program."""
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            source = file.read(MOST_CHARACTERS + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        fault = Fault(f"cannot be read as a program: {error}", file=str(path))
-        raise InputError(fault) from error
-    return checked_source(source, str(path))
-
-
-def checked_source(source: str, file: str) -> str:
-    """Return the source of a program that stands in a file, if it is one."""
-    if len(source) > MOST_CHARACTERS:
-        raise InputError(Fault("is too long", f"at most {MOST_CHARACTERS} characters", file=file))
-    try:
-        source.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(Fault(f"is no text: {error}", file=file)) from error
-    return source
+    verdict: Verdict
 
 
 def judge_all(
@@ -85,7 +59,7 @@ def judge_all(
     """
 
     def judged(program: tuple[str, str]) -> Entry:
-        entry = Entry(*program, referee.judge(program[1], contest, runs))
+        entry = Entry(*program, referee.judge_source(program[1], contest, runs))
         if on_program:
             on_program(entry)
         return entry
@@ -93,7 +67,7 @@ def judge_all(
     with ThreadPoolExecutor(workers) as pool:
         entries = sorted(pool.map(judged, programs), key=_rank)
     while entries and entries[0].verdict.runs < RUNS_OF_THE_BEST:
-        again = referee.judge(entries[0].source, contest, runs=RUNS_OF_THE_BEST)
+        again = referee.judge_source(entries[0].source, contest, runs=RUNS_OF_THE_BEST)
         entries = sorted([replace(entries[0], verdict=again), *entries[1:]], key=_rank)
     return entries
 
@@ -107,6 +81,6 @@ def _rank(entry: Entry) -> tuple[float, float, int]:
     return -entry.verdict.fitness, max(lead, 0.0), _slowness(entry.verdict)
 
 
-def _slowness(verdict: ProgramVerdict) -> int:
+def _slowness(verdict: Verdict) -> int:
     """Return how often the time of a program can be halved before it counts as quick."""
     return max(0, round(log2(max(verdict.public.cpu_seconds, QUICK) / QUICK)))

@@ -1,53 +1,99 @@
-"""A case as put to a program, and the verdict on its answer: from scratch, by names alone."""
+"""A case as put to a program, and the verdict on its answer.
+
+What a program returns is plain data that nobody trusts; the subclass of a task checks it.
+"""
 
 import json
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import isfinite
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from math import inf, isfinite
 from signal import SIGKILL, SIGXCPU, Signals
-from typing import Any
+from typing import Any, ClassVar
 
 from colocate.arena.sandbox import LONGEST_ANSWER, Reply
 from colocate.arena.verdict import CaseVerdict, Failure
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line, visible
-from colocate.outputs.text.wording import listed, quoted
-from colocate.problem.problem import Problem
 from colocate.problem.tolerance import RECORDED_AS_PROVEN, TIE
-from colocate.problem.verify import verify
 
-MOST_NAMES = 3
-"""Names that a sentence lists before it counts the rest."""
 LONGEST_TRACEBACK = 4000
 """Letters kept from its end: about fifty lines."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """The data that a program receives, and the data that only the referee knows."""
+class UnusualNumberError(ValueError):
+    """An answer has a number in it that is not finite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(ABC):
+    """The data that a program receives, and the data that only the referee knows.
+
+    A task derives its own kind of question. It says which arguments the function gets, and checks
+    what came back with the help of `reached` and `failed`.
+    """
 
     case: str
-    problem: Problem
-    """The problem that the program must solve."""
-    optimum: float
-    """The lowest pressure known."""
-    bound: float
-    """The proven lower bound."""
     seed: int
     """Seeds the random choices of a program that sets no seed itself."""
+    optimum: float
+    """The best value known."""
+    bound: float | None = None
+    """The proven limit of what any answer can reach; None if there is none."""
+    higher_is_better: bool = False
+    """Whether programs are to raise the value; by default, they are to lower it."""
+
+    form: ClassVar[str] = "plain"
+    """How `inside.answer` makes the call: ``plain`` passes `arguments`, and takes plain data."""
+    answer_key: ClassVar[str] = "answer"
+    """Where the answer is in what comes back."""
+    wanted: ClassVar[str] = "plain data: numbers, texts, lists and dicts"
+    """What a program must return."""
+
+    @property
+    @abstractmethod
+    def entry_point(self) -> str:
+        """The name of the function that the program defines."""
+
+    @property
+    @abstractmethod
+    def arguments(self) -> dict[str, Any]:
+        """What the function gets, as plain data: for the plain form, a list ``arguments``."""
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """A hash of the case."""
+
+    @abstractmethod
+    def check(self, answer: Any) -> CaseVerdict:
+        """Return the verdict on an answer: plain data in which every number is finite."""
 
     @property
     def proven(self) -> bool:
-        """Whether the optimum is proven to be the lowest pressure possible."""
+        """Whether the optimum is proven to be the best value possible."""
+        if self.bound is None:
+            return False
+        if self.higher_is_better:
+            return self.optimum >= self.bound * (1 - RECORDED_AS_PROVEN)
         return self.optimum <= self.bound * (1 + RECORDED_AS_PROVEN)
 
     def as_data(self) -> dict[str, Any]:
-        """Return the data that the program receives."""
-        models = [
-            (model.name, _plain(model.size_gb), _plain(model.rate), _plain(model.slo))
-            for model in self.problem.models
-        ]
-        return {"gpu_num": len(self.problem.gpus), "models": models, "seed": self.seed}
+        """Return the data that the untrusted process receives."""
+        head = {"entry_point": self.entry_point, "form": self.form, "seed": self.seed}
+        return head | self.arguments
+
+    def reached(self, value: float) -> CaseVerdict:
+        """Return the verdict on a valid answer with this value, unless that is impossible."""
+        if not isfinite(value):
+            return self.failed(Failure.NOT_FINITE, f"its value is {value}")
+        if self.bound is not None:
+            beyond = self.bound * (1 + TIE) if self.higher_is_better else self.bound * (1 - TIE)
+            if self.higher_is_better and value > beyond:
+                reason = f"{value:.9g} is more than {self.bound:.9g}"
+                return self.failed(Failure.ABOVE_BOUND, reason)
+            if not self.higher_is_better and value < beyond:
+                reason = f"{value:.9g} is less than {self.bound:.9g}"
+                return self.failed(Failure.BELOW_BOUND, reason)
+        return self._verdict(value)
 
     def failed(
         self, failure: Failure, reason: str, traceback: str = "", error: str = ""
@@ -65,10 +111,8 @@ class Question:
         error
             The type of the exception or the signal that ended it.
         """
-        return CaseVerdict(
-            self.case,
-            float("inf"),
-            self.optimum,
+        return self._verdict(
+            -inf if self.higher_is_better else inf,
             failure=failure,
             reason=one_line(f"{failure.value}: {reason}"),
             traceback=visible(traceback[-LONGEST_TRACEBACK:]),
@@ -82,13 +126,19 @@ class Question:
         if reply.code != 0 or not reply.text:
             return self._broken_off(reply.code)
         try:
-            answer = json.loads(reply.text)
+            said = json.loads(reply.text, parse_constant=_refused, parse_float=_finite)
+        except UnusualNumberError as error:
+            return self.failed(Failure.NOT_FINITE, str(error))
         except (ValueError, RecursionError):
             return self.failed(Failure.NO_ANSWER, "what came back is not plain data")
-        return self._said(answer if isinstance(answer, dict) else {})
+        return self._said(said if isinstance(said, dict) else {})
 
-    def _said(self, answer: dict[str, Any]) -> CaseVerdict:
-        words = {key: text for key, text in answer.items() if isinstance(text, str)}
+    def _verdict(self, value: float, **failure: Any) -> CaseVerdict:
+        verdict = CaseVerdict(self.case, value, self.optimum, **failure)
+        return replace(verdict, bound=self.bound, higher_is_better=self.higher_is_better)
+
+    def _said(self, said: dict[str, Any]) -> CaseVerdict:
+        words = {key: text for key, text in said.items() if isinstance(text, str)}
         if "error" in words:
             lines = filter(str.strip, words["error"].splitlines())
             reason = next(lines, "an error without a word")
@@ -97,11 +147,11 @@ class Question:
         if "exit" in words:
             return self.failed(Failure.EXIT, f"it ended itself, saying {words['exit']}")
         if "returned" in words:
-            reason = f"it returned {words['returned']}, must return a dict of GPUs to models"
+            reason = f"it returned {words['returned']}, must return {self.wanted}"
             return self.failed(Failure.NO_ANSWER, reason)
-        if not _is_placement(answer.get("placement")):
-            return self.failed(Failure.NO_ANSWER, "what came back is no placement")
-        return self._placed(answer["placement"])
+        if self.answer_key not in said:
+            return self.failed(Failure.NO_ANSWER, f"what came back is no {self.answer_key}")
+        return self.check(said[self.answer_key])
 
     def _broken_off(self, code: int | None) -> CaseVerdict:
         if code is None:
@@ -111,40 +161,6 @@ class Question:
             name = names.get(-code, f"signal {-code}")
             return self.failed(Failure.CRASH, f"killed by {name}", error=name)
         return self.failed(Failure.EXIT, f"it ended itself with code {code} instead of an answer")
-
-    def _placed(self, placement: list[tuple[int | str, list[str]]]) -> CaseVerdict:
-        gpus = range(len(self.problem.gpus))
-        strange = [key for key, names in placement if key not in gpus and names]
-        if strange:
-            reason = f"there is no GPU {_listed(strange, _gpu_key)}, they are 0 to {len(gpus) - 1}"
-            return self.failed(Failure.UNKNOWN_GPU, reason)
-        where = [(name, key) for key, names in placement for name in names]
-        if fault := self._fault_of_names(Counter(name for name, _ in where)):
-            return self.failed(*fault)
-        homes = {name: (self.problem.gpus[int(key)].name,) for name, key in where}
-        verdict = verify(self.problem, homes)
-        if not verdict.valid:
-            return self.failed(Failure.OVERFILLED, verdict.faults[0])
-        if not isfinite(verdict.pressure):
-            return self.failed(Failure.NOT_FINITE, "a GPU with load has no memory left")
-        if verdict.pressure < self.bound * (1 - TIE):
-            reason = f"{verdict.pressure:.9g} is less than {self.bound:.9g}"
-            return self.failed(Failure.BELOW_BOUND, reason)
-        return CaseVerdict(self.case, verdict.pressure, self.optimum)
-
-    def _fault_of_names(self, count: Counter[str]) -> tuple[Failure, str] | None:
-        names = [model.name for model in self.problem.models]
-        known = set(names)
-        unknown = [name for name in count if name not in known]
-        missing = [name for name in names if name not in count]
-        repeated = [name for name in names if count[name] > 1]
-        if unknown:
-            return Failure.UNKNOWN_MODEL, f"there is no model {_listed(unknown)}"
-        if missing:
-            return Failure.MISSING_MODEL, f"{_listed(missing)} of {len(names)} on no GPU"
-        if repeated:
-            return Failure.REPEATED_MODEL, f"{_listed(repeated)} placed more than once"
-        return None
 
 
 def _beyond_limits(reply: Reply, limit: float) -> tuple[Failure, str] | None:
@@ -159,28 +175,10 @@ def _beyond_limits(reply: Reply, limit: float) -> tuple[Failure, str] | None:
     return None
 
 
-def _plain(figure: float | None) -> float | int | None:
-    """Return a whole number as an integer, as the public benchmark passes it."""
-    return int(figure) if figure is not None and figure == int(figure) else figure
+def _refused(constant: str) -> float:
+    raise UnusualNumberError(f"what came back holds {constant}")
 
 
-def _is_placement(answer: object) -> bool:
-    return isinstance(answer, list) and all(
-        isinstance(pair, list)
-        and len(pair) == 2
-        and isinstance(pair[0], int | str)
-        and not isinstance(pair[0], bool)
-        and isinstance(pair[1], list)
-        and all(isinstance(name, str) for name in pair[1])
-        for pair in answer
-    )
-
-
-def _listed(things: Sequence[Any], shown: Callable[[Any], str] = quoted) -> str:
-    """List the first of many things; only these are sanitised for display."""
-    first = [shown(thing) for thing in things[:MOST_NAMES]]
-    return listed([*first, *things[MOST_NAMES:]], MOST_NAMES)
-
-
-def _gpu_key(key: int | str) -> str:
-    return one_line(str(key), LONGEST_NAME)
+def _finite(digits: str) -> float:
+    value = float(digits)
+    return value if isfinite(value) else _refused("a number that is too large")

@@ -1,81 +1,30 @@
-"""The referee: puts the cases of a suite to a program and keeps everything else to itself.
+"""The referee: puts the cases of a task to a program and keeps everything else to itself.
 
-A program receives the number of GPUs and the models, as in the public benchmark, and answers with
-names only. The referee keeps the cases, the checker, the optimum and the clock.
+A program receives plain data, and answers with plain data. The referee keeps the cases, the
+checker, the optimum and the clock.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import cache
-from hashlib import sha256
-from itertools import islice, takewhile
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from queue import SimpleQueue
 
-from numpy.random import default_rng
-
-from colocate.arena.best_known import read_best_known
+from colocate.arena.contest import Contest
 from colocate.arena.enclosure import Enclosure, find_packages
+from colocate.arena.program_text import read_program
 from colocate.arena.question import Question
-from colocate.arena.sandbox import Limits, Sandbox
-from colocate.arena.suites import Case, Suite, load_suite, unseen_problems
-from colocate.arena.verdict import CaseVerdict, Failure, ProgramVerdict, Tally
-from colocate.errors import InputError
-from colocate.fault import Fault
-from colocate.problem.problem import Problem
+from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply, Sandbox
+from colocate.arena.tasks.catalogue import open_task
+from colocate.arena.tasks.task import Task
+from colocate.arena.verdict import NOTHING, CaseVerdict, Failure, Tally, Verdict
+from colocate.errors import InputError, SandboxError
 
-RULES = 1
-"""The version of these rules: verdicts by other versions cannot be compared."""
-HIDDEN = "-hidden"
-"""Suffix of a suite's name for its hidden cases."""
-HIDDEN_SEED = 20_260
-"""A seed that no suite uses."""
-HIDDEN_CASES = 25
-"""Half as many as in a suite: enough to see what a program learned by heart."""
-MOST_HIDDEN_MODELS = 100
-"""Hidden cases end before the first one with more models: programs take long on those."""
 MOST_TIMEOUTS = 3
 """After this many, the rest does not run: a program that hangs would hold up all others."""
 RUNS_OF_THE_BEST = 3
 """Runs before a program may be called best."""
-GPU_MEMORY_GB = 80
-"""The memory that programs may assume in the public benchmark."""
-
-
-@dataclass(frozen=True)
-class Contest:
-    """The questions that every program gets.
-
-    Parameters
-    ----------
-    suite
-        The suite that the cases come from.
-    public
-        The cases of the suite, as published.
-    hidden
-        Similar cases that no program can have seen.
-    """
-
-    suite: str
-    public: tuple[Question, ...]
-    hidden: tuple[Question, ...]
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """All questions, in the order in which the referee asks them."""
-        return self.public + self.hidden
-
-    @property
-    def goal(self) -> str:
-        """The name of the optimum: proven on every public case, or only the best known."""
-        proven = all(question.proven for question in self.public)
-        return "proven optimum" if proven else "best value known"
-
-    @property
-    def digest(self) -> str:
-        """A short hash of rules, questions and optima; verdicts compare if it is the same."""
-        parts = [f"{question.problem.digest}{question.optimum!r}" for question in self.questions]
-        return sha256("".join([str(RULES), *parts]).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -84,13 +33,24 @@ class Referee:
 
     Parameters
     ----------
-    limits, allow, enclosure
+    suite
+        The task: a suite or another task by name, the folder of a task, or a task itself.
+    hidden
+        Whether to ask about hidden cases as well, which no program can have seen.
+    hidden_seed
+        Makes fresh hidden cases; by default they are those that the best known values are for.
+    limits
+        The resources of a program; by default those of the task.
+    allow, enclosure
         See `Sandbox`.
     workers
         Cases at a time; the verdict is the same for any number.
     """
 
-    limits: Limits = field(default_factory=Limits)
+    suite: str | Path | Task = "adrs"
+    hidden: bool = True
+    hidden_seed: int | None = None
+    limits: Limits | None = None
     allow: tuple[str, ...] = ()
     enclosure: Enclosure | None = None
     workers: int = 1
@@ -100,13 +60,49 @@ class Referee:
         if self.workers < 1:
             raise InputError.of("workers", self.workers, "a whole number >= 1")
 
-    def judge(
+    @cached_property
+    def task(self) -> Task:
+        """What programs are judged on."""
+        return self.suite if isinstance(self.suite, Task) else open_task(str(self.suite))
+
+    @cached_property
+    def contest(self) -> Contest:
+        """The questions that every program gets."""
+        whole = self.task.contest(self.hidden_seed)
+        return whole if self.hidden else replace(whole, hidden=())
+
+    def judge(self, path: str | Path, runs: int = 1) -> Verdict:
+        """Judge the program in a file; the worst of several runs counts.
+
+        If something around the program fails, such as the sandbox or the disk, the verdict has a
+        `fault` and no score.
+
+        Parameters
+        ----------
+        path
+            The file, which is only ever read as text.
+        runs
+            How often to put all questions.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read as a program, or there is no such task.
+        """
+        program = read_program(Path(path))
+        try:
+            return self.judge_source(program, runs=runs)
+        except (SandboxError, OSError, MemoryError) as error:
+            fault = str(error) or type(error).__name__
+            return Verdict(self.contest.suite, NOTHING, NOTHING, (), runs, fault=fault)
+
+    def judge_source(
         self,
         program: str,
-        contest: Contest,
+        contest: Contest | None = None,
         runs: int = 1,
         on_case: Callable[[CaseVerdict], None] | None = None,
-    ) -> ProgramVerdict:
+    ) -> Verdict:
         """Put all questions of a contest to a program; the worst of several runs counts.
 
         Parameters
@@ -114,15 +110,21 @@ class Referee:
         program
             Its source.
         contest
-            The questions.
+            The questions, if not those of the referee's own task.
         runs
             How often to put all of them.
         on_case
             Called after every case, from any thread.
+
+        Raises
+        ------
+        SandboxError
+            If the program could not be run at all, through no fault of its own.
         """
-        verdicts = [self._run(program, contest, on_case) for _ in range(runs)]
+        asked = contest or self.contest
+        verdicts = [self._run(program, asked, on_case) for _ in range(runs)]
         outcomes = {
-            tuple(result.pressure for result in (*verdict.public.results, *verdict.hidden.results))
+            tuple(result.value for result in (*verdict.public.results, *verdict.hidden.results))
             for verdict in verdicts
         }
         worst = min(verdicts, key=lambda verdict: verdict.fitness)
@@ -130,11 +132,12 @@ class Referee:
 
     def _run(
         self, program: str, contest: Contest, on_case: Callable[[CaseVerdict], None] | None
-    ) -> ProgramVerdict:
+    ) -> Verdict:
+        limits = self.limits or self.task.limits
         sandboxes = [
-            Sandbox(program, self.limits, self.allow, self.enclosure) for _ in range(self.workers)
+            Sandbox(program, limits, self.allow, self.enclosure) for _ in range(self.workers)
         ]
-        asking = _Asking(sandboxes, contest, self.limits.seconds, on_case)
+        asking = _Asking(sandboxes, contest, limits.seconds, on_case)
         try:
             with ThreadPoolExecutor(self.workers) as pool:
                 list(pool.map(asking.ask, range(len(contest.questions))))
@@ -144,7 +147,8 @@ class Referee:
         results = asking.results_in_order()
         walls = next((sandbox.walls for sandbox in sandboxes if sandbox.walls), ())
         public, hidden = results[: len(contest.public)], results[len(contest.public) :]
-        return ProgramVerdict(contest.suite, Tally(public), Tally(hidden), walls)
+        tallies = (Tally(public, contest.formula), Tally(hidden, contest.formula))
+        return Verdict(contest.suite, *tallies, walls)
 
 
 class _Asking:
@@ -179,7 +183,7 @@ class _Asking:
     def _verdict(self, question: Question) -> CaseVerdict:
         sandbox = self._free.get()
         try:
-            reply = sandbox.ask(question.as_data())
+            reply = _asked(sandbox, question)
         finally:
             self._free.put(sandbox)
         verdict = question.judged(reply, self._limit)
@@ -197,54 +201,8 @@ class _Asking:
         return late >= MOST_TIMEOUTS
 
 
-@cache
-def open_contest(suite: str) -> Contest:
-    """Return the contest on a suite.
-
-    Public cases keep the published order, since programs may break ties by it. Hidden cases come
-    from another seed, in random order and with shuffled names.
-    """
-    loaded = load_suite(suite)
-    if any(gpu.memory_gb != GPU_MEMORY_GB for case in loaded.cases for gpu in case.problem.gpus):
-        found = f"has GPUs that do not have {GPU_MEMORY_GB} GB, but programs cannot know that"
-        raise InputError(Fault(found, advice="take another one", value=suite, path=("suite",)))
-    return Contest(suite, tuple(_public_questions(loaded)), tuple(_hidden_questions(suite)))
-
-
-def _public_questions(suite: Suite) -> Iterator[Question]:
-    known = read_best_known(suite)
-    for number, case in enumerate(suite.cases):
-        names = [f"model_{place}" for place in range(len(case.problem.models))]
-        record = known[case.name]
-        renamed = _renamed(case.problem, names)
-        yield Question(case.name, renamed, record.value, record.bound, number)
-
-
-def hidden_suite(suite: str) -> Suite:
-    """Return problems like a suite's, from another seed, with shuffled order and names."""
-    rng = default_rng(HIDDEN_SEED)
-    problems = takewhile(
-        lambda problem: len(problem.models) <= MOST_HIDDEN_MODELS,
-        unseen_problems(suite, HIDDEN_SEED),
-    )
-    cases = []
-    for number, problem in enumerate(islice(problems, HIDDEN_CASES)):
-        count = len(problem.models)
-        order = rng.permutation(count).tolist()
-        shuffled = Problem(problem.gpus, tuple(problem.models[place] for place in order))
-        names = [f"model_{place}" for place in rng.permutation(count).tolist()]
-        cases.append(Case(f"hidden-{number:02d}", _renamed(shuffled, names)))
-    return Suite(f"{suite}{HIDDEN}", f"never seen, like {suite}", tuple(cases))
-
-
-def _hidden_questions(suite: str) -> Iterator[Question]:
-    hidden = hidden_suite(suite)
-    known = read_best_known(hidden)
-    for number, case in enumerate(hidden.cases):
-        record = known[case.name]
-        yield Question(case.name, case.problem, record.value, record.bound, number)
-
-
-def _renamed(problem: Problem, names: Sequence[str]) -> Problem:
-    pairs = zip(problem.models, names, strict=True)
-    return Problem(problem.gpus, tuple(replace(model, name=name) for model, name in pairs))
+def _asked(sandbox: Sandbox, question: Question) -> Reply:
+    """Put a question, and once more if the sandbox ended meanwhile: others may have killed it."""
+    reply = sandbox.ask(question.as_data())
+    broken = reply.code is None and not reply.late and len(reply.text) <= LONGEST_ANSWER
+    return sandbox.ask(question.as_data()) if broken else reply

@@ -1,14 +1,20 @@
 """The verdict of the referee on a program."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from statistics import fmean
 from typing import Any, Self
 
+from colocate.arena.reasons import FailedCase, reason_lines
+from colocate.errors import SandboxError
 from colocate.problem.tolerance import TIE
+
+MOST_CASES = 5
+"""Cases that a feedback names: those that are furthest from their optimum."""
 
 
 class Failure(StrEnum):
@@ -22,9 +28,19 @@ class Failure(StrEnum):
     UNKNOWN_GPU = "unknown GPU"
     OVERFILLED = "memory overfilled"
     BELOW_BOUND = "below the proven bound"
+    ABOVE_BOUND = "above the proven bound"
+    INVALID = "invalid answer"
     TIMEOUT = "timeout"
     EXIT = "exit"
     CRASH = "crash"
+
+
+class Formula(StrEnum):
+    """How the score is made from the values of the cases; more is better."""
+
+    PRESSURE = "1 / mean pressure + share of valid cases"
+    MEAN = "mean value"
+    RATIO = "mean ratio"
 
 
 @dataclass(frozen=True)
@@ -32,10 +48,10 @@ class CaseVerdict:
     """The verdict on one case."""
 
     case: str
-    pressure: float
-    """Peak pressure by the independent checker; infinite for a failed case."""
+    value: float
+    """What the checker found, such as the peak pressure; infinitely bad for a failed case."""
     optimum: float
-    """The lowest pressure known, which on most suites is proven to be the lowest possible."""
+    """The best value known, which on most suites is proven to be the best possible."""
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     """Wall time, and processor time."""
@@ -47,6 +63,10 @@ class CaseVerdict:
     """The end of the traceback, if the program raised something."""
     error: str = ""
     """The type of the exception or the signal that ended the program, if one did."""
+    bound: float | None = None
+    """The proven limit of what any answer can reach; None if there is none."""
+    higher_is_better: bool = False
+    """Whether programs are to raise the value."""
 
     @property
     def cause(self) -> tuple[Failure | None, str]:
@@ -60,37 +80,42 @@ class CaseVerdict:
 
     @property
     def ratio(self) -> float:
-        """Optimum / pressure: 1 is optimal, 0 is failed."""
+        """How near the value is to the optimum: 1 is optimal, 0 is failed."""
         if not self.valid:
             return 0.0
-        if self.pressure <= self.optimum * (1 + TIE):
-            return 1.0
-        return self.optimum / self.pressure
+        if self.higher_is_better:
+            return 1.0 if self.value >= self.optimum * (1 - TIE) else self.value / self.optimum
+        return 1.0 if self.value <= self.optimum * (1 + TIE) else self.optimum / self.value
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON; an infinite pressure is None."""
-        pressure = self.pressure if isfinite(self.pressure) else None
-        return asdict(self) | {"pressure": pressure, "ratio": self.ratio}
+        """Return plain data for JSON; an infinite value is None."""
+        value = self.value if isfinite(self.value) else None
+        return asdict(self) | {"value": value, "ratio": self.ratio}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read a verdict that `as_dict` wrote.
 
-        Verdicts of earlier versions have no `error`; their reason of a crash begins with it.
+        Verdicts of earlier versions call the value a pressure. The first ones have no `error`;
+        their reason of a crash begins with it.
         """
-        fields = {name: value for name, value in data.items() if name != "ratio"}
+        fields = {name: data[name] for name in data if name not in ("ratio", "pressure")}
         if "error" not in data and data["failure"] == Failure.CRASH:
             fields["error"] = data["reason"].partition(":")[0]
-        pressure = inf if data["pressure"] is None else data["pressure"]
+        value = data["value"] if "value" in data else data["pressure"]
+        if value is None:
+            value = -inf if data.get("higher_is_better") else inf
         failure = Failure(data["failure"]) if data["failure"] else None
-        return cls(**(fields | {"pressure": pressure, "failure": failure}))
+        return cls(**(fields | {"value": value, "failure": failure}))
 
 
 @dataclass(frozen=True)
 class Tally:
-    """The result on a set of cases. A failed case counts with an infinite pressure."""
+    """The result on a set of cases. A failed case counts with an infinitely bad value."""
 
     results: tuple[CaseVerdict, ...]
+    formula: Formula = Formula.PRESSURE
+    """How the score is made."""
 
     @property
     def cases(self) -> int:
@@ -104,14 +129,18 @@ class Tally:
 
     @property
     def score(self) -> float:
-        """The public formula: 1 / mean pressure, plus the share of valid cases."""
-        mean = fmean(result.pressure for result in self.results)
+        """The score by the formula; not a number if there are no cases."""
+        if not self.results or self.formula is Formula.RATIO:
+            return self.ratio
+        if self.formula is Formula.MEAN:
+            return fmean(result.value if result.valid else 0.0 for result in self.results)
+        mean = fmean(result.value for result in self.results)
         return (1 / mean if mean > 0 else inf) + self.valid_cases / self.cases
 
     @cached_property
     def ratio(self) -> float:
-        """Mean over all cases of optimum / pressure, with 0 for a failed one."""
-        return fmean(result.ratio for result in self.results)
+        """Mean ratio over all cases, with 0 for a failed one; not a number without cases."""
+        return fmean(result.ratio for result in self.results) if self.results else nan
 
     @property
     def optimal(self) -> bool:
@@ -124,9 +153,14 @@ class Tally:
         return tuple(result for result in self.results if not result.valid)
 
     @property
+    def worst_first(self) -> tuple[CaseVerdict, ...]:
+        """All cases, that furthest from its optimum first."""
+        return tuple(sorted(self.results, key=lambda result: result.ratio))
+
+    @property
     def worst(self) -> CaseVerdict:
-        """The case furthest from its optimum."""
-        return min(self.results, key=lambda result: result.ratio)
+        """The case furthest from its optimum; there must be a case."""
+        return self.worst_first[0]
 
     @property
     def seconds(self) -> float:
@@ -139,14 +173,15 @@ class Tally:
         return sum(result.cpu_seconds for result in self.results)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON, figures first; an infinite score is None."""
+        """Return plain data for JSON, figures first; None for those that are not finite."""
         return {
             "score": self.score if isfinite(self.score) else None,
-            "ratio": self.ratio,
+            "formula": self.formula,
+            "ratio": self.ratio if self.results else None,
             "valid_cases": self.valid_cases,
             "cases": self.cases,
-            "worst_case": self.worst.case,
-            "worst_ratio": self.worst.ratio,
+            "worst_case": self.worst.case if self.results else None,
+            "worst_ratio": self.worst.ratio if self.results else None,
             "seconds": self.seconds,
             "cpu_seconds": self.cpu_seconds,
             "failures": [{"case": f.case, "reason": f.reason} for f in self.failures],
@@ -155,60 +190,125 @@ class Tally:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read a tally that `as_dict` wrote."""
-        return cls(tuple(CaseVerdict.from_dict(result) for result in data["results"]))
+        """Read a tally that `as_dict` wrote; the first ones knew one formula only."""
+        results = tuple(CaseVerdict.from_dict(result) for result in data["results"])
+        return cls(results, Formula(data.get("formula", Formula.PRESSURE)))
+
+
+NOTHING = Tally(())
+"""The tally of no cases."""
 
 
 @dataclass(frozen=True)
-class ProgramVerdict:
-    """The whole verdict on a program."""
+class Verdict:
+    """The whole verdict on a program.
+
+    If something around the program failed, `fault` says what. Such a verdict has no score.
+    """
 
     suite: str
+    """The suite or task that the program was judged on."""
     public: Tally
-    """The cases of the suite, as published."""
+    """The cases as published."""
     hidden: Tally
-    """Cases that the program cannot have seen: made from another seed, names and order shuffled."""
+    """Cases that the program cannot have seen; there may be none."""
     walls: tuple[str, ...]
     """The walls between the program and the machine."""
     runs: int = 1
     """How often it ran; the figures are those of the worst run."""
     steady: bool = True
-    """Whether all runs gave the same pressures."""
+    """Whether all runs gave the same values."""
+    fault: str = ""
+    """What failed around the program, if anything did: no sandbox, a full disk."""
+
+    @property
+    def correct(self) -> bool:
+        """Whether the program solved every case, public and hidden."""
+        return not self.fault and not self.public.failures and not self.hidden.failures
 
     @property
     def score(self) -> float:
-        """The score by the public formula on the public cases."""
-        return self.public.score
+        """The score on the public cases; more is better.
+
+        Raises
+        ------
+        SandboxError
+            If a fault kept the program from being judged: it was never scored.
+        """
+        return self._judged.score
 
     @property
     def ratio(self) -> float:
-        """The mean ratio of optimum to pressure over the public cases."""
-        return self.public.ratio
+        """The mean ratio to the optimum over the public cases; see `score`."""
+        return self._judged.ratio
 
     @property
     def fitness(self) -> float:
         """The figure that ranks programs; it also counts cases that no program has seen."""
-        return min(self.public.ratio, self.hidden.ratio)
+        return min(self.ratio, self.hidden.ratio) if self.hidden.cases else self.ratio
 
     @property
     def seconds(self) -> float:
         """Wall time of the public cases."""
         return self.public.seconds
 
+    @property
+    def worst_cases(self) -> tuple[CaseVerdict, ...]:
+        """The public cases that are furthest from their optimum, with bounds; worst first."""
+        return tuple(r for r in self.public.worst_first if r.ratio < 1)[:MOST_CASES]
+
+    @property
+    def failures(self) -> dict[Failure, int]:
+        """How many cases failed for each reason, public and hidden, the most frequent first."""
+        failed = (*self.public.failures, *self.hidden.failures)
+        counts = Counter(result.failure for result in failed if result.failure)
+        return dict(counts.most_common())
+
+    @property
+    def feedback(self) -> str:
+        """What to tell an author, or a model. No word in it is from a hidden case."""
+        return "\n".join(self._feedback_lines())
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON: the public figures first, then all others."""
         return {
             "suite": self.suite,
             **self.public.as_dict(),
+            "correct": self.correct,
             "hidden": self.hidden.as_dict(),
             "walls": list(self.walls),
             "runs": self.runs,
             "steady": self.steady,
+            "fault": self.fault,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read a verdict that `as_dict` wrote."""
         public, hidden = Tally.from_dict(data), Tally.from_dict(data["hidden"])
-        walls = tuple(data["walls"])
-        return cls(data["suite"], public, hidden, walls, data["runs"], data["steady"])
+        judged = (tuple(data["walls"]), data["runs"], data["steady"], data.get("fault", ""))
+        return cls(data["suite"], public, hidden, *judged)
+
+    @property
+    def _judged(self) -> Tally:
+        if self.fault:
+            raise SandboxError(f"the program was not judged: {self.fault}")
+        return self.public
+
+    def _feedback_lines(self) -> Iterator[str]:
+        if self.fault:
+            yield f"Not judged, through no fault of the program: {self.fault}"
+            return
+        valid = f"{self.public.valid_cases} of {self.public.cases} public cases valid"
+        yield f"score {self.score:.6g}, mean ratio to the optimum {self.ratio:.6f}, {valid}"
+        if self.hidden.cases:
+            hidden = f"{self.hidden.valid_cases} of {self.hidden.cases} hidden cases valid"
+            yield f"mean ratio {self.hidden.ratio:.6f} on hidden cases, {hidden}"
+        failed = self.public.failures
+        yield from reason_lines(FailedCase(r.case, r.cause, r.reason, r.traceback) for r in failed)
+        for result in filter(lambda result: result.valid, self.worst_cases):
+            proven = "" if result.bound is None else f", proven bound {result.bound:.6g}"
+            yield (
+                f"{result.case}: ratio {result.ratio:.6f}, value {result.value:.6g}, "
+                f"best known {result.optimum:.6g}{proven}"
+            )

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
 
+    from colocate.arena.contest import Contest
     from colocate.arena.programs import Entry
-    from colocate.arena.referee import Contest, Referee
+    from colocate.arena.referee import Referee
     from colocate.arena.run_folder import FoundProgram
 
 MOST_NOTES = 10
@@ -29,7 +30,10 @@ def score(
             "or CodeEvolve."
         ),
     ],
-    suite: Annotated[str, typer.Option(help="adrs, idle, tight, longtail or scale.")] = "adrs",
+    task: Annotated[
+        str,
+        typer.Option("--task", "--suite", help="adrs, idle, tight, longtail or scale."),
+    ] = "adrs",
     time_limit: Annotated[
         float, typer.Option(min=0.1, max=3600, help="Seconds for a case.")
     ] = 10.0,
@@ -53,25 +57,26 @@ def score(
     ] = None,
 ) -> None:
     """Judge a program that defines compute_model_placement(gpu_num, models), in a sandbox."""
-    from colocate.arena.programs import read_program
-    from colocate.arena.referee import Referee, open_contest
+    from colocate.arena.program_text import read_program
+    from colocate.arena.referee import Referee
     from colocate.arena.sandbox import Limits
     from colocate.outputs.text.console import show
     from colocate.outputs.text.whole_files import write_text
 
     check_outputs(program, (save,))
     folder = program.is_dir()
-    found = _read_folder(program) if folder else []
-    source = "" if folder else read_program(program)
     processes = workers or os.cpu_count() or 1
     limits = Limits(seconds=time_limit, memory_mb=memory)
-    referee = Referee(limits, tuple(allow or ()), workers=1 if folder else processes)
-    contest = open_contest(suite)
+    cases_at_once = 1 if folder else processes
+    referee = Referee(task, limits=limits, allow=tuple(allow or ()), workers=cases_at_once)
+    found = _read_folder(program, referee.task.entry_point) if folder else []
+    source = "" if folder else read_program(program)
+    contest = referee.contest
     if folder:
         document, page = _judge_folder(found, contest, referee, processes, runs)
     else:
         document, page = _judge_file(source, contest, referee, runs, cases)
-    head = {"program": str(program), "suite": suite, "digest": contest.digest}
+    head = {"program": str(program), "suite": contest.suite, "digest": contest.digest}
     text = json.dumps(head | document, indent=2, allow_nan=False)
     if save:
         write_text(save, f"{text}\n")
@@ -82,12 +87,12 @@ def score(
         show(*page)
 
 
-def _read_folder(folder: Path) -> list["FoundProgram"]:
+def _read_folder(folder: Path, entry_point: str) -> list["FoundProgram"]:
     from colocate.arena.run_folder import read_run
     from colocate.outputs.text.console import notes
     from colocate.outputs.text.sanitise import LONGEST_NOTE, one_line
 
-    programs, faults = read_run(folder)
+    programs, faults = read_run(folder, entry_point)
     for fault in faults[:MOST_NOTES]:
         notes().print(f"not judged: {one_line(str(fault), LONGEST_NOTE)}", markup=False)
     if len(faults) > MOST_NOTES:
@@ -103,7 +108,7 @@ def _judge_file(
 
     with _progress() as progress:
         bar = progress.add_task(contest.suite, total=runs * len(contest.questions))
-        verdict = referee.judge(source, contest, runs, lambda _: progress.advance(bar))
+        verdict = referee.judge_source(source, contest, runs, lambda _: progress.advance(bar))
     return verdict.as_dict(), verdict_page(verdict, results().width, cases)
 
 

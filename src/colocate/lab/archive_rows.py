@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from colocate.arena.verdict import ProgramVerdict
+from colocate.arena.verdict import Verdict
 from colocate.lab.archive_version_1 import read_refusal
 from colocate.lab.messages import Answer, Attempt, Kind
 from colocate.lab.patches.refusal import Refusal, RefusalCode
@@ -96,8 +96,8 @@ def program_of(row: Sequence[Any]) -> Program:
 
 
 @lru_cache(MOST_KEPT)
-def _verdict(text: str) -> ProgramVerdict:
-    return ProgramVerdict.from_dict(json.loads(text))
+def _verdict(text: str) -> Verdict:
+    return Verdict.from_dict(json.loads(text))
 
 
 def attempt_of(row: Sequence[Any]) -> Attempt:

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from colocate.arena.referee import Referee, open_contest
+from colocate.arena.referee import Referee
 from colocate.arena.sandbox import Limits
+from colocate.arena.tasks.catalogue import open_task
 from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.lab.archive import Archive
@@ -40,7 +41,8 @@ def local_evaluation(settings: Settings, workers: int) -> Evaluation:
 
 def referee_of(settings: Settings) -> Referee:
     """Return the referee of a lab."""
-    return Referee(Limits(settings.seconds, settings.memory_mb), settings.allow)
+    limits = Limits(settings.seconds, settings.memory_mb)
+    return Referee(settings.suite, limits=limits, allow=settings.allow)
 
 
 @contextmanager
@@ -80,7 +82,7 @@ def make_lab(folder: Path, settings: Settings, start: str, evaluation: Evaluatio
         Where that program is judged.
     """
     _check_start(start)
-    contest = open_contest(settings.suite)
+    contest = open_task(settings.suite).contest()
     ((_, verdict),) = evaluation.judge([start], contest, runs=1)
     if verdict.public.valid_cases == 0:
         raise InputError(f"the start program fails on every case: {verdict.public.worst.reason}")
@@ -131,7 +133,7 @@ def replayed(old: Archive, folder: Path, workers: int) -> Archive:
     attempts = old.attempts()
     last = max((attempt.generation for attempt in attempts), default=0)
     proposer = Replay(attempts)
-    contest = open_contest(settings.suite)
+    contest = open_task(settings.suite).contest()
     search = Lab(new, settings, contest, evaluation, proposer)
     search.run(Budget(generations=last), lambda generation, best: None)
     return new
@@ -162,4 +164,4 @@ def differences(old: Sequence[Program], new: Sequence[Program]) -> list[str]:
 
 def _pressures(program: Program) -> list[float]:
     verdict = program.verdict
-    return [result.pressure for result in (*verdict.public.results, *verdict.hidden.results)]
+    return [result.value for result in (*verdict.public.results, *verdict.hidden.results)]

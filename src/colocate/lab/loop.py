@@ -10,7 +10,8 @@ from dataclasses import replace
 from itertools import count
 from time import monotonic
 
-from colocate.arena.referee import RUNS_OF_THE_BEST, Contest
+from colocate.arena.contest import Contest
+from colocate.arena.referee import RUNS_OF_THE_BEST
 from colocate.errors import ProposerError
 from colocate.lab.archive import Archive
 from colocate.lab.judging.evaluation import Evaluation

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from colocate.arena.tasks.catalogue import open_task
+from colocate.arena.tasks.task import Task
 from colocate.lab.patches.patch import PatchedProgram
 from colocate.lab.patches.refusal import Refusal
 from colocate.lab.program import Program
@@ -39,6 +41,8 @@ class Request:
     """Decides every random choice that the proposer makes."""
     number: int = 0
     """The number of the program that the answer is to become."""
+    task: Task = field(default_factory=open_task, compare=False, repr=False)
+    """What the program must do."""
 
 
 @dataclass(frozen=True)

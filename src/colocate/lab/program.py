@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from colocate.arena.verdict import ProgramVerdict
+from colocate.arena.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Program:
     name: str
     description: str
     source: str
-    verdict: ProgramVerdict
+    verdict: Verdict
     parents: tuple[int, ...] = ()
     generation: int = 0
     island: int = 0

@@ -49,7 +49,7 @@ class WholeNumbers(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PlacementVerdict:
     """What the checker found.
 
     Parameters
@@ -86,12 +86,12 @@ class Verdict:
         return max(self.ratios.values(), default=inf)
 
 
-def verify(problem: Problem, placement: Mapping[str, Sequence[str]]) -> Verdict:
+def verify(problem: Problem, placement: Mapping[str, Sequence[str]]) -> PlacementVerdict:
     """Re-check a placement from scratch: models, limits, pressures, and latencies if known."""
     gpus = {gpu.name: gpu for gpu in problem.gpus}
     faults = _faults_of_names(problem, placement, gpus)
     if faults:
-        return Verdict(tuple(faults), {})
+        return PlacementVerdict(tuple(faults), {})
     scale = _scale_of(problem)
     members: dict[str, list[PlacedPart]] = {name: [] for name in gpus}
     for model in problem.models:
@@ -104,7 +104,7 @@ def verify(problem: Problem, placement: Mapping[str, Sequence[str]]) -> Verdict:
             faults += _faults_of_limits(gpus[name], parts, scale.memory[name])
     faults += _faults_of_company(problem, placement, members)
     if faults:
-        return Verdict(tuple(faults), {})
+        return PlacementVerdict(tuple(faults), {})
     pressures = {
         name: _pressure(scale.memory[name], parts, scale) if parts else 0.0
         for name, parts in members.items()
@@ -113,8 +113,9 @@ def verify(problem: Problem, placement: Mapping[str, Sequence[str]]) -> Verdict:
     felt = felt_latencies(problem, placement) if problem.has_requests else []
     faults += broken_targets(felt)
     if faults:
-        return Verdict(tuple(faults), {})
-    return Verdict((), pressures, ratios_by_gpu(problem, felt) if problem.has_requests else {})
+        return PlacementVerdict(tuple(faults), {})
+    ratios = ratios_by_gpu(problem, felt) if problem.has_requests else {}
+    return PlacementVerdict((), pressures, ratios)
 
 
 def _scale_of(problem: Problem) -> WholeNumbers:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-FUNCTION = "compute_model_placement"
 LONGEST_TRACEBACK = 4000
 """Letters: about fifty lines. The referee keeps as many."""
 MOST_FRAMES = 30
@@ -46,7 +45,8 @@ def answer(request: int, reply: int) -> None:
 def _outcome(question: dict[str, Any]) -> dict[str, Any]:
     _seed(question["seed"])
     try:
-        return _placement(_load(question["program"]), question)
+        function = _load(question["program"], question["entry_point"])
+        return FORMS[question["form"]](function, question)
     except SystemExit as end:
         code = end.code
         return {"exit": _words(lambda: repr(code)[:LONGEST_KEY])}
@@ -57,14 +57,27 @@ def _outcome(question: dict[str, Any]) -> dict[str, Any]:
         return {"error": _sentence(error), "kind": kind, "traceback": _trace(error)}
 
 
-def _load(source: str) -> Callable[..., Any]:
+def _load(source: str, entry_point: str) -> Callable[..., Any]:
     program = ModuleType("program")
     program.__file__ = "main.py"
     sys.modules["program"] = program
     exec(compile(source, "main.py", "exec", dont_inherit=True), program.__dict__)
-    if not hasattr(program, FUNCTION):
-        raise NameError(f"the program defines no function {FUNCTION}")
-    return getattr(program, FUNCTION)  # type: ignore[no-any-return]
+    if not hasattr(program, entry_point):
+        raise NameError(f"the program defines no function {entry_point}")
+    return getattr(program, entry_point)  # type: ignore[no-any-return]
+
+
+def _plain(function: Callable[..., Any], question: dict[str, Any]) -> dict[str, Any]:
+    returned = function(*question["arguments"])
+    try:
+        return {"answer": json.loads(json.dumps(returned, default=_listed))}
+    except TypeError:
+        return {"returned": type(returned).__name__}
+
+
+def _listed(returned: Any) -> Any:
+    """Return an array of numpy, a set or the like as a list, and a number of numpy as a number."""
+    return returned.tolist() if hasattr(returned, "tolist") else list(returned)
 
 
 def _placement(function: Callable[..., Any], question: dict[str, Any]) -> dict[str, Any]:
@@ -80,6 +93,10 @@ def _placement(function: Callable[..., Any], question: dict[str, Any]) -> dict[s
         (_index(key, numbers), [_name(model) for model in group]) for key, group in placed.items()
     ]
     return {"placement": pairs}
+
+
+FORMS = {"plain": _plain, "placement": _placement}
+"""How a function is called, and what is made of that which it returns."""
 
 
 def _seed(seed: int) -> None:

@@ -36,13 +36,13 @@ def init(
     ] = None,
 ) -> None:
     """Make a lab: a folder with an archive that holds the first program and its verdict."""
-    from colocate.arena.programs import read_program
-    from colocate.arena.referee import open_contest
+    from colocate.arena.program_text import read_program
+    from colocate.arena.tasks.catalogue import open_task
+    from colocate.arena.tasks.start import start_program
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.inputs.text_file import naming
     from colocate.lab.lab_folder import local_evaluation, make_lab
     from colocate.lab.settings import Settings
-    from colocate.lab.start import start_program
 
     settings = Settings(
         suite=suite,
@@ -58,7 +58,7 @@ def init(
     )
     source = read_program(start) if start else start_program()
     say_when_compiling()
-    open_contest(suite)  # a suite that programs cannot be judged on is no fault of the program
+    open_task(suite).contest()  # what cannot be judged on is no fault of the program
     evaluation = local_evaluation(settings, os.cpu_count() or 1)
     with naming(start) if start else nullcontext():
         archive = make_lab(lab, settings, source, evaluation)

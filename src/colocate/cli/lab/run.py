@@ -70,7 +70,7 @@ def run(
     workers: Workers = None,
 ) -> None:
     """Search for better programs. An existing lab continues where it stopped."""
-    from colocate.arena.referee import open_contest
+    from colocate.arena.tasks.catalogue import open_task
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.lab.lab_folder import evaluation_of, settings_of
     from colocate.lab.loop import Lab
@@ -86,7 +86,7 @@ def run(
             notes().status("generation 0") as status,
         ):
             settings = settings_of(archive)
-            contest = open_contest(settings.suite)
+            contest = open_task(settings.suite).contest()
             many = askers if proposer == OPENAI else 1
             search = Lab(archive, settings, contest, evaluation, chosen, many)
             budget = Budget(generations, proposals, tokens, cost, seconds)
@@ -131,10 +131,10 @@ class _Ladder:
 
 
 def _opened(lab: Path, seed: int | None) -> "Archive":
+    from colocate.arena.tasks.start import start_program
     from colocate.lab.archive import Archive
     from colocate.lab.lab_folder import archive_path, local_evaluation, make_lab
     from colocate.lab.settings import Settings
-    from colocate.lab.start import start_program
 
     path = archive_path(lab)
     if path.exists():

@@ -5,8 +5,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Protocol
 
-from colocate.arena.referee import Contest, Referee
-from colocate.arena.verdict import ProgramVerdict
+from colocate.arena.contest import Contest
+from colocate.arena.referee import Referee
+from colocate.arena.verdict import Verdict
 
 
 class Evaluation(Protocol):
@@ -14,7 +15,7 @@ class Evaluation(Protocol):
 
     def judge(
         self, sources: Sequence[str], contest: Contest, runs: int
-    ) -> Iterator[tuple[int, ProgramVerdict]]:
+    ) -> Iterator[tuple[int, Verdict]]:
         """Yield the index of every source and its verdict, as they arrive.
 
         Parameters
@@ -37,11 +38,11 @@ class LocalEvaluation:
 
     def judge(
         self, sources: Sequence[str], contest: Contest, runs: int
-    ) -> Iterator[tuple[int, ProgramVerdict]]:
+    ) -> Iterator[tuple[int, Verdict]]:
         """Yield the place of every source and the verdict on it, as they come."""
         with ThreadPoolExecutor(self.workers) as pool:
             places = {
-                pool.submit(self.referee.judge, source, contest, runs): place
+                pool.submit(self.referee.judge_source, source, contest, runs): place
                 for place, source in enumerate(sources)
             }
             for future in as_completed(places):

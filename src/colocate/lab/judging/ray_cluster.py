@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from colocate.arena.referee import Contest, Referee, open_contest
-from colocate.arena.verdict import ProgramVerdict
+from colocate.arena.contest import Contest
+from colocate.arena.referee import Referee
+from colocate.arena.tasks.catalogue import open_task
+from colocate.arena.verdict import Verdict
 from colocate.errors import ColocateError, InputError
 
 WANTED = "must be the address of a running cluster"
@@ -29,7 +31,7 @@ class RayEvaluation:
 
     def judge(
         self, sources: Sequence[str], contest: Contest, runs: int
-    ) -> Iterator[tuple[int, ProgramVerdict]]:
+    ) -> Iterator[tuple[int, Verdict]]:
         """Yield the place of every source and the verdict on it, as they come."""
         task = self.ray.remote(num_cpus=1, max_retries=3)(_judged)
         places = {
@@ -39,7 +41,7 @@ class RayEvaluation:
         waiting = list(places)
         while waiting:
             (ready, *_), waiting = self.ray.wait(waiting, num_returns=1)
-            yield places[ready], ProgramVerdict.from_dict(self._fetched(ready))
+            yield places[ready], Verdict.from_dict(self._fetched(ready))
 
     def _fetched(self, reference: Any) -> dict[str, Any]:
         try:
@@ -79,7 +81,7 @@ def _knock(address: str) -> None:
 
 def _judged(referee: Referee, source: str, suite: str, digest: str, runs: int) -> dict[str, Any]:
     """Judge a program on the node where this runs."""
-    contest = open_contest(suite)
+    contest = open_task(suite).contest()
     if contest.digest != digest:
         raise ColocateError(f"another version of colocate is installed here: {contest.digest}")
-    return referee.judge(source, contest, runs).as_dict()
+    return referee.judge_source(source, contest, runs).as_dict()

@@ -51,7 +51,7 @@ class Summary:
     score: float
     ratio: float
     hidden_ratio: float
-    """Figures of the verdict, see `ProgramVerdict`."""
+    """Figures of the verdict, see `Verdict`."""
     valid_cases: int
     cases: int
     hidden_valid_cases: int

@@ -74,8 +74,7 @@ def best_facts(programs: Sequence[Program]) -> list[Fact]:
     verdict = best.verdict
     optimal = Tally(
         tuple(
-            replace(result, pressure=result.optimum, failure=None)
-            for result in verdict.public.results
+            replace(result, value=result.optimum, failure=None) for result in verdict.public.results
         )
     )
     score = f"{fixed(verdict.score, 4)}, optimum {fixed(optimal.score, 4)}"

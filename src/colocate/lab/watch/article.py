@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from colocate.arena.verdict import ProgramVerdict
+from colocate.arena.verdict import Verdict
 from colocate.lab.messages import Attempt
 from colocate.lab.program import Program
 from colocate.lab.watch.changes import Changes, changes
@@ -57,7 +57,7 @@ class Articles:
             id=f"program-{program.number}",
         )
 
-    def _verdict(self, verdict: ProgramVerdict) -> Iterator[Markup]:
+    def _verdict(self, verdict: Verdict) -> Iterator[Markup]:
         for sheet in verdict_sheets(verdict):
             yield html_sheet(sheet, self.links)
         if traceback := first_traceback(verdict):
@@ -90,7 +90,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
 
 
-def _in_short(verdict: ProgramVerdict) -> str:
+def _in_short(verdict: Verdict) -> str:
     public = verdict.public
     return (
         f"Verdict: score {fixed(verdict.score, 4)}, ratio {fixed(verdict.ratio, 6)}, "

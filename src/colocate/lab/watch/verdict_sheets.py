@@ -1,7 +1,7 @@
 """A verdict, in figures."""
 
 from colocate.arena.leaderboard import tally_row
-from colocate.arena.verdict import CaseVerdict, ProgramVerdict
+from colocate.arena.verdict import CaseVerdict, Verdict
 from colocate.lab.watch.sheet import Sheet, words
 from colocate.outputs.text.wording import fixed
 
@@ -12,19 +12,19 @@ LONGEST_TRACEBACK = 1_500
 """Letters from its end, where the fault is named."""
 
 
-def verdict_sheets(verdict: ProgramVerdict) -> list[Sheet]:
+def verdict_sheets(verdict: Verdict) -> list[Sheet]:
     """Return the figures of a verdict, and its worst cases and failures if it has any."""
     sheets = (_figures(verdict), _worst_cases(verdict), _failures(verdict))
     return [sheet for sheet in sheets if sheet.rows]
 
 
-def first_traceback(verdict: ProgramVerdict) -> str:
+def first_traceback(verdict: Verdict) -> str:
     """Return the end of the first traceback, if there is one."""
     found = (result.traceback for result in _results(verdict) if result.traceback)
     return next(found, "")[-LONGEST_TRACEBACK:]
 
 
-def _figures(verdict: ProgramVerdict) -> Sheet:
+def _figures(verdict: Verdict) -> Sheet:
     tallies = ((verdict.suite, verdict.public), ("hidden", verdict.hidden))
     rows = tuple(tally_row(name, tally)[: len(FIGURES)] for name, tally in tallies)
     again = "" if verdict.steady else ", which differ; this is the worst"
@@ -32,12 +32,12 @@ def _figures(verdict: ProgramVerdict) -> Sheet:
     return Sheet(f"The verdict, after {runs}", FIGURES, rows, words("cases", "worst case"))
 
 
-def _worst_cases(verdict: ProgramVerdict) -> Sheet:
+def _worst_cases(verdict: Verdict) -> Sheet:
     short = [result for result in _results(verdict) if result.valid and result.ratio < 1]
     rows = tuple(
         (
             result.case,
-            fixed(result.pressure, 6),
+            fixed(result.value, 6),
             fixed(result.optimum, 6),
             fixed(result.ratio, 6),
         )
@@ -48,7 +48,7 @@ def _worst_cases(verdict: ProgramVerdict) -> Sheet:
     return Sheet(f"Valid, but above the optimum: {shown}", headings, rows, words("case"))
 
 
-def _failures(verdict: ProgramVerdict) -> Sheet:
+def _failures(verdict: Verdict) -> Sheet:
     failed = [result for result in _results(verdict) if not result.valid]
     rows = tuple((result.case, result.reason) for result in failed[:MOST_CASES])
     shown = f"{len(rows)} of {len(failed)}"
@@ -56,5 +56,5 @@ def _failures(verdict: ProgramVerdict) -> Sheet:
     return Sheet(f"Failed cases: {shown}", headings, rows, words(*headings))
 
 
-def _results(verdict: ProgramVerdict) -> tuple[CaseVerdict, ...]:
+def _results(verdict: Verdict) -> tuple[CaseVerdict, ...]:
     return verdict.public.results + verdict.hidden.results

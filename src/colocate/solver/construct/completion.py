@@ -30,7 +30,7 @@ from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_k
 from colocate.problem.layout import NOWHERE
 from colocate.problem.rules import HOME, NODE, PIN
 from colocate.problem.tolerance import GENEROUS
-from colocate.solver.construct.task import Task, make_task
+from colocate.solver.construct.task import PackingTask, make_task
 
 Tape = NDArray[np.uint16]
 """The decisions of a search, one number after the other."""
@@ -101,7 +101,7 @@ class Trail(NamedTuple):
 
 
 @kernel
-def start_state(instance: Instance, task: Task) -> State:
+def start_state(instance: Instance, task: PackingTask) -> State:
     """Return the state with nothing placed."""
     models = task.models.shape[0]
     gpus = task.gpus.shape[0]
@@ -142,7 +142,7 @@ def start_state(instance: Instance, task: Task) -> State:
 
 
 @leaf_section
-def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
+def has_room(instance: Instance, task: PackingTask, state: State, model: int, gpu: int) -> bool:
     """Return whether a model fits in what is left of a GPU.
 
     Parameters
@@ -165,7 +165,7 @@ def has_room(instance: Instance, task: Task, state: State, model: int, gpu: int)
 
 
 @leaf_section
-def may_be_on(instance: Instance, task: Task, state: State, model: int, gpu: int) -> bool:
+def may_be_on(instance: Instance, task: PackingTask, state: State, model: int, gpu: int) -> bool:
     """Return whether the rules let a model onto a GPU.
 
     Parameters
@@ -216,7 +216,7 @@ def empty_trail(frames: int, windows: int, resources: int) -> Trail:
 
 @leaf_section
 def take_model(
-    instance: Instance, task: Task, state: State, trail: Trail, depth: int, model: int
+    instance: Instance, task: PackingTask, state: State, trail: Trail, depth: int, model: int
 ) -> None:
     """Place a model on the GPU of the frame.
 
@@ -251,7 +251,7 @@ def take_model(
 
 
 @leaf_section
-def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
+def undo(task: PackingTask, state: State, trail: Trail, depth: int) -> None:
     """Take back the alternative that a frame has taken, if any.
 
     Parameters
@@ -288,7 +288,9 @@ def undo(task: Task, state: State, trail: Trail, depth: int) -> None:
 
 
 @leaf_section
-def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
+def open_next(
+    instance: Instance, task: PackingTask, state: State, trail: Trail, depth: int
+) -> bool:
     """Open the next GPU for the largest model left; False when all have been tried.
 
     Parameters
@@ -313,7 +315,7 @@ def open_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
 
 
 @leaf_section
-def decided_by_rules(task: Task, state: State, model: int) -> bool:
+def decided_by_rules(task: PackingTask, state: State, model: int) -> bool:
     """Return whether a model has no shard group, or one whose node is known.
 
     Parameters
@@ -327,7 +329,7 @@ def decided_by_rules(task: Task, state: State, model: int) -> bool:
 
 
 @leaf_section
-def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
+def closable(instance: Instance, task: PackingTask, state: State, gpu: int) -> bool:
     """Return whether a GPU may be closed: no model left fits, and it leaves no more than it may.
 
     Parameters
@@ -351,7 +353,7 @@ def closable(instance: Instance, task: Task, state: State, gpu: int) -> bool:
 
 
 @leaf_section
-def smallest_left(task: Task, state: State, but: int) -> float:
+def smallest_left(task: PackingTask, state: State, but: int) -> float:
     """Return the least need, in window 0, of the models not yet placed.
 
     Parameters
@@ -371,7 +373,9 @@ def smallest_left(task: Task, state: State, but: int) -> float:
 
 
 @leaf_section
-def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth: int) -> bool:
+def fill_next(
+    instance: Instance, task: PackingTask, state: State, trail: Trail, depth: int
+) -> bool:
     """Add the next model to the GPU, or close it when all were tried; False after that.
 
     Parameters
@@ -408,7 +412,7 @@ def fill_next(instance: Instance, task: Task, state: State, trail: Trail, depth:
 
 
 @leaf_section
-def enter(task: Task, trail: Trail, depth: int) -> None:
+def enter(task: PackingTask, trail: Trail, depth: int) -> None:
     """Set up the frame that follows the alternative taken in the one above.
 
     Parameters
@@ -427,7 +431,7 @@ def enter(task: Task, trail: Trail, depth: int) -> None:
 
 
 @leaf_section
-def symbol_of(task: Task, trail: Trail, depth: int) -> int:
+def symbol_of(task: PackingTask, trail: Trail, depth: int) -> int:
     """Return the symbol on the tape for the alternative that a frame has taken.
 
     Parameters
@@ -445,7 +449,13 @@ def symbol_of(task: Task, trail: Trail, depth: int) -> int:
 
 @leaf_kernel
 def search(
-    instance: Instance, task: Task, state: State, trail: Trail, nodes: int, go: Ints, tape: Tape
+    instance: Instance,
+    task: PackingTask,
+    state: State,
+    trail: Trail,
+    nodes: int,
+    go: Ints,
+    tape: Tape,
 ) -> tuple[int, int, int]:
     """Go through the tree of decisions; return the outcome, nodes visited and symbols written.
 

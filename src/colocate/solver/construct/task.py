@@ -22,7 +22,7 @@ BITS = 62
 """How many colours one word holds."""
 
 
-class Task(NamedTuple):
+class PackingTask(NamedTuple):
     """Models, largest first, to be placed on GPUs, in virtual sizes."""
 
     models: Ints
@@ -78,7 +78,7 @@ def busiest_windows(instance: Instance, models: Ints) -> Ints:
 
 
 @kernel
-def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Task:
+def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> PackingTask:
     """State a search in virtual sizes.
 
     Parameters
@@ -135,7 +135,7 @@ def make_task(instance: Instance, models: Ints, gpus: Ints, target: float) -> Ta
     for item in order:
         rules = instance.rules.item
         ruled = ruled or rules[item, PIN] != 0 or rules[item, HOME] != NOWHERE
-    return Task(
+    return PackingTask(
         order,
         gpus,
         need,

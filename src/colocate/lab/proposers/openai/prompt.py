@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from colocate.arena.verdict import CaseVerdict, ProgramVerdict
+from colocate.arena.tasks.task import Task
+from colocate.arena.verdict import CaseVerdict, Verdict
 from colocate.errors import InputError
 from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.evolve_block import END, START, is_marker
@@ -22,26 +23,15 @@ LONGEST_TRACEBACK = 1_500
 LONGEST_INSPIRATION = 6_000
 """Characters: without the parents, a prompt stays below 30,000."""
 
-TASK = """\
-You improve a Python program that places language models on GPUs.
-
-The program defines `compute_model_placement(gpu_num, models)`:
-- `gpu_num` GPUs, numbered from 0, have 80 GB each.
-- A model has the attributes `model_name`, `model_size` (GB), `req_rate`, `slo` and `cur_gpu_id`. \
-Do not change the objects, and do not count on them being hashable.
-- It returns a dict from the number of a GPU to the list of the models on it.
-
-The pressure of a GPU is sum(req_rate / slo) / (80 - sum(model_size)) over the models on it; \
-0 if it is empty. Make the highest pressure over the GPUs as low as you can.
-
+RULES = """\
 What always holds:
-- Every model is placed on exactly one GPU, and the sizes on a GPU stay below 80. An independent \
-checker looks at each case: a model that is lost, doubled or made up fails the case.
-- A case that fails counts as infinitely bad, so first be correct, then be good.
+- An independent checker looks at each case. A case that fails counts as infinitely bad, so first \
+be correct, then be good.
 - Only the standard library and numpy may be imported; no files, network or other processes.
 - Each case has a time limit. Bound every loop.
 - The program is also judged on cases that nobody has seen. Nothing learned by heart helps there.
 """
+"""The rules of every task."""
 
 HEAD = """\
 <NAME>
@@ -49,7 +39,7 @@ a_short_name_in_snake_case
 </NAME>
 
 <DESCRIPTION>
-In a few sentences: what changes, and why the pressure should fall.
+In a few sentences: what changes, and why the program should get better.
 </DESCRIPTION>
 """
 
@@ -112,7 +102,7 @@ def messages(request: Request) -> list[Message]:
     if request.kind is Kind.CROSSING and not request.inspirations:
         raise InputError("a crossing has no inspirations, must have one to cross the parent with")
     return [
-        {"role": "system", "content": TASK},
+        {"role": "system", "content": f"{request.task.facts.strip()}\n\n{RULES}"},
         {"role": "user", "content": "\n".join(_sections(request))},
     ]
 
@@ -124,7 +114,7 @@ def answer_form(kind: Kind) -> str:
 
 
 def _sections(request: Request) -> Iterator[str]:
-    yield from _parent(request.parent)
+    yield from _parent(request.parent, request.task)
     yield from _inspirations(request)
     if request.recommendations:
         yield "## What a review of all programs so far recommends\n"
@@ -146,34 +136,35 @@ def _how_to_answer(request: Request) -> Iterator[str]:
     yield ""
 
 
-def _parent(parent: Program) -> Iterator[str]:
+def _parent(parent: Program, task: Task) -> Iterator[str]:
     yield f"## The parent: {parent.name}\n"
     yield f"{_fenced(parent.source)}\n"
     yield "## What the referee says about the parent\n"
     yield f"{_figures(parent.verdict)}\n"
-    yield from _worst_cases(parent.verdict)
+    yield from _worst_cases(parent.verdict, task)
     yield from _failures(parent.verdict.public.failures)
 
 
-def _figures(verdict: ProgramVerdict) -> str:
+def _figures(verdict: Verdict) -> str:
     public = verdict.public
+    unseen = f" and {verdict.hidden.ratio:.4f} on unseen cases" if verdict.hidden.cases else ""
     figures = (
-        f"Score {verdict.score:.4f}; mean of optimum / pressure {verdict.ratio:.4f} (1 is optimal) "
-        f"and {verdict.hidden.ratio:.4f} on unseen cases; "
+        f"Score {verdict.score:.4f}; mean ratio to the optimum {verdict.ratio:.4f} (1 is optimal)"
+        f"{unseen}; "
         f"{public.valid_cases} of {public.cases} cases valid; {verdict.seconds:.3g} s in all."
     )
     return figures if verdict.steady else f"{figures} Its results differ from run to run."
 
 
-def _worst_cases(verdict: ProgramVerdict) -> Iterator[str]:
+def _worst_cases(verdict: Verdict, task: Task) -> Iterator[str]:
     short = [result for result in verdict.public.results if result.valid and result.ratio < 1]
     if not short:
         return
     yield "The valid cases that are furthest from their optimum:"
     for result in sorted(short, key=lambda result: result.ratio)[:MOST_CASES]:
         yield (
-            f"- {result.case}: optimum / pressure {result.ratio:.4f} "
-            f"(pressure {result.pressure:.6g}, optimum {result.optimum:.6g})"
+            f"- {result.case}: ratio {result.ratio:.4f} "
+            f"({task.value} {result.value:.6g}, optimum {result.optimum:.6g})"
         )
     yield ""
 

@@ -1,0 +1,49 @@
+"""The questions that every program gets."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from colocate.arena.question import Question
+from colocate.arena.verdict import Formula
+
+RULES = 1
+"""The version of these rules: verdicts by other versions cannot be compared."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The questions that every program gets.
+
+    Parameters
+    ----------
+    suite
+        The suite or task that the cases come from.
+    public
+        The cases as published.
+    hidden
+        Similar cases that no program can have seen; there may be none.
+    formula
+        How the score is made from the values of the cases.
+    """
+
+    suite: str
+    public: tuple[Question, ...]
+    hidden: tuple[Question, ...]
+    formula: Formula = Formula.PRESSURE
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """All questions, in the order in which the referee asks them."""
+        return self.public + self.hidden
+
+    @property
+    def goal(self) -> str:
+        """The name of the optimum: proven on every public case, or only the best known."""
+        proven = all(question.proven for question in self.public)
+        return "proven optimum" if proven else "best value known"
+
+    @property
+    def digest(self) -> str:
+        """A short hash of rules, questions and optima; verdicts compare if it is the same."""
+        parts = [f"{question.digest}{question.optimum!r}" for question in self.questions]
+        return sha256("".join([str(RULES), *parts]).encode()).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""What programs are judged on: cases, rules, a start program and the facts that a prompt tells."""
