@@ -53,7 +53,7 @@ def _differs(path: Path, text: str) -> bool:
         return True
     try:
         return path.read_bytes() != text.encode()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
         return True
