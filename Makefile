@@ -7,6 +7,8 @@ READY := .venv/.ready
 CHROMIUM ?= chromium
 # In an environment of its own: it pins what colocate uses too.
 LITELLM := .venv/litellm/bin/python
+# The frameworks that evolve programs, in one environment with the referee.
+FRAMEWORKS := .venv/frameworks/.installed
 # The server of llama.cpp, from the sources that its Python package carries.
 LLAMA := .venv/llama
 LLAMA_SERVER := $(LLAMA)/build/bin/llama-server
@@ -17,7 +19,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 # Bytecode of what is used is kept, whatever the shell says: tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-bounds test-walls test-browser test-files test-lab test-llm test-calibrate test-ray lint types contracts unit start-times bench scores best-known commands picture clean
+.PHONY: demo test test-long test-bounds test-walls test-browser test-files test-frameworks test-lab test-llm test-calibrate test-ray lint types contracts unit start-times bench scores best-known commands picture clean
 
 demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
 	$(BIN)/colocate plan examples/latency.yaml
@@ -58,6 +60,9 @@ test-files: $(READY) $(LITELLM)  ## Read emitted files with the programs that th
 	@command -v nginx >/dev/null || { echo "nginx is not installed: apt-get install nginx-light" >&2; exit 2; }
 	@$(PIP) check-jsonschema
 	LITELLM_PYTHON="$$PWD/$(LITELLM)" $(BIN)/pytest tests/files
+
+test-frameworks: $(READY) $(FRAMEWORKS)  ## Let ShinkaEvolve, OpenEvolve, SkyDiscover and GEPA run with our evaluators and a scripted model.
+	FRAMEWORKS_PYTHON="$$PWD/.venv/frameworks/bin/python" $(BIN)/pytest -n $(WORKERS) --dist worksteal tests/frameworks
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -114,6 +119,12 @@ $(LITELLM): | $(INSTALLED)
 	@echo "installing the LiteLLM proxy, some 600 MB"
 	@$(PYTHON) -m venv .venv/litellm
 	@$@ -m pip install --quiet --no-compile --disable-pip-version-check 'litellm[proxy]==1.106.2' || { rm -rf .venv/litellm; exit 1; }
+
+$(FRAMEWORKS): tests/frameworks/requirements.txt | $(INSTALLED)
+	@echo "installing ShinkaEvolve, OpenEvolve, SkyDiscover and GEPA, some 600 MB"
+	@$(PYTHON) -m venv --clear .venv/frameworks
+	@.venv/frameworks/bin/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps --requirement $< --editable .
+	@touch $@
 
 $(LLAMA_SERVER): | $(READY)
 	@echo "building the server of llama.cpp, some ten minutes"

@@ -483,6 +483,54 @@ def test_only_packages_without_colocate_can_be_allowed(name, monkeypatch):
         find_packages([name])
 
 
+@behind_each_wall
+def test_an_allowed_package_brings_what_it_needs(enclosure):
+    body = """
+import numba
+
+@numba.njit
+def total(n):
+    found = 0
+    for number in range(n):
+        found += number
+    return found
+
+seen["total"] = total(101)
+for name in ("rich", "colocate", "pytest"):
+    try:
+        __import__(name)
+    except ImportError:
+        seen[name] = "absent"
+"""
+    absent = dict.fromkeys(("rich", "colocate", "pytest"), "absent")
+    limits = Limits(seconds=60, memory_mb=4096)
+    assert told(body, enclosure, limits, allow=("numba",)) == {"total": 5050, **absent}
+
+
+def test_needed_packages_are_found_by_metadata_and_extras_are_not_needed(tmp_path, monkeypatch):
+    def install(name, *requires, module):
+        facts = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
+        facts.mkdir()
+        lines = [f"Requires-Dist: {text}" for text in requires]
+        (facts / "METADATA").write_text("\n".join([f"Name: {name}", "Version: 1.0", *lines, ""]))
+        (facts / "RECORD").write_text(f"{module},,\n{facts.name}/METADATA,,\n")
+        (tmp_path / module).parent.mkdir(exist_ok=True)
+        (tmp_path / module).write_text("")
+
+    install("py-first", "second-one>=1,<2", "fifth; extra == 'all'", module="first/__init__.py")
+    install("second-one", "third (>=1)", "absent; sys_platform == 'x'", module="second/__init__.py")
+    install("third", "py_first", "numpy", module="third.py")
+    install("fifth", module="fifth.py")
+    install("spoiled", "colocate", module="spoiled.py")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = find_packages(["first"])
+    assert list(found)[:3] == ["first", "second", "third.py"]
+    assert found["third.py"] == tmp_path / "third.py"
+    assert {"numpy"} <= set(found)
+    assert "fifth.py" not in found
+    assert "colocate" not in find_packages(["spoiled"])
+
+
 @pytest.mark.parametrize("bad", [{"seconds": 0}, {"memory_mb": -1}, {"seconds": float("inf")}])
 def test_limits_are_positive_and_finite(bad):
     with pytest.raises(InputError, match="must be a finite number > 0"):

@@ -79,7 +79,11 @@ def test_a_folder_is_judged_as_a_leaderboard(tmp_path):
     [
         (["none.py"], 3, "none.py: cannot be read as a program: [Errno 2] No such file"),
         (["binary.py"], 3, "binary.py: cannot be read as a program: 'utf-8' codec can't decode"),
-        (["empty"], 3, "empty: holds no gen_*/main.py, must be the folder of a run"),
+        (
+            ["empty"],
+            3,
+            "empty: holds no program, must be the folder of a run: gen_*/main.py (ShinkaEvolve)",
+        ),
         (["main.py", "--suite", "adr"], 2, "task='adr' is not known, did you mean 'adrs'?"),
         (["main.py", "--suite", "mixed"], 2, "suite='mixed' has GPUs that do not have 80 GB"),
         (["main.py", "--allow", "colocate"], 2, "allow='colocate', must be a package without"),
@@ -113,3 +117,23 @@ def test_limits_without_end_are_refused(tmp_path):
     done = run("score", written(tmp_path / "main.py"), "--time-limit", "1e9")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_the_table_shows_what_ranks_and_what_the_run_claims_and_json_goes_to_a_file(tmp_path):
+    (tmp_path / "run").mkdir()
+    written(tmp_path / "run" / "gen_1" / "main.py")
+    written(tmp_path / "run" / "gen_2" / "main.py", LOSING)
+    metrics = tmp_path / "run" / "gen_2" / "results" / "metrics.json"
+    written(metrics, '{"combined_score": 30.52}')
+    done = run("score", tmp_path / "run", "--save", tmp_path / "out.json", "--suite", "idle")
+    assert done.returncode == 0
+    heading, first, second = (
+        line.split() for line in done.stdout.splitlines()[:4] if "─" not in line
+    )
+    assert heading[:4] == ["program", "fitness", "score", "claimed"]
+    assert (first[1], second[1]) == ("gen_1", "gen_2")
+    assert (second[2], second[4]) == ("0.000000", "30.5200")
+    rows = json.loads((tmp_path / "out.json").read_text())["programs"]
+    assert [row["claimed"] for row in rows] == [None, 30.52]
+    assert [row["fitness"] for row in rows] == [pytest.approx(float(first[2]), abs=1e-6), 0]
+    assert "out.json" in done.stderr

@@ -15,8 +15,8 @@ from colocate.inputs import line_blocks as blocks
 from colocate.inputs.trace import reading as module
 from colocate.inputs.trace.reading import NO_MODEL, Trace
 from colocate.problem.requests import EngineSpeed, Requests
-from colocate.simulate.demand.kinds import TraceDemand
 from colocate.simulate.demand import requests as streams
+from colocate.simulate.demand.kinds import TraceDemand
 from tests.campaign import campaign
 
 OURS = "arrival_s,model,prompt_tokens,output_tokens\n"

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
+from colocate.arena.dependencies import with_dependencies
 from colocate.errors import InputError
 
 SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/lib32", "/lib", "/lib64", "/lib32")
@@ -50,8 +51,10 @@ def python() -> list[str]:
 
 
 def find_packages(names: Sequence[str]) -> dict[str, Path]:
-    """Return the paths of the packages that a program may import, by their names inside."""
-    return {name: place for package in names for name, place in _package(package)}
+    """Return the paths of packages that a program may import and of what they need, by name."""
+    asked = [entry for package in names for entry in _package(package)]
+    needed = [name for name in with_dependencies(names) if name not in names and find_spec(name)]
+    return dict(asked + [entry for package in needed for entry in _package(package)])
 
 
 def readable(packages: Mapping[str, Path]) -> list[str]:

@@ -1,12 +1,13 @@
 """Draws the verdicts of the referee, of one program or of many side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from colocate.arena.programs import Entry
 from colocate.arena.reasons import FailedCase, reason_lines
+from colocate.arena.run_folder import FoundProgram
 from colocate.arena.verdict import CaseVerdict, Tally, Verdict
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.sanitise import one_line
@@ -14,6 +15,8 @@ from colocate.outputs.text.wording import fixed, milliseconds
 
 LONGEST_NOTE = 120
 """Letters: one line of a wide terminal for each program."""
+CLAIMED = "claimed"
+"""The column that only runs with claims have."""
 TALLIES = (
     Column("cases", words=True),
     Column("score"),
@@ -27,7 +30,9 @@ TALLIES = (
 PROGRAMS = (
     Column(""),
     Column("program", words=True),
+    Column("fitness"),
     Column("score"),
+    Column(CLAIMED, dispensable=6),
     Column("ratio", dispensable=1),
     Column("hidden", dispensable=2),
     Column("valid"),
@@ -71,28 +76,48 @@ def verdict_page(verdict: Verdict, width: int, every_case: bool = False) -> list
     return parts
 
 
-def program_table(entries: Sequence[Entry], width: int) -> RenderableType:
-    """Draw one line per program, best first, for the given width, with failures below."""
+def program_table(
+    entries: Sequence[Entry], width: int, found: Mapping[str, FoundProgram] | None = None
+) -> RenderableType:
+    """Draw one line per program, best first, with failures below.
+
+    Parameters
+    ----------
+    entries
+        The programs and their verdicts.
+    width
+        Columns of the screen.
+    found
+        What a run says of its programs, by their text.
+    """
+    of_run = found or {}
+    claims = any(program.claimed is not None for program in of_run.values())
     rows, notes = [], []
     for place, entry in enumerate(entries, start=1):
+        rows.append((str(place), *_program(entry, of_run.get(entry.source), claims)))
         verdict = entry.verdict
-        rows.append(
-            (
-                str(place),
-                entry.name,
-                fixed(verdict.score, 4),
-                fixed(verdict.ratio, 6),
-                fixed(verdict.hidden.ratio, 6),
-                f"{verdict.public.valid_cases} of {verdict.public.cases}",
-                verdict.public.worst.case,
-                f"{verdict.seconds:.3g} s",
-                str(verdict.runs) if verdict.steady else f"{verdict.runs}, differing",
-            )
-        )
         for failure in (verdict.public.failures + verdict.hidden.failures)[:1]:
             told = one_line(f"{failure.case}: {failure.reason}", LONGEST_NOTE)
             notes.append(Text(f"{entry.name}: {told}"))
-    return Group(fitting_table(PROGRAMS, rows, width), *notes)
+    columns = [column for column in PROGRAMS if claims or column.heading != CLAIMED]
+    return Group(fitting_table(columns, rows, width), *notes)
+
+
+def _program(entry: Entry, found: FoundProgram | None, claims: bool) -> tuple[str, ...]:
+    verdict = entry.verdict
+    claimed = [fixed(found.claimed if found else None, 4)] if claims else []
+    return (
+        f"{entry.name} (best of the run)" if found and found.best else entry.name,
+        fixed(verdict.fitness, 6),
+        fixed(verdict.score, 4),
+        *claimed,
+        fixed(verdict.ratio, 6),
+        fixed(verdict.hidden.ratio, 6),
+        f"{verdict.public.valid_cases} of {verdict.public.cases}",
+        verdict.public.worst.case,
+        f"{verdict.seconds:.3g} s",
+        str(verdict.runs) if verdict.steady else f"{verdict.runs}, differing",
+    )
 
 
 def tally_row(name: str, tally: Tally) -> tuple[str, ...]:

@@ -17,7 +17,15 @@ def read_program(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         fault = Fault(f"cannot be read as a program: {error}", file=str(path))
         raise InputError(fault) from error
+    return checked_source(source, str(path))
+
+
+def checked_source(source: str, file: str) -> str:
+    """Return the source of a program that stands in a file, if it is one."""
     if len(source) > MOST_CHARACTERS:
-        expected = f"at most {MOST_CHARACTERS} characters"
-        raise InputError(Fault("is too long", expected, file=str(path)))
+        raise InputError(Fault("is too long", f"at most {MOST_CHARACTERS} characters", file=file))
+    try:
+        source.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(Fault(f"is no text: {error}", file=file)) from error
     return source

@@ -3,16 +3,14 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
+from math import log2
 
 from colocate.arena.contest import Contest
 from colocate.arena.referee import RUNS_OF_THE_BEST, Referee
 from colocate.arena.verdict import Verdict
-from colocate.errors import InputError
-from colocate.fault import Fault
 
-LAYOUT = "gen_*/main.py"
-"""Where the public runs keep their programs."""
+QUICK = 1.0
+"""Processor seconds for all public cases: below, times say more about the machine."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +32,6 @@ class Entry:
     verdict: Verdict
 
 
-def find_programs(folder: Path) -> list[Path]:
-    """Return the programs of a run, `gen_*/main.py`, in the order of their numbers."""
-    found = sorted(filter(Path.is_file, folder.glob(LAYOUT)), key=_place)
-    if not found:
-        fault = Fault(f"holds no {LAYOUT}", "the folder of a run", file=str(folder))
-        raise InputError(fault)
-    return found
-
-
 def judge_all(
     programs: Sequence[tuple[str, str]],
     contest: Contest,
@@ -58,7 +47,7 @@ def judge_all(
     Parameters
     ----------
     programs
-        Names and sources.
+        Names and sources, the earliest first: of equals, it leads.
     contest, referee
         The questions, and the referee that judges the answers.
     workers
@@ -83,12 +72,15 @@ def judge_all(
     return entries
 
 
-def _rank(entry: Entry) -> tuple[float, float, str]:
-    """Order by fitness, then by the smaller lead on cases that a program can learn by heart."""
+def _rank(entry: Entry) -> tuple[float, float, int]:
+    """Order by fitness, then by the smaller lead on cases that a program can learn by heart.
+
+    Of equals, one that is about twice as quick leads; then the earlier one does.
+    """
     lead = entry.verdict.ratio - entry.verdict.fitness
-    return -entry.verdict.fitness, lead, entry.name
+    return -entry.verdict.fitness, max(lead, 0.0), _slowness(entry.verdict)
 
 
-def _place(path: Path) -> tuple[int, str]:
-    number = path.parent.name.removeprefix("gen_")
-    return (int(number) if number.isdecimal() else 0), str(path)
+def _slowness(verdict: Verdict) -> int:
+    """Return how often the time of a program can be halved before it counts as quick."""
+    return max(0, round(log2(max(verdict.public.cpu_seconds, QUICK) / QUICK)))

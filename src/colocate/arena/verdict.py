@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from math import inf, isfinite, nan
@@ -251,6 +251,11 @@ class Verdict:
     def seconds(self) -> float:
         """Wall time of the public cases."""
         return self.public.seconds
+
+    @property
+    def public_only(self) -> Self:
+        """The verdict on the public cases alone: what a search may know."""
+        return replace(self, hidden=NOTHING)
 
     @property
     def worst_cases(self) -> tuple[CaseVerdict, ...]:

@@ -13,6 +13,7 @@ from colocate.cli.capacity import capacity
 from colocate.cli.check import check
 from colocate.cli.discover import discover
 from colocate.cli.emit import emit
+from colocate.cli.evaluator import evaluator
 from colocate.cli.exit_codes import (
     BAD_INPUT,
     FAULT,
@@ -71,6 +72,7 @@ app.command()(footprint)
 app.command()(calibrate)
 app.command()(schema)
 app.command()(score)
+app.command()(evaluator)
 app.add_typer(lab, name="lab")
 
 

@@ -9,20 +9,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from colocate.cli.lab.options import TASK_HELP
-from colocate.errors import InputError
+from colocate.cli.output_files import check_outputs, say_wrote
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
 
     from colocate.arena.contest import Contest
+    from colocate.arena.programs import Entry
     from colocate.arena.referee import Referee
+    from colocate.arena.run_folder import FoundProgram
+
+MOST_NOTES = 10
+"""Files that cannot be read and are named: as many as a screen shows beside the table."""
 
 
 def score(
     program: Annotated[
         Path,
-        typer.Argument(help="A program, or a folder with the programs of a run (gen_*/main.py)."),
+        typer.Argument(
+            help="A program, or the folder of a run of ShinkaEvolve, OpenEvolve, SkyDiscover, GEPA "
+            "or CodeEvolve."
+        ),
     ],
     task: Annotated[
         str,
@@ -50,15 +58,19 @@ def score(
         bool, typer.Option("--cases", help="For one program: also print every case.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every case.")] = False,
+    save: Annotated[
+        Path | None, typer.Option(help="Also write the JSON to this file, beside the table.")
+    ] = None,
 ) -> None:
     """Judge a program in a sandbox: by default one that places models on GPUs."""
     from colocate.arena.program_text import read_program
     from colocate.arena.referee import Referee
     from colocate.arena.tasks.catalogue import open_task
     from colocate.outputs.text.console import show
+    from colocate.outputs.text.whole_files import write_text
 
+    check_outputs(program, (save,))
     folder = program.is_dir()
-    programs = _read_folder(program) if folder else [(str(program), read_program(program))]
     processes = workers or os.cpu_count() or 1
     opened = open_task(task)
     usual = opened.limits
@@ -67,29 +79,34 @@ def score(
     )
     cases_at_once = 1 if folder else processes
     referee = Referee(opened, limits=limits, allow=tuple(allow or ()), workers=cases_at_once)
+    found = _read_folder(program, referee.task.entry_point) if folder else []
+    source = "" if folder else read_program(program)
     contest = referee.contest
     if folder:
-        document, page = _judge_folder(programs, contest, referee, processes, runs)
+        document, page = _judge_folder(found, contest, referee, processes, runs)
     else:
-        document, page = _judge_file(programs[0][1], contest, referee, runs, cases)
+        document, page = _judge_file(source, contest, referee, runs, cases)
+    head = {"program": str(program), "suite": contest.suite, "digest": contest.digest}
+    text = json.dumps(head | document, indent=2, allow_nan=False)
+    if save:
+        write_text(save, f"{text}\n")
+        say_wrote(save)
     if as_json:
-        head = {"program": str(program), "suite": contest.suite, "digest": contest.digest}
-        typer.echo(json.dumps(head | document, indent=2, allow_nan=False))
+        typer.echo(text)
     else:
         show(*page)
 
 
-def _read_folder(folder: Path) -> list[tuple[str, str]]:
-    from colocate.arena.program_text import read_program
-    from colocate.arena.programs import find_programs
+def _read_folder(folder: Path, entry_point: str) -> list["FoundProgram"]:
+    from colocate.arena.run_folder import read_run
     from colocate.outputs.text.console import notes
+    from colocate.outputs.text.sanitise import LONGEST_NOTE, one_line
 
-    programs = []
-    for path in find_programs(folder):
-        try:
-            programs.append((path.parent.name, read_program(path)))
-        except InputError as error:
-            notes().print(f"not judged: {error}", markup=False)
+    programs, faults = read_run(folder, entry_point)
+    for fault in faults[:MOST_NOTES]:
+        notes().print(f"not judged: {one_line(str(fault), LONGEST_NOTE)}", markup=False)
+    if len(faults) > MOST_NOTES:
+        notes().print(f"not judged: {len(faults) - MOST_NOTES} more files", markup=False)
     return programs
 
 
@@ -106,7 +123,7 @@ def _judge_file(
 
 
 def _judge_folder(
-    programs: list[tuple[str, str]],
+    programs: list["FoundProgram"],
     contest: "Contest",
     referee: "Referee",
     workers: int,
@@ -118,11 +135,18 @@ def _judge_folder(
 
     with _progress() as progress:
         bar = progress.add_task("programs", total=len(programs))
-        entries = judge_all(
-            programs, contest, referee, workers, lambda _: progress.advance(bar), runs
-        )
-    rows = [{"program": entry.name, **entry.verdict.as_dict()} for entry in entries]
-    return {"programs": rows}, [program_table(entries, results().width)]
+        named = [(program.name, program.source) for program in programs]
+        entries = judge_all(named, contest, referee, workers, lambda _: progress.advance(bar), runs)
+    found = {program.source: program for program in programs}
+    rows = [_row(entry, found[entry.source]) for entry in entries]
+    return {"programs": rows}, [program_table(entries, results().width, found)]
+
+
+def _row(entry: "Entry", found: "FoundProgram") -> dict[str, Any]:
+    """Return what JSON says of a program: where it is, what the run claims, and the verdict."""
+    fitness = {"fitness": entry.verdict.fitness, "claimed": found.claimed}
+    places = {"file": found.file, "also": list(found.also), "best_of_the_run": found.best}
+    return {"program": entry.name, **places, **fitness, **entry.verdict.as_dict()}
 
 
 def _progress() -> "Progress":

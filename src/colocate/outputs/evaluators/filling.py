@@ -1,0 +1,49 @@
+"""Fills the gaps of a template: `@NAME@` becomes a text."""
+
+import json
+import re
+from textwrap import indent
+
+from colocate.outputs.evaluators.settings import EvaluatorSettings
+
+GAP = re.compile(r"@([A-Z_]+)@")
+START, END = "# EVOLVE-BLOCK-START", "# EVOLVE-BLOCK-END"
+"""The lines around what frameworks may change."""
+OPENAI = "https://api.openai.com/v1"
+"""Where frameworks find models, unless the user names a server."""
+
+
+def filled(template: str, settings: EvaluatorSettings, **more: str) -> str:
+    """Return a template with all its gaps filled.
+
+    Parameters
+    ----------
+    template
+        The text; each gap must have a value.
+    settings
+        What most gaps are filled with.
+    more
+        Values for the other gaps, by their names in lower letters.
+    """
+    seconds, memory_mb = settings.limits or (None, None)
+    limits = f", limits=Limits(seconds={seconds}, memory_mb={memory_mb})" if seconds else ""
+    values = {
+        "LIMITS": limits,
+        "REFEREE": "Limits, Referee" if limits else "Referee",
+        "TASK": json.dumps(settings.task),
+        "TASK_NAME": settings.task,
+        "ENTRY_POINT": settings.entry_point,
+        "FACTS": indent(settings.facts.strip("\n"), "    "),
+        "GOAL": settings.goal,
+        "SECONDS": str(settings.seconds),
+        "VERSION": settings.version,
+        "MODEL": json.dumps(settings.model),
+        "API_BASE": json.dumps(settings.api_base or OPENAI),
+    } | {name.upper(): value for name, value in more.items()}
+    return GAP.sub(lambda gap: values[gap.group(1)], template)
+
+
+def start_program(settings: EvaluatorSettings) -> str:
+    """Return the start program, with the marks that frameworks look for."""
+    source = settings.start_program
+    return source if START in source else f"{START}\n{source.rstrip()}\n{END}\n"

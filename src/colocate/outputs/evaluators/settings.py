@@ -1,0 +1,60 @@
+"""The frameworks, and what an evaluator is written for."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Framework(StrEnum):
+    """Who calls the evaluator."""
+
+    SHINKA = "shinka"
+    OPENEVOLVE = "openevolve"
+    SKYDISCOVER = "skydiscover"
+    SKYDISCOVER_DOCKER = "skydiscover-docker"
+    GEPA = "gepa"
+    CODEEVOLVE = "codeevolve"
+    HARBOR = "harbor"
+
+
+IN_A_CONTAINER = (Framework.SKYDISCOVER_DOCKER, Framework.HARBOR)
+"""The frameworks whose evaluators run in a container, which sees no folder of this machine."""
+
+
+@dataclass(frozen=True)
+class EvaluatorSettings:
+    """What programs are judged on, and who writes them.
+
+    Parameters
+    ----------
+    task
+        The name of the task, or the path of its folder.
+    entry_point
+        The function that a program defines.
+    facts
+        What a model is told about the task.
+    goal
+        What a program is to reach, in a few words.
+    start_program
+        The source that the search starts from.
+    seconds
+        How long judging a program may take.
+    limits
+        The seconds and MB of a program for one case, if not those of the task.
+    version
+        Of colocate.
+    model
+        The model that writes programs, as the framework calls it.
+    api_base
+        The address of an OpenAI-compatible server; without one, that of the framework.
+    """
+
+    task: str
+    entry_point: str
+    facts: str
+    goal: str
+    start_program: str
+    seconds: int
+    version: str
+    model: str
+    api_base: str | None = None
+    limits: tuple[float, int] | None = None
