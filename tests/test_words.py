@@ -21,7 +21,7 @@ PROGRAMMING = """
     infeasible input insight limit line link loaded loader local look lost mark markup memory
     mention message missing move name noun number option order outcome output pair pen plot pool
     priced process progress reading refusal refused report result role rounding run scale search
-    section settings shape stage state storage sum summary table task time trail unknown unusable
+    section settings shape stage state storage sum summary table time trail unknown unusable
     unusual usage variable version whole worst
 """
 OPTIMISATION = """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from colocate.cli.lab.options import TASK_HELP
+from colocate.cli.lab.options import TASK_HELP, CaseMemory, CaseSeconds
 from colocate.cli.output_files import check_outputs, say_wrote
 
 if TYPE_CHECKING:
@@ -36,14 +36,8 @@ def score(
         str,
         typer.Option("--task", "--suite", help=TASK_HELP),
     ] = "adrs",
-    time_limit: Annotated[
-        float | None,
-        typer.Option(min=0.1, max=3600, help="Seconds for a case (default: as the task says)."),
-    ] = None,
-    memory: Annotated[
-        int | None,
-        typer.Option(min=64, max=1_048_576, help="MB for a case (default: as the task says)."),
-    ] = None,
+    time_limit: CaseSeconds = None,
+    memory: CaseMemory = None,
     allow: Annotated[
         list[str] | None,
         typer.Option(help="Let it import this package, beside numpy; repeat for several."),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from colocate.cli.lab.options import FOLDER, TASK_HELP, Folder
+from colocate.cli.lab.options import FOLDER, TASK_HELP, CaseMemory, CaseSeconds, Folder
 
 
 def init(
@@ -27,14 +27,8 @@ def init(
         int, typer.Option(min=1, help="Answers to ask for until one can be used.")
     ] = 3,
     review: Annotated[int, typer.Option(min=1, help="Programs between reviews.")] = 20,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(min=0.1, max=3600, help="Seconds for a case (default: as the task says)."),
-    ] = None,
-    memory: Annotated[
-        int | None,
-        typer.Option(min=64, max=1_048_576, help="MB for a case (default: as the task says)."),
-    ] = None,
+    time_limit: CaseSeconds = None,
+    memory: CaseMemory = None,
     allow: Annotated[
         list[str] | None, typer.Option(help="Let programs import this package, beside numpy.")
     ] = None,

@@ -11,3 +11,11 @@ Workers = Annotated[
 ]
 FOLDER = Path("lab")
 TASK_HELP = "adrs, idle, tight, longtail, scale, or the folder of a task."
+CaseSeconds = Annotated[
+    float | None,
+    typer.Option(min=0.1, max=3600, help="Seconds for a case (default: as the task says)."),
+]
+CaseMemory = Annotated[
+    int | None,
+    typer.Option(min=64, max=1_048_576, help="MB for a case (default: as the task says)."),
+]

@@ -12,17 +12,15 @@ diff_based_generation: true
 max_iterations: 100
 checkpoint_interval: 10
 max_solution_length: 60000
-llm:
-  api_base: @API_BASE@
-  models:
-    - name: @MODEL@
-      weight: 1.0
-prompt:
-  system_message: |
-@FACTS@
 evaluator:
   cascade_evaluation: false
   timeout: @SECONDS@  # the referee ends long before; this is for the case that it hangs
+llm:
+  api_base: @API_BASE@
+  models: [{name: @MODEL@, weight: 1.0}]
+prompt:
+  system_message: |
+@FACTS@
 """
 
 USE = """\
