@@ -25,6 +25,7 @@ from colocate.inputs.shard_rules import checked_shards, noted
 from colocate.inputs.spec import MOST_GPUS, FleetSpec, GpuSpec, ModelSpec
 from colocate.inputs.spec_errors import faults_of, located
 from colocate.inputs.text_file import naming, read_text
+from colocate.inputs.window_spec import check_windows, windows_of, with_headroom
 from colocate.inputs.yaml_text import parse_yaml
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import COMPUTE, MEMORY, Model
@@ -152,8 +153,15 @@ def fleet_of(data: Any, configs: ConfigLookup = NO_LOOKUP) -> Fleet:
     total = sum(entry.count or 1 for entry in spec.gpus)
     if total > MOST_GPUS:
         raise InputError(Fault(f"are {total} in all", f"at most {MOST_GPUS}", path=("gpus",)))
+    check_windows(spec)
     resolved = _resolved(spec, configs)
-    return Fleet(resolved, _problem(resolved))
+    return Fleet(resolved, _problem(with_headroom(resolved)))
+
+
+def with_more_demand(fleet: Fleet, headroom: float) -> Fleet:
+    """Return a fleet that is planned for more demand than it states, by a share of it."""
+    spec = fleet.spec.model_copy(update={"headroom": headroom})
+    return Fleet(spec, _problem(with_headroom(spec)))
 
 
 def looks_like_a_plan(data: Any) -> bool:
@@ -215,6 +223,8 @@ def _problem(spec: FleetSpec) -> Problem:
             spec.most_pressure,
             sharing=spec.sharing or "slices",
             objective=objective_of(spec, known),
+            stated_windows=windows_of(spec),
+            headroom=spec.headroom,
         )
     except InputError as error:
         entries = [n for n, entry in enumerate(spec.gpus) for _ in range(entry.count or 1)]
@@ -285,11 +295,15 @@ def _model(
         only=model.only,
         never=[*model.never, *kept_off(model, kinds, spec.gpus)],
         most_replicas=max(gpu_count // model.shards, 1) if auto else None,
-        sleep_cost=model.importance * demand_of(model) if model.may_sleep else None,
+        sleep_cost=_sleep_cost(model, spec) if model.may_sleep else None,
         shared_uses=shared,
         least_cache_gb=least_cache_gb(model),
         requests=requests,
     )
+
+
+def _sleep_cost(model: ModelSpec, spec: FleetSpec) -> float:
+    return model.importance * demand_of(model, windows_of(spec))
 
 
 def _load_on_gpus(model: ModelSpec, form: str) -> float | list[float]:

@@ -25,6 +25,7 @@ from colocate.inputs.demand import demand_of
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.huggingface import ModelConfig
 from colocate.inputs.shard_rules import accepted_shards
+from colocate.inputs.window_spec import windows_of
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
@@ -210,7 +211,8 @@ def _by_demand(fleet: Fleet, names: Iterable[str]) -> list[str]:
 
 
 def _demand(fleet: Fleet, name: str) -> float:
-    return fleet.models[name].importance * demand_of(fleet.models[name])
+    model = fleet.models[name]
+    return model.importance * demand_of(model, windows_of(fleet.spec))
 
 
 def _sleep(fleet: Fleet, names: Sequence[str]) -> Change:
