@@ -1,0 +1,60 @@
+"""From what was counted in bins of time to what is known of a model."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from colocate.inputs.observation.bins import coarse
+from colocate.inputs.observation.burstiness import burstiness_of
+from colocate.inputs.observation.estimate import Tally, rate_estimate, ratio_estimate
+from colocate.inputs.observation.observation import Basis, ModelObservation
+from colocate.inputs.observation.predictability import predictability_of
+
+REQUESTS = "requests"
+"""The tally of requests over seconds; all others are named as in `ModelObservation`."""
+
+
+def measured_model(
+    name: str,
+    basis: Basis,
+    tallies: Mapping[str, Tally],
+    bin_seconds: float,
+    variation: float | None = None,
+    replicas: int = 0,
+) -> ModelObservation | None:
+    """Return what is known of a model, None if its rate is not.
+
+    Parameters
+    ----------
+    name
+        Of the model.
+    basis
+        Which requests count.
+    tallies
+        What was counted, by name.
+    bin_seconds
+        How long a bin is.
+    variation
+        Of the times between requests, where they are known.
+    replicas
+        Engines that were seen.
+    """
+    requests = tallies[REQUESTS]
+    rate = rate_estimate(requests)
+    if rate is None:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates = np.where(
+            requests.per > 0.0, np.maximum(requests.amount, 0.0) / requests.per, np.nan
+        )
+    others = {each: ratio_estimate(tally) for each, tally in tallies.items() if each != REQUESTS}
+    return ModelObservation(
+        name,
+        basis,
+        rate,
+        tuple(rates.tolist()),
+        burstiness_of(coarse(requests), variation),
+        predictability_of(requests, bin_seconds),
+        replicas=replicas,
+        **others,
+    )
