@@ -117,7 +117,7 @@ def _key(field: str, like: yaml.ScalarNode) -> str:
 
 def _replaced(text: str, key: yaml.ScalarNode, old: yaml.Node, written: str) -> Span:
     """Return the change of a value; one that stands below its key comes beside it."""
-    if isinstance(old, yaml.ScalarNode) or old.flow_style:
+    if not isinstance(old, yaml.CollectionNode) or old.flow_style:
         return old.start_mark.index, old.end_mark.index, written
     begin = text.index(":", key.end_mark.index) + 1
     return begin, _last(old).end_mark.index, f" {written}"
@@ -125,7 +125,7 @@ def _replaced(text: str, key: yaml.ScalarNode, old: yaml.Node, written: str) -> 
 
 def _last(node: yaml.Node) -> yaml.Node:
     """Return the last part of a list or mapping: what comes after it may be a comment."""
-    while not isinstance(node, yaml.ScalarNode) and not node.flow_style and node.value:
+    while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         node = node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1]
     return node
 

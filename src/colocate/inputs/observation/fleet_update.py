@@ -64,6 +64,21 @@ class FleetUpdate(NamedTuple):
         return found
 
 
+def matched_models(
+    models: Sequence[ModelSpec], observation: Observation
+) -> dict[str, ModelObservation]:
+    """Return what was measured of the models of a fleet, by name or by their source on the hub."""
+    found = {model.name: own for model in models if (own := observation.named(model.name))}
+    sources = [model.source for model in models]
+    for model in models:
+        if model.name in found or model.source is None or sources.count(model.source) > 1:
+            continue
+        own = observation.named(model.source)
+        if own is not None:
+            found[model.name] = own
+    return found
+
+
 def fleet_update(
     models: Sequence[ModelSpec],
     observation: Observation,
@@ -83,7 +98,7 @@ def fleet_update(
     raw
         Their entries as they are written, if a file is to be changed.
     """
-    found = _matched(models, observation)
+    found = matched_models(models, observation)
     changes, loads = [], []
     for number, model in enumerate(models):
         measured = found.get(model.name)
@@ -133,19 +148,6 @@ def fleet_with_demand(
     if update.windows:
         data["windows"] = list(update.windows)
     return fleet_of(data)
-
-
-def _matched(models: Sequence[ModelSpec], observation: Observation) -> dict[str, ModelObservation]:
-    """Return what was measured of the models of a fleet, by name or by their source on the hub."""
-    found = {model.name: own for model in models if (own := observation.named(model.name))}
-    sources = [model.source for model in models]
-    for model in models:
-        if model.name in found or model.source is None or sources.count(model.source) > 1:
-            continue
-        own = observation.named(model.source)
-        if own is not None:
-            found[model.name] = own
-    return found
 
 
 def _measured(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colocate.inputs.observation.bins import coarse
 from colocate.inputs.observation.burstiness import burstiness_of
@@ -21,6 +22,7 @@ def measured_model(
     bin_seconds: float,
     variation: float | None = None,
     replicas: int = 0,
+    unseen: NDArray[np.bool_] | None = None,
 ) -> ModelObservation | None:
     """Return what is known of a model, None if its rate is not.
 
@@ -38,11 +40,16 @@ def measured_model(
         Of the times between requests, where they are known.
     replicas
         Engines that were seen.
+    unseen
+        The bins of which only the sum with their neighbours is known: they count for the rate, and
+        for nothing that is about single bins.
     """
-    requests = tallies[REQUESTS]
-    rate = rate_estimate(requests)
+    rate = rate_estimate(tallies[REQUESTS])
     if rate is None:
         return None
+    requests = tallies[REQUESTS]
+    if unseen is not None:
+        requests = Tally(*(np.where(unseen, np.nan, side) for side in requests))
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = np.where(
             requests.per > 0.0, np.maximum(requests.amount, 0.0) / requests.per, np.nan

@@ -29,8 +29,9 @@ MOMENTS = 12
 """Forecasts that a short history is divided into, if it has no place for so many hours."""
 LEAST_MOMENTS = 10
 """With fewer forecasts their error is not known."""
-LEAST_DAYS_OF_FORECASTS = 1.0
-"""Days that forecasts from yesterday must cover: each hour of the day once."""
+LEAST_DAYS_OF_FORECASTS = 0.9
+"""Days that forecasts must cover: nearly every hour of the day once, since the first one may lack
+the minutes before it."""
 
 
 class Predictability(NamedTuple):
@@ -52,9 +53,8 @@ class Predictability(NamedTuple):
     def follows_hours(self) -> bool | None:
         """Whether hours of earlier days tell more than the last minutes; None if unknown."""
         known = [skill for skill in (self.yesterday, self.last_week) if skill is not None]
-        if not known:
-            return None
-        return any(skill.value - (skill.margin or skill.value) > 0.0 for skill in known)
+        sure = [skill for skill in known if skill.margin is not None]
+        return any(skill.value > (skill.margin or 0.0) for skill in sure) if sure else None
 
 
 def predictability_of(requests: Tally, bin_seconds: float) -> Predictability:
@@ -72,9 +72,9 @@ def predictability_of(requests: Tally, bin_seconds: float) -> Predictability:
     recent = _whole(min(RECENT, horizon), bin_seconds)
     series = _RateSums(requests, bin_seconds)
     ahead = round(horizon / bin_seconds)
-    moments = np.arange(round(recent / bin_seconds), len(requests.amount) - ahead + 1, ahead)
-    actual = series.mean(moments, ahead)
     back = round(recent / bin_seconds)
+    moments = np.arange(ahead, len(requests.amount) - ahead + 1, ahead)
+    actual = series.mean(moments, ahead)
     last = (series.mean(moments - back, back) - actual) ** 2
     known = last[np.isfinite(last)]
     mean = float(np.nanmean(actual)) if np.isfinite(actual).any() else 0.0

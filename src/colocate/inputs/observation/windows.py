@@ -73,7 +73,8 @@ def _hours(observation: Observation, bins: NDArray[np.int64], by: str) -> tuple[
     else:
         numbers = (hours + THURSDAY * HOURS_A_DAY) % HOURS_A_WEEK
         names = [f"{day}-{hour:02}h" for day in DAYS for hour in range(HOURS_A_DAY)]
-    known = np.array([np.isfinite(model.rates) for model in observation.models]).any(axis=0)
+    rates = np.array([model.rates for model in observation.models])
+    known = np.asarray(np.isfinite(rates).any(axis=0))
     return tuple(
         WindowBins(name, bins[numbers == number])
         for number, name in enumerate(names)

@@ -128,7 +128,7 @@ class ServerAddress:
         except TimeoutError:
             raise self.silence(seconds) from None
         except (OSError, HTTPException) as error:
-            raise self.no_connection(error) from None
+            raise (self.silence(seconds) if late.is_set() else self.no_connection(error)) from None
         finally:
             end.cancel()
             connection.close()

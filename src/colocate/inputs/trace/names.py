@@ -50,11 +50,11 @@ class TraceFinds:
             name = text if text in self._mapping else text.strip()
             if not name:
                 raise InputError(Fault("is empty", "the name of a model", path=(column,)))
-            found = self._places.setdefault(self.named(name), len(self._places))
-            self._spellings[text] = found
-            if max(len(self._places), len(self._spellings)) > MOST_MODELS:
+            if len(self._spellings) >= MOST_MODELS:
                 expected = f"one of at most {MOST_MODELS} names"
                 raise InputError(Fault("", expected, value=text, path=(column,)))
+            found = self._places.setdefault(self.named(name), len(self._places))
+            self._spellings[text] = found
         return found
 
 

@@ -161,7 +161,9 @@ class _TraceReader:
         if place is None:
             return np.full(len(fields), NO_MODEL, np.int32)
         name, place_of = self._columns.model_name, self._names.place
-        places = {text: place_of(text, name) for text in {row[place] for row in fields}}
+        places = {
+            text: place_of(text, name) for text in dict.fromkeys(row[place] for row in fields)
+        }
         return np.fromiter((places[row[place]] for row in fields), np.int32, len(fields))
 
     def _careful(self, first: int, lines: list[str]) -> TraceRows:

@@ -1,8 +1,12 @@
 """What counters and gauges say between moments: growth, restarts, and what is not known.
 
-A row has a value for each moment, NaN where there is none. Of rows that belong together, such as
-the replicas of a model, each counts from its first value to its last: before and after, there was
-no such engine. In between, a missing value makes the sum unknown, since the engine served on.
+A row has a value for each moment, NaN where there is none. Counters count on while nobody looks,
+so what one grew by in a gap is known, only not when: values in between are on a straight line. If
+it began again meanwhile, nothing is known of the gap.
+
+Of rows that belong together, such as the replicas of a model, each counts from its first value to
+its last: before and after, there was no such engine. In between, an unknown value makes the sum
+unknown, since the engine served on.
 """
 
 from collections.abc import Sequence
@@ -14,9 +18,56 @@ from colocate.inputs.observation.estimate import Floats
 
 Flags = NDArray[np.bool_]
 
+LOOK_BACK = 300.0
+"""Seconds for which Prometheus shows a sample after which none came."""
 MOST_AT_BIRTH = 100.0
 """Requests up to which a counter that appears beside others of its engine began at 0: many
 engines print a counter only once it has counted. A higher one was there before, unseen."""
+
+
+def unseen(row: Floats, step: float) -> Flags:
+    """Return the moments between the first value and the last at which there was no sample.
+
+    Prometheus shows a sample for five minutes, if nothing tells it that the engine is gone. So of
+    equal values before a gap, those of the last five minutes were no samples.
+
+    Parameters
+    ----------
+    row
+        Its values.
+    step
+        Seconds between moments.
+    """
+    found = alive(row) & ~np.isfinite(row)
+    shown = int(LOOK_BACK / step)
+    for first in np.flatnonzero(found[1:] & ~found[:-1]) + 1:
+        last = first - 1
+        while last > 0 and first - last <= shown and row[last - 1] == row[first - 1]:
+            found[last] = True
+            last -= 1
+    return found
+
+
+def bridged(row: Floats, step: float) -> Floats:
+    """Return a row with its gaps on straight lines, but for those in which it fell.
+
+    Parameters
+    ----------
+    row
+        Its values.
+    step
+        Seconds between moments.
+    """
+    missing = unseen(row, step)
+    if not missing.any():
+        return row
+    known = np.flatnonzero(np.isfinite(row) & ~missing)
+    moments = np.arange(len(row))
+    filled = np.interp(moments, known, row[known])
+    before = row[known[np.maximum(np.searchsorted(known, moments, side="right") - 1, 0)]]
+    after = row[known[np.minimum(np.searchsorted(known, moments), len(known) - 1)]]
+    found: Floats = np.where(missing, np.where(after >= before, filled, np.nan), row)
+    return found
 
 
 def growth(row: Floats) -> Floats:

@@ -7,7 +7,16 @@ import numpy as np
 
 from colocate.errors import SourceError, Trouble
 from colocate.inputs.observation.estimate import Floats
-from colocate.inputs.observation.metrics.counters import Flags, from_birth, growth, restarts, total
+from colocate.inputs.observation.metrics.counters import (
+    Flags,
+    alive,
+    bridged,
+    from_birth,
+    growth,
+    restarts,
+    total,
+    unseen,
+)
 from colocate.inputs.observation.metrics.metric_names import (
     COUNTERS,
     MEANS,
@@ -57,12 +66,15 @@ class EngineSeries:
         Which engine.
     metrics
         What its kind calls its metrics.
+    step
+        Seconds between moments.
     rows
         By the name of a metric, the values of all series that have it.
     """
 
     key: EngineKey
     metrics: EngineMetrics
+    step: float
     rows: dict[str, list[Floats]] = field(default_factory=dict)
 
     def way(self, quantity: str) -> MetricName | None:
@@ -83,15 +95,27 @@ class EngineSeries:
         if way is None:
             return None
         present = self.present
-        return total([growth(from_birth(row, present)) for row in self.rows[way.total]])
+        rows = (from_birth(row, present) for row in self.rows[way.total])
+        return total([growth(bridged(row, self.step)) for row in rows])
 
     def mean(self, quantity: str) -> tuple[Floats, Floats] | None:
         """Return by how much the sum and the count of a mean grew between moments."""
         way = self.way(quantity)
         if way is None:
             return None
-        sums, counts = (total([growth(row) for row in self.rows[name]]) for name in way.names)
+        sums, counts = (
+            total([growth(bridged(row, self.step)) for row in self.rows[name]])
+            for name in way.names
+        )
         return sums, counts
+
+    def unseen(self, quantity: str) -> Flags:
+        """Return the bins in which a counter was not seen, though the engine was there."""
+        way = self.way(quantity)
+        rows = self.rows[way.total] if way else []
+        each = np.array([unseen(row, self.step) for row in rows])
+        missing = np.asarray(each.any(axis=0))
+        return np.asarray(missing[1:] | missing[:-1], dtype=np.bool_)
 
     def gauge(self, quantity: str) -> Floats | None:
         """Return the values of a gauge at each moment."""
@@ -109,10 +133,16 @@ class EngineSeries:
     def in_system(self) -> Floats | None:
         """Requests in work and in the queue at each moment, None if it does not tell both."""
         whole = self.gauge("in_system")
-        if whole is not None:
+        if whole is None:
+            running, waiting = self.gauge("running"), self.gauge("waiting")
+            if running is None or waiting is None:
+                return None
+            whole = running + waiting
+        missing = alive(whole) & ~np.isfinite(whole)
+        if not missing.any():
             return whole
-        running, waiting = self.gauge("running"), self.gauge("waiting")
-        return None if running is None or waiting is None else running + waiting
+        moments, known = np.arange(len(whole)), np.flatnonzero(np.isfinite(whole))
+        return np.where(missing, np.interp(moments, known, whole[known]), whole)
 
     def restarted(self, quantity: str) -> Flags:
         """Return between which moments a counter began again."""
@@ -160,7 +190,7 @@ def engines_of(
         key = engine_key(labels, kind, names)
         if key.model:
             _check(labels["__name__"], kind, row, step)
-            engine = engines.setdefault(key, EngineSeries(key, kind))
+            engine = engines.setdefault(key, EngineSeries(key, kind, step))
             engine.rows.setdefault(labels["__name__"], []).append(row)
     return list(engines.values())
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from colocate.inputs.observation.estimate import Floats, Tally
 from colocate.inputs.observation.measured_model import REQUESTS
-from colocate.inputs.observation.metrics.counters import alive, total
+from colocate.inputs.observation.metrics.counters import Flags, alive, total
 from colocate.inputs.observation.metrics.engine_series import EngineSeries
 from colocate.inputs.observation.observation import Basis
 
@@ -25,6 +25,8 @@ class ModelTallies(NamedTuple):
     """How often a counter of requests began again."""
     growth: float
     """Requests a second by which those in work and in the queue grew."""
+    unseen: Flags
+    """The bins of which only the sum with their neighbours is known."""
     last: int
     """The number of the last bin in which requests are known, from 1 on; 0 for none."""
 
@@ -57,13 +59,16 @@ def tallies_of(engines: Sequence[EngineSeries], step: float) -> ModelTallies | N
             sums, counts = (total([mean[side] for mean in means]) for side in (0, 1))
             tallies[name] = Tally(sums, counts)
     tallies |= _shares(workers or asked, asked)
-    names = ["started" if basis is Basis.STARTED else "completed"]
+    name = "started" if basis is Basis.STARTED else "completed"
+    own = [each for each in asked if each.way(name)]
+    hidden = [np.zeros(len(requests), np.bool_), *(each.unseen(name) for each in own)]
     return ModelTallies(
         basis,
         tallies,
         len([each for each in workers if each.way("completed") or each.way("started")]),
-        sum(int(each.restarted(name).sum()) for each in asked for name in names if each.way(name)),
+        sum(int(each.restarted(name).sum()) for each in own),
         _queue_growth(asked, step),
+        np.asarray(np.array(hidden).any(axis=0)),
         int(np.flatnonzero(known)[-1]) + 1 if known.any() else 0,
     )
 

@@ -12,7 +12,7 @@ from colocate.errors import InputError, SourceError, Trouble
 from colocate.inputs.observation.estimate import Tally
 from colocate.inputs.observation.measured_model import REQUESTS, measured_model
 from colocate.inputs.observation.metrics.engine_series import EngineSeries, engines_of
-from colocate.inputs.observation.metrics.engine_tallies import ModelTallies, tallies_of
+from colocate.inputs.observation.metrics.engine_tallies import tallies_of
 from colocate.inputs.observation.metrics.metric_names import (
     COUNTERS,
     MetricNames,
@@ -241,12 +241,11 @@ def _models(
     models = []
     for name, each in counted.items():
         cut = {key: Tally(*(side[first:] for side in tally)) for key, tally in each.tallies.items()}
-        model = measured_model(name, each.basis, cut, step, replicas=each.replicas)
+        later = each._replace(tallies=cut, last=each.last - first, unseen=each.unseen[first:])
+        model = measured_model(
+            name, each.basis, cut, step, replicas=each.replicas, unseen=later.unseen
+        )
         if model is not None:
             models.append(model)
-            notes += model_notes(model, _cut(each, cut, first), step)
+            notes += model_notes(model, later, step)
     return models, first
-
-
-def _cut(counted: ModelTallies, tallies: dict[str, Tally], first: int) -> ModelTallies:
-    return counted._replace(tallies=tallies, last=counted.last - first)

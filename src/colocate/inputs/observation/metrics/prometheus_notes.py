@@ -87,7 +87,9 @@ def model_notes(
     name = (model.name,)
     row = counted.tallies[REQUESTS].amount
     lives = alive(row)
-    gaps = float((lives & ~np.isfinite(row)).sum()) / max(float(lives.sum()), 1.0)
+    gaps = float((lives & (counted.unseen | ~np.isfinite(row))).sum()) / max(
+        float(lives.sum()), 1.0
+    )
     if gaps > SOME_GAPS:
         yield SourceNote(Remark.GAPS, name, gaps)
     if counted.restarts:
