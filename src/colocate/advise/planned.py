@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from colocate.advise.predict import StatedPlaces, checked_placement
 from colocate.inputs.fleet import Fleet
+from colocate.inputs.observation.demand_changes import matched_models
 from colocate.inputs.observation.estimate import Estimate
-from colocate.inputs.observation.fleet_update import matched_models
 from colocate.inputs.observation.observation import ModelObservation, Observation
 from colocate.latency.prediction import Prediction, predict_placement
 from colocate.problem.cache import caches_of

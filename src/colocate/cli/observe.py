@@ -20,7 +20,7 @@ MOST_OF_A_KIND = 20_000
 if TYPE_CHECKING:
     from colocate.advise.planned import PlannedModel
     from colocate.inputs.huggingface import ConfigLookup
-    from colocate.inputs.observation.fleet_update import FleetUpdate
+    from colocate.inputs.observation.demand_changes import DemandChanges
     from colocate.inputs.observation.metrics.from_prometheus import PrometheusQuestion
     from colocate.inputs.observation.observation import Observation
     from colocate.inputs.observation.together import Correlation
@@ -209,14 +209,14 @@ def _question(seconds: float, asked: _Asked) -> "PrometheusQuestion":
 
 def _update_of(
     fleet: Path, found: "Observation", windows: "tuple[WindowBins, ...]", download: bool
-) -> "FleetUpdate":
+) -> "DemandChanges":
     from colocate.inputs.fleet import read_fleet
-    from colocate.inputs.observation.fleet_update import fleet_update
+    from colocate.inputs.observation.demand_changes import demand_changes
     from colocate.inputs.text_file import read_text
     from colocate.inputs.yaml_text import parse_yaml
 
     models = read_fleet(fleet, download).spec.models
-    return fleet_update(models, found, windows, parse_yaml(read_text(fleet))["models"])
+    return demand_changes(models, found, windows, parse_yaml(read_text(fleet))["models"])
 
 
 def _planned(plan: Path, found: "Observation") -> "tuple[PlannedModel, ...]":
@@ -232,7 +232,7 @@ def _planned(plan: Path, found: "Observation") -> "tuple[PlannedModel, ...]":
 def _show(
     found: "Observation",
     pairs: "tuple[Correlation, ...]",
-    changed: "FleetUpdate | None",
+    changed: "DemandChanges | None",
     planned: "tuple[PlannedModel, ...] | None",
 ) -> None:
     from colocate.outputs.observation.table import observation_table, planned_table, update_table
@@ -248,7 +248,7 @@ def _show(
     show(*parts)
 
 
-def _say(found: "Observation", changed: "FleetUpdate | None", windows: bool) -> None:
+def _say(found: "Observation", changed: "DemandChanges | None", windows: bool) -> None:
     """Print what a reader must know besides."""
     from colocate.outputs.observation.words import trust_line, update_lines
     from colocate.outputs.text.console import notes
@@ -297,7 +297,7 @@ def _is_config(lookup: "ConfigLookup", name: str) -> bool:
     return True
 
 
-def _update(fleet: Path, changed: "FleetUpdate", download: bool, show_diff: bool) -> None:
+def _update(fleet: Path, changed: "DemandChanges", download: bool, show_diff: bool) -> None:
     """Write what is off into the fleet file, all or nothing, and show what changed."""
     from colocate.cli.fleet_text import update_fleet_text
     from colocate.outputs.text.console import notes

@@ -7,11 +7,11 @@ import pytest
 
 from colocate.inputs.observation.bins import coarse, coarse_rates
 from colocate.inputs.observation.burstiness import burstiness_of, variation_of
-from colocate.inputs.observation.estimate import Estimate, Tally, rate_estimate, ratio_estimate
+from colocate.inputs.observation.estimate import BinTally, Estimate, rate_estimate, ratio_estimate
 
 
 def tally(amount, per):
-    return Tally(np.array(amount, float), np.array(per, float))
+    return BinTally(np.array(amount, float), np.array(per, float))
 
 
 def test_a_ratio_is_that_of_the_sums_and_not_the_mean_of_ratios():
@@ -62,8 +62,8 @@ def test_nineteen_of_twenty_intervals_hold_the_rate_also_in_bursts(burst):
 
 def test_dispersion_is_one_for_independent_requests_and_the_burst_for_bursts():
     random = np.random.default_rng(3)
-    calm = burstiness_of(Tally(random.poisson(5.0, 5000).astype(float), np.ones(5000)))
-    wild = burstiness_of(Tally(6.0 * random.poisson(5.0, 5000), np.ones(5000)))
+    calm = burstiness_of(BinTally(random.poisson(5.0, 5000).astype(float), np.ones(5000)))
+    wild = burstiness_of(BinTally(6.0 * random.poisson(5.0, 5000), np.ones(5000)))
     assert calm.dispersion == pytest.approx(1.0, rel=0.1)
     assert wild.dispersion == pytest.approx(6.0, rel=0.1)
     assert wild.peak >= 6 * 10
@@ -86,7 +86,7 @@ def test_variation_of_equal_gaps_is_zero_and_of_random_ones_is_one():
 def test_coarse_bins_add_up_and_are_unknown_if_most_is():
     amounts = np.ones(240)
     amounts[0:2] = nan
-    found = coarse(Tally(amounts, np.ones(240)))
+    found = coarse(BinTally(amounts, np.ones(240)))
     assert len(found.amount) == 120
     assert np.isnan(found.amount[0])
     assert found.amount[1] == 2.0

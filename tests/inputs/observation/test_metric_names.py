@@ -8,7 +8,7 @@ from colocate.inputs.observation.metrics.metric_names import (
     parse_metric_names,
     read_metric_names,
 )
-from colocate.inputs.observation.metrics.version_range import VersionRange
+from colocate.inputs.observation.metrics.version_limits import VersionLimits
 
 START = "schema: 1\nengines:\n- engine: a\n  labels: [x]\n  metrics:\n"
 
@@ -65,13 +65,13 @@ def test_what_is_wrong_with_a_file_is_one_sentence(text, message):
     ],
 )
 def test_ranges_of_versions(limits, version, holds):
-    assert VersionRange.parsed(limits).holds(version) is holds
-    assert str(VersionRange.parsed(limits)) == limits
+    assert VersionLimits.parsed(limits).holds(version) is holds
+    assert str(VersionLimits.parsed(limits)) == limits
 
 
 def test_versions_and_engines_that_are_none():
     with pytest.raises(InputError, match="a version like"):
-        VersionRange.parsed(">1").holds("latest")
+        VersionLimits.parsed(">1").holds("latest")
     with pytest.raises(InputError, match="did you mean 'vllm'"):
         known_metric_names().of_versions({"vlm": "1"})
     with pytest.raises(InputError, match="the name of a label"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from colocate.inputs.observation.estimate import Tally
+from colocate.inputs.observation.estimate import BinTally
 from colocate.inputs.observation.predictability import DAY, predictability_of
 
 BIN = 300.0
@@ -11,7 +11,7 @@ A_DAY = round(DAY / BIN)
 
 
 def found(rates):
-    return predictability_of(Tally(np.array(rates) * BIN, np.full(len(rates), BIN)), BIN)
+    return predictability_of(BinTally(np.array(rates) * BIN, np.full(len(rates), BIN)), BIN)
 
 
 def daily(days, noise=0.0, seed=0):
@@ -71,10 +71,10 @@ def test_gaps_leave_out_what_needs_them():
 
 
 def test_a_short_history_has_a_short_horizon():
-    told = predictability_of(Tally(np.ones(120), np.ones(120)), 1.0)
+    told = predictability_of(BinTally(np.ones(120), np.ones(120)), 1.0)
     assert told.horizon == told.recent == 10.0
     assert told.error == 0.0
-    one = predictability_of(Tally(np.ones(1), np.ones(1)), 60.0)
+    one = predictability_of(BinTally(np.ones(1), np.ones(1)), 60.0)
     assert (one.error, one.yesterday, one.last_week) == (None, None, None)
-    nobody = predictability_of(Tally(np.zeros(120), np.ones(120)), 1.0)
+    nobody = predictability_of(BinTally(np.zeros(120), np.ones(120)), 1.0)
     assert nobody.error is None

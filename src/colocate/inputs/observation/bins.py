@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from colocate.inputs.observation.estimate import Floats, Tally
+from colocate.inputs.observation.estimate import BinTally, Floats
 
 MOST_COARSE = 120
 """Bins in which bursts and common peaks are looked for, and which a picture shows: finer ones
@@ -14,7 +14,7 @@ def joined(bins: int) -> int:
     return max(-(-bins // MOST_COARSE), 1)
 
 
-def coarse(tally: Tally) -> Tally:
+def coarse(tally: BinTally) -> BinTally:
     """Return a tally in coarse bins; one is unknown if most of its parts are."""
     together = joined(len(tally.amount))
     known = np.isfinite(tally.amount) & np.isfinite(tally.per)
@@ -22,7 +22,7 @@ def coarse(tally: Tally) -> Tally:
         _sums(np.where(known, each, 0.0), together) for each in (tally.amount, tally.per, known)
     )
     whole = parts * 2.0 >= _sums(np.ones(len(known)), together)
-    return Tally(np.where(whole, amount, np.nan), np.where(whole, per, np.nan))
+    return BinTally(np.where(whole, amount, np.nan), np.where(whole, per, np.nan))
 
 
 def coarse_rates(rates: Floats) -> Floats:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colocate.inputs.observation.estimate import Floats, Tally
+from colocate.inputs.observation.estimate import BinTally, Floats
 
 LEAST_BINS = 10
 """Bins from which on their differences tell something."""
@@ -26,7 +26,7 @@ class Burstiness(NamedTuple):
     simulate --variation` takes it; from traces alone."""
 
 
-def burstiness_of(requests: Tally, variation: float | None = None) -> Burstiness:
+def burstiness_of(requests: BinTally, variation: float | None = None) -> Burstiness:
     """Return how unevenly requests came.
 
     Parameters

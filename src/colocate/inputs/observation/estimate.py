@@ -24,7 +24,7 @@ NONE_SEEN = 3.0
 """Events that may be expected where none came, with 95% confidence: the rule of three."""
 
 
-class Tally(NamedTuple):
+class BinTally(NamedTuple):
     """What was counted in each bin of time, and what it is divided by; NaN where unknown."""
 
     amount: Floats
@@ -49,7 +49,7 @@ class Estimate(NamedTuple):
         return self.value + (self.margin or 0.0)
 
 
-def ratio_estimate(tally: Tally) -> Estimate | None:
+def ratio_estimate(tally: BinTally) -> Estimate | None:
     """Return the ratio of two sums over time, None if nothing was counted."""
     amount, per = _known(tally)
     total = float(per.sum())
@@ -65,7 +65,7 @@ def ratio_estimate(tally: Tally) -> Estimate | None:
     return Estimate(value, student(number - 1) * error)
 
 
-def rate_estimate(tally: Tally) -> Estimate | None:
+def rate_estimate(tally: BinTally) -> Estimate | None:
     """Return events a second: at least as unsure as events that come independently are."""
     found = ratio_estimate(tally)
     if found is None:
@@ -76,7 +76,7 @@ def rate_estimate(tally: Tally) -> Estimate | None:
     return Estimate(max(found.value, 0.0), max(found.margin or 0.0, least))
 
 
-def _known(tally: Tally) -> tuple[Floats, Floats]:
+def _known(tally: BinTally) -> tuple[Floats, Floats]:
     """Return the bins of which both sums are known."""
     known = np.isfinite(tally.amount) & np.isfinite(tally.per)
     return tally.amount[known], tally.per[known]

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from colocate.errors import InputError, ServerError, SourceError, Trouble
-from colocate.inputs.observation.estimate import Tally
+from colocate.inputs.observation.estimate import BinTally
 from colocate.inputs.observation.measured_model import REQUESTS, measured_model
 from colocate.inputs.observation.observation import (
     Basis,
@@ -93,7 +93,7 @@ def observe_kvcached(
 
 
 def _model(name: str, number: float, seconds: float) -> ModelObservation:
-    tallies = {REQUESTS: Tally(np.array([number]), np.array([seconds]))}
+    tallies = {REQUESTS: BinTally(np.array([number]), np.array([seconds]))}
     found = measured_model(name, Basis.COMPLETED, tallies, seconds)
     assert found is not None, "its time is not 0"
     return found

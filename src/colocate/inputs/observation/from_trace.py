@@ -8,7 +8,7 @@ import numpy as np
 from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.inputs.observation.burstiness import variation_of
-from colocate.inputs.observation.estimate import Tally
+from colocate.inputs.observation.estimate import BinTally
 from colocate.inputs.observation.measured_model import REQUESTS, measured_model
 from colocate.inputs.observation.observation import (
     Basis,
@@ -19,7 +19,7 @@ from colocate.inputs.observation.observation import (
 )
 from colocate.inputs.observation.trace_bins import TraceBins
 from colocate.inputs.text_file import name_of, naming
-from colocate.inputs.trace.names import TraceFinds
+from colocate.inputs.trace.names import FoundModels
 from colocate.inputs.trace.reading import NO_MODEL, Trace
 
 ALL_REQUESTS = "all"
@@ -46,7 +46,7 @@ def observe_trace(path: str | Path, mapping: Mapping[str, str] | None = None) ->
     InputError
         If the file cannot be read, a line is wrong, or all requests came at one moment.
     """
-    finds = TraceFinds(mapping or {})
+    finds = FoundModels(mapping or {})
     bins: TraceBins | None = None
     unnamed = False
     began = None
@@ -80,9 +80,9 @@ def observe_trace(path: str | Path, mapping: Mapping[str, str] | None = None) ->
 def _model(bins: TraceBins, number: int, name: str) -> ModelObservation | None:
     requests, prompts, outputs = bins.counts(number)
     tallies = {
-        REQUESTS: Tally(requests, bins.seconds),
-        "prompt_tokens": Tally(prompts, requests),
-        "output_tokens": Tally(outputs, requests),
+        REQUESTS: BinTally(requests, bins.seconds),
+        "prompt_tokens": BinTally(prompts, requests),
+        "output_tokens": BinTally(outputs, requests),
     }
     variation = variation_of(*bins.gaps(number))
     return measured_model(name, Basis.ARRIVED, tallies, bins.width, variation)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from colocate.inputs.observation.bins import coarse
 from colocate.inputs.observation.burstiness import burstiness_of
-from colocate.inputs.observation.estimate import Tally, rate_estimate, ratio_estimate
+from colocate.inputs.observation.estimate import BinTally, rate_estimate, ratio_estimate
 from colocate.inputs.observation.observation import Basis, ModelObservation
 from colocate.inputs.observation.predictability import predictability_of
 
@@ -18,7 +18,7 @@ REQUESTS = "requests"
 def measured_model(
     name: str,
     basis: Basis,
-    tallies: Mapping[str, Tally],
+    tallies: Mapping[str, BinTally],
     bin_seconds: float,
     variation: float | None = None,
     replicas: int = 0,
@@ -49,7 +49,7 @@ def measured_model(
         return None
     requests = tallies[REQUESTS]
     if unseen is not None:
-        requests = Tally(*(np.where(unseen, np.nan, side) for side in requests))
+        requests = BinTally(*(np.where(unseen, np.nan, side) for side in requests))
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = np.where(
             requests.per > 0.0, np.maximum(requests.amount, 0.0) / requests.per, np.nan

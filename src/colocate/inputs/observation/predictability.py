@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colocate.inputs.observation.estimate import Estimate, Floats, Tally, ratio_estimate
+from colocate.inputs.observation.estimate import BinTally, Estimate, Floats, ratio_estimate
 
 DAY, WEEK = 86400.0, 604800.0
 """Seconds."""
@@ -57,7 +57,7 @@ class Predictability(NamedTuple):
         return any(skill.value > (skill.margin or 0.0) for skill in sure) if sure else None
 
 
-def predictability_of(requests: Tally, bin_seconds: float) -> Predictability:
+def predictability_of(requests: BinTally, bin_seconds: float) -> Predictability:
     """Return how well forecasts of a series do.
 
     Parameters
@@ -98,14 +98,14 @@ def _skill(off: Floats, last: Floats, horizon: float) -> Estimate | None:
     number = int(known.sum())
     if number < LEAST_MOMENTS or number * horizon < LEAST_DAYS_OF_FORECASTS * DAY:
         return None
-    ratio = ratio_estimate(Tally(off[known], last[known]))
+    ratio = ratio_estimate(BinTally(off[known], last[known]))
     return None if ratio is None else Estimate(1.0 - ratio.value, ratio.margin)
 
 
 class _RateSums:
     """Mean rates over any bins, by sums from the beginning on."""
 
-    def __init__(self, requests: Tally, bin_seconds: float) -> None:
+    def __init__(self, requests: BinTally, bin_seconds: float) -> None:
         known = np.isfinite(requests.amount) & (requests.per > 0.5 * bin_seconds)
         filled = (np.where(known, each, 0.0) for each in (requests.amount, requests.per, known))
         self._sums = [np.concatenate(([0.0], np.cumsum(each))) for each in filled]

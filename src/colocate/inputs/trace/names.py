@@ -10,7 +10,7 @@ MOST_MODELS = 2000
 """Models that a trace may name where any names will do; more are users or sessions."""
 
 
-class TraceFinds:
+class FoundModels:
     """The models that a trace names, found while it is read.
 
     Parameters
@@ -58,7 +58,7 @@ class TraceFinds:
         return found
 
 
-class KnownModels:
+class FleetModels:
     """The models of a fleet, which those of a trace must be among.
 
     Parameters
@@ -74,15 +74,7 @@ class KnownModels:
         self.began: datetime | None = None
 
     def place(self, text: str, column: str) -> int:
-        """Return the index of a model by the text of its field, or refuse it.
-
-        Parameters
-        ----------
-        text
-            As the trace has it.
-        column
-            What the trace calls the column.
-        """
+        """Return the index of a model by the text of its field, or refuse it."""
         index = self._places.get(text, self._places.get(text.strip()))
         if index is None:
             some = ", ".join(self._models[:MOST_NAMES])
@@ -99,5 +91,5 @@ class KnownModels:
         return index
 
 
-TraceNames = TraceFinds | KnownModels
+TraceNames = FoundModels | FleetModels
 """What gives each model of a trace its index."""

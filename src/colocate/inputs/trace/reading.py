@@ -14,7 +14,7 @@ from colocate.fault import Fault
 from colocate.inputs.line_blocks import line_blocks
 from colocate.inputs.text_file import naming
 from colocate.inputs.trace.columns import KNOWN, TraceColumns, columns_of
-from colocate.inputs.trace.names import KnownModels, TraceFinds, TraceNames
+from colocate.inputs.trace.names import FleetModels, FoundModels, TraceNames
 from colocate.inputs.trace.times import TraceClock
 
 NO_MODEL = -1
@@ -66,9 +66,9 @@ class Trace:
                 raise UnknownNameError.among(f"model for {name!r}", meant, places)
         places |= {name: places[meant] for name, meant in self.mapping.items()}
         with naming(self.path):
-            yield from _rows(self.path, KnownModels(places, models))
+            yield from _rows(self.path, FleetModels(places, models))
 
-    def all_rows(self, finds: "TraceFinds") -> Iterator[TraceRows]:
+    def all_rows(self, finds: "FoundModels") -> Iterator[TraceRows]:
         """Yield all requests in order of time, whatever their models are called.
 
         Parameters

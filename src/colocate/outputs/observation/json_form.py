@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 from colocate.advise.planned import PlannedModel
-from colocate.inputs.observation.fleet_update import FleetUpdate
+from colocate.inputs.observation.demand_changes import DemandChanges
 from colocate.inputs.observation.observation import ModelObservation, Observation
 from colocate.inputs.observation.together import Correlation
 from colocate.outputs.text.plain_data import plain
@@ -19,17 +19,15 @@ MOST_PAIRS = 1000
 def observation_data(
     observation: Observation,
     pairs: Sequence[Correlation],
-    update: FleetUpdate | None = None,
+    update: DemandChanges | None = None,
     planned: Sequence[PlannedModel] | None = None,
 ) -> dict[str, Any]:
     """Return what `colocate observe --json` prints.
 
     Parameters
     ----------
-    observation
-        What was measured.
-    pairs
-        Which models go together.
+    observation, pairs
+        What was measured, and which models go together.
     update
         What it says about a fleet.
     planned

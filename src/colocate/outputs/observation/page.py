@@ -7,7 +7,7 @@ import numpy as np
 from colocate.advise.planned import PlannedModel
 from colocate.inputs.observation.observation import Observation
 from colocate.inputs.observation.together import Correlation
-from colocate.outputs.observation.strips import RateStrip, rate_strips, runs_of
+from colocate.outputs.observation.strips import DemandStrip, demand_strips, runs_of
 from colocate.outputs.observation.table import MEASURED, PLANNED, model_row, planned_rows
 from colocate.outputs.observation.words import (
     basis_line,
@@ -125,7 +125,7 @@ def _table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]])
 
 
 def _figure(observation: Observation) -> Markup:
-    strips = rate_strips(observation)
+    strips = demand_strips(observation)
     drawn = [_draw(strips, observation, name, width)
              for name, width in (("wide", WIDE), ("narrow", NARROW))]  # fmt: skip
     others = len(observation.models) - len(strips)
@@ -136,7 +136,7 @@ def _figure(observation: Observation) -> Markup:
     return tag("figure", *drawn, tag("figcaption", reading, *rest))
 
 
-def _draw(strips: Sequence[RateStrip], observation: Observation, name: str, width: int) -> Markup:
+def _draw(strips: Sequence[DemandStrip], observation: Observation, name: str, width: int) -> Markup:
     left, right = (NAME_ROOM, RATE_ROOM) if name == "wide" else (0, 0)
     room = width - left - right
     parts: list[Markup] = []

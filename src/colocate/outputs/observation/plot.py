@@ -8,7 +8,7 @@ import numpy as np
 
 from colocate.inputs.observation.observation import Observation
 from colocate.inputs.observation.together import Correlation
-from colocate.outputs.observation.strips import RateStrip, rate_strips, runs_of
+from colocate.outputs.observation.strips import DemandStrip, demand_strips, runs_of
 from colocate.outputs.observation.words import basis_line, headline, when_line
 from colocate.outputs.page.figure import FAINT, INK, SOFT, written_figure
 from colocate.outputs.plan.fleet_bars import cut_in_middle
@@ -37,10 +37,8 @@ def observation_plot(observation: Observation, pairs: Sequence[Correlation], for
 
     Parameters
     ----------
-    observation
-        What was measured.
-    pairs
-        Which models go together.
+    observation, pairs
+        What was measured, and which models go together.
     form
         `svg` or `png`.
 
@@ -55,7 +53,7 @@ def observation_plot(observation: Observation, pairs: Sequence[Correlation], for
 def _figure(observation: Observation, pairs: Sequence[Correlation]) -> "Figure":
     from matplotlib.figure import Figure  # noqa: PLC0415, an extra
 
-    strips = rate_strips(observation)
+    strips = demand_strips(observation)
     tall = HEAD + FOOT + ROW * max(len(strips), LEAST_ROWS)
     figure = Figure(figsize=(WIDE, tall), facecolor="white")
     low, high = FOOT / tall, (tall - HEAD - FOOT) / tall
@@ -75,7 +73,7 @@ def _figure(observation: Observation, pairs: Sequence[Correlation]) -> "Figure":
     return figure
 
 
-def _draw_strips(axes: "Axes", strips: Sequence[RateStrip], observation: Observation) -> None:
+def _draw_strips(axes: "Axes", strips: Sequence[DemandStrip], observation: Observation) -> None:
     hours = observation.seconds >= 7200.0
     unit, name = (3600.0, "hours") if hours else (60.0, "minutes")
     end = observation.seconds / unit

@@ -13,7 +13,7 @@ MOST_STRIPS = 40
 """Models that are drawn: of more, those with the highest rates."""
 
 
-class RateStrip(NamedTuple):
+class DemandStrip(NamedTuple):
     """The rate of one model over time."""
 
     model: str
@@ -30,19 +30,19 @@ class RateStrip(NamedTuple):
         return float(np.nanmax(self.rates)) if np.isfinite(self.rates).any() else 0.0
 
 
-def rate_strips(observation: Observation) -> list[RateStrip]:
+def demand_strips(observation: Observation) -> list[DemandStrip]:
     """Return a strip for each model, in coarse bins, the highest rate first."""
     models = observation.models[:MOST_STRIPS]
     rates = coarse_rates(np.array([model.rates for model in models], dtype=np.float64))
     width = observation.bin_seconds * joined(observation.bins)
     begins = np.arange(rates.shape[1], dtype=np.float64) * width
     return [
-        RateStrip(model.name, begins, row, f"{shown_estimate(model.rate)} /s")
+        DemandStrip(model.name, begins, row, f"{shown_estimate(model.rate)} /s")
         for model, row in zip(models, rates, strict=True)
     ]
 
 
-def runs_of(strip: RateStrip) -> list[tuple[int, int]]:
+def runs_of(strip: DemandStrip) -> list[tuple[int, int]]:
     """Return the first and the last bin of each stretch of time that is known."""
     known = np.concatenate(([False], np.isfinite(strip.rates), [False]))
     edges = np.flatnonzero(known[1:] != known[:-1])

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from colocate.advise.planned import PlannedFigure, PlannedModel
-from colocate.inputs.observation.fleet_update import DemandChange, FleetUpdate
+from colocate.inputs.observation.demand_changes import DemandChange, DemandChanges
 from colocate.inputs.observation.observation import ModelObservation, Observation
 from colocate.inputs.observation.together import Correlation
 from colocate.outputs.observation.words import (
@@ -63,10 +63,8 @@ def observation_table(
 
     Parameters
     ----------
-    observation
-        What was measured.
-    pairs
-        Which models go together.
+    observation, pairs
+        What was measured, and which models go together.
     width
         Of the screen, in letters.
     """
@@ -105,7 +103,7 @@ def model_row(model: ModelObservation) -> tuple[str, ...]:
     )
 
 
-def update_table(update: FleetUpdate, width: int) -> RenderableType:
+def update_table(update: DemandChanges, width: int) -> RenderableType:
     """Draw the fields of a fleet that are off, beside what was measured."""
     rows = [_change_row(change) for change in update.changes if change.is_off]
     return fitting_table(DIFFERENCES, rows, width)

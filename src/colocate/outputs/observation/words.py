@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from math import floor, isfinite, log10
 
+from colocate.inputs.observation.demand_changes import DemandChanges
 from colocate.inputs.observation.estimate import Estimate
-from colocate.inputs.observation.fleet_update import FleetUpdate
 from colocate.inputs.observation.observation import (
     Basis,
     Observation,
@@ -166,7 +166,7 @@ def note_line(note: SourceNote) -> str:
     return texts[note.remark]
 
 
-def update_lines(update: FleetUpdate) -> Iterator[str]:
+def update_lines(update: DemandChanges) -> Iterator[str]:
     """Yield which models of a fleet and of a source do not meet."""
     if update.not_measured:
         names = listed([quoted(name) for name in update.not_measured])

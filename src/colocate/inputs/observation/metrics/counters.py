@@ -48,17 +48,8 @@ def unseen(row: Floats, step: float) -> Flags:
     return found
 
 
-def bridged(row: Floats, step: float) -> Floats:
-    """Return a row with its gaps on straight lines, but for those in which it fell.
-
-    Parameters
-    ----------
-    row
-        Its values.
-    step
-        Seconds between moments.
-    """
-    missing = unseen(row, step)
+def bridged(row: Floats, missing: Flags) -> Floats:
+    """Return a row with unseen moments on straight lines, but where it fell meanwhile."""
     if not missing.any():
         return row
     known = np.flatnonzero(np.isfinite(row) & ~missing)

@@ -33,7 +33,7 @@ MOST_PER_SECOND = 1e9
 
 
 @dataclass(frozen=True)
-class EngineKey:
+class EngineName:
     """One engine, as its labels tell it.
 
     Parameters
@@ -72,7 +72,7 @@ class EngineSeries:
         By the name of a metric, the values of all series that have it.
     """
 
-    key: EngineKey
+    key: EngineName
     metrics: EngineMetrics
     step: float
     rows: dict[str, list[Floats]] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class EngineSeries:
             return None
         present = self.present
         rows = (from_birth(row, present) for row in self.rows[way.total])
-        return total([growth(bridged(row, self.step)) for row in rows])
+        return total([growth(self._bridged(row)) for row in rows])
 
     def mean(self, quantity: str) -> tuple[Floats, Floats] | None:
         """Return by how much the sum and the count of a mean grew between moments."""
@@ -104,8 +104,7 @@ class EngineSeries:
         if way is None:
             return None
         sums, counts = (
-            total([growth(bridged(row, self.step)) for row in self.rows[name]])
-            for name in way.names
+            total([growth(self._bridged(row)) for row in self.rows[name]]) for name in way.names
         )
         return sums, counts
 
@@ -128,6 +127,9 @@ class EngineSeries:
             values = np.where((values >= 0.0) & (values <= HIGHEST_SHARE * number), values, np.nan)
             return values / number
         return np.where(values >= 0.0, values, np.nan)
+
+    def _bridged(self, row: Floats) -> Floats:
+        return bridged(row, unseen(row, self.step))
 
     @property
     def in_system(self) -> Floats | None:
@@ -152,11 +154,23 @@ class EngineSeries:
         return np.asarray(each.any(axis=0), dtype=np.bool_)
 
 
-def engine_key(labels: Mapping[str, str], metrics: EngineMetrics, names: MetricNames) -> EngineKey:
-    """Return the engine of a series; its model is empty if no label names it."""
+def engine_name(
+    labels: Mapping[str, str], metrics: EngineMetrics, names: MetricNames
+) -> EngineName:
+    """Return the engine of a series; its model is empty if no label names it.
+
+    Parameters
+    ----------
+    labels
+        Of the series.
+    metrics
+        Of engines of its kind.
+    names
+        Which metrics say what.
+    """
     model = next((labels[label] for label in metrics.labels if labels.get(label)), "")
     target = tuple((label, labels[label]) for label in names.targets if label in labels)
-    return EngineKey(metrics.engine, model, target)
+    return EngineName(metrics.engine, model, target)
 
 
 def engines_of(
@@ -181,13 +195,13 @@ def engines_of(
             place = round((moment - begin) / step)
             if 0 <= place < points and np.isfinite(value):
                 row[place] = value
-    engines: dict[EngineKey, EngineSeries] = {}
+    engines: dict[EngineName, EngineSeries] = {}
     for each, row in rows.items():
         labels = dict(each)
         kind = kinds.get(labels.get("__name__", ""))
         if kind is None or not np.isfinite(row).any():
             continue
-        key = engine_key(labels, kind, names)
+        key = engine_name(labels, kind, names)
         if key.model:
             _check(labels["__name__"], kind, row, step)
             engine = engines.setdefault(key, EngineSeries(key, kind, step))

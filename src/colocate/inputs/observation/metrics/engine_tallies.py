@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colocate.inputs.observation.estimate import Floats, Tally
+from colocate.inputs.observation.estimate import BinTally, Floats
 from colocate.inputs.observation.measured_model import REQUESTS
 from colocate.inputs.observation.metrics.counters import Flags, alive, total
 from colocate.inputs.observation.metrics.engine_series import EngineSeries
@@ -15,11 +15,11 @@ FIELDS = {"prompt": "prompt_tokens", "output": "output_tokens", "ttft": "ttft", 
 """What observations call the means of engines."""
 
 
-class ModelTallies(NamedTuple):
+class ModelTally(NamedTuple):
     """What the engines of one model counted."""
 
     basis: Basis
-    tallies: dict[str, Tally]
+    tallies: dict[str, BinTally]
     replicas: int
     restarts: int
     """How often a counter of requests began again."""
@@ -31,7 +31,7 @@ class ModelTallies(NamedTuple):
     """The number of the last bin in which requests are known, from 1 on; 0 for none."""
 
 
-def tallies_of(engines: Sequence[EngineSeries], step: float) -> ModelTallies | None:
+def tallies_of(engines: Sequence[EngineSeries], step: float) -> ModelTally | None:
     """Return what the engines of a model counted, None if none of them counts requests.
 
     Where a gateway stands before them, its requests count, and not theirs.
@@ -52,17 +52,17 @@ def tallies_of(engines: Sequence[EngineSeries], step: float) -> ModelTallies | N
     basis = _basis(asked)
     requests = total([_requests(each, basis) for each in asked])
     known = np.isfinite(requests)
-    tallies = {REQUESTS: Tally(requests, np.where(known, step, np.nan))}
+    tallies = {REQUESTS: BinTally(requests, np.where(known, step, np.nan))}
     for quantity, name in FIELDS.items():
         means = [mean for each in asked if (mean := each.mean(quantity)) is not None]
         if means:
             sums, counts = (total([mean[side] for mean in means]) for side in (0, 1))
-            tallies[name] = Tally(sums, counts)
+            tallies[name] = BinTally(sums, counts)
     tallies |= _shares(workers or asked, asked)
     name = "started" if basis is Basis.STARTED else "completed"
     own = [each for each in asked if each.way(name)]
     hidden = [np.zeros(len(requests), np.bool_), *(each.unseen(name) for each in own)]
-    return ModelTallies(
+    return ModelTally(
         basis,
         tallies,
         len([each for each in workers if each.way("completed") or each.way("started")]),
@@ -100,7 +100,7 @@ def _requests(engine: EngineSeries, basis: Basis) -> Floats:
     return completed + grown
 
 
-def _shares(workers: Sequence[EngineSeries], asked: Sequence[EngineSeries]) -> dict[str, Tally]:
+def _shares(workers: Sequence[EngineSeries], asked: Sequence[EngineSeries]) -> dict[str, BinTally]:
     """Return means over engines: how often they are busy, how full their caches are, queues."""
     found = {}
     running = [gauge for each in workers if (gauge := each.gauge("running")) is not None]
@@ -113,15 +113,15 @@ def _shares(workers: Sequence[EngineSeries], asked: Sequence[EngineSeries]) -> d
     waiting = [gauge for each in asked if (gauge := each.gauge("waiting")) is not None]
     if waiting:
         queue = total(waiting)[1:]
-        found["waiting"] = Tally(queue, np.where(np.isfinite(queue), 1.0, np.nan))
+        found["waiting"] = BinTally(queue, np.where(np.isfinite(queue), 1.0, np.nan))
     return found
 
 
-def _mean_of(rows: Sequence[Floats]) -> Tally:
+def _mean_of(rows: Sequence[Floats]) -> BinTally:
     """Return the sums over engines at the end of each bin, and how many are known there."""
     values = np.array(rows)[:, 1:]
     known = np.isfinite(values)
-    return Tally(np.where(known, values, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
+    return BinTally(np.where(known, values, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
 
 
 def _queue_growth(engines: Sequence[EngineSeries], step: float) -> float:

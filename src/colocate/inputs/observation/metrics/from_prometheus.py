@@ -9,7 +9,7 @@ from time import time
 import numpy as np
 
 from colocate.errors import InputError, SourceError, Trouble
-from colocate.inputs.observation.estimate import Tally
+from colocate.inputs.observation.estimate import BinTally
 from colocate.inputs.observation.measured_model import REQUESTS, measured_model
 from colocate.inputs.observation.metrics.engine_series import EngineSeries, engines_of
 from colocate.inputs.observation.metrics.engine_tallies import tallies_of
@@ -240,7 +240,9 @@ def _models(
     first = int(np.flatnonzero(np.array(known).any(axis=0))[0])
     models = []
     for name, each in counted.items():
-        cut = {key: Tally(*(side[first:] for side in tally)) for key, tally in each.tallies.items()}
+        cut = {
+            key: BinTally(*(side[first:] for side in tally)) for key, tally in each.tallies.items()
+        }
         later = each._replace(tallies=cut, last=each.last - first, unseen=each.unseen[first:])
         model = measured_model(
             name, each.basis, cut, step, replicas=each.replicas, unseen=later.unseen

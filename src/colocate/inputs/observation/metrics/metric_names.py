@@ -11,7 +11,7 @@ from typing import Any
 
 from colocate.errors import InputError, UnknownNameError, within
 from colocate.fault import Fault
-from colocate.inputs.observation.metrics.version_range import VersionRange
+from colocate.inputs.observation.metrics.version_limits import VersionLimits
 from colocate.inputs.spec_errors import located
 from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
@@ -45,7 +45,7 @@ class MetricName:
 
     total: str
     count: str
-    versions: VersionRange
+    versions: VersionLimits
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ def _ways(quantity: str, entries: Any) -> Iterator[MetricName]:
         with within(("metrics", quantity, number)):
             if not isinstance(entry, dict):
                 raise InputError(Fault(value=entry, expected=f"a mapping with {ENTRY}"))
-            versions = VersionRange.parsed(entry.get("versions", ""))
+            versions = VersionLimits.parsed(entry.get("versions", ""))
             kind = tuple(sorted(key for key in entry if key != "versions"))
             if quantity in MEANS and kind == ("histogram",):
                 base = _text(entry["histogram"], NAME, A_NAME)

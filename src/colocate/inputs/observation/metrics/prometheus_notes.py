@@ -6,8 +6,8 @@ import numpy as np
 
 from colocate.inputs.observation.measured_model import REQUESTS
 from colocate.inputs.observation.metrics.counters import alive
-from colocate.inputs.observation.metrics.engine_series import EngineSeries, engine_key
-from colocate.inputs.observation.metrics.engine_tallies import ModelTallies
+from colocate.inputs.observation.metrics.engine_series import EngineSeries, engine_name
+from colocate.inputs.observation.metrics.engine_tallies import ModelTally
 from colocate.inputs.observation.metrics.metric_names import MetricNames
 from colocate.inputs.observation.observation import Basis, ModelObservation, Remark, SourceNote
 
@@ -62,7 +62,8 @@ def group_notes(
     nameless = [
         each
         for each in labels
-        if (kind := kinds.get(each.get("__name__", ""))) and not engine_key(each, kind, names).model
+        if (kind := kinds.get(each.get("__name__", "")))
+        and not engine_name(each, kind, names).model
     ]
     if nameless:
         known = sorted({label for each in nameless for label in each if label != "__name__"})
@@ -70,9 +71,7 @@ def group_notes(
         yield SourceNote(Remark.UNLABELLED, metrics, float(len(nameless)), ", ".join(known))
 
 
-def model_notes(
-    model: ModelObservation, counted: ModelTallies, step: float
-) -> Iterator[SourceNote]:
+def model_notes(model: ModelObservation, counted: ModelTally, step: float) -> Iterator[SourceNote]:
     """Yield what is to know of one model.
 
     Parameters

@@ -40,7 +40,7 @@ class DemandChange(NamedTuple):
         return any(abs(new - old) > OFF * max(abs(old), 1e-9) for old, new in pairs)
 
 
-class FleetUpdate(NamedTuple):
+class DemandChanges(NamedTuple):
     """What an observation says about a fleet."""
 
     changes: tuple[DemandChange, ...]
@@ -79,12 +79,12 @@ def matched_models(
     return found
 
 
-def fleet_update(
+def demand_changes(
     models: Sequence[ModelSpec],
     observation: Observation,
     windows: tuple[WindowBins, ...] = (),
     raw: Sequence[Mapping[str, Any]] | None = None,
-) -> FleetUpdate:
+) -> DemandChanges:
     """Return what an observation changes in the models of a fleet.
 
     Parameters
@@ -113,7 +113,7 @@ def fleet_update(
                 DemandChange(number, model.name, field, stated.get(field), value, margin)
             )
     used = {measured.name for measured in found.values()}
-    return FleetUpdate(
+    return DemandChanges(
         tuple(changes),
         tuple(window.name for window in windows),
         tuple(model.name for model in models if model.name not in found),
@@ -141,7 +141,7 @@ def fleet_with_demand(
     InputError
         If the demand does not go with what the fleet states.
     """
-    update = fleet_update(fleet.spec.models, observation, windows)
+    update = demand_changes(fleet.spec.models, observation, windows)
     data = fleet.as_dict()
     for number, fields in update.fields.items():
         data["models"][number].update(fields)

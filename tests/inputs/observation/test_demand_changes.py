@@ -6,8 +6,8 @@ import pytest
 from colocate.errors import InputError
 from colocate.inputs.fleet import parse_fleet
 from colocate.inputs.fleet_edit import with_fields
-from colocate.inputs.observation.estimate import Tally
-from colocate.inputs.observation.fleet_update import fleet_update, fleet_with_demand
+from colocate.inputs.observation.demand_changes import demand_changes, fleet_with_demand
+from colocate.inputs.observation.estimate import BinTally
 from colocate.inputs.observation.measured_model import REQUESTS, measured_model
 from colocate.inputs.observation.observation import Basis, Observation
 from colocate.inputs.observation.windows import window_rates, windows_in
@@ -32,9 +32,9 @@ def observation(begin=None, bin_seconds=60.0, **rates):
         row = np.array(rate if isinstance(rate, list) else [rate] * 240, float) * bin_seconds
         seconds = np.full(len(row), bin_seconds)
         tallies = {
-            REQUESTS: Tally(row, seconds),
-            "prompt_tokens": Tally(100.0 * row, row),
-            "output_tokens": Tally(50.0 * row, row),
+            REQUESTS: BinTally(row, seconds),
+            "prompt_tokens": BinTally(100.0 * row, row),
+            "output_tokens": BinTally(50.0 * row, row),
         }
         models.append(measured_model(name, Basis.STARTED, tallies, bin_seconds))
     number = len(models[0].rates)
@@ -46,7 +46,7 @@ def observation(begin=None, bin_seconds=60.0, **rates):
 def test_what_was_measured_becomes_the_demand_of_the_fleet():
     fleet = parse_fleet(FLEET)
     found = observation(one=2.0, two=4.0, other=1.0)
-    update = fleet_update(fleet.spec.models, found)
+    update = demand_changes(fleet.spec.models, found)
     assert update.not_measured == ("three",)
     assert update.not_in_fleet == ("other",)
     assert update.fields[0] == {"rate": 2.0, "prompt_tokens": 100.0, "output_tokens": 50.0}
@@ -62,26 +62,26 @@ def test_a_model_is_found_by_its_name_on_the_hub():
                          "    source: org/model")  # fmt: skip
     fleet = parse_fleet(text)
     found = observation(**{"org/model": 2.0})
-    assert fleet_update(fleet.spec.models, found).fields[0]["rate"] == 2.0
+    assert demand_changes(fleet.spec.models, found).fields[0]["rate"] == 2.0
 
 
 def test_tokens_per_second_stay_tokens_per_second():
     text = "gpus: [{name: g, memory_gb: 80}]\nload: tokens\nmodels:\n- {name: one, size_gb: 1, " \
            "tokens_per_second: 9, kv_bytes_per_token: 1000, tpot_slo: 0.1}\n"  # fmt: skip
-    update = fleet_update(parse_fleet(text).spec.models, observation(one=2.0))
+    update = demand_changes(parse_fleet(text).spec.models, observation(one=2.0))
     assert update.fields[0]["tokens_per_second"] == 300.0
     assert "rate" not in update.fields[0]
 
 
 def test_a_stated_load_is_left_alone():
     text = FLEET.replace("rate: 1   # was guessed\n    slo: 5", "load: 3")
-    update = fleet_update(parse_fleet(text).spec.models, observation(one=2.0))
+    update = demand_changes(parse_fleet(text).spec.models, observation(one=2.0))
     assert update.stated_loads == ("one",)
     assert update.fields == {}
 
 
 def test_the_text_keeps_comments_and_order():
-    update = fleet_update(parse_fleet(FLEET).spec.models, observation(one=2.0, two=8.0))
+    update = demand_changes(parse_fleet(FLEET).spec.models, observation(one=2.0, two=8.0))
     text = with_fields(FLEET, update.fields)
     assert "# ours" in text
     assert "    rate: 2   # was guessed\n" in text

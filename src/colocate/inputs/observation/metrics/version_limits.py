@@ -16,7 +16,7 @@ A_VERSION = "a version like 0.10.2"
 
 
 @dataclass(frozen=True)
-class VersionRange:
+class VersionLimits:
     """Versions between limits; all of them without any.
 
     Parameters
@@ -28,7 +28,7 @@ class VersionRange:
     limits: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @classmethod
-    def parsed(cls, text: Any) -> "VersionRange":
+    def parsed(cls, text: Any) -> "VersionLimits":
         """Return the range that a text states, such as `>=0.10,<0.12`; all if it is empty."""
         if text == "":
             return cls()
