@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from colocate.cli.output_files import check_outputs, say_wrote
-from colocate.cli.shared_options import AsJson, Download, drawable
+from colocate.cli.shared_options import AsJson, Download, PageFile, drawable
 from colocate.errors import InputError
 
 TOKEN = "PROMETHEUS_TOKEN"
@@ -108,9 +108,7 @@ def observe(
         Path | None,
         typer.Option(help="Also draw it in this file (.svg or .png).", callback=drawable),
     ] = None,
-    page: Annotated[
-        Path | None, typer.Option(help="Also write all of it to this file, as an HTML page.")
-    ] = None,
+    page: PageFile = None,
     download: Download = False,
     as_json: AsJson = False,
 ) -> None:
@@ -174,11 +172,9 @@ def _pairs(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
 def _observed(source: str, asked: _Asked) -> "Observation":
     """Return what a source tells, whatever kind it is of."""
     from colocate.inputs.calibration.metrics_sources import is_url, window_seconds
-    from colocate.inputs.observation.from_kvcached import ENDPOINT, observe_kvcached
-    from colocate.inputs.observation.from_trace import observe_trace
-    from colocate.inputs.observation.metrics.from_prometheus import observe_prometheus
+    from colocate.inputs.observation.observe import PROMETHEUS_WINDOW, is_router, observe
 
-    router = is_url(source) and source.rstrip("/").endswith(ENDPOINT)
+    router = is_router(source)
     if asked.about_prometheus and (router or not is_url(source)):
         raise typer.BadParameter(
             "--step, --where, --label, --names and --engine are about a Prometheus server"
@@ -186,11 +182,12 @@ def _observed(source: str, asked: _Asked) -> "Observation":
     if not is_url(source):
         if asked.window is not None:
             raise typer.BadParameter("--window is about a server; a trace is read whole")
-        return observe_trace(source, asked.mapping)
-    seconds = window_seconds(asked.window or ("1m" if router else "1h"))
+        return observe(source, asked.mapping)
+    seconds = window_seconds(asked.window) if asked.window else None
     if router:
-        return observe_kvcached(source, seconds, asked.mapping)
-    return observe_prometheus(source, _question(seconds, asked), os.environ.get(TOKEN))
+        return observe(source, asked.mapping, seconds)
+    question = _question(seconds or PROMETHEUS_WINDOW, asked)
+    return observe(source, question=question, token=os.environ.get(TOKEN))
 
 
 def _question(seconds: float, asked: _Asked) -> "PrometheusQuestion":

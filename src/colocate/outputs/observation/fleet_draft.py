@@ -9,6 +9,8 @@ from colocate.outputs.gpu_list import PLAIN, WORDS
 from colocate.outputs.observation.words import headline, when_line
 from colocate.outputs.text.sanitise import one_line
 
+TPOT_SLO = "tpot_slo: 0.05   # seconds for each output token: state your own target"
+SLO = "slo: 10   # seconds: state your own target"
 DIGITS = 4
 """Of numbers: more than was ever measured."""
 
@@ -30,9 +32,11 @@ def fleet_draft(
     windows
         Divide demand into these; none for one number.
     """
+    tokens = all(_has_tokens(model) for model in observation.models)
     lines = [
         f"# Measured: {one_line(headline(observation))}",
         f"# Source: {one_line(observation.source)}, {one_line(when_line(observation))}",
+        "load: tokens" if tokens else "load: requests",
         "gpus:",
         *(f"  - {{kind: {_text(kind)}, count: {number}}}" for kind, number in gpus.items()),
     ]
@@ -40,7 +44,7 @@ def fleet_draft(
         lines.append(f"windows: [{', '.join(_text(window.name) for window in windows)}]")
     lines.append("models:")
     for model in observation.models:
-        lines += _model(model, observation, windows)
+        lines += [*_model(model, observation, windows), f"    {TPOT_SLO if tokens else SLO}"]
     return "\n".join(lines) + "\n"
 
 
@@ -65,6 +69,10 @@ def _model(
         if estimate is not None:
             lines.append(f"    {field}: {estimate.value:.{DIGITS}g}")
     return lines
+
+
+def _has_tokens(model: ModelObservation) -> bool:
+    return model.prompt_tokens is not None and model.output_tokens is not None
 
 
 def _text(value: str) -> str:
