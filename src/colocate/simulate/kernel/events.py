@@ -30,6 +30,7 @@ from colocate.simulate.kernel.state import (
     FIRST_TOKEN,
     GROUP,
     IDLE,
+    LISTED,
     MADE,
     MEMBERS,
     NEXT,
@@ -261,8 +262,8 @@ def _arrive(state: SimulationState, now: float, model: int, prompt: int, output:
         return True
     first = state.models[model, FIRST_ENGINE]
     if state.models[model, ENGINES] > 1:
-        for engine in range(first, first + state.models[model, ENGINES]):
-            go_on(state, state.engines[engine, GROUP], now)
+        for place in range(first, first + state.models[model, ENGINES]):
+            go_on(state, state.engines[state.engines[place, LISTED], GROUP], now)
     request = new_request(state)
     if request == NOBODY:
         return False
