@@ -26,7 +26,7 @@ def memory_peak(problem, lives, gpu, own_cache):
 
 def drawn_lives(seed):
     """Return a random fleet, engines that come and go, requests and options."""
-    problem, placement, stream, options = drawn_case(seed)
+    problem, _, stream, options = drawn_case(seed)
     options = replace(options, wake_seconds=None)
     rng = np.random.default_rng([seed, 1])
     own = options.cache == "blocks"
