@@ -42,16 +42,16 @@ class EngineFails:
     engine: int
     seconds: float
 
-    def __call__(self, replay: "Replay", now: float) -> None:
+    def __call__(self, replay: "RequestReplay", now: float) -> None:
         """Let it happen."""
         fail(replay.state, self.engine, now, self.seconds)
 
 
-Event = Callable[["Replay", float], None]
+Event = Callable[["RequestReplay", float], None]
 """What happens at a moment; all requests that arrived before have been replayed."""
 
 
-class Replay:
+class RequestReplay:
     """A simulation under way.
 
     Parameters
@@ -101,7 +101,7 @@ class Replay:
         return int(self.state.engines[place, columns.LISTED])
 
     def all_of(self, pieces: Iterable[RequestStream]) -> Simulation:
-        """Replay all pieces of a stream, or as many as there were before an interrupt."""
+        """RequestReplay all pieces of a stream, or as many as there were before an interrupt."""
         try:
             for piece in pieces:
                 self.take(piece)
@@ -110,7 +110,7 @@ class Replay:
         return self.outcome(True)
 
     def take(self, piece: RequestStream) -> None:
-        """Replay the requests of a piece, and everything up to its end."""
+        """RequestReplay the requests of a piece, and everything up to its end."""
         models = len(self.problem.models)
         if len(piece) and int(piece.model.max()) >= models:
             raise InputError.of("model", int(piece.model.max()), f"less than {models}, the models")

@@ -8,7 +8,7 @@ from colocate.problem.quantity import checked_seed
 from colocate.simulate.demand.requests import RequestStream
 from colocate.simulate.layout import first_state
 from colocate.simulate.options import SimulateOptions
-from colocate.simulate.replay import EngineFails, Replay, Watch, check_requests
+from colocate.simulate.replay import EngineFails, RequestReplay, Watch, check_requests
 from colocate.simulate.result import Simulation
 
 
@@ -20,7 +20,7 @@ def simulate_placement(
     seed: int = 0,
     watch: Watch | None = None,
 ) -> Simulation:
-    """Replay requests on a placement.
+    """RequestReplay requests on a placement.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def replay_of(
     options: SimulateOptions | None = None,
     seed: int = 0,
     watch: Watch | None = None,
-) -> Replay:
+) -> RequestReplay:
     """Return the replay of a placement before its first request, as for `simulate_placement`.
 
     Parameters
@@ -62,7 +62,9 @@ def replay_of(
     """
     settings = options or SimulateOptions()
     check_requests(problem)
-    replay = Replay(problem, first_state(problem, placement, settings, checked_seed(seed)), watch)
+    replay = RequestReplay(
+        problem, first_state(problem, placement, settings, checked_seed(seed)), watch
+    )
     for failure in settings.failures:
         replay.at(failure.time, EngineFails(replay.engine_of(failure), failure.seconds))
     return replay

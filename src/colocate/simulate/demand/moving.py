@@ -15,10 +15,8 @@ class MovingDemand(BurstDemand):
 
     Parameters
     ----------
-    prompts, outputs, piece
-        As for `PoissonDemand`.
-    variation
-        As for `BurstDemand`, by a clock that runs as fast as requests come.
+    prompts, outputs, piece, variation
+        As for `DayDemand`.
     curves
         How many times its rate each model is asked, by name; one without a curve has its rate.
     """

@@ -48,13 +48,7 @@ class RateCurve:
         return float(np.diff(edges) @ np.array(self.factors)) / (end - begin)
 
     def times(self, steady: Floats) -> Floats:
-        """Return the moments at which a steady demand would have had as many requests.
-
-        Parameters
-        ----------
-        steady
-            Times of a demand whose factor is always 1, never falling.
-        """
+        """Return when requests come, given when they would if the factor was always 1."""
         knots, last = self._knots, self.factors[-1]
         times = np.interp(steady, knots, self.starts)
         beyond = steady > knots[-1]

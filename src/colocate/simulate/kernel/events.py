@@ -287,10 +287,21 @@ def _arrive(state: SimulationState, now: float, model: int, prompt: int, output:
         state.models[model, REFUSED] += counts
         forget_request(state, request)
         return True
+    enqueue(state, engine, request, now)
+    return True
+
+
+@leaf_kernel
+def enqueue(state: SimulationState, engine: int, request: int, now: float) -> None:
+    """Let a request wait for an engine, which begins at once if it is idle.
+
+    Parameters
+    ----------
+    state, engine, request, now : the simulation, the engine, the request and the moment
+    """
     count_engine(state, engine, now)
     show_engine(state, engine, -1.0)
     append(state, engine, request)
     show_engine(state, engine, 1.0)
     if state.engines[engine, WORK] == IDLE and state.engines[engine, DOWN] == 0:
         start(state, engine, now)
-    return True

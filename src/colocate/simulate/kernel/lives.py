@@ -3,14 +3,13 @@
 from colocate.problem.kernel import entry_kernel, leaf_kernel
 from colocate.simulate.kernel.accounts import count_engine, show_engine
 from colocate.simulate.kernel.cache import may_ever_fit
-from colocate.simulate.kernel.events import start, start_neighbours
-from colocate.simulate.kernel.queue import append, forget_request, take_first
+from colocate.simulate.kernel.events import enqueue, start, start_neighbours
+from colocate.simulate.kernel.queue import forget_request, take_first
 from colocate.simulate.kernel.router import chosen_engine
 from colocate.simulate.kernel.side_by_side import pace_group, set_out
 from colocate.simulate.kernel.slots import lose_all
 from colocate.simulate.kernel.state import (
     ARRIVAL,
-    DOWN,
     ELASTIC,
     IDLE,
     MEMBERS,
@@ -74,12 +73,7 @@ def _take_over(state: SimulationState, model: int, request: int, now: float) -> 
         state.models[model, REFUSED] += state.times[request, ARRIVAL] >= state.spans[WARM_UP]
         forget_request(state, request)
         return
-    count_engine(state, engine, now)
-    show_engine(state, engine, -1.0)
-    append(state, engine, request)
-    show_engine(state, engine, 1.0)
-    if state.engines[engine, WORK] == IDLE and state.engines[engine, DOWN] == 0:
-        start(state, engine, now)
+    enqueue(state, engine, request, now)
 
 
 @entry_kernel

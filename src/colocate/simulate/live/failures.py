@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from colocate.simulate.kernel import state as columns
 from colocate.simulate.kernel.events import fail
 from colocate.simulate.options import EngineFailure
-from colocate.simulate.replay import Replay
+from colocate.simulate.replay import RequestReplay
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class ReplicaFails:
     model: int
     failure: EngineFailure
 
-    def __call__(self, replay: Replay, now: float) -> None:
+    def __call__(self, replay: RequestReplay, now: float) -> None:
         """Let it happen."""
         if self.failure.replica < replay.state.models[self.model, columns.ENGINES]:
             fail(replay.state, replay.engine_of(self.failure), now, self.failure.seconds)

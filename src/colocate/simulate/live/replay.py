@@ -1,4 +1,4 @@
-"""Replay requests on a fleet that changes: engines are loaded, closed and removed.
+"""RequestReplay requests on a fleet that changes: engines are loaded, closed and removed.
 
 An engine holds its memory while it loads, and its GPUs are a little slower meanwhile. It takes
 requests when it is ready, and none any more when it is closed. Its requests go on until it is gone;
@@ -37,7 +37,7 @@ from colocate.simulate.live.rows import (
     without_members,
 )
 from colocate.simulate.options import SimulateOptions
-from colocate.simulate.replay import Replay, Watch, check_requests
+from colocate.simulate.replay import RequestReplay, Watch, check_requests
 
 LOAD_SLOWDOWN = 0.02
 """How much longer the engines of a GPU take while it loads weights: these come over PCIe with up to
@@ -58,12 +58,12 @@ class _Turn:
     turn: int
     number: int
 
-    def __call__(self, replay: Replay, now: float) -> None:
+    def __call__(self, replay: RequestReplay, now: float) -> None:
         assert isinstance(replay, LiveReplay), "only a live replay plans these"
         replay.happen(self.turn, self.number, now)
 
 
-class LiveReplay(Replay):
+class LiveReplay(RequestReplay):
     """A replay that somebody may steer: run it for a while, look, change engines, go on.
 
     Parameters
@@ -118,7 +118,7 @@ class LiveReplay(Replay):
         self._list()
 
     def run(self, until: float) -> None:
-        """Replay the requests up to a moment, and everything else that happens."""
+        """RequestReplay the requests up to a moment, and everything else that happens."""
         for piece in self._reader.until(until):
             self.take(piece)
 
