@@ -36,7 +36,7 @@ def check_requests(problem: Problem) -> None:
 
 
 @dataclass(frozen=True)
-class EngineFails:
+class FailureEvent:
     """An engine fails, and comes back by itself."""
 
     engine: int

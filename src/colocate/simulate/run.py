@@ -8,7 +8,7 @@ from colocate.problem.quantity import checked_seed
 from colocate.simulate.demand.requests import RequestStream
 from colocate.simulate.layout import first_state
 from colocate.simulate.options import SimulateOptions
-from colocate.simulate.replay import EngineFails, RequestReplay, Watch, check_requests
+from colocate.simulate.replay import FailureEvent, RequestReplay, Watch, check_requests
 from colocate.simulate.result import Simulation
 
 
@@ -66,5 +66,5 @@ def replay_of(
         problem, first_state(problem, placement, settings, checked_seed(seed)), watch
     )
     for failure in settings.failures:
-        replay.at(failure.time, EngineFails(replay.engine_of(failure), failure.seconds))
+        replay.at(failure.time, FailureEvent(replay.engine_of(failure), failure.seconds))
     return replay

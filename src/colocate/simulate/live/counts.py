@@ -10,7 +10,7 @@ from colocate.simulate.kernel.accounts import in_work
 from colocate.simulate.kernel.state import SimulationState
 
 
-class Counts(NamedTuple):
+class RequestCounts(NamedTuple):
     """Requests of each model, in the order of the problem, since the warm-up was over."""
 
     arrived: Ints
@@ -24,7 +24,7 @@ class Counts(NamedTuple):
     """Requests that engines work on, now."""
 
 
-def counts_of(state: SimulationState) -> Counts:
+def counts_of(state: SimulationState) -> RequestCounts:
     """Return the counts of a simulation."""
     models, engines = state.models, state.engines
     working = np.array([in_work(state, row) for row in range(len(engines))], np.int64)
@@ -32,7 +32,7 @@ def counts_of(state: SimulationState) -> Counts:
         np.bincount(engines[:, columns.MODEL], each, len(models)).astype(np.int64)
         for each in (engines[:, columns.WAITING], working)
     )
-    return Counts(
+    return RequestCounts(
         models[:, columns.ARRIVED].copy(),
         models[:, columns.FINISHED].copy(),
         models[:, columns.REFUSED].copy(),

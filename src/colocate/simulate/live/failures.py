@@ -9,7 +9,7 @@ from colocate.simulate.replay import RequestReplay
 
 
 @dataclass(frozen=True)
-class ReplicaFails:
+class ReplicaFailure:
     """One of the engines fails that take requests of a model at the moment, if there is such."""
 
     model: int

@@ -25,8 +25,8 @@ from colocate.simulate.kernel.accounts import in_work
 from colocate.simulate.kernel.events import fail
 from colocate.simulate.kernel.lives import hand_back, look_again
 from colocate.simulate.live.beginning import beginning, number_of, parts_of_life
-from colocate.simulate.live.counts import Counts, counts_of
-from colocate.simulate.live.failures import ReplicaFails
+from colocate.simulate.live.counts import RequestCounts, counts_of
+from colocate.simulate.live.failures import ReplicaFailure
 from colocate.simulate.live.memory import give_memory, lacks_memory, take_memory
 from colocate.simulate.live.rows import (
     list_engines,
@@ -114,7 +114,7 @@ class LiveReplay(RequestReplay):
         for number in range(len(models)):
             self._plan(number)
         for failure in self._options.failures:
-            self.at(failure.time, ReplicaFails(number_of(problem, failure.model), failure))
+            self.at(failure.time, ReplicaFailure(number_of(problem, failure.model), failure))
         self._list()
 
     def run(self, until: float) -> None:
@@ -180,7 +180,7 @@ class LiveReplay(RequestReplay):
         """Return whether an engine takes requests now."""
         return number in self._open[number_of(self.problem, self.lives[number].model)]
 
-    def counts(self) -> Counts:
+    def counts(self) -> RequestCounts:
         """Return what has happened to the requests of each model so far."""
         return counts_of(self.state)
 
