@@ -17,6 +17,7 @@ from colocate.inputs.bulk import without_collection
 from colocate.inputs.compute import busy_shares, known_accelerator
 from colocate.inputs.demand import demand_of, load_of
 from colocate.inputs.entry_faults import EntryFaults
+from colocate.inputs.fleet_windows import check_windows, windows_of, with_headroom
 from colocate.inputs.format_support import FormatLimit, kept_off, limits_of
 from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.known_requests import known_requests
@@ -25,7 +26,6 @@ from colocate.inputs.shard_rules import checked_shards, noted
 from colocate.inputs.spec import MOST_GPUS, FleetSpec, GpuSpec, ModelSpec
 from colocate.inputs.spec_errors import faults_of, located
 from colocate.inputs.text_file import naming, read_text
-from colocate.inputs.window_spec import check_windows, windows_of, with_headroom
 from colocate.inputs.yaml_text import parse_yaml
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import COMPUTE, MEMORY, Model

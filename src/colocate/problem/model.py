@@ -141,6 +141,11 @@ class Model:
         return self.replicas * self.shards
 
     @property
+    def peak_rate(self) -> float | None:
+        """Requests each second in the busiest time window; None if they are not stated."""
+        return max(self.rate) if isinstance(self.rate, tuple) else self.rate
+
+    @property
     def windows(self) -> int:
         """How many time windows its demand is stated for."""
         return max([stated for _, stated in self.counted_windows])

@@ -23,9 +23,9 @@ from colocate.advise.what_if import Change, ChangeKind, Combination, Ladder, Opt
 from colocate.inputs.compute import known_accelerator
 from colocate.inputs.demand import demand_of
 from colocate.inputs.fleet import Fleet
+from colocate.inputs.fleet_windows import windows_of
 from colocate.inputs.huggingface import ModelConfig
 from colocate.inputs.shard_rules import accepted_shards
-from colocate.inputs.window_spec import windows_of
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 

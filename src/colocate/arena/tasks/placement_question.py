@@ -39,7 +39,7 @@ class PlacementQuestion(Question):
     def arguments(self) -> dict[str, Any]:
         """The number of GPUs and the models, as the public benchmark passes them."""
         models = [
-            (model.name, _plain(model.size_gb), _plain(model.rate), _plain(model.slo))
+            (model.name, _plain(model.size_gb), _plain(model.peak_rate), _plain(model.slo))
             for model in self.problem.models
         ]
         return {"gpu_num": len(self.problem.gpus), "models": models}
@@ -87,13 +87,9 @@ class PlacementQuestion(Question):
         return None
 
 
-def _plain(figure: float | tuple[float, ...] | None) -> float | int | None:
-    """Return a whole number as an integer, as the public benchmark passes it, and of many the most.
-
-    The benchmark knows no time windows.
-    """
-    number = max(figure) if isinstance(figure, tuple) else figure
-    return int(number) if number is not None and number == int(number) else number
+def _plain(figure: float | None) -> float | int | None:
+    """Return a whole number as an integer, as the public benchmark passes it."""
+    return int(figure) if figure is not None and figure == int(figure) else figure
 
 
 def _is_placement(answer: object) -> bool:

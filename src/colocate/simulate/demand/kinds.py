@@ -91,10 +91,11 @@ class PoissonDemand:
             _asked(model, problem, in_windows=isinstance(clock, WindowClock))
             for model, clock in zip(problem.models, clocks, strict=True)
         ]
-        expected = span * sum(
-            each.rate * (clock.mean if isinstance(clock, WindowClock) else self._mean_factor())
+        on_average = [
+            each._replace(rate=each.rate * clock.mean) if isinstance(clock, WindowClock) else each
             for each, clock in zip(asked, clocks, strict=True)
-        )
+        ]
+        expected = self._expected(on_average, span)
         if expected > MOST_REQUESTS:
             raise InputError.of("seconds", span, f"short enough for {MOST_REQUESTS:g} requests")
         streams = [
@@ -108,20 +109,21 @@ class PoissonDemand:
     def _variation(self) -> float:
         return 1.0
 
-    def _clock(self) -> Clock | None:
+    def _clock(self, name: str) -> Clock | None:
         return None
 
     def _clock_of(self, model: Model, problem: Problem, seconds: float) -> Clock | None:
         """Return the clock of a model: that of this demand, or of the fleet's time windows."""
-        own, rates = self._clock(), model.requests.rates if model.requests else ()
+        own, rates = self._clock(model.name), model.requests.rates if model.requests else ()
         if own is not None or not any(rates):
             return own
         return WindowClock(
             tuple(rate / max(rates) for rate in rates), window_seconds(problem, seconds)
         )
 
-    def _mean_factor(self) -> float:
-        return 1.0
+    def _expected(self, asked: Sequence[Asked], seconds: float) -> float:
+        """Return how many requests there are on average."""
+        return seconds * sum(each.rate for each in asked)
 
 
 @dataclass(frozen=True)
@@ -162,11 +164,11 @@ class DayDemand(BurstDemand):
     variation: float = 1.0
     curve: DayCurve = WORKING_DAY
 
-    def _clock(self) -> Clock:
+    def _clock(self, name: str) -> Clock:
         return self.curve
 
-    def _mean_factor(self) -> float:
-        return self.curve.mean
+    def _expected(self, asked: Sequence[Asked], seconds: float) -> float:
+        return self.curve.mean * super()._expected(asked, seconds)
 
 
 class RecordedRows(Protocol):
