@@ -3,7 +3,8 @@
 import pytest
 
 from colocate.errors import InputError
-from colocate.inputs.fleet import parse_fleet, with_more_demand
+from colocate.inputs.fleet import fleet_of, parse_fleet, replanned_for
+from colocate.inputs.fleet_windows import left_out
 from colocate.inputs.window_trust import window_trust
 from colocate.problem.window import Window
 
@@ -121,7 +122,7 @@ def test_headroom_multiplies_all_demand():
     assert [m.load for m in fleet.problem.models] == [(1.5, 3.0), (7.5,)]
     assert fleet.problem.headroom == 0.5
     assert fleet.spec.models[0].rate == [1, 2]
-    more = with_more_demand(fleet_with(*models), 0.5)
+    more = replanned_for(fleet_with(*models), headroom=0.5)
     assert more.problem == fleet.problem
 
 
@@ -136,3 +137,25 @@ def test_windows_of_unpredictable_models_are_not_worth_trusting():
     assert trust.moving == ("daily", "wild", "new")
     assert trust.doubtful == ("wild",)
     assert trust.unknown == ("new",)
+
+
+def test_a_percentile_leaves_out_the_windows_with_most_demand():
+    head = HEAD.replace(
+        "[night, day]", "[{name: night, weight: 8}, {name: day, weight: 15}, {name: noon}]"
+    )
+    models = (
+        "name: a, size_gb: 1, rate: [1, 2, 9], slo: 1",
+        "name: b, size_gb: 1, load: [1, 1, 1]",
+        "name: c, size_gb: 1, load: 5",
+    )
+    for percent, names in ((95, ["noon"]), (96, []), (100, []), (30, ["day", "noon"])):
+        fleet = replanned_for(fleet_with(*models, head=head), window_percentile=percent)
+        without = left_out(fleet.spec)
+        assert [window.name for window in without.windows] == names
+        assert fleet.problem.windows == 3 - len(names)
+        assert without.share == pytest.approx(sum(w.weight for w in without.windows) / 24)
+        again = fleet_of(fleet.as_dict())
+        assert again.problem == fleet.problem
+    kept = replanned_for(fleet_with(*models, head=head), window_percentile=95).problem
+    assert [w.name for w in kept.named_windows] == ["night", "day"]
+    assert kept.models[0].load == (1.0, 2.0)

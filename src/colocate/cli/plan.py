@@ -65,6 +65,14 @@ def plan(
             help="Plan for so much more demand than the fleet states: 0.2 is a fifth more.",
         ),
     ] = None,
+    percentile: Annotated[
+        float | None,
+        typer.Option(
+            min=1.0,
+            max=100.0,
+            help="Plan for this percent of the time: time windows with most demand are left out.",
+        ),
+    ] = None,
     workers: Workers = None,
     seed: Seed = 0,
     download: Download = False,
@@ -95,16 +103,15 @@ def plan(
     """Place the models of a fleet on its GPUs and print the plan."""
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.cli.infeasible import explain_infeasible
-    from colocate.cli.window_notes import say_whether_windows_hold
-    from colocate.inputs.fleet import read_fleet, with_more_demand
+    from colocate.cli.window_notes import say_about_windows
+    from colocate.inputs.fleet import read_fleet, replanned_for
     from colocate.inputs.text_file import name_of
     from colocate.outputs.text.console import notes
 
     check_outputs(fleet, (save, report, plot))
     chosen = _strategy(strategy) if strategy else None
     stated = read_fleet(fleet, download)
-    if headroom is not None:
-        stated = with_more_demand(stated, headroom)
+    stated = replanned_for(stated, headroom, percentile)
     say_when_compiling()
     if chosen:
         answer = chosen(stated.problem, seed)
@@ -118,7 +125,7 @@ def plan(
         _plot(plot, answer, stated)
     _print(answer, stated, as_json, _replayed(answer, seed) if simulate else None)
     _say_notes(stated)
-    say_whether_windows_hold(stated)
+    say_about_windows(stated)
     if answer.placement:
         _say_why_latency_is_unknown(stated)
         _say_what_ends_queues(answer)

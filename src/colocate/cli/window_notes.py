@@ -9,12 +9,20 @@ MOST_NAMES = 5
 """Names in a note, which should stay short."""
 
 
-def say_whether_windows_hold(fleet: "Fleet") -> None:
-    """Print on stderr whose windows are not worth trusting, by the history of their demand."""
+def say_about_windows(fleet: "Fleet") -> None:
+    """Print on stderr which windows a plan leaves out, and whose are not worth trusting."""
+    from colocate.inputs.fleet_windows import left_out
     from colocate.inputs.window_trust import window_trust
     from colocate.outputs.text.console import notes
     from colocate.outputs.text.wording import listed, quoted
 
+    without = left_out(fleet.spec)
+    if without.windows:
+        names = listed([quoted(window.name) for window in without.windows], MOST_NAMES)
+        told = (
+            f"{names}: left out, {100 * without.share:.3g}% of the time; the plan promises nothing"
+        )
+        notes().print(f"note: {told} there, and its proof is about the others", markup=False)
     trust = window_trust(fleet.spec)
     if trust.doubtful:
         names = listed([quoted(name) for name in trust.doubtful], MOST_NAMES)

@@ -17,7 +17,7 @@ from colocate.inputs.bulk import without_collection
 from colocate.inputs.compute import busy_shares, known_accelerator
 from colocate.inputs.demand import demand_of, load_of
 from colocate.inputs.entry_faults import EntryFaults
-from colocate.inputs.fleet_windows import check_windows, windows_of, with_headroom
+from colocate.inputs.fleet_windows import check_windows, planned_for, windows_of
 from colocate.inputs.format_support import FormatLimit, kept_off, limits_of
 from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.known_requests import known_requests
@@ -155,13 +155,27 @@ def fleet_of(data: Any, configs: ConfigLookup = NO_LOOKUP) -> Fleet:
         raise InputError(Fault(f"are {total} in all", f"at most {MOST_GPUS}", path=("gpus",)))
     check_windows(spec)
     resolved = _resolved(spec, configs)
-    return Fleet(resolved, _problem(with_headroom(resolved)))
+    return Fleet(resolved, _problem(planned_for(resolved)))
 
 
-def with_more_demand(fleet: Fleet, headroom: float) -> Fleet:
-    """Return a fleet that is planned for more demand than it states, by a share of it."""
-    spec = fleet.spec.model_copy(update={"headroom": headroom})
-    return Fleet(spec, _problem(with_headroom(spec)))
+def replanned_for(
+    fleet: Fleet, headroom: float | None = None, window_percentile: float | None = None
+) -> Fleet:
+    """Return a fleet that is planned for more demand, or for another share of the time.
+
+    Parameters
+    ----------
+    fleet
+        The fleet.
+    headroom
+        How much more demand than it states; None for what it says itself.
+    window_percentile
+        Percent of the time; None for what it says itself.
+    """
+    asked = {"headroom": headroom, "window_percentile": window_percentile}
+    update = {field: value for field, value in asked.items() if value is not None}
+    spec = fleet.spec.model_copy(update=update)
+    return Fleet(spec, _problem(planned_for(spec)))
 
 
 def looks_like_a_plan(data: Any) -> bool:

@@ -356,6 +356,11 @@ class FleetSpec(_Section):
         description="Names of the time windows that lists of rates and loads have, or sections "
         "with name and weight; by default they are numbered and count alike.",
     )
+    window_percentile: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] | None = Field(
+        None,
+        description="Plan for this share of the time, in percent by the weights of the windows: "
+        "the windows with most demand are left out; by default none is.",
+    )
     headroom: NotNegative = Field(
         0.0, description="How much more demand to plan for than is stated: 0.2 is a fifth more."
     )
