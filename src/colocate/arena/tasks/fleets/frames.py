@@ -1,0 +1,187 @@
+"""How compositions of our blocks become programs for fleet tasks."""
+
+import ast
+
+from colocate.arena.tasks.frame import Frame
+from colocate.arena.tasks.start import start_program
+
+
+def _functions(program: str, without: str) -> str:
+    """Return the constants and functions of a program, except one, without their types."""
+    parts = [
+        part
+        for part in ast.parse(program).body
+        if isinstance(part, ast.FunctionDef | ast.Assign)
+        and without != getattr(part, "name", None)
+    ]
+    return "\n\n\n".join(ast.unparse(part) for part in parts)
+
+
+WINDOWS = Frame(
+    '''\
+def place_models(gpus, models):
+    """Return the name of a GPU for the name of every model."""
+    instance = Instance(
+        size=[float(model["size_gb"]) for model in models],
+        load=[[float(load) for load in model["load"]] for model in models],
+        capacity=[float(gpu["memory_gb"]) for gpu in gpus],
+        use=[],
+        limit=[],
+        kind=[],
+        rules=None,
+    )
+    strategy = Strategy("composition", "", STARTS, EACH, FINISH)
+    gpu_of = strategy.run(instance, np.random.default_rng(SEED))
+    if gpu_of is None:
+        raise ValueError(f"found no room for all of {len(models)} models on {len(gpus)} GPUs")
+    return {model["name"]: gpus[gpu]["name"] for model, gpu in zip(models, gpu_of)}''',
+    windows=True,
+)
+"""Blocks that know time windows."""
+
+COPIES = Frame(
+    '''\
+LOOSER = (1.0, 1.05, 1.12, 1.25)
+
+
+def parted(instance, layout, gpu, gone, come):
+    """Return whether a GPU has no other copy of the same model, once an item is gone."""
+    other = layout.first[gpu]
+    while other != NOWHERE:
+        if other != gone and instance.rules[other] == instance.rules[come]:
+            return False
+        other = layout.after[other]
+    return True
+
+
+def fewest_copies(models, largest, target):
+    """Return how many copies each model needs, so that one fits on a GPU at a target."""
+    found = []
+    for model in models:
+        most = target * (largest - model["size_gb"])
+        needed = -int(-model["load"] * (1 - 1e-9) // most) if most > 0 else model["most_copies"]
+        found.append(min(max(needed, 1), model["most_copies"]))
+    return found
+
+
+def lowest_target(gpus, models, largest):
+    """Return the load of all models for each GB that their fewest copies leave free."""
+    target, memory = 0.0, sum(gpu["memory_gb"] for gpu in gpus)
+    copies = [1] * len(models)
+    for _ in range(20):
+        held = sum(model["size_gb"] * count for model, count in zip(models, copies))
+        target = max(target, sum(model["load"] for model in models) / max(memory - held, 1e-9))
+        copies = fewest_copies(models, largest, target)
+    return target
+
+
+def placed_copies(gpus, models, copies):
+    """Return the highest pressure with so many copies, and the GPUs of every model."""
+    items = [number for number, count in enumerate(copies) for _ in range(count)]
+    held = [models[n]["size_gb"] + models[n]["least_cache_gb"] for n in items]
+    instance = Instance(
+        size=[float(models[n]["size_gb"]) for n in items],
+        load=[[models[n]["load"] / copies[n]] for n in items],
+        capacity=[float(gpu["memory_gb"]) for gpu in gpus],
+        use=[[[float(gb)] for gb in held]],
+        limit=[[float(gpu["memory_gb"])] for gpu in gpus],
+        kind=[0] * len(gpus),
+        rules=items,
+    )
+    strategy = Strategy("composition", "", STARTS, EACH, FINISH)
+    gpu_of = strategy.run(instance, np.random.default_rng(SEED))
+    if gpu_of is None:
+        return inf, {}
+    load, free = [0.0] * len(gpus), [gpu["memory_gb"] for gpu in gpus]
+    found = {model["name"]: [] for model in models}
+    for n, gpu in zip(items, gpu_of):
+        load[gpu] += models[n]["load"] / copies[n]
+        free[gpu] -= models[n]["size_gb"]
+        found[models[n]["name"]].append(gpus[gpu]["name"])
+    return max(w / gb if gb > 0 else inf for w, gb in zip(load, free)), found
+
+
+def place_models(gpus, models):
+    """Return the names of its GPUs for the name of every model."""
+    largest = max(gpu["memory_gb"] for gpu in gpus)
+    target = lowest_target(gpus, models, largest)
+    counts = [fewest_copies(models, largest, times * target) for times in LOOSER]
+    tried = [each for number, each in enumerate(counts) if each not in counts[:number]]
+    results = [placed_copies(gpus, models, each) for each in tried]
+    peak, found = min(results, key=lambda result: result[0])
+    if peak == inf:
+        raise ValueError(f"found no room for all of {len(models)} models on {len(gpus)} GPUs")
+    return found''',
+    windows=True,
+    copies=True,
+)
+"""Blocks place copies; before them, a rule decides how many of each model there are."""
+
+LATENCY = Frame(
+    _functions(start_program("fleet_latency"), without="place_models")
+    + '''
+
+
+SWEEPS = 3
+
+
+def surrogate(gpus, models):
+    """Return an instance whose loads are the time that models need, by the time they have."""
+    kind = gpus[0]["kind"]
+    load = []
+    for model in models:
+        engine = model["engines"][kind]
+        need = model["output_tokens"] * engine["step_s"] + engine["prefill_s"]
+        load.append([model["rate"] * need * engine["step_s"] / model["target_s"]])
+    slowest = {gpu["kind"]: max(m["engines"][gpu["kind"]]["step_s"] for m in models) for gpu in gpus}
+    return Instance(
+        size=[float(model["size_gb"]) for model in models],
+        load=load,
+        capacity=[gpu["memory_gb"] * slowest[kind] / slowest[gpu["kind"]] for gpu in gpus],
+        use=[],
+        limit=[],
+        kind=[],
+        rules=None,
+    )
+
+
+def relieved(gpus, groups):
+    """Move models off the worst GPU, or swap them, as long as the worst ratio falls."""
+    ratios = [worst_ratio(gpu, group) for gpu, group in zip(gpus, groups)]
+    for _ in range(SWEEPS * len(gpus)):
+        worst = max(range(len(gpus)), key=ratios.__getitem__)
+        best, change = ratios[worst] * (1 - 1e-9), None
+        for model in groups[worst]:
+            rest = [other for other in groups[worst] if other is not model]
+            for gpu in range(len(gpus)):
+                if gpu == worst:
+                    continue
+                for gone in [None, *groups[gpu]]:
+                    there = [m for m in groups[gpu] if m is not gone] + [model]
+                    after = worst_ratio(gpus[gpu], there)
+                    if after >= best:
+                        continue
+                    here = rest + [gone] if gone else rest
+                    after = max(after, worst_ratio(gpus[worst], here))
+                    if after < best:
+                        best, change = after, (gpu, here, there)
+        if change is None:
+            break
+        gpu, groups[worst], groups[gpu] = change
+        for each in (gpu, worst):
+            ratios[each] = worst_ratio(gpus[each], groups[each])
+    return groups
+
+
+def place_models(gpus, models):
+    """Return the name of a GPU for the name of every model."""
+    strategy = Strategy("composition", "", STARTS, EACH, FINISH)
+    gpu_of = strategy.run(surrogate(gpus, models), np.random.default_rng(SEED))
+    if gpu_of is None:
+        raise ValueError(f"found no room for all of {len(models)} models on {len(gpus)} GPUs")
+    groups = [[m for m, place in zip(models, gpu_of) if place == gpu] for gpu in range(len(gpus))]
+    groups = relieved(gpus, groups)
+    return {m["name"]: gpu["name"] for gpu, group in zip(gpus, groups) for m in group}''',
+    windows=True,
+)
+"""Blocks that place by the time that models need, then a descent by the law itself."""
