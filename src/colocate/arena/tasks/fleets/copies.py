@@ -25,7 +25,7 @@ MODELS_BESIDE, MODELS_ELSEWHERE = (2, 4), (4, 7)
 """Other models on a GPU with a hot one, and without."""
 USED_BESIDE, USED_ELSEWHERE = (0.4, 0.7), (0.45, 0.65)
 """What they hold: of the memory that the load of the hot one leaves, and of all memory."""
-CACHED = (0.6, 0.95)
+CACHED = (0.92, 1.0)
 """The share of the memory left that least caches take."""
 MOST_COPIES_HOT, MOST_COPIES, COPIES_OFTEN = 4, (1, 2, 3), (0.65, 0.2, 0.15)
 """The most copies of a hot model; of others, and how often each number is drawn."""

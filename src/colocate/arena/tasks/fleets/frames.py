@@ -8,13 +8,18 @@ from colocate.arena.tasks.start import start_program
 
 def _functions(program: str, without: str) -> str:
     """Return the constants and functions of a program, except one, without their types."""
-    parts = [
+    tree = ast.parse(program)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+        if isinstance(node, ast.arg):
+            node.annotation = None
+    kept = [
         part
-        for part in ast.parse(program).body
-        if isinstance(part, ast.FunctionDef | ast.Assign)
-        and without != getattr(part, "name", None)
+        for part in tree.body
+        if isinstance(part, ast.FunctionDef | ast.Assign) and without != getattr(part, "name", "")
     ]
-    return "\n\n\n".join(ast.unparse(part) for part in parts)
+    return "\n\n\n".join(map(ast.unparse, kept))
 
 
 WINDOWS = Frame(
@@ -118,11 +123,12 @@ def place_models(gpus, models):
 """Blocks place copies; before them, a rule decides how many of each model there are."""
 
 LATENCY = Frame(
-    _functions(start_program("fleet_latency"), without="place_models")
+    "from math import log\n\n\n"
+    + _functions(start_program("fleet_latency"), without="place_models")
     + '''
 
 
-SWEEPS = 3
+EVALUATIONS = 150
 
 
 def surrogate(gpus, models):
@@ -145,31 +151,37 @@ def surrogate(gpus, models):
     )
 
 
+def exchanges(groups, worst):
+    """Yield what two GPUs hold after a model of the worst one moves, or is swapped."""
+    for gpu, group in enumerate(groups):
+        for gone in [None, *group] if gpu != worst else ():
+            for model in groups[worst]:
+                here = [other for other in groups[worst] if other is not model]
+                there = [other for other in group if other is not gone]
+                yield gpu, [*here, gone] if gone else here, [*there, model]
+
+
 def relieved(gpus, groups):
     """Move models off the worst GPU, or swap them, as long as the worst ratio falls."""
     ratios = [worst_ratio(gpu, group) for gpu, group in zip(gpus, groups)]
-    for _ in range(SWEEPS * len(gpus)):
+    left = EVALUATIONS
+    better = True
+    while better and left > 0:
+        better = False
         worst = max(range(len(gpus)), key=ratios.__getitem__)
-        best, change = ratios[worst] * (1 - 1e-9), None
-        for model in groups[worst]:
-            rest = [other for other in groups[worst] if other is not model]
-            for gpu in range(len(gpus)):
-                if gpu == worst:
-                    continue
-                for gone in [None, *groups[gpu]]:
-                    there = [m for m in groups[gpu] if m is not gone] + [model]
-                    after = worst_ratio(gpus[gpu], there)
-                    if after >= best:
-                        continue
-                    here = rest + [gone] if gone else rest
-                    after = max(after, worst_ratio(gpus[worst], here))
-                    if after < best:
-                        best, change = after, (gpu, here, there)
-        if change is None:
-            break
-        gpu, groups[worst], groups[gpu] = change
-        for each in (gpu, worst):
-            ratios[each] = worst_ratio(gpus[each], groups[each])
+        for gpu, here, there in exchanges(groups, worst):
+            left -= 1
+            after = worst_ratio(gpus[gpu], there)
+            if after < ratios[worst] * (1 - 1e-9):
+                left -= 1
+                rest = worst_ratio(gpus[worst], here)
+                if rest < ratios[worst] * (1 - 1e-9):
+                    groups[gpu], groups[worst] = there, here
+                    ratios[gpu], ratios[worst] = after, rest
+                    better = True
+                    break
+            if left <= 0:
+                break
     return groups
 
 

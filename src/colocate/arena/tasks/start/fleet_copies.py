@@ -1,18 +1,10 @@
-"""The program that evolution starts from: copies by load, the largest first, where they press least."""
+"""The program that evolution starts from: largest copy first, where it presses least if all fit."""
 
 from math import ceil
 from typing import Any
 
 
 # EVOLVE-BLOCK-START
-def pressure(gpu: dict[str, Any], copies: list[dict[str, Any]]) -> float:
-    """Return the load for each GB that copies leave free; infinite if a cache is too small."""
-    free = gpu["memory_gb"] - sum(copy["size_gb"] for copy in copies)
-    if free < sum(copy["least_cache_gb"] for copy in copies) or free <= 0:
-        return float("inf")
-    return float(sum(copy["share"] for copy in copies) / free)
-
-
 def held(model: dict[str, Any]) -> float:
     """Return the memory that a copy needs."""
     return float(model["size_gb"] + model["least_cache_gb"])
@@ -23,19 +15,39 @@ def copies_of(model: dict[str, Any], load_of_gpu: float) -> int:
     return int(min(model["most_copies"], max(1, ceil(model["load"] / load_of_gpu))))
 
 
-def place_models(gpus: list[dict[str, Any]], models: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Return the names of its GPUs for the name of every model."""
-    on: dict[str, list[dict[str, Any]]] = {gpu["name"]: [] for gpu in gpus}
-    found = {}
-    load_of_gpu = sum(model["load"] for model in models) / len(gpus)
+def greedy(
+    gpus: list[dict[str, Any]], models: list[dict[str, Any]], load_of_gpu: float, pressed: bool
+) -> dict[str, list[str]]:
+    """Place the largest first: where pressure is lowest, or where least room is left."""
+    room = {gpu["name"]: float(gpu["memory_gb"]) for gpu in gpus}
+    free, load = dict(room), dict.fromkeys(room, 0.0)
+    found: dict[str, list[str]] = {}
     for model in sorted(models, key=held, reverse=True):
         count = copies_of(model, load_of_gpu)
-        copy = {**model, "share": model["load"] / count}
-        order = sorted(gpus, key=lambda gpu: pressure(gpu, [*on[gpu["name"]], copy]))
-        found[model["name"]] = [gpu["name"] for gpu in order[:count]]
-        for name in found[model["name"]]:
-            on[name].append(copy)
+        share = model["load"] / count
+        open_gpus = [name for name in room if room[name] >= held(model)]
+        if pressed:
+            left = {name: max(free[name] - model["size_gb"], 1e-9) for name in open_gpus}
+            open_gpus.sort(key=lambda name: (load[name] + share) / left[name])
+        else:
+            open_gpus.sort(key=lambda name: room[name])
+        found[model["name"]] = open_gpus[:count]
+        for name in open_gpus[:count]:
+            room[name] -= held(model)
+            free[name] -= model["size_gb"]
+            load[name] += share
     return found
+
+
+def place_models(gpus: list[dict[str, Any]], models: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """Return the names of its GPUs for the name of every model."""
+    mean = sum(model["load"] for model in models) / len(gpus)
+    for load in (mean, float("inf")):
+        for pressed in (True, False):
+            found = greedy(gpus, models, load, pressed)
+            if all(found.values()):
+                return found
+    raise ValueError(f"found no room for all of {len(models)} models on {len(gpus)} GPUs")
 
 
 # EVOLVE-BLOCK-END

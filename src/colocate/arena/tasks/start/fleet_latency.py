@@ -3,8 +3,6 @@
 from math import exp, inf, log
 from typing import Any
 
-Engine = dict[str, float]
-
 
 # EVOLVE-BLOCK-START
 SLICE, READ_SLICE, PART, SWITCH = 0.002, 0.0023, 0.4, 0.0003
@@ -16,7 +14,7 @@ def turns(seconds: float, slice_: float) -> float:
     return max(1.0, seconds / slice_ + PART)
 
 
-def engine_of(model: dict[str, Any], kind: str) -> Engine:
+def engine_of(model: dict[str, Any], kind: str) -> dict[str, float]:
     """Return the numbers of a model on a kind of GPU; of an output, all tokens but one take steps."""
     numbers = {"rate": model["rate"], "tokens": model["output_tokens"] - 1}
     return {**numbers, "target": model["target_s"], **model["engines"][kind]}
@@ -27,7 +25,7 @@ def meeting(start: float, slope: float) -> float:
     return start / (1 - slope) if slope < 1 else inf
 
 
-def slowed(engine: Engine, for_step: float, for_work: float) -> Engine:
+def slowed(engine: dict[str, float], for_step: float, for_work: float) -> dict[str, float]:
     """Return what an engine becomes if each turn of a step, and of a prefill, waits so long."""
     rate, tokens, each = engine["rate"], engine["tokens"], engine["request_s"]
     prefill = engine["prefill_s"] + turns(engine["work_s"], READ_SLICE) * for_work
@@ -55,7 +53,7 @@ def slowed(engine: Engine, for_step: float, for_work: float) -> Engine:
     }
 
 
-def wait(turn: float, other: Engine) -> float:
+def wait(turn: float, other: dict[str, float]) -> float:
     """Return how long a turn waits for another engine, which makes steps or reads prompts."""
     if turn <= 0:
         return 0.0
@@ -64,7 +62,7 @@ def wait(turn: float, other: Engine) -> float:
     return other["busy"] * (mean - turn)
 
 
-def time_of_token(engine: Engine, state: Engine) -> float:
+def time_of_token(engine: dict[str, float], state: dict[str, float]) -> float:
     """Return the mean time of an output token; infinite if the queue grows."""
     rate, tokens, prefill = engine["rate"], engine["tokens"], state["prefill"]
     reading = rate * prefill
@@ -92,7 +90,7 @@ def worst_ratio(gpu: dict[str, Any], models: list[dict[str, Any]]) -> float:
             )
             for state in states
         ]
-        if all(abs(a - b) <= 1e-9 * a for new, old in zip(waits, before, strict=True)
+        if all(abs(a - b) <= 1e-7 * a for new, old in zip(waits, before, strict=True)
                for a, b in zip(new, old, strict=True)):  # fmt: skip
             break
     states = [slowed(engine, *own) for engine, own in zip(engines, waits, strict=True)]

@@ -1,0 +1,94 @@
+"""How much room fleet tasks leave: what several ways reach, as it was measured and stored."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+CLEARLY = 0.03
+"""What composed programs must leave to the bound on hidden cases, for a task to have room."""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What one way reaches.
+
+    Parameters
+    ----------
+    who
+        The way: ``start``, ``composer``, or ``solve`` with its seconds.
+    public, hidden
+        The mean over the cases of bound / value, 0 for a failed one.
+    values
+        The value of every hidden case; None for a failed one.
+    """
+
+    who: str
+    public: float
+    hidden: float
+    values: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Headroom:
+    """What was measured on a task.
+
+    Parameters
+    ----------
+    task, digest
+        Its name, and the digest of its contest.
+    generations, programs
+        How long the composer searched, and how many programs it wrote.
+    composition
+        The best of these: starts, each, finish and seed as text.
+    reached
+        What each way reaches.
+    """
+
+    task: str
+    digest: str
+    generations: int
+    programs: int
+    composition: Mapping[str, str]
+    reached: tuple[Reached, ...]
+
+    def by(self, who: str) -> Reached:
+        """Return what one way reaches."""
+        return next(each for each in self.reached if each.who == who)
+
+    @property
+    def room(self) -> float:
+        """What the best composed program leaves to the bound on hidden cases."""
+        return 1.0 - self.by("composer").hidden
+
+
+def headroom_path() -> Path:
+    """Return the path of the stored measurements."""
+    return Path(str(resources.files("colocate.arena"))) / "best_known" / "headroom.json"
+
+
+def read_headroom(path: Path | None = None) -> dict[str, Headroom]:
+    """Return the stored measurements by task."""
+    path = path or headroom_path()
+    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    return {row["task"]: _read(row) for row in rows}
+
+
+def write_headroom(found: Headroom, path: Path | None = None) -> None:
+    """Store the measurements of a task in place of older ones."""
+    path = path or headroom_path()
+    kept = read_headroom(path) | {found.task: found}
+    text = json.dumps([asdict(kept[task]) for task in sorted(kept)], indent=1)
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(f"{text}\n", encoding="utf-8")
+    os.replace(unfinished, path)
+
+
+def _read(row: dict[str, Any]) -> Headroom:
+    reached = tuple(
+        Reached(**{**each, "values": tuple(each["values"])}) for each in row["reached"]
+    )
+    return Headroom(**{**row, "reached": reached})
