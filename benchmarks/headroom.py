@@ -33,6 +33,9 @@ from colocate.solver.solve import solve
 
 SECONDS = (1.0, 10.0)
 """What the solver gets for a case."""
+PATIENCE = 10
+"""Times the limit of a program, which composed programs stay far below: a busy machine decides
+nothing."""
 
 
 def main() -> None:
@@ -73,9 +76,8 @@ def _measured(name: str, generations: int, seed: int) -> Headroom:
 
 def _evolved(name: str, generations: int, seed: int) -> list[Program]:
     task = open_task(name)
-    settings = Settings(
-        task=name, seed=seed, seconds=task.limits.seconds, memory_mb=task.limits.memory_mb
-    )
+    seconds = PATIENCE * task.limits.seconds
+    settings = Settings(task=name, seed=seed, seconds=seconds, memory_mb=task.limits.memory_mb)
     evaluation = local_evaluation(settings, os.cpu_count() or 1)
     with (
         TemporaryDirectory() as folder,

@@ -21,8 +21,11 @@ class Frame:
     copies
         Whether GPUs have further limits, and copies of a model must be on different ones. The
         `rules` of an instance are then a list with the number of every item's model.
+    slower
+        How many times longer blocks take for a case than for one of the public benchmark.
     """
 
     entry: str
     windows: bool = False
     copies: bool = False
+    slower: float = 1.0

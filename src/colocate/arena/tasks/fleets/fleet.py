@@ -24,11 +24,11 @@ from colocate.arena.verdict import Formula
 from colocate.errors import InputError, UnknownNameError
 from colocate.problem.problem import Problem
 
-PUBLIC_CASES, HIDDEN_CASES = 24, 16
+PUBLIC_CASES, HIDDEN_CASES = 20, 12
 """Enough for a mean that one lucky case does not decide; few enough for a verdict in seconds."""
 HIDDEN = "hidden"
 """What the names of hidden cases begin with."""
-LIMITS = Limits(seconds=3.0)
+LIMITS = Limits(seconds=5.0)
 """Of a program for a case: time for a search in plain Python, and a verdict within a minute."""
 SOLVE_SECONDS = 10.0
 """For a case of a fresh seed whose optimum is not planted."""

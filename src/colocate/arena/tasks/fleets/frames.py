@@ -41,6 +41,7 @@ def place_models(gpus, models):
         raise ValueError(f"found no room for all of {len(models)} models on {len(gpus)} GPUs")
     return {model["name"]: gpus[gpu]["name"] for model, gpu in zip(models, gpu_of)}''',
     windows=True,
+    slower=4.0,
 )
 """Blocks that know time windows."""
 
@@ -119,6 +120,7 @@ def place_models(gpus, models):
     return found''',
     windows=True,
     copies=True,
+    slower=3.0,
 )
 """Blocks place copies; before them, a rule decides how many of each model there are."""
 
@@ -195,5 +197,6 @@ def place_models(gpus, models):
     groups = relieved(gpus, groups)
     return {m["name"]: gpu["name"] for gpu, group in zip(gpus, groups) for m in group}''',
     windows=True,
+    slower=4.0,
 )
 """Blocks that place by the time that models need, then a descent by the law itself."""

@@ -14,7 +14,7 @@ MEMORIES_GB = {"H100": 80, "L40S": 45}
 """What models may use of each kind of GPU."""
 FAST, SLOW = (4, 6), (2, 4)
 """GPUs of each kind in a case: at least the first number, below the second."""
-MODELS_OF_GPU = (3.2, 3.8)
+MODELS_OF_GPU = (2.9, 3.3)
 """Models for each GPU, the lowest and the highest mean."""
 EVENNESS, RATE = 0.9, 0.5
 """Zipf's exponent of the rates, and requests a second of a model on average."""

@@ -50,7 +50,7 @@ class Composer:
         if frame is None:
             raise ProposerError(f"{WHO}: it writes placement programs only")
         parent = read_composition(request.parent.source, frame)
-        change = _change(request, frame, parent, _draw(request))
+        change = _change(request, frame, parent, _draw(request, frame.slower))
         rewrites = parent is None or request.kind is Kind.REWRITE
         try:
             return _answer(change, frame, request.parent.source, rewrites)
@@ -58,10 +58,10 @@ class Composer:
             raise ProposerError(f"{WHO}: {refusal}") from refusal
 
 
-def _draw(request: Request) -> Draw:
+def _draw(request: Request, slower: float) -> Draw:
     # The hash of a text changes with every start of Python; a digest does not.
     refused = sha256(str(request.refusal).encode()).digest() if request.refusal else b""
-    return Draw(np.random.default_rng([request.seed, *refused]), request.recommendations)
+    return Draw(np.random.default_rng([request.seed, *refused]), request.recommendations, slower)
 
 
 def _change(
