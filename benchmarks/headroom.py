@@ -19,7 +19,13 @@ from time import perf_counter
 from colocate.arena.referee import Referee
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.fleets.fleet import FLEETS, FleetQuestion
-from colocate.arena.tasks.fleets.headroom import CLEARLY, Headroom, Reached, write_headroom
+from colocate.arena.tasks.fleets.headroom import (
+    CLEARLY,
+    Headroom,
+    Reached,
+    cases_digest,
+    write_headroom,
+)
 from colocate.arena.verdict import Tally, Verdict
 from colocate.lab.lab_folder import local_evaluation, make_lab
 from colocate.lab.loop import Lab
@@ -71,7 +77,8 @@ def _measured(name: str, generations: int, seed: int) -> Headroom:
     best = read_composition(best_first(programs)[0].source, task.frame)
     assert best is not None, "the best program is a composition"
     parts = {field: text_of(value) for field, value in best._asdict().items()}
-    return Headroom(name, contest.digest, generations, len(programs), parts, tuple(reached))
+    digest = cases_digest(contest)
+    return Headroom(name, digest, generations, len(programs), parts, tuple(reached))
 
 
 def _evolved(name: str, generations: int, seed: int) -> list[Program]:

@@ -4,9 +4,12 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from typing import Any
+
+from colocate.arena.contest import Contest
 
 CLEARLY = 0.03
 """What composed programs must leave to the bound on hidden cases, for a task to have room."""
@@ -39,7 +42,7 @@ class Headroom:
     Parameters
     ----------
     task, digest
-        Its name, and the digest of its contest.
+        Its name, and the digest of its cases.
     generations, programs
         How long the composer searched, and how many programs it wrote.
     composition
@@ -63,6 +66,11 @@ class Headroom:
     def room(self) -> float:
         """What the best composed program leaves to the bound on hidden cases."""
         return 1.0 - self.by("composer").hidden
+
+
+def cases_digest(contest: Contest) -> str:
+    """Return a short hash of all cases, which neither optima nor rules change."""
+    return sha256("".join(q.digest for q in contest.questions).encode()).hexdigest()[:16]
 
 
 def headroom_path() -> Path:
