@@ -1,6 +1,6 @@
 """Measure how much room fleet tasks leave: the start program, the composer, and our solver.
 
-    python benchmarks/headroom.py [--generations 60] [--seed 0] [--store] [TASK ...]
+    python benchmarks/headroom.py [--generations 60] [--proposals 4] [--seed 0] [--store] [TASK ...]
 
 Every figure is the mean over the cases of (proven bound) / (value). Fails if the composer does not
 stay clearly below the bound on hidden cases. `--store` keeps the figures in the package, which
@@ -10,6 +10,7 @@ stay clearly below the bound on hidden cases. `--store` keeps the figures in the
 import argparse
 import os
 import sys
+from functools import partial
 from math import inf, isfinite
 from pathlib import Path
 from statistics import fmean
@@ -48,50 +49,55 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tasks", nargs="*", default=list(FLEETS))
     parser.add_argument("--generations", type=int, default=60)
+    parser.add_argument("--proposals", type=int, default=4, help="programs in a generation")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--store", action="store_true")
     options = parser.parse_args()
     print("| task | way | public | hidden | minutes |\n|---|---|---|---|---|")
-    found = [_measured(task, options.generations, options.seed) for task in options.tasks]
+    found = [_measured(task, options) for task in options.tasks]
     for each in found if options.store else ():
         write_headroom(each)
     sys.exit(any(each.room < CLEARLY for each in found))
 
 
-def _measured(name: str, generations: int, seed: int) -> Headroom:
+def _measured(name: str, options: argparse.Namespace) -> Headroom:
     task = open_task(name)
     contest = task.contest()
     reached = [_timed(name, lambda: _of("start", Referee(task).judge_source(task.start_program)))]
     programs: list[Program] = []
 
     def composed() -> Reached:
-        programs.extend(_evolved(name, generations, seed))
+        programs.extend(_evolved(name, options))
         return _of("composer", best_first(programs)[0].verdict)
 
     reached.append(_timed(name, composed))
     for seconds in SECONDS:
-        reached.append(
-            _timed(name, lambda: _solved(contest.public, contest.hidden, seconds))  # noqa: B023
-        )
+        reached += [_timed(name, partial(_solved, contest.public, contest.hidden, seconds))]
     assert task.frame is not None
     best = read_composition(best_first(programs)[0].source, task.frame)
     assert best is not None, "the best program is a composition"
     parts = {field: text_of(value) for field, value in best._asdict().items()}
     digest = cases_digest(contest)
-    return Headroom(name, digest, generations, len(programs), parts, tuple(reached))
+    return Headroom(name, digest, options.generations, len(programs), parts, tuple(reached))
 
 
-def _evolved(name: str, generations: int, seed: int) -> list[Program]:
+def _evolved(name: str, options: argparse.Namespace) -> list[Program]:
     task = open_task(name)
     seconds = PATIENCE * task.limits.seconds
-    settings = Settings(task=name, seed=seed, seconds=seconds, memory_mb=task.limits.memory_mb)
+    settings = Settings(
+        task=name,
+        seed=options.seed,
+        proposals=options.proposals,
+        seconds=seconds,
+        memory_mb=task.limits.memory_mb,
+    )
     evaluation = local_evaluation(settings, os.cpu_count() or 1)
     with (
         TemporaryDirectory() as folder,
         make_lab(Path(folder) / "lab", settings, task.start_program, evaluation) as archive,
     ):
         lab = Lab(archive, settings, task.contest(), evaluation, Composer())
-        lab.run(Budget(generations), lambda generation, best: print(
+        lab.run(Budget(options.generations), lambda generation, best: print(
             f"{name} generation {generation}: {best.verdict.fitness:.6f}", file=sys.stderr,
             flush=True))  # fmt: skip
         return list(archive.programs())

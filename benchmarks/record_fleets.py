@@ -51,15 +51,11 @@ def _record(
         return found
     better = found if found.value < known.value else known
     stronger = max(found.certificate, known.certificate, key=lambda each: each.bound)
-    return FleetRecord(
-        case, made.digest, better.value, better.who, better.placement, stronger
-    )
+    return FleetRecord(case, made.digest, better.value, better.who, better.placement, stronger)
 
 
 def _of(case: str, made: FleetCase, who: str) -> FleetRecord:
-    return FleetRecord(
-        case, made.problem.digest, made.value, who, made.placement, made.certificate
-    )
+    return FleetRecord(case, made.problem.digest, made.value, who, made.placement, made.certificate)
 
 
 def _proven(record: FleetRecord) -> bool:

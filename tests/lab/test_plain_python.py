@@ -39,7 +39,10 @@ def test_arrays_become_lists(array, plain):
     ("array", "plain"),
     [
         ("x = load.shape[1] + a.load.shape[1]", "x = len(load[0]) + len(a.load[0])"),
-        ("layout.load[gpu, window] = load[row, window]", "layout.load[gpu][window] = load[row][window]"),
+        (
+            "layout.load[gpu, window] = load[row, window]",
+            "layout.load[gpu][window] = load[row][window]",
+        ),
         ("x = instance.load[:, t].sum()", "x = sum([each[t] for each in instance.load])"),
         ("x = np.zeros((g, t))", "x = [[0.0] * t for _ in range(g)]"),
         ("layout.load.fill(0.0)", "layout.load[:] = [[0.0] * len(each) for each in layout.load]"),

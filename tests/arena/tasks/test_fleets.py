@@ -5,6 +5,7 @@ from math import inf
 
 import pytest
 from numpy.random import RandomState
+from tests.campaign import LONG, examples
 
 from colocate import InputError, Referee
 from colocate.arena.sandbox import Reply
@@ -20,13 +21,13 @@ from colocate.arena.tasks.fleets.fleet import (
 from colocate.arena.tasks.fleets.headroom import cases_digest
 from colocate.arena.tasks.fleets.planted import PRESSURE, FleetCase
 from colocate.arena.tasks.fleets.records import read_records
+from colocate.arena.tasks.fleets.solving import solved_case
 from colocate.arena.tasks.start import start_program
 from colocate.arena.verdict import Failure
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import RECORDED_AS_PROVEN
 from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
-from tests.campaign import LONG, examples
 
 DIGESTS = {
     "fleet-windows": "900ce0d5709ee184",
@@ -164,7 +165,7 @@ def test_the_best_known_answer_has_ratio_one(task):
 
 
 FAULTS = [
-    (lambda a: None, Failure.NO_ANSWER, "it returned NoneType, must return a dict from the name"),
+    (lambda a: None, Failure.NO_ANSWER, "it returned NoneType, must return a dict from the names"),
     (lambda a: [*a], Failure.NO_ANSWER, "it returned list"),
     (lambda a: {**a, "model-0": 3}, Failure.NO_ANSWER, "'model-0' on something else than names"),
     (lambda a: {**a, "model-0": [["gpu-0"]]}, Failure.NO_ANSWER, "on something else than names"),
@@ -231,8 +232,6 @@ def test_all_fleets_are_tasks():
 
 
 def test_a_case_of_no_known_optimum_is_solved():
-    from colocate.arena.tasks.fleets.solving import solved_case
-
     problem = FLEETS["fleet-latency"].make(RandomState(3))
     found = solved_case(problem, 1.0)
     assert isinstance(found, FleetCase)

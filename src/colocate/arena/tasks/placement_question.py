@@ -56,7 +56,9 @@ class PlacementQuestion(Question):
         gpus = range(len(self.problem.gpus))
         strange = [key for key, names in placement if key not in gpus and names]
         if strange:
-            reason = f"there is no GPU {listed_few(strange, _gpu_key)}, they are 0 to {len(gpus) - 1}"
+            reason = (
+                f"there is no GPU {listed_few(strange, _gpu_key)}, they are 0 to {len(gpus) - 1}"
+            )
             return self.failed(Failure.UNKNOWN_GPU, reason)
         where = [(name, key) for key, names in placement for name in names]
         names = [model.name for model in self.problem.models]

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib import resources
+from importlib import import_module, resources
+from typing import cast
 
 from numpy.random import RandomState
 
@@ -32,6 +33,8 @@ LIMITS = Limits(seconds=5.0)
 """Of a program for a case: time for a search in plain Python, and a verdict within a minute."""
 SOLVE_SECONDS = 10.0
 """For a case of a fresh seed whose optimum is not planted."""
+SOLVING = "colocate.arena.tasks.fleets.solving"
+"""The module that loads the solver; it is imported only for such a case."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,5 @@ def _questions(name: str, seed: int, count: int, prefix: str) -> Iterator[FleetQ
 
 
 def _solved(problem: Problem) -> FleetCase:
-    from colocate.arena.tasks.fleets.solving import solved_case  # noqa: PLC0415, loads the solver
-
-    return solved_case(problem, SOLVE_SECONDS)
+    solving = import_module(SOLVING)
+    return cast(FleetCase, solving.solved_case(problem, SOLVE_SECONDS))

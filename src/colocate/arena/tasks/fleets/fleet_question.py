@@ -24,7 +24,7 @@ class FleetQuestion(Question):
     inputs: tuple[list[dict[str, Any]], ...]
     """GPUs and models as the program gets them."""
 
-    wanted: ClassVar[str] = "a dict from the name of each model to the name of its GPU, or to a list of names"  # noqa: E501  # fmt: skip
+    wanted: ClassVar[str] = "a dict from the names of models to those of their GPUs"
 
     @property
     def entry_point(self) -> str:

@@ -130,7 +130,7 @@ LATENCY = Frame(
     + '''
 
 
-EVALUATIONS = 150
+EVALUATIONS = 60
 
 
 def surrogate(gpus, models):
@@ -141,7 +141,8 @@ def surrogate(gpus, models):
         engine = model["engines"][kind]
         need = model["output_tokens"] * engine["step_s"] + engine["prefill_s"]
         load.append([model["rate"] * need * engine["step_s"] / model["target_s"]])
-    slowest = {gpu["kind"]: max(m["engines"][gpu["kind"]]["step_s"] for m in models) for gpu in gpus}
+    kinds = {gpu["kind"] for gpu in gpus}
+    slowest = {each: max(model["engines"][each]["step_s"] for model in models) for each in kinds}
     return Instance(
         size=[float(model["size_gb"]) for model in models],
         load=load,

@@ -96,7 +96,5 @@ def write_headroom(found: Headroom, path: Path | None = None) -> None:
 
 
 def _read(row: dict[str, Any]) -> Headroom:
-    reached = tuple(
-        Reached(**{**each, "values": tuple(each["values"])}) for each in row["reached"]
-    )
+    reached = tuple(Reached(**{**each, "values": tuple(each["values"])}) for each in row["reached"])
     return Headroom(**{**row, "reached": reached})

@@ -56,8 +56,8 @@ SERVED = (
     Served(17.9, 7.28, 28, {"H100": Speed(6.92, 0.0214, 25.7), "L40S": Speed(23.3, 0.083, 70.1)}),
     Served(18.5, 8.32, 32, {"H100": Speed(7.40, 0.0489, 27.1), "L40S": Speed(24.6, 0.190, 73.9)}),
 )
-"""Qwen2.5 0.5B, Llama 3.2 1B, Qwen2.5 1.5B, Llama 3.2 3B, Qwen2.5 7B and Llama 3.1 8B in 16 bits, as
-`colocate size` and the catalogue of GPUs estimate them."""
+"""Qwen2.5 0.5B, Llama 3.2 1B, Qwen2.5 1.5B, Llama 3.2 3B, Qwen2.5 7B and Llama 3.1 8B in 16 bits,
+as `colocate size` and the catalogue of GPUs estimate them."""
 
 
 def latency_problem(draw: RandomState) -> Problem:

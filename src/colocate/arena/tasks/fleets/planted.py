@@ -34,9 +34,7 @@ class FleetCase(NamedTuple):
     certificate: Certificate
 
 
-def planted_case(
-    problem: Problem, placement: dict[str, list[str]], window: int = 0
-) -> FleetCase:
+def planted_case(problem: Problem, placement: dict[str, list[str]], window: int = 0) -> FleetCase:
     """Return a planted case.
 
     Parameters

@@ -30,7 +30,9 @@ def shown_copies(problem: Problem) -> Shown:
 def shown_latency(problem: Problem) -> Shown:
     """Return GPUs with kind and memory, and models with requests and speeds."""
     gpus, models = _shown(problem, _requests)
-    return [{**gpu, "kind": each.kind} for gpu, each in zip(gpus, problem.gpus, strict=True)], models
+    return [
+        {**gpu, "kind": each.kind} for gpu, each in zip(gpus, problem.gpus, strict=True)
+    ], models
 
 
 def _shown(problem: Problem, more: Callable[[Model], dict[str, Any]]) -> Shown:

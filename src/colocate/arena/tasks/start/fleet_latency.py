@@ -3,7 +3,6 @@
 from math import exp, inf, log
 from typing import Any
 
-
 # EVOLVE-BLOCK-START
 SLICE, READ_SLICE, PART, SWITCH = 0.002, 0.0023, 0.4, 0.0003
 PADDED, SLOTS = 1.2, 256.0
@@ -15,7 +14,7 @@ def turns(seconds: float, slice_: float) -> float:
 
 
 def engine_of(model: dict[str, Any], kind: str) -> dict[str, float]:
-    """Return the numbers of a model on a kind of GPU; of an output, all tokens but one take steps."""
+    """Return the numbers of a model on a kind of GPU; steps make all tokens but the first."""
     numbers = {"rate": model["rate"], "tokens": model["output_tokens"] - 1}
     return {**numbers, "target": model["target_s"], **model["engines"][kind]}
 

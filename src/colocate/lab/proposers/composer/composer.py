@@ -64,9 +64,7 @@ def _draw(request: Request, slower: float) -> Draw:
     return Draw(np.random.default_rng([request.seed, *refused]), request.recommendations, slower)
 
 
-def _change(
-    request: Request, frame: Frame, parent: Composition | None, draw: Draw
-) -> Mutation:
+def _change(request: Request, frame: Frame, parent: Composition | None, draw: Draw) -> Mutation:
     crosses = request.kind is Kind.CROSSING and bool(request.inspirations)
     other = read_composition(request.inspirations[0].source, frame) if crosses else None
     if parent is None:
