@@ -23,7 +23,7 @@ from colocate.arena.tasks.fleets.fleet import FLEETS, FleetQuestion
 from colocate.arena.tasks.fleets.headroom import (
     CLEARLY,
     Headroom,
-    Reached,
+    HeadroomRow,
     cases_digest,
     write_headroom,
 )
@@ -66,7 +66,7 @@ def _measured(name: str, options: argparse.Namespace) -> Headroom:
     reached = [_timed(name, lambda: _of("start", Referee(task).judge_source(task.start_program)))]
     programs: list[Program] = []
 
-    def composed() -> Reached:
+    def composed() -> HeadroomRow:
         programs.extend(_evolved(name, options))
         return _of("composer", best_first(programs)[0].verdict)
 
@@ -103,9 +103,9 @@ def _evolved(name: str, options: argparse.Namespace) -> list[Program]:
         return list(archive.programs())
 
 
-def _of(who: str, verdict: Verdict) -> Reached:
+def _of(who: str, verdict: Verdict) -> HeadroomRow:
     values = tuple(r.value if r.valid else None for r in verdict.hidden.results)
-    return Reached(who, _to_bound(verdict.public), _to_bound(verdict.hidden), values)
+    return HeadroomRow(who, _to_bound(verdict.public), _to_bound(verdict.hidden), values)
 
 
 def _to_bound(tally: Tally) -> float:
@@ -114,13 +114,13 @@ def _to_bound(tally: Tally) -> float:
 
 def _solved(
     public: tuple[FleetQuestion, ...], hidden: tuple[FleetQuestion, ...], seconds: float
-) -> Reached:
+) -> HeadroomRow:
     values = [[_value(question, seconds) for question in part] for part in (public, hidden)]
     means = [
         fmean((q.bound or 0.0) / value for q, value in zip(part, own, strict=True))
         for part, own in zip((public, hidden), values, strict=True)
     ]
-    return Reached(
+    return HeadroomRow(
         f"solve, {seconds:g} s", *means, tuple(v if isfinite(v) else None for v in values[1])
     )
 
@@ -133,7 +133,7 @@ def _value(question: FleetQuestion, seconds: float) -> float:
     return verdict.ratio if question.problem.objective == "latency" else verdict.pressure
 
 
-def _timed(task: str, way) -> Reached:
+def _timed(task: str, way) -> HeadroomRow:
     started = perf_counter()
     found = way()
     minutes = (perf_counter() - started) / 60

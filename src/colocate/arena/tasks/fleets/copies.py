@@ -32,7 +32,7 @@ MOST_COPIES_HOT, MOST_COPIES, COPIES_OFTEN = 4, (1, 2, 3), (0.65, 0.2, 0.15)
 
 
 @dataclass
-class Planting:
+class PlantedModels:
     """Models, and the numbers of the GPUs that they are on."""
 
     size: list[int] = field(default_factory=list)
@@ -42,7 +42,15 @@ class Planting:
     places: list[list[int]] = field(default_factory=list)
 
     def add(self, size: int, share: int, cache: int, places: list[int]) -> None:
-        """Add a model with a copy on each of some GPUs."""
+        """Add a model with a copy on each of some GPUs.
+
+        Parameters
+        ----------
+        size, share, cache
+            What a copy holds, its load, and the cache that it needs.
+        places
+            The numbers of the GPUs.
+        """
         self.size.append(size)
         self.share.append(share)
         self.cache.append(cache)
@@ -66,7 +74,7 @@ def copies_case(draw: RandomState) -> FleetCase:
     an empty GPU. So the planted numbers of copies are the fewest that the optimum allows.
     """
     count = int(draw.randint(*GPUS))
-    planting = Planting()
+    planting = PlantedModels()
     open_gpus = draw.permutation(count).tolist()
     while len(open_gpus) > count // WITHOUT_HOT:
         copies = min(int(draw.choice(HOT_COPIES)), len(open_gpus))
@@ -82,7 +90,7 @@ def copies_case(draw: RandomState) -> FleetCase:
     return _stated(draw, planting, count)
 
 
-def _fill(draw: RandomState, planting: Planting, gpu: int) -> None:
+def _fill(draw: RandomState, planting: PlantedModels, gpu: int) -> None:
     """Put further models on a GPU, so that it has the planted pressure."""
     size, share, cache = planting.hot_on(gpu)
     if share:
@@ -99,7 +107,7 @@ def _fill(draw: RandomState, planting: Planting, gpu: int) -> None:
         planting.add(*model, [gpu])
 
 
-def _stated(draw: RandomState, planting: Planting, count: int) -> FleetCase:
+def _stated(draw: RandomState, planting: PlantedModels, count: int) -> FleetCase:
     models, placement = [], {}
     for number, row in enumerate(draw.permutation(len(planting.size)).tolist()):
         places = planting.places[row]

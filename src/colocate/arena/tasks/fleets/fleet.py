@@ -38,7 +38,7 @@ SOLVING = "colocate.arena.tasks.fleets.solving"
 
 
 @dataclass(frozen=True)
-class Fleet:
+class FleetRecipe:
     """How to make a fleet task.
 
     Parameters
@@ -69,7 +69,7 @@ class Fleet:
 
 
 FLEETS = {
-    "fleet-windows": Fleet(
+    "fleet-windows": FleetRecipe(
         "8 to 12 GPUs of 24 to 141 GB, loads in six time windows",
         "the lowest peak pressure over all windows",
         "pressure",
@@ -79,7 +79,7 @@ FLEETS = {
         shown_windows,
         WINDOWS,
     ),
-    "fleet-copies": Fleet(
+    "fleet-copies": FleetRecipe(
         "7 to 11 GPUs of 80 GB, least caches, and as many copies as pay",
         "the lowest peak pressure, with as many copies of each model as pay",
         "pressure",
@@ -89,7 +89,7 @@ FLEETS = {
         shown_copies,
         COPIES,
     ),
-    "fleet-latency": Fleet(
+    "fleet-latency": FleetRecipe(
         "models that slow each other down, on 6 to 8 GPUs of two kinds",
         "the lowest worst ratio of the time of a token to its target",
         "ratio",
@@ -150,7 +150,7 @@ def fleet_cases(name: str, part: str) -> dict[str, FleetCase | Problem]:
     return _made(fleet, fleet.seed, PUBLIC_CASES, name)
 
 
-def _made(fleet: Fleet, seed: int, count: int, prefix: str) -> dict[str, FleetCase | Problem]:
+def _made(fleet: FleetRecipe, seed: int, count: int, prefix: str) -> dict[str, FleetCase | Problem]:
     draw = RandomState(seed)
     left_out = fleet.left_out if seed == fleet.seed else frozenset()
     made = [fleet.make(draw) for _ in range(count + len(left_out))]

@@ -19,22 +19,22 @@ ENTRY_POINT = "place_models"
 class FleetQuestion(Question):
     """A case of a fleet task. The independent checker judges the answer from scratch."""
 
-    problem: Problem
-    """The problem that the program must solve."""
     inputs: tuple[list[dict[str, Any]], ...]
     """GPUs and models as the program gets them."""
+    problem: Problem
+    """The same for the checker."""
 
     wanted: ClassVar[str] = "a dict from the names of models to those of their GPUs"
-
-    @property
-    def entry_point(self) -> str:
-        """The name of the function that the program defines."""
-        return ENTRY_POINT
 
     @property
     def arguments(self) -> dict[str, Any]:
         """The GPUs and the models."""
         return {"arguments": list(self.inputs)}
+
+    @property
+    def entry_point(self) -> str:
+        """The function that every program of a fleet task defines."""
+        return ENTRY_POINT
 
     @property
     def digest(self) -> str:

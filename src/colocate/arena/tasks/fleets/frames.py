@@ -26,15 +26,10 @@ WINDOWS = Frame(
     '''\
 def place_models(gpus, models):
     """Return the name of a GPU for the name of every model."""
-    instance = Instance(
-        size=[float(model["size_gb"]) for model in models],
-        load=[[float(load) for load in model["load"]] for model in models],
-        capacity=[float(gpu["memory_gb"]) for gpu in gpus],
-        use=[],
-        limit=[],
-        kind=[],
-        rules=None,
-    )
+    sizes = [float(model["size_gb"]) for model in models]
+    loads = [[float(load) for load in model["load"]] for model in models]
+    memories = [float(gpu["memory_gb"]) for gpu in gpus]
+    instance = Instance(sizes, loads, memories, use=[], limit=[], kind=[], rules=None)
     strategy = Strategy("composition", "", STARTS, EACH, FINISH)
     gpu_of = strategy.run(instance, np.random.default_rng(SEED))
     if gpu_of is None:
@@ -143,15 +138,9 @@ def surrogate(gpus, models):
         load.append([model["rate"] * need * engine["step_s"] / model["target_s"]])
     kinds = {gpu["kind"] for gpu in gpus}
     slowest = {each: max(model["engines"][each]["step_s"] for model in models) for each in kinds}
-    return Instance(
-        size=[float(model["size_gb"]) for model in models],
-        load=load,
-        capacity=[gpu["memory_gb"] * slowest[kind] / slowest[gpu["kind"]] for gpu in gpus],
-        use=[],
-        limit=[],
-        kind=[],
-        rules=None,
-    )
+    sizes = [float(model["size_gb"]) for model in models]
+    rooms = [gpu["memory_gb"] * slowest[kind] / slowest[gpu["kind"]] for gpu in gpus]
+    return Instance(sizes, load, rooms, use=[], limit=[], kind=[], rules=None)
 
 
 def exchanges(groups, worst):

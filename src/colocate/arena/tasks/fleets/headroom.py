@@ -16,7 +16,7 @@ CLEARLY = 0.03
 
 
 @dataclass(frozen=True)
-class Reached:
+class HeadroomRow:
     """What one way reaches.
 
     Parameters
@@ -56,9 +56,9 @@ class Headroom:
     generations: int
     programs: int
     composition: Mapping[str, str]
-    reached: tuple[Reached, ...]
+    reached: tuple[HeadroomRow, ...]
 
-    def by(self, who: str) -> Reached:
+    def by(self, who: str) -> HeadroomRow:
         """Return what one way reaches."""
         return next(each for each in self.reached if each.who == who)
 
@@ -96,5 +96,7 @@ def write_headroom(found: Headroom, path: Path | None = None) -> None:
 
 
 def _read(row: dict[str, Any]) -> Headroom:
-    reached = tuple(Reached(**{**each, "values": tuple(each["values"])}) for each in row["reached"])
+    reached = tuple(
+        HeadroomRow(**{**each, "values": tuple(each["values"])}) for each in row["reached"]
+    )
     return Headroom(**{**row, "reached": reached})

@@ -37,7 +37,7 @@ class Speed(NamedTuple):
     """The work on each token of a prompt."""
 
 
-class Served(NamedTuple):
+class LatencyModel(NamedTuple):
     """A published model."""
 
     size_gb: float
@@ -49,12 +49,24 @@ class Served(NamedTuple):
 
 
 SERVED = (
-    Served(3.7, 6.24, 24, {"H100": Speed(1.43, 0.0046, 1.67), "L40S": Speed(2.49, 0.018, 4.55)}),
-    Served(4.9, 4.16, 16, {"H100": Speed(1.63, 0.0122, 4.17), "L40S": Speed(4.28, 0.047, 11.4)}),
-    Served(5.8, 7.28, 28, {"H100": Speed(2.38, 0.0107, 5.20), "L40S": Speed(5.70, 0.042, 14.2)}),
-    Served(8.9, 7.28, 28, {"H100": Speed(3.63, 0.0428, 10.8), "L40S": Speed(10.5, 0.166, 29.6)}),
-    Served(17.9, 7.28, 28, {"H100": Speed(6.92, 0.0214, 25.7), "L40S": Speed(23.3, 0.083, 70.1)}),
-    Served(18.5, 8.32, 32, {"H100": Speed(7.40, 0.0489, 27.1), "L40S": Speed(24.6, 0.190, 73.9)}),
+    LatencyModel(
+        3.7, 6.24, 24, {"H100": Speed(1.43, 0.0046, 1.67), "L40S": Speed(2.49, 0.018, 4.55)}
+    ),
+    LatencyModel(
+        4.9, 4.16, 16, {"H100": Speed(1.63, 0.0122, 4.17), "L40S": Speed(4.28, 0.047, 11.4)}
+    ),
+    LatencyModel(
+        5.8, 7.28, 28, {"H100": Speed(2.38, 0.0107, 5.20), "L40S": Speed(5.70, 0.042, 14.2)}
+    ),
+    LatencyModel(
+        8.9, 7.28, 28, {"H100": Speed(3.63, 0.0428, 10.8), "L40S": Speed(10.5, 0.166, 29.6)}
+    ),
+    LatencyModel(
+        17.9, 7.28, 28, {"H100": Speed(6.92, 0.0214, 25.7), "L40S": Speed(23.3, 0.083, 70.1)}
+    ),
+    LatencyModel(
+        18.5, 8.32, 32, {"H100": Speed(7.40, 0.0489, 27.1), "L40S": Speed(24.6, 0.190, 73.9)}
+    ),
 )
 """Qwen2.5 0.5B, Llama 3.2 1B, Qwen2.5 1.5B, Llama 3.2 3B, Qwen2.5 7B and Llama 3.1 8B in 16 bits,
 as `colocate size` and the catalogue of GPUs estimate them."""
