@@ -82,8 +82,8 @@ def repeated(run: Callable[[int, Kept], Run], repeats: Repeats, may_see_order: b
 
     A case in which it took no seed comes out the same under all of them, and is not repeated. The
     exceptions: a program that may see the order of sets is run twice to compare the answers, and
-    one whose answers then differ is run under all seeds. A program that fails on a public case gets no
-    further seeds.
+    one whose answers then differ is run under all seeds. A program that fails on a public case gets
+    no further seeds.
 
     Parameters
     ----------
@@ -122,5 +122,5 @@ def _summed_up(runs: Sequence[Run], differs: bool) -> Verdict:
 
 
 def _merit(tally: Tally) -> tuple[int, float]:
-    """Return what ranks the runs of a program: one in which a case fails is worse than any other."""
+    """Return what ranks the runs of a program: one with a failed case is worse than any other."""
     return tally.valid_cases, tally.ratio

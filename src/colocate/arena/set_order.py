@@ -66,9 +66,7 @@ def _taken_in_order(node: ast.AST) -> list[ast.expr]:
 
 def _leads_to_a_set(node: ast.AST, in_order: set[int]) -> bool:
     match node:
-        case ast.Set() | ast.SetComp():
-            return True
-        case ast.Name(id="__name__", ctx=ast.Store()):
+        case ast.Set() | ast.SetComp() | ast.Name(id="__name__", ctx=ast.Store()):
             return True
         case ast.Name(id=name):
             return name in NAMES.split() and id(node) not in in_order

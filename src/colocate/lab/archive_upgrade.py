@@ -6,8 +6,8 @@ from collections.abc import Callable
 VERSION = 4
 """The version that is written now: 2 added codes of refusals, 3 says which costs are estimates.
 
-In version 4, verdicts hold the figures under every seed. Older ones are judged again when a run goes
-on, since they are by other rules (`contest.RULES`); until then, they are shown as they are.
+In version 4, verdicts hold the figures under every seed. Older ones are judged again when a run
+goes on, since they are by other rules (`contest.RULES`); until then, they are shown as they are.
 """
 OLDER = {
     1: (
