@@ -8,7 +8,7 @@ import pytest
 from colocate import InputError, Referee, Verdict
 from colocate.arena.contest import Contest
 from colocate.arena.leaderboard import program_table, verdict_page
-from colocate.arena.luck import Chance, Luck, Trial, luck_sentence
+from colocate.arena.luck import Chance, Luck, SeedResult, luck_sentence
 from colocate.arena.programs import Entry, judge_all
 from colocate.arena.repeats import FIRST_LOOK, Repeats, Run, repeated
 from colocate.arena.sandbox import Limits
@@ -197,7 +197,7 @@ def test_a_trial_without_hidden_cases_goes_to_json_and_back():
     trial = judge(UNSEEDED, replace(SIX, hidden=())).luck.trials[0]
     data = json.loads(json.dumps(trial.as_dict(), allow_nan=False))
     assert data["hidden_ratio"] is None
-    assert repr(Trial.from_dict(data)) == repr(trial)
+    assert repr(SeedResult.from_dict(data)) == repr(trial)
 
 
 def test_numbers_of_runs_and_seeds_are_checked():

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from colocate.arena.luck import Luck, Trial, luck_sentence
+from colocate.arena.luck import Luck, SeedResult, luck_sentence
 from colocate.arena.programs import Entry
 from colocate.arena.reasons import FailedCase, reason_lines
 from colocate.arena.run_folder import FoundProgram
@@ -96,7 +96,7 @@ def luck_parts(luck: Luck, width: int) -> list[RenderableType]:
     return [fitting_table(TRIALS, map(trial_row, luck.trials), width), Text(told)]
 
 
-def trial_row(trial: Trial) -> tuple[str, ...]:
+def trial_row(trial: SeedResult) -> tuple[str, ...]:
     """Return the figures under one seed as text, one per column of `TRIALS`."""
     ratios = (fixed(trial.ratio, 6), fixed(trial.hidden_ratio, 6))
     return str(trial.seed), fixed(trial.score, 4), *ratios, str(trial.valid_cases)

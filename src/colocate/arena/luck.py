@@ -22,7 +22,7 @@ class Chance(StrEnum):
 
 
 @dataclass(frozen=True)
-class Trial:
+class SeedResult:
     """The figures of a program under one seed."""
 
     seed: int
@@ -54,7 +54,7 @@ class Luck:
 
     chance: Chance = Chance.UNKNOWN
     """How chance gets into it."""
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[SeedResult, ...] = ()
     """Its figures under every seed, in order; a program without chance has one, or equal ones."""
 
     @property
@@ -88,7 +88,7 @@ class Luck:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read what `as_dict` wrote; verdicts of earlier versions have nothing of it."""
-        trials = tuple(map(Trial.from_dict, data.get("trials", ())))
+        trials = tuple(map(SeedResult.from_dict, data.get("trials", ())))
         return cls(Chance(data.get("chance", Chance.UNKNOWN)), trials)
 
 

@@ -9,7 +9,7 @@ from math import inf, isfinite, nan
 from statistics import fmean
 from typing import Any, Self
 
-from colocate.arena.luck import Luck, Trial, luck_sentence
+from colocate.arena.luck import Luck, SeedResult, luck_sentence
 from colocate.arena.reasons import FailedCase, reason_lines
 from colocate.errors import SandboxError
 from colocate.problem.tolerance import TIE
@@ -263,10 +263,10 @@ class Verdict:
         shown = [replace(t, hidden_ratio=nan, fitness=t.ratio) for t in self.luck.trials]
         return replace(self, hidden=NOTHING, luck=replace(self.luck, trials=tuple(shown)))
 
-    def trial(self, seed: int) -> Trial:
+    def trial(self, seed: int) -> SeedResult:
         """Return the figures of this run, which was under that seed."""
         valid = self.public.valid_cases + self.hidden.valid_cases
-        return Trial(seed, self.score, self.ratio, self.hidden.ratio, self.fitness, valid)
+        return SeedResult(seed, self.score, self.ratio, self.hidden.ratio, self.fitness, valid)
 
     @property
     def worst_cases(self) -> tuple[CaseVerdict, ...]:
