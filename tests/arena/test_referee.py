@@ -5,9 +5,10 @@ from math import inf
 import pytest
 
 from colocate import InputError, UnknownNameError, place
+from colocate.arena.asking import MOST_TIMEOUTS
 from colocate.arena.best_known import read_best_known
 from colocate.arena.contest import Contest
-from colocate.arena.referee import MOST_TIMEOUTS, Referee
+from colocate.arena.referee import Referee
 from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply
 from colocate.arena.tasks.placement import HIDDEN_CASES, hidden_suite, open_contest
 from colocate.arena.verdict import CaseVerdict, Failure, Tally, Verdict

@@ -139,13 +139,15 @@ class Question(ABC):
 
     def _said(self, said: dict[str, Any]) -> CaseVerdict:
         words = {key: text for key, text in said.items() if isinstance(text, str)}
+        called = said.get("called") is not False
         if "error" in words:
             lines = filter(str.strip, words["error"].splitlines())
             reason = next(lines, "an error without a word")
             trace, kind = words.get("traceback", ""), words.get("kind", "")
-            return self.failed(Failure.CRASH, reason, trace, kind)
+            return replace(self.failed(Failure.CRASH, reason, trace, kind), called=called)
         if "exit" in words:
-            return self.failed(Failure.EXIT, f"it ended itself, saying {words['exit']}")
+            ended = self.failed(Failure.EXIT, f"it ended itself, saying {words['exit']}")
+            return replace(ended, called=called)
         if "returned" in words:
             reason = f"it returned {words['returned']}, must return {self.wanted}"
             return self.failed(Failure.NO_ANSWER, reason)

@@ -57,6 +57,8 @@ class Limits:
         Limits on one file, and on everything that it puts into its folder.
     open_files, threads
         Limits on how many are open or run at a time.
+    total_seconds
+        Limit on the wall time of all cases of a run together; cases after that do not run.
     """
 
     seconds: float = 10.0
@@ -65,6 +67,7 @@ class Limits:
     folder_mb: int = 64
     open_files: int = 64
     threads: int = 64
+    total_seconds: float = 300.0
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -122,6 +125,7 @@ class Sandbox:
         self._hash_seed = hash_seed
         self._process: Started | None = None
         self._control: socket.socket | None = None
+        self._halted = False
         self.walls: tuple[str, ...] = ()
 
     def __enter__(self) -> Self:
@@ -158,6 +162,12 @@ class Sandbox:
             self._process.end()
             self._process = None
 
+    def halt(self) -> None:
+        """End the case that runs, from another thread; no more cases can be asked."""
+        self._halted = True
+        if process := self._process:
+            process.kill()
+
     def _ready(self) -> socket.socket:
         """Return the socket to a live sandbox; replace one that speaks between cases."""
         ended = self._process is None or self._process.ended
@@ -165,16 +175,17 @@ class Sandbox:
             return self._control
         self.close()
         try:
-            return self._start()
+            started = self._start()
         except OSError as error:
             self.close()
             raise SandboxError(f"the sandbox did not start: {error}") from error
+        if self._halted:
+            raise SandboxError("the run was ended")
+        return started
 
     def _start(self) -> socket.socket:
-        if self._enclosure is Enclosure.BUBBLEWRAP:
-            complaints = self._launch()
-        else:
-            complaints = self._fork()
+        through_bubblewrap = self._enclosure is Enclosure.BUBBLEWRAP
+        complaints = self._launch() if through_bubblewrap else self._fork()
         assert self._control is not None
         with complaints:
             with memory_file(self._program.encode()) as file:
@@ -216,8 +227,8 @@ class Sandbox:
         return complaints
 
     def _options(self) -> dict[str, Any]:
-        """Return what `inside.serve` must know; only Landlock alone lets a program write nothing."""
-        own = {"preload": [], "packages": None, "counted": False}
+        """Return what `inside.serve` must know; Landlock alone cannot count what a program writes."""
+        own: dict[str, Any] = {"preload": [], "packages": None, "counted": False}
         if self._enclosure is Enclosure.LANDLOCK:
             seen = readable(self._packages)
             files = {"folder": "/", "readable": seen, "writable": ["/dev/null"], "alone": False}

@@ -3,6 +3,7 @@
 import atexit
 import json
 import os
+import platform
 import select
 import signal
 import socket
@@ -14,7 +15,16 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from colocate.arena.enclosure import INSIDE, OURS, Enclosure, bubblewrap, find_packages, python, view
+from colocate.arena.enclosure import (
+    INSIDE,
+    OURS,
+    Enclosure,
+    bubblewrap,
+    find_packages,
+    python,
+    view,
+)
+from colocate.arena.inside.seccomp import ARCHITECTURES
 
 START = 30.0
 """Seconds within which a sandbox must have started."""
@@ -26,6 +36,10 @@ USUAL = ("numpy",)
 """Packages that every program may import."""
 USUAL_ORDER = 0
 """The seed of the order of sets, if nobody names another one."""
+LANDLOCK_LEAKS = (
+    "behind Landlock alone, a program can learn from access times and process numbers what another "
+    "one has seen; allow namespaces of users, or install bubblewrap"
+)
 ENVIRONMENT = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -58,20 +72,29 @@ class Started:
         self.pid = pid
         self._handle = handle
         self._child = child
+        self._lock = Lock()
+        self._over = False
 
     @property
     def ended(self) -> bool:
         """Whether it has ended."""
         return self.wait(0)
 
+    def kill(self) -> None:
+        """Have it end; all others of its sandbox end with it."""
+        with self._lock, suppress(ProcessLookupError):
+            if not self._over:  # the number of the handle may be that of another by then
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+
     def end(self) -> None:
-        """End it; all others of its sandbox end with it."""
-        with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+        """End it, and wait until it has ended."""
+        self.kill()
         self.wait(START)
         if self._child:
             self._child.wait()
-        os.close(self._handle)
+        with self._lock:
+            self._over = True
+            os.close(self._handle)
 
     def wait(self, seconds: float) -> bool:
         """Wait at most so many seconds until it has ended."""
@@ -235,3 +258,12 @@ def best_enclosure() -> Enclosure:
         if done.returncode == 0:
             return Enclosure.BUBBLEWRAP
     return Enclosure.LANDLOCK
+
+
+def leak_of(enclosure: Enclosure) -> str:
+    """Return how walls let a case tell later ones what it has seen; empty if they do not."""
+    if not enclosure.keeps_secrets:
+        return LANDLOCK_LEAKS
+    if platform.machine() not in ARCHITECTURES:
+        return f"no filter of system calls is written for {platform.machine()}"
+    return ""

@@ -71,17 +71,19 @@ def tell(file: int, text: bytes) -> None:
 
 def _outcome(question: dict[str, Any], program: Program) -> dict[str, Any]:
     _seed(question["seed"])
+    called = False
     try:
         function = _load(program, question["entry_point"])
+        called = True
         return FORMS[question["form"]](function, question)
     except SystemExit as end:
         code = end.code
-        return {"exit": _words(lambda: repr(code)[:LONGEST_KEY])}
+        return {"exit": _words(lambda: repr(code)[:LONGEST_KEY]), "called": called}
     except BaseException as error:  # a border: a program may raise anything
         if isinstance(error, MemoryError):
             traceback.clear_frames(error.__traceback__)  # they hold what filled the memory
-        kind = type(error).__name__
-        return {"error": _sentence(error), "kind": kind, "traceback": _trace(error)}
+        told = {"error": _sentence(error), "kind": type(error).__name__, "called": called}
+        return told | {"traceback": _trace(error)}
 
 
 def _load(program: Program, entry_point: str) -> Callable[..., Any]:

@@ -100,7 +100,7 @@ def _program(channel: socket.socket, options: dict[str, Any], walls: list[str]) 
 
 def _read_until(pipe: int, until: float) -> bytes:
     """Read a pipe to its end; return nothing if that takes too long."""
-    parts = []
+    parts: list[bytes] = []
     line = select.poll()
     line.register(pipe, select.POLLIN)
     while line.poll(1000 * max(until - monotonic(), 0)):
