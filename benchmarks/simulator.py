@@ -3,8 +3,8 @@
     python -m benchmarks.simulator                  all tables
     python -m benchmarks.simulator --worst          with the worst misses
     python -m benchmarks.simulator --side-by-side   work without a pause, one row for each
-    python -m benchmarks.simulator --predict PLAN.json OUT.csv   what a plan of readings will find
-    ... --predict PLAN.json OUT.csv LONE.csv                     from these lone steps only
+
+`benchmarks.written_before` has the groups that were simulated before anyone measured them.
 
 No constant of the simulator comes from engines that serve requests. Lone step times come from the
 same GPU and the same harness as the group that is simulated. Readings are of 10 to 12 seconds from
@@ -19,17 +19,15 @@ and 17% under MPS. The largest of these are models of 0.5B to 1.5B, whose prefil
 their host, and engines under MPS beside several small ones, which the law makes too slow.
 """
 
-import csv
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
-from pathlib import Path
+from dataclasses import replace
 from statistics import mean, median
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
+from benchmarks.gpu.ledger import BLOCK
 from benchmarks.gpu.record import OUTPUT, PROMPT
 from benchmarks.gpu.schedule import draw_schedule
 from benchmarks.gpu.shapes import SHAPES
@@ -41,7 +39,6 @@ from benchmarks.latency_law import (
     engines_side_by_side,
     fleet_of_group,
     groups_of,
-    predict_group,
     read,
 )
 
@@ -60,14 +57,6 @@ SECONDS = {
     "2026-11-16_second_groups.csv": 11.5,
 }
 """How long a reading was, by the file that it is in."""
-
-WRITTEN_BEFORE = {
-    "few slots": "2026-11-16_cliffs",
-    "long prompts": "2026-11-16_long",
-}
-"""Groups that were simulated before anyone measured them: engines with few slots, whose requests
-wait, and prompts of 2,048 to 16,384 tokens. Each has a file of what was measured and one of what
-had been simulated."""
 
 SEEDS = 20
 """Simulations of every group."""
@@ -105,10 +94,11 @@ class Simulated(NamedTuple):
 
 
 def figures_of(outcome: ModelOutcome) -> dict[str, float]:
-    """Return what is compared of a model, in milliseconds."""
+    """Return what is compared of a model, in milliseconds, and its preemptions."""
     tpot, ttft = outcome.tpot, outcome.ttft
     values = (tpot.mean, tpot.p99, ttft.mean, ttft.p99)
-    return {name: value * 1e3 for name, value in zip(FIGURES, values, strict=True)}
+    times = {name: value * 1e3 for name, value in zip(FIGURES, values, strict=True)}
+    return {**times, "preemptions": float(outcome.preemptions), "finished": float(outcome.finished)}
 
 
 def requests_of_group(
@@ -139,6 +129,23 @@ def requests_of_group(
     return RequestStream(arrival, *(each.astype(np.int32) for each in others), seconds)
 
 
+def with_pools(problem: Problem, group: Sequence[Row]) -> Problem:
+    """Return a problem whose engines have exactly the blocks of cache that their rows state."""
+    models = []
+    for model, row in zip(problem.models, group, strict=True):
+        shape = SHAPES[row["model"]]
+        of_block = 4 * shape.layers * shape.kv_heads * shape.head_dim * BLOCK / 1e9
+        cache = (int(row["blocks"]) + 0.5) * of_block
+        models.append(
+            Model(
+                model.name, model.size_gb, load=1.0, least_cache_gb=cache, requests=model.requests
+            )
+        )
+    (gpu,) = problem.gpus
+    memory = sum(model.size_gb + (model.least_cache_gb or 0.0) for model in models)
+    return Problem([Gpu(gpu.name, memory, gpu.kind)], models, sharing=problem.sharing)
+
+
 def simulated_group(
     group: Sequence[Row], lone: Sequence[Row], seconds: float, seeds: Sequence[Any]
 ) -> list[list[dict[str, float]]]:
@@ -156,8 +163,13 @@ def simulated_group(
         What requests are drawn from.
     """
     problem = fleet_of_group(group, group[0]["sharing"], lone).problem
-    placement = {model.name: ["h200"] for model in problem.models}
     options = SimulateOptions(sharing=group[0]["sharing"])
+    if group[0].get("blocks"):
+        problem = with_pools(problem, group)
+    if group[0].get("token_budget"):
+        budget = int(group[0]["token_budget"])
+        options = replace(options, prefill="chunked", token_budget=budget)
+    placement = {model.name: ["h200"] for model in problem.models}
     found: list[list[dict[str, float]]] = [[] for _ in group]
     for seed in seeds:
         stream = requests_of_group(group, seconds, lambda number, seed=seed: [seed, number])
@@ -282,75 +294,7 @@ def _without_a_pause(members: Sequence[Row], sharing: str) -> list[float]:
     ]
 
 
-def errors_before(prefix: str) -> Iterator[tuple[Row, dict[str, float]]]:
-    """Yield what was measured of groups, and how far the predictions before it were off."""
-    measured, predicted = (read(f"{prefix}_{part}.csv") for part in ("groups", "predictions"))
-    for row, before in zip(measured, predicted, strict=True):
-        assert (row["sharing"], row["group"]) == (before["sharing"], before["group"])
-        yield row, {name: float(before[name]) / float(row[name]) - 1.0 for name in FIGURES}
-
-
-def written_before(title: str, prefix: str) -> None:
-    """Print how far predictions were off that were committed before the measurement."""
-    print(f"\n{title}, written down before anyone measured: measured, and the error")
-    for row, errors in errors_before(prefix):
-        told = ", ".join(
-            f"{name[:-3]} {float(row[name]):.1f} {error:+.1%}" for name, error in errors.items()
-        )
-        print(
-            f"    {row['sharing']:7} {row['group'].partition(': ')[2]:42} {row['model']:14} {told}"
-        )
-    for sharing, name in product(("slices", "mps"), FIGURES):
-        found = [errors for row, errors in errors_before(prefix) if row["sharing"] == sharing]
-        sizes = [abs(errors[name]) for errors in found]
-        if sizes:
-            told = f"median {median(sizes):.1%}, worst {max(sizes):.1%}"
-            print(f"    {sharing:7} {len(sizes)} engines, {name[:-3]:9} {told}")
-
-
-def write_predictions(plan: str, out: str, *lone_files: str) -> None:
-    """Write what is simulated of all groups of a plan of readings, before anyone measures them.
-
-    Parameters
-    ----------
-    plan, out
-        Paths of the plan and of the table.
-    lone_files
-        Names of files of lone steps; all that there are by default.
-    """
-    files = lone_files or [file for _, *files in SETS[1:] for file in files]
-    lone = [row for file in files for row in read(file)]
-    with Path(out).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["sharing", "group", "member", "model", *FIGURES, "saturated"])
-        readings = json.loads(Path(plan).read_text(encoding="utf-8"))["readings"]
-        for sharing, reading in product(("slices", "mps"), readings):
-            if sharing in reading.get("modes", ("slices", "mps")):
-                writer.writerows(_predicted(sharing, reading, lone))
-
-
-def _predicted(
-    sharing: str, reading: Mapping[str, Any], lone: Sequence[Row]
-) -> Iterator[list[Any]]:
-    """Yield a row for each engine of a reading: the very requests that the harness will draw."""
-    way = "alone" if len(reading["members"]) == 1 else sharing
-    group = [{"sharing": way, **member} for member in reading["members"]]
-    seed = crc32(reading["name"].encode())
-    figures = simulated_group(group, lone, reading["seconds"], [seed])
-    law = predict_group(group, way, lone)
-    for number, (found, prediction) in enumerate(zip(figures, law, strict=True)):
-        told = [f"{found[0][name]:.3f}" for name in FIGURES]
-        yield [
-            *(way, reading["name"], number, group[number]["model"]),
-            *told,
-            prediction.shared.saturated,
-        ]
-
-
 def main(arguments: Sequence[str]) -> None:
-    if "--predict" in arguments:
-        write_predictions(*arguments[1:])
-        return
     side_by_side("--side-by-side" in arguments)
     if "--side-by-side" in arguments:
         return
@@ -370,8 +314,6 @@ def main(arguments: Sequence[str]) -> None:
                 )
                 print(f"    {row['sharing']:7} {row['group']:40} {row['model']:14} {told}")
     summary("all sets", every)
-    for title, prefix in WRITTEN_BEFORE.items():
-        written_before(title, prefix)
 
 
 if __name__ == "__main__":

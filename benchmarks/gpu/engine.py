@@ -5,15 +5,18 @@ turns on a few sets of weights and of KV cache, which saves memory. One round th
 far larger than the L2 cache (60 MB on an H200), so every layer reads its weights from memory.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from math import ceil
 from statistics import median
 from time import perf_counter
 
 import torch
 from benchmarks.gpu.limits import CAPTURED, MOST_CONTEXT, MOST_PROMPT, SLOTS
+from benchmarks.gpu.pooled_loop import Piece
 from benchmarks.gpu.shapes import Shape
 from torch.nn import functional
+from torch.nn.attention.bias import causal_lower_right
 
 FEWEST_SETS = 4
 ROUND_BYTES = 400_000_000
@@ -70,29 +73,39 @@ class Engine:
     def prefill(self, tokens: int, slot: int) -> None:
         """Prefill one prompt into a slot, and wait for its first token."""
         shape = self.shape
-        width, kept = shape.heads * shape.head_dim, min(tokens, MOST_CONTEXT)
         stream = functional.embedding(self._prompt[:tokens], self._vocabulary)
         for layer in range(shape.layers):
             turn = layer % len(self._sets)
             first, qkv, out, second, gate_up, down = self._sets[turn]
             mixed = functional.linear(self._normed(stream, first), qkv)
-            pairs = mixed[:, width:].view(tokens, 2, shape.kv_heads, shape.head_dim)
-            pairs = pairs.permute(1, 2, 0, 3)
-            self._caches[turn][:, slot, :, :kept].copy_(pairs[:, :, :kept])
-            queries = mixed[:, :width].view(1, tokens, shape.heads, shape.head_dim).transpose(1, 2)
-            attended = functional.scaled_dot_product_attention(
-                queries,
-                pairs[0].unsqueeze(0),
-                pairs[1].unsqueeze(0),
-                is_causal=True,
-                scale=1.0,
-                enable_gqa=True,
-            )
-            attended = attended.transpose(1, 2).reshape(tokens, width)
+            attended = self._attend_piece(mixed, turn, Piece(slot, 0, tokens))
             stream = stream + functional.linear(attended, out)
             stream = stream + self._gated(self._normed(stream, second), gate_up, down)
         self._sample(stream[-1:], slot, slot + 1)
         self._read(slot + 1)
+
+    def mixed(self, batch: int, pieces: Sequence[Piece], context: int) -> None:
+        """Decode one token for a batch and read pieces of prompts, in one step; wait for it all.
+
+        Launched kernel by kernel: there is no graph for every number of tokens.
+        """
+        shape, width = self.shape, self.shape.heads * self.shape.head_dim
+        ends = list(accumulate((piece.tokens for piece in pieces), initial=batch))
+        prompts = self._prompt[: ends[-1] - batch]
+        stream = functional.embedding(torch.cat([self._ids[:batch], prompts]), self._vocabulary)
+        for layer in range(shape.layers):
+            turn = layer % len(self._sets)
+            first, qkv, out, second, gate_up, down = self._sets[turn]
+            mixed = functional.linear(self._normed(stream, first), qkv)
+            parts = [self._attend(mixed[:batch], turn, context)] if batch else []
+            for piece, begin in zip(pieces, ends, strict=False):
+                parts.append(self._attend_piece(mixed[begin : begin + piece.tokens], turn, piece))
+            attended = torch.cat(parts).view(-1, width)
+            stream = stream + functional.linear(attended, out)
+            stream = stream + self._gated(self._normed(stream, second), gate_up, down)
+        last = torch.cat([stream[:batch], *(stream[end - 1 : end] for end in ends[1:])])
+        self._sample(last, 0, len(last))
+        self._read(len(last))
 
     def burst(self, milliseconds: float) -> tuple[Callable[[], None], float]:
         """Return what runs matrix products for about so long and waits, and its time here and now.
@@ -145,22 +158,58 @@ class Engine:
         logits = functional.linear(self._normed(stream, self._norm), self._vocabulary)
         self._ids[start:stop].copy_(logits.argmax(dim=-1))
 
-    def _decode(self, batch: int, context: int) -> None:
-        shape = self.shape
+    def _attend(self, mixed: torch.Tensor, turn: int, context: int) -> torch.Tensor:
+        """Let every request of a batch look back on its cache, and keep its new token there."""
+        shape, batch = self.shape, len(mixed)
         width, grouped = shape.heads * shape.head_dim, shape.heads // shape.kv_heads
         parts = batch * shape.kv_heads
+        cache = self._caches[turn]
+        pairs = mixed[:, width:].view(batch, 2, shape.kv_heads, shape.head_dim)
+        cache[:, :batch, :, context - 1].copy_(pairs.transpose(0, 1))
+        keys, values = cache.view(2, -1, MOST_CONTEXT, shape.head_dim)[:, :parts, :context]
+        queries = mixed[:, :width].reshape(parts, grouped, shape.head_dim)
+        weights = torch.softmax(torch.bmm(queries, keys.transpose(1, 2)), dim=-1)
+        return torch.bmm(weights, values).view(batch, width)
+
+    def _attend_piece(self, mixed: torch.Tensor, turn: int, piece: Piece) -> torch.Tensor:
+        """Let a piece of a prompt look back on itself and on what was read of it before."""
+        shape, tokens = self.shape, piece.tokens
+        width, grouped = shape.heads * shape.head_dim, shape.heads // shape.kv_heads
+        pairs = mixed[:, width:].view(tokens, 2, shape.kv_heads, shape.head_dim)
+        pairs = pairs.permute(1, 2, 0, 3)
+        before = min(piece.before, max(MOST_CONTEXT - tokens, 0))
+        cache = self._caches[turn][:, piece.slot]
+        kept = min(tokens, MOST_CONTEXT)
+        cache[:, :, before : before + kept].copy_(pairs[:, :, :kept])
+        queries = mixed[:, :width].view(1, tokens, shape.heads, shape.head_dim).transpose(1, 2)
+        if not before:
+            attended = functional.scaled_dot_product_attention(
+                queries,
+                pairs[0].unsqueeze(0),
+                pairs[1].unsqueeze(0),
+                is_causal=True,
+                scale=1.0,
+                enable_gqa=True,
+            )
+        else:
+            keys, values = cache[:, :, : before + tokens].repeat_interleave(grouped, dim=1)
+            attended = functional.scaled_dot_product_attention(
+                queries,
+                keys.unsqueeze(0),
+                values.unsqueeze(0),
+                attn_mask=causal_lower_right(tokens, before + tokens),
+                scale=1.0,
+            )
+        return attended.transpose(1, 2).reshape(tokens, width)
+
+    def _decode(self, batch: int, context: int) -> None:
+        shape = self.shape
         stream = functional.embedding(self._ids[:batch], self._vocabulary)
         for layer in range(shape.layers):
             turn = layer % len(self._sets)
             first, qkv, out, second, gate_up, down = self._sets[turn]
             mixed = functional.linear(self._normed(stream, first), qkv)
-            cache = self._caches[turn]
-            pairs = mixed[:, width:].view(batch, 2, shape.kv_heads, shape.head_dim)
-            cache[:, :batch, :, context - 1].copy_(pairs.transpose(0, 1))
-            keys, values = cache.view(2, -1, MOST_CONTEXT, shape.head_dim)[:, :parts, :context]
-            queries = mixed[:, :width].reshape(parts, grouped, shape.head_dim)
-            weights = torch.softmax(torch.bmm(queries, keys.transpose(1, 2)), dim=-1)
-            attended = torch.bmm(weights, values).view(batch, width)
+            attended = self._attend(mixed, turn, context)
             stream = stream + functional.linear(attended, out)
             stream = stream + self._gated(self._normed(stream, second), gate_up, down)
         self._sample(stream, 0, batch)

@@ -21,13 +21,17 @@ class Record:
 
     schedule: Schedule
     seconds: float
-    admitted: list[float] = field(default_factory=list)
-    first: list[float] = field(default_factory=list)
+    admitted: dict[int, float] = field(default_factory=dict)
+    first: dict[int, float] = field(default_factory=dict)
     finished: dict[int, float] = field(default_factory=dict)
     steps: list[float] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
     prefills: list[float] = field(default_factory=list)
     idle: list[float] = field(default_factory=list)
+    mixed: list[tuple[int, int, float]] = field(default_factory=list)
+    """Steps with pieces of prompts: requests that decode, tokens of the pieces, and seconds."""
+    sent_back: list[int] = field(default_factory=list)
+    """Requests that lost their cache, once for every time."""
 
 
 def wait_until(moment: float) -> float:
@@ -74,8 +78,8 @@ def run_open(
         if arrivals[following] <= now and len(last_steps) < slots:
             prefill(prompt_tokens, following % slots)
             done = clock()
-            record.admitted.append(now - start)
-            record.first.append(done - start)
+            record.admitted[following] = now - start
+            record.first[following] = done - start
             record.prefills.append(done - now)
             heappush(last_steps, (done_steps + outputs[following] - 1, following))
             following += 1

@@ -11,14 +11,19 @@ from benchmarks.gpu.limits import MOST_CONTEXT, MOST_PROMPT, SLOTS
 from benchmarks.gpu.shapes import SHAPES
 
 MODES = ("slices", "mps")
-CLOSED = ("decode", "prefill", "burst")
+CLOSED = ("decode", "prefill", "mixed", "burst")
+
+
+MOST_BLOCKS = 10**6
+"""More cache than any GPU has."""
 
 
 @dataclass(frozen=True)
 class Member:
     """One engine of a group and what it does: an open loop at a rate, or a closed loop.
 
-    A burst is the same in every engine, so it needs no model.
+    A burst is the same in every engine, so it needs no model. With `blocks`, the cache of an open
+    loop is a pool of so many blocks; with a `token_budget`, prompts are read in pieces.
     """
 
     model: str | None = None
@@ -31,6 +36,8 @@ class Member:
     prompt_tokens: int = 512
     output_tokens: float = 128
     context: int = 640
+    blocks: int | None = None
+    token_budget: int | None = None
     raw: bool = False
 
     def __post_init__(self) -> None:
@@ -49,6 +56,10 @@ class Member:
         _check_range("context", self.context, 1, MOST_CONTEXT)
         _check_range("tokens", self.tokens, 1, MOST_PROMPT)
         _check_range("prompt_tokens", self.prompt_tokens, 1, MOST_PROMPT)
+        _check_range("blocks", self.blocks or MOST_BLOCKS, 1, MOST_BLOCKS)
+        _check_range("token_budget", self.token_budget or SLOTS, SLOTS, MOST_PROMPT)
+        if self.token_budget and not self.blocks:
+            raise ValueError(f"{self}: an engine with a token_budget needs blocks")
 
     def said(self) -> dict[str, object]:
         """Return what decides the reading: all that is not as by default."""

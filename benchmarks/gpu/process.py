@@ -3,14 +3,17 @@
 import gc
 import os
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from multiprocessing.connection import Connection
 from statistics import mean, median
 from time import perf_counter
 
+from benchmarks.gpu.ledger import Ledger
 from benchmarks.gpu.limits import CAPTURED
 from benchmarks.gpu.loop import Record, run_closed, run_open
 from benchmarks.gpu.plan import Member
+from benchmarks.gpu.pooled_loop import Piece, Work, run_pooled
 from benchmarks.gpu.schedule import draw_schedule
 from benchmarks.gpu.shapes import SHAPES
 from benchmarks.gpu.summary import summarise_closed, summarise_open
@@ -111,11 +114,35 @@ class Desk:
             prefill(member.prompt_tokens, 0)
             step(1)
         schedule = draw_schedule(seed, member.rate, seconds, member.output_tokens)
+        if member.blocks is not None:
+            return self._pooled(member, step, Record(schedule, seconds))
 
         def loop(start: float) -> Answer:
             record = Record(schedule, seconds)
             run_open(step, prefill, record, start, member.slots, member.prompt_tokens)
             return summarise_open(record, member.raw)
+
+        return loop
+
+    def _pooled(self, member: Member, step: Callable[[int], None], record: Record) -> Loop:
+        """Return the loop of an engine whose cache is a pool of blocks."""
+        engine, prompt, slots = self.engine, member.prompt_tokens, member.slots
+
+        def mixed(batch: int, pieces: Sequence[Piece]) -> None:
+            engine.mixed(batch, pieces, member.context)
+
+        if member.token_budget:
+            for batch, before, tokens in product(
+                (0, 1, 8), (0, prompt // 2), (prompt // 2, prompt)
+            ):
+                mixed(batch, [Piece(batch, before, min(tokens, member.token_budget))])
+        ledger = Ledger(member.blocks, slots, prompt, record.schedule.outputs)
+        work = Work(step, engine.prefill, mixed)
+
+        def loop(start: float) -> Answer:
+            run_pooled(work, record, start, ledger, member.token_budget)
+            figures = summarise_open(record, member.raw)
+            return figures | {"least_free_blocks": ledger.least_free}
 
         return loop
 
@@ -126,6 +153,9 @@ class Desk:
             return run, {"alone_ms": round(alone, 4)}
         if member.closed == "prefill":
             return lambda: engine.prefill(member.tokens, 0), {}
+        if member.closed == "mixed":
+            pieces = [Piece(member.batch, 0, member.tokens)]
+            return lambda: engine.mixed(member.batch, pieces, member.context), {}
         step = engine.stepper(member.context)
         return lambda: step(member.batch), {}
 

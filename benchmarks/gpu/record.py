@@ -22,6 +22,7 @@ GROUPS = (
     *("sharing", "group", "member", "model", "rate", "prompt_tokens", "output_tokens", "slots"),
     *("busy", "finished", "unfinished", "in_flight"),
     *("tpot_ms", "tpot_p99_ms", "ttft_ms", "ttft_p99_ms"),
+    *("blocks", "token_budget", "preemptions"),
 )
 PROMPT, OUTPUT, BATCH, BURST = 512, 128, 8, 1.0
 """What a member has where its plan states nothing else."""
@@ -33,6 +34,10 @@ def lone_rows(lines: Iterable[dict[str, Any]]) -> Iterator[list[Any]]:
         if line["kind"] == "lone":
             for row in line["rows"]:
                 yield [line["model"], row["kind"], row["batch"], row["tokens"], row["ms"]]
+    for _, _, member in _members(lines, closed=True):
+        if member["closed"] == "mixed":
+            amounts = (member.get("batch", 1), member.get("tokens", PROMPT))
+            yield [member["model"], "mixed", *amounts, member["metrics"]["act_ms"]]
 
 
 def side_rows(lines: Iterable[dict[str, Any]]) -> Iterator[list[Any]]:
@@ -40,6 +45,8 @@ def side_rows(lines: Iterable[dict[str, Any]]) -> Iterator[list[Any]]:
     lone = {tuple(row[:4]): row[4] for row in lone_rows(lines)}
     for line, number, member in _members(lines, closed=True):
         work, found = member["closed"], member["metrics"]
+        if work == "mixed":  # these are read alone
+            continue
         model = member.get("model", "")
         amount = member.get({"decode": "batch", "prefill": "tokens", "burst": "ms"}[work])
         amount = amount or {"decode": BATCH, "prefill": PROMPT, "burst": BURST}[work]
@@ -64,7 +71,8 @@ def group_rows(lines: Iterable[dict[str, Any]]) -> Iterator[list[Any]]:
             member.get("output_tokens", OUTPUT),
             member.get("slots", SLOTS),
             *(found[name] for name in ("busy", "finished", "unfinished", "mean_in_flight")),
-            *(found[name] for name in GROUPS[-4:]),
+            *(found[name] for name in ("tpot_ms", "tpot_p99_ms", "ttft_ms", "ttft_p99_ms")),
+            *(member.get("blocks"), member.get("token_budget"), found.get("preemptions")),
         ]
 
 

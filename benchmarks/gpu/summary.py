@@ -43,11 +43,18 @@ def summarise_open(record: Record, raw: bool) -> Figures:
         **_spread("step", _ms(record.steps)),
         "step_by_graph": _by_graph(record),
         **_spread("prefill", _ms(record.prefills)),
+        **_spread("mixed", _ms([seconds for *_, seconds in record.mixed])),
+        "mixed_steps": len(record.mixed),
+        "preemptions": len(record.sent_back),
     }
     if raw:
         figures["raw_requests_s"] = _requests(record)
         figures["raw_steps_ms"] = _rounded(_ms(record.steps))
         figures["raw_batches"] = record.batches
+        figures["raw_mixed_ms"] = [
+            [batch, tokens, round(seconds * 1000, DIGITS)]
+            for batch, tokens, seconds in record.mixed
+        ]
     return figures
 
 
@@ -74,7 +81,7 @@ def _ends(record: Record) -> Figures:
     end = record.seconds
     held = waited = 0.0
     for number, arrival in enumerate(record.schedule.arrivals):
-        admitted = min(end, record.admitted[number]) if number < len(record.admitted) else end
+        admitted = min(end, record.admitted.get(number, end))
         waited += admitted - arrival
         held += min(end, record.finished.get(number, end)) - admitted
     return {
@@ -94,14 +101,16 @@ def _by_graph(record: Record) -> dict[str, list[float]]:
 
 
 def _requests(record: Record) -> list[list[float | None]]:
-    """Arrival, start of the prefill, first token, end and output tokens of every request."""
+    """Arrival, admission, first token, end, output tokens and preemptions of every request."""
     return [
         [
             round(arrival, 6),
-            round(record.admitted[number], 6) if number < len(record.admitted) else None,
-            round(record.first[number], 6) if number < len(record.first) else None,
-            round(record.finished[number], 6) if number in record.finished else None,
+            *(
+                round(times[number], 6) if number in times else None
+                for times in (record.admitted, record.first, record.finished)
+            ),
             record.schedule.outputs[number],
+            record.sent_back.count(number),
         ]
         for number, arrival in enumerate(record.schedule.arrivals)
     ]

@@ -17,6 +17,7 @@ from tests.arena.tiny_contest import (
     CONTEST,
     INITIAL,
     behind_each_wall,
+    behind_walls_that_keep_secrets,
     program,
     question,
 )
@@ -174,7 +175,7 @@ HONEST = {
     "complex keys": program("", "{0j: models[:1], 1 + 0j: models[1:]}"),
     "tuples": program("", f"{{g: tuple(group) for g, group in {APART}.items()}}"),
     "generators": program("", f"{{g: iter(group) for g, group in {APART}.items()}}"),
-    "sets": program("", f"{{g: set(group) for g, group in {APART}.items()}}"),
+    "sets": program("", f"{{g: {{m.model_name for m in group}} for g, group in {APART}.items()}}"),
     "subclass": program("from collections import defaultdict", f"defaultdict(list, {APART})"),
     "mapping": program("from types import MappingProxyType", f"MappingProxyType({APART})"),
     "more keys": program("", f"{APART} | {{9: [], 'x': ()}}"),
@@ -221,6 +222,9 @@ HOSTILE = {
     "nan": (program("", "{float('nan'): models}"), Failure.UNKNOWN_GPU),
     "text key": (program("", "{'0': models}"), Failure.UNKNOWN_GPU),
     "nested": (program("", "{0: [models]}"), Failure.CRASH),
+    "models in a set": (program("", f"{{g: set(group) for g, group in {APART}.items()}}"),
+                        Failure.CRASH),
+    "models as keys": (program("seen = {model: 0 for model in models}"), Failure.CRASH),
     "renamed": (program("models[0].model_name = 'x'", "{0: models}"), Failure.UNKNOWN_MODEL),
     "swapped": (program("models[0].model_name = models[1].model_name"), Failure.MISSING_MODEL),
     "twice": (program("", "{0: models, 1: models[:1]}"), Failure.REPEATED_MODEL),
@@ -275,7 +279,7 @@ def compute_model_placement(gpu_num, models):
 """
 
 
-@behind_each_wall
+@behind_walls_that_keep_secrets
 def test_what_a_case_patches_is_gone_in_the_next(enclosure):
     forged = json.dumps({"placement": GOOD}).encode()
     answer = f"[os.write(n, {forged}) for n in range(3, 64) if n == PIPE()]; os._exit(0)"
@@ -283,7 +287,7 @@ def test_what_a_case_patches_is_gone_in_the_next(enclosure):
 def PIPE():
     for number in range(63, 2, -1):
         try:
-            os.fstat(number)
+            os.write(number, b"")
         except OSError:
             continue
         return number
@@ -418,8 +422,7 @@ def test_whole_numbers_are_passed_as_such():
     data = question(size=20.5).as_data()
     assert data.pop("entry_point") == "compute_model_placement"
     assert data.pop("form") == "placement"
-    assert data == {"gpu_num": 2, "seed": 0, "models": [("model_0", 20.5, 6, 2),
-                                                        ("model_1", 20.5, 6, 2)]}  # fmt: skip
+    assert data == {"gpu_num": 2, "models": [("model_0", 20.5, 6, 2), ("model_1", 20.5, 6, 2)]}
     assert isinstance(data["models"][0][2], int)
 
 
@@ -440,8 +443,7 @@ def test_crashes_are_told_apart_by_what_was_raised():
         "    return {}[models[0].model_name] if len(models) > 2 else 1 / 0\n"
     )
     questions = tuple(question(f"q{n}", models=2 + n % 2) for n in range(4))
-    verdict = Referee().judge_source(source, Contest("tiny", questions[:3], questions[3:]))
-    failed = (*verdict.public.failures, *verdict.hidden.failures)
-    kinds = [result.cause for result in failed]
+    verdict = Referee().judge_source(source, Contest("tiny", questions, ()))
+    kinds = [result.cause for result in verdict.public.failures]
     divided, missing = (Failure.CRASH, "ZeroDivisionError"), (Failure.CRASH, "KeyError")
     assert kinds == [divided, missing, divided, missing]

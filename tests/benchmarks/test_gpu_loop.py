@@ -73,8 +73,8 @@ def test_an_idle_engine_waits_for_the_next_arrival():
 
 def test_figures_of_a_record():
     record = Record(Schedule([0.0, 5.0], [3, 11]), 10.0)
-    record.admitted.extend([0.0, 5.5])
-    record.first.extend([0.1, 6.0])
+    record.admitted.update({0: 0.0, 1: 5.5})
+    record.first.update({0: 0.1, 1: 6.0})
     record.finished.update({0: 0.3, 1: 8.0})
     record.steps.extend([0.1, 0.1, 0.2])
     record.batches.extend([1, 2, 3])

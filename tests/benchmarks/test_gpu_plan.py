@@ -47,11 +47,16 @@ def test_every_reading_has_a_seed_of_its_own_that_stays():
     [
         ({"model": "llama-3.1-8b"}, "either rate or closed"),
         ({**EIGHT, "closed": "decode"}, "either rate or closed"),
-        ({"model": "llama-3.1-8b", "closed": "dance"}, "expected one of decode, prefill, burst"),
+        (
+            {"model": "llama-3.1-8b", "closed": "dance"},
+            "expected one of decode, prefill, mixed, burst",
+        ),
         ({"model": "llama-9", "rate": 6}, "'llama-9' is unknown"),
         ({"rate": 6}, "only a burst needs no model"),
         ({**EIGHT, "slots": 65}, "slots is 65, expected 1 to 64"),
         ({**EIGHT, "rate": 0}, "rate is 0"),
+        ({**EIGHT, "token_budget": 512}, "a token_budget needs blocks"),
+        ({**EIGHT, "blocks": -1}, "blocks is -1"),
         ({**EIGHT, "speed": 1}, "a member has \\['speed'\\]"),
     ],
 )

@@ -1,11 +1,20 @@
 """The simulator against stored measurements: engines that shared an H200, and served requests."""
 
+from pathlib import Path
 from statistics import median
 
 import pytest
-from benchmarks.latency_law import SETS
-from benchmarks.simulator import FIGURES, errors_before, side_by_side_errors, simulated
+from benchmarks.gpu import plan
+from benchmarks.gpu.plan import load_plan
+from benchmarks.latency_law import SETS, fleet_of_group, read
+from benchmarks.simulator import FIGURES, side_by_side_errors, simulated, with_pools
+from benchmarks.written_before import errors_before
 
+from colocate.simulate.kernel import state as columns
+from colocate.simulate.layout import first_state
+from colocate.simulate.options import SimulateOptions
+
+PLANS = Path(plan.__file__).parent / "plans"
 SEEDS = 12
 MOST = {"alone": 0.05, "slices": 0.08, "mps": 0.08}
 """Median errors of the mean TPOT that the simulator has to stay below."""
@@ -52,6 +61,34 @@ def test_engines_with_few_slots_did_what_was_written_down_before():
         assert abs(errors["ttft_ms"]) < 0.25, row
     assert median(abs(errors["ttft_ms"]) for _, errors in found) < 0.05
     assert median(abs(errors["ttft_p99_ms"]) for _, errors in found) < 0.10
+
+
+def test_engines_have_the_blocks_that_a_plan_gives_them():
+    group = [
+        {"model": "llama-3.1-8b", "rate": 4, "blocks": 300},
+        {"model": "llama-3.2-1b", "rate": 14, "blocks": 250},
+    ]
+    problem = with_pools(fleet_of_group(group, "mps", None).problem, group)
+    placement = {model.name: ["h200"] for model in problem.models}
+    state = first_state(problem, placement, SimulateOptions(), 0)
+    found = state.pools[:, columns.CAPACITY] // state.engines[:, columns.BLOCK_BYTES]
+    assert found.tolist() == [300, 250]
+    assert problem.sharing == "mps"
+
+
+def test_full_caches_are_written_down_for_every_engine_of_the_plan():
+    readings = load_plan(PLANS / "pools.json").readings
+    serving = [each for each in readings if each.members[0].rate]
+    expected = [
+        ("alone" if len(reading.members) == 1 else mode, reading.name, str(number), member.model)
+        for mode in ("slices", "mps")
+        for reading in serving
+        if mode in reading.modes
+        for number, member in enumerate(reading.members)
+    ]
+    rows = read("2026-11-18_pools_predictions.csv")
+    assert [tuple(list(row.values())[:4]) for row in rows] == expected
+    assert sum(int(row["preemptions"]) for row in rows) > 500
 
 
 def test_engines_with_long_prompts_did_what_was_written_down_before():

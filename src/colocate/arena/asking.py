@@ -9,6 +9,7 @@ from threading import Lock
 from colocate.arena.contest import Contest
 from colocate.arena.question import Question
 from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply, Sandbox
+from colocate.arena.seeds import seed_of
 from colocate.arena.verdict import CaseVerdict, Failure
 
 MOST_TIMEOUTS = 3
@@ -167,6 +168,7 @@ class Asking:
 
 def _asked(sandbox: Sandbox, question: Question) -> Reply:
     """Put a question, and once more if the sandbox ended meanwhile: others may have killed it."""
-    reply = sandbox.ask(question.as_data())
+    seed = seed_of(question.seed, 0)
+    reply = sandbox.ask(question.as_data(), seed)
     broken = reply.code is None and not reply.late and len(reply.text) <= LONGEST_ANSWER
-    return sandbox.ask(question.as_data()) if broken else reply
+    return sandbox.ask(question.as_data(), seed) if broken else reply

@@ -36,6 +36,8 @@ GRACE = 2.0
 """Seconds beyond a program's own limit after which the parent ends the sandbox."""
 LONGEST_ANSWER = 8 * 1024 * 1024
 """Bytes: many times the largest case with its names."""
+NO_SEED = bytes(16)
+"""Zeros, as long as a seed."""
 PRELOADED = ("numpy", "numpy.random")
 """Modules imported once, before the program, so that the cases do not each wait for them."""
 NOTHING_HIDES = "nothing here can hide other files from a program; install bubblewrap"
@@ -90,6 +92,8 @@ class Reply:
     """Wall time, and processor time of the case alone."""
     overfull: bool = False
     """Whether it put more into its folder than allowed."""
+    drew: bool = True
+    """Whether it took the seed of its random draws; True if nobody can tell."""
 
 
 class Sandbox:
@@ -106,7 +110,7 @@ class Sandbox:
     enclosure
         The walls; by default the best ones available.
     hash_seed
-        Decides the order of sets.
+        Decides the hashes of texts, and so the order of sets.
     """
 
     def __init__(
@@ -134,12 +138,20 @@ class Sandbox:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
-    def ask(self, question: dict[str, Any]) -> Reply:
-        """Put a question to a fresh process of the program, and wait for its answer."""
+    def ask(self, question: dict[str, Any], seed: bytes = NO_SEED) -> Reply:
+        """Put a question to a fresh process of the program, and wait for its answer.
+
+        Parameters
+        ----------
+        question
+            What the process gets, as plain data.
+        seed
+            What it can take to draw at random, in the form of `inside.chance`.
+        """
         control = self._ready()
         started = monotonic()
         until = started + self._limits.seconds + GRACE
-        pipe = _put(control, json.dumps(question).encode())
+        pipe = _put(control, json.dumps(question).encode(), seed)
         text, ended = _read(pipe, until)
         status = _hear(control, until) if ended else None
         seconds = monotonic() - started
@@ -151,7 +163,7 @@ class Sandbox:
         if not (status["entered"] or status["late"]):
             raise SandboxError(f"a case could not be enclosed: it ended with {status['code']}")
         late, overfull = status["late"], status["overfull"]
-        return Reply(text, status["code"], late, seconds, status["cpu"], overfull)
+        return Reply(text, status["code"], late, seconds, status["cpu"], overfull, status["drew"])
 
     def close(self) -> None:
         """End every process of the sandbox; there is no file to leave behind."""
@@ -227,7 +239,7 @@ class Sandbox:
         return complaints
 
     def _options(self) -> dict[str, Any]:
-        """Return what `inside.serve` must know; Landlock alone cannot count what a program writes."""
+        """Return what `inside.serve` must know. Behind Landlock alone, nothing is written."""
         own: dict[str, Any] = {"preload": [], "packages": None, "counted": False}
         if self._enclosure is Enclosure.LANDLOCK:
             seen = readable(self._packages)
@@ -239,17 +251,20 @@ class Sandbox:
         return own | files | asdict(self._limits)
 
 
-def _put(control: socket.socket, question: bytes) -> int:
-    """Send a question, and return the pipe for its answer."""
+def _put(control: socket.socket, question: bytes, seed: bytes) -> int:
+    """Send a question with the seed of its draws, and return the pipe for its answer."""
     receive, send = os.pipe()
+    chance, fill = os.pipe()
     try:
+        os.write(fill, seed)
         with memory_file(question) as file:
-            socket.send_fds(control, [b"{}"], [file.fileno(), send])
+            socket.send_fds(control, [b"{}"], [file.fileno(), send, chance])
     except OSError as error:
         os.close(receive)
         raise SandboxError(f"the question could not be put: {error}") from error
     finally:
-        os.close(send)
+        for end in (send, chance, fill):
+            os.close(end)
     return receive
 
 

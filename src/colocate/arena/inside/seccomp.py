@@ -60,6 +60,7 @@ REFUSED = {
     "mq_open": (240, 180),
     "mq_unlink": (241, 181),
     "flock": (73, 32),
+    "tee": (276, 77),  # reads a pipe that stays full
     "inotify_add_watch": (254, 27),
     "fanotify_init": (300, 262),
     "add_key": (248, 217),
@@ -151,15 +152,20 @@ BY_ARGUMENT: tuple[tuple[tuple[int, int | None], int, tuple[Test, ...]], ...] = 
 
 def enclose() -> None:
     """Put the filter on this process; raise OSError if the kernel has none."""
+    forbid_new_privileges()
+    prctl(PR_SET_SECCOMP, 2, prepared()[0])
+
+
+@cache
+def prepared() -> tuple[int, object]:
+    """Return the address of the filter, and what must stay in memory for it; made only once."""
     filter_ = _filter()
     code = ctypes.create_string_buffer(filter_)
     length = len(filter_) // len(_step(RETURN, ALLOW))
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", length, ctypes.addressof(code)))
-    forbid_new_privileges()
-    prctl(PR_SET_SECCOMP, 2, ctypes.addressof(program))
+    return ctypes.addressof(program), (program, code)
 
 
-@cache
 def _filter() -> bytes:
     if platform.machine() not in ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no filter is written for {platform.machine()}")

@@ -1,5 +1,6 @@
 """The parent's agent inside the walls: forks for every case, waits, and reports how it ended."""
 
+import fcntl
 import gc
 import json
 import marshal
@@ -9,6 +10,7 @@ import select
 import signal
 import socket
 import sys
+import termios
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
@@ -38,8 +40,8 @@ def serve(control: int, options: dict[str, Any]) -> None:
     ----------
     control
         The socket to the parent. The first message has the file of the program. A request is an
-        empty object with two files: the question, and the pipe for the answer. The reply reports
-        how the case ended.
+        empty object with three files: the question, the pipe for the answer, and a pipe with the
+        seed of random draws. The reply reports how the case ended, and whether it took the seed.
     options
         `folder` is the folder to work in, `packages` a folder to import from or None, and
         `preload` lists the modules to import. `memory_mb`, `file_mb`, `folder_mb`, `open_files`,
@@ -120,6 +122,7 @@ def _raise_walls(options: dict[str, Any]) -> list[str]:
         landlock.enclose(options["readable"], options["writable"])
         walls.append("landlock")
     if _works(seccomp.enclose):
+        seccomp.prepared()
         walls.append("seccomp")
     return walls
 
@@ -141,10 +144,11 @@ def _handle(
     channel: socket.socket, options: dict[str, Any], walls: list[str], program: Program
 ) -> bool:
     """Run one case; return False if it changed its folder and must be the last one."""
-    message, files, _, _ = socket.recv_fds(channel, 64, 2)
+    message, files, _, _ = socket.recv_fds(channel, 64, 3)
     if not message:
         return False
-    request, reply = files
+    request, reply, chance = files
+    seed = _waiting(chance)
     said, say = os.pipe()
     untouched = last_change()
     child = os.fork()
@@ -157,7 +161,7 @@ def _handle(
             _enter(options, walls)
             os.write(say, b"!")
             os.close(say)
-            answer(request, reply, program)
+            answer(request, reply, chance, program)
         finally:  # a child must never return into its parent's code
             os._exit(0)
     for file in (request, reply, say):
@@ -165,9 +169,16 @@ def _handle(
     ending = _wait(child, options, channel)
     ending["entered"] = os.read(said, 1) == b"!"
     ending["touched"] = last_change() != untouched
+    ending["drew"] = _waiting(chance) != seed
     os.close(said)
+    os.close(chance)
     channel.send(json.dumps(ending).encode())
     return not ending["touched"]
+
+
+def _waiting(pipe: int) -> int:
+    """Return how many bytes wait in a pipe, without learning what they are."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def _enter(options: dict[str, Any], walls: list[str]) -> None:
