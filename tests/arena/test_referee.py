@@ -1,4 +1,5 @@
 import json
+import time
 from dataclasses import replace
 from math import inf
 
@@ -10,7 +11,8 @@ from colocate.arena.best_known import read_best_known
 from colocate.arena.contest import Contest
 from colocate.arena.referee import Referee
 from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply
-from colocate.arena.tasks.placement import HIDDEN_CASES, hidden_suite, open_contest
+from colocate.arena.tasks.hidden_cases import HIDDEN_CASES, hidden_suite
+from colocate.arena.tasks.placement import open_contest
 from colocate.arena.verdict import CaseVerdict, Failure, Tally, Verdict
 from tests.arena.tiny_contest import (
     APART,
@@ -132,10 +134,32 @@ def test_memory_and_bound():
     assert question(bound=0.05 * (1 + 1e-12)).judged(said(placement=GOOD), 1).valid
 
 
-def test_many_unknown_names_are_counted_and_do_not_hold_up_the_referee():
-    names = [f"x{number}" for number in range(200_000)]
+def test_many_unknown_names_are_counted():
+    names = [f"x{number}" for number in range(20_000)]
     verdict = question(models=2).judged(said(placement=[[0, names]]), 1)
-    assert verdict.reason == "unknown model: there is no model 'x0', 'x1', 'x2' and 199997 more"
+    assert verdict.reason == "unknown model: there is no model 'x0', 'x1', 'x2' and 19997 more"
+
+
+HOSTILE_TEXTS = {
+    "lists": b"[" + b"[]," * 2_700_000 + b"[]]",
+    "dicts": b"[" + b'{"a":{}},' * 900_000 + b"[]]",
+    "digits": b'{"placement": ' + b"9" * 8_000_000 + b"}",
+    "fraction": b'{"placement": 0.' + b"3" * 8_000_000 + b"}",
+    "depth": b"[" * 8_000_000,
+    "keys": b"{" + b",".join(b'"%d":0' % n for n in range(600_000)) + b"}",
+    "one key": b"{" + b'"a":0,' * 1_300_000 + b'"a":0}',
+    "short depth": b"[" * 250_000,
+    "short digits": b'{"placement": ' + b"9" * 250_000 + b"}",
+    "short lists": b"[" + b"[]," * 80_000 + b"[]]",
+}
+
+
+@pytest.mark.parametrize("how", HOSTILE_TEXTS)
+def test_no_answer_holds_up_the_referee(how):
+    started = time.process_time()
+    verdict = question(models=2).judged(reply(HOSTILE_TEXTS[how]), 1)
+    assert time.process_time() - started < 0.3
+    assert verdict.failure is Failure.NO_ANSWER
 
 
 def test_the_figures_of_a_tally():

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import log2
 
+from colocate.arena.asking import Halt
 from colocate.arena.contest import Contest
 from colocate.arena.referee import RUNS_OF_THE_BEST, Referee
 from colocate.arena.verdict import Verdict
@@ -57,19 +58,31 @@ def judge_all(
     runs
         How often each program runs; the worst run counts.
     """
+    halt = Halt()
 
     def judged(program: tuple[str, str]) -> Entry:
-        entry = Entry(*program, referee.judge_source(program[1], contest, runs))
+        entry = Entry(*program, referee.judge_source(program[1], contest, runs, halt=halt))
         if on_program:
             on_program(entry)
         return entry
 
-    with ThreadPoolExecutor(workers) as pool:
-        entries = sorted(pool.map(judged, programs), key=_rank)
+    pool = ThreadPoolExecutor(workers)
+    try:
+        entries = best_first(list(pool.map(judged, programs)))
+    except BaseException:
+        halt.end()  # nobody waits for the others any more
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
     while entries and entries[0].verdict.runs < RUNS_OF_THE_BEST:
         again = referee.judge_source(entries[0].source, contest, runs=RUNS_OF_THE_BEST)
-        entries = sorted([replace(entries[0], verdict=again), *entries[1:]], key=_rank)
+        entries = best_first([replace(entries[0], verdict=again), *entries[1:]])
     return entries
+
+
+def best_first(entries: Sequence[Entry]) -> list[Entry]:
+    """Return programs in the order of a leaderboard."""
+    return sorted(entries, key=_rank)
 
 
 def _rank(entry: Entry) -> tuple[float, float, int]:

@@ -91,7 +91,7 @@ class Referee:
             return self.judge_source(program, runs=runs)
         except (SandboxError, TaskError, OSError, MemoryError) as error:
             fault = str(error) or type(error).__name__
-            return Verdict(self.contest.suite, NOTHING, NOTHING, (), runs, fault=fault)
+            return Verdict(self.task.name, NOTHING, NOTHING, (), runs, fault=fault)
 
     def judge_source(
         self,

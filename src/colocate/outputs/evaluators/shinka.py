@@ -26,7 +26,7 @@ from pathlib import Path
 
 from colocate import @REFEREE@
 
-REFEREE = Referee(suite=@TASK@, hidden=True@LIMITS@)
+REFEREE = Referee(suite=@TASK@, hidden=True@FRESH@@LIMITS@)
 
 
 def main() -> int:
@@ -49,11 +49,13 @@ def main() -> int:
 
 def metrics(verdict) -> dict:
     told, hidden = verdict.public_only, verdict.hidden
-    private = {"hidden_ratio": hidden.ratio, "hidden_valid": hidden.valid_cases / hidden.cases}
+    private = {}  # nothing where the walls cannot keep hidden cases hidden
+    if hidden.cases:
+        private = {"hidden_ratio": hidden.ratio, "hidden_valid": hidden.valid_cases / hidden.cases}
     return {
         "combined_score": told.score,
         "public": {"ratio": told.ratio, "valid": told.public.valid_cases / told.public.cases},
-        "private": private if hidden.cases else {},
+        "private": private,
         "text_feedback": told.feedback,
     }
 
