@@ -31,6 +31,7 @@ EXPLAINED_ONCE = {
 """Functions with parameters that one place explains for all of their kind."""
 OPTIONS = {
     *("AsJson", "Compute", "Download", "Folder", "PlacedPlan", "PlacementFile", "Seed", "Workers"),
+    *("CaseMemory", "CaseSeconds", "HiddenSeed", "TotalSeconds"),
 }
 """Options that several commands share; each carries its help."""
 PROGRAMS = SOURCES / "arena" / "tasks" / "start"

@@ -22,7 +22,7 @@ from colocate.arena.starter import (
     BOOT,
     USUAL,
     USUAL_ORDER,
-    Started,
+    SandboxProcess,
     best_enclosure,
     complaint,
     heard,
@@ -127,7 +127,7 @@ class Sandbox:
         self._preload = [name for name in (*PRELOADED, *allow) if name.split(".")[0] in program]
         self._enclosure = enclosure or best_enclosure()
         self._hash_seed = hash_seed
-        self._process: Started | None = None
+        self._process: SandboxProcess | None = None
         self._control: socket.socket | None = None
         self._halted = False
         self.walls: tuple[str, ...] = ()

@@ -53,7 +53,7 @@ BOOT = (
 )
 
 
-class Started:
+class SandboxProcess:
     """A process of a sandbox.
 
     Parameters
@@ -138,7 +138,7 @@ class Starter:
                 self.close()
                 raise OSError(complaint(complaints))
 
-    def start(self, preload: list[str], files: list[int]) -> Started:
+    def start(self, preload: list[str], files: list[int]) -> SandboxProcess:
         """Start a sandbox.
 
         Parameters
@@ -155,7 +155,7 @@ class Starter:
             number, handles, _, _ = socket.recv_fds(self._channel, 64, 1)
         if not handles:
             raise OSError("the process that starts sandboxes has ended")
-        return Started(int(number), handles[0])
+        return SandboxProcess(int(number), handles[0])
 
     @property
     def ended(self) -> bool:
@@ -199,7 +199,7 @@ def _close_all() -> None:
 
 def launched(
     command: list[str], options: dict[str, Any], hash_seed: int
-) -> tuple[Started, socket.socket, Any]:
+) -> tuple[SandboxProcess, socket.socket, Any]:
     """Start a process of ours; return it, the socket to it, and what it complains about."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     complaints = memory_file()
@@ -219,7 +219,7 @@ def launched(
         ours.close()
         complaints.close()
         raise
-    return Started(process.pid, os.pidfd_open(process.pid), process), ours, complaints
+    return SandboxProcess(process.pid, os.pidfd_open(process.pid), process), ours, complaints
 
 
 def heard(channel: socket.socket) -> bytes:

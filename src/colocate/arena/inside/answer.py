@@ -31,7 +31,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Program:
+class LoadedProgram:
     """A program, as all its cases share it.
 
     Parameters
@@ -56,7 +56,7 @@ def compiled(source: str) -> CodeType:
     return compile(source, "main.py", "exec", dont_inherit=True)
 
 
-def answer(request: int, reply: int, chance: int, program: Program) -> None:
+def answer(request: int, reply: int, chance: int, program: LoadedProgram) -> None:
     """Read a request from one file, and write the answer, or what went wrong, to the other.
 
     The third file is the pipe from which random draws get their seed.
@@ -74,7 +74,7 @@ def tell(file: int, text: bytes) -> None:
         text = text[os.write(file, text) :]
 
 
-def _outcome(question: dict[str, Any], program: Program) -> dict[str, Any]:
+def _outcome(question: dict[str, Any], program: LoadedProgram) -> dict[str, Any]:
     called = False
     try:
         function = _load(program, question["entry_point"])
@@ -90,7 +90,7 @@ def _outcome(question: dict[str, Any], program: Program) -> dict[str, Any]:
         return told | {"traceback": _trace(error)}
 
 
-def _load(program: Program, entry_point: str) -> Callable[..., Any]:
+def _load(program: LoadedProgram, entry_point: str) -> Callable[..., Any]:
     module = ModuleType("program")
     module.__file__ = "main.py"
     sys.modules["program"] = module

@@ -8,7 +8,7 @@ from importlib.util import spec_from_file_location
 from types import ModuleType
 
 
-class ListedPackages(MetaPathFinder):
+class PackageFinder(MetaPathFinder):
     """Finds the packages of a list, and no others beside them.
 
     Parameters

@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Any
 
 from . import landlock, seccomp
-from .answer import Program, answer, compiled, tell
+from .answer import LoadedProgram, answer, compiled, tell
 from .folder import is_overfull, last_change
 from .kernel_calls import die_with_parent, drop_capabilities, hide_memory
 from .sockets import lend_sockets
@@ -69,7 +69,7 @@ def serve(control: int, options: dict[str, Any]) -> None:
             pass
 
 
-def _program(channel: socket.socket, options: dict[str, Any], walls: list[str]) -> Program:
+def _program(channel: socket.socket, options: dict[str, Any], walls: list[str]) -> LoadedProgram:
     """Receive the program, and compile it once for all cases, in a process like theirs.
 
     If it does not compile within the limits of a case, every case tries again and tells why.
@@ -95,9 +95,9 @@ def _program(channel: socket.socket, options: dict[str, Any], walls: list[str]) 
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     try:
-        return Program(source, marshal.loads(code))
+        return LoadedProgram(source, marshal.loads(code))
     except (EOFError, ValueError, TypeError):
-        return Program(source, None)
+        return LoadedProgram(source, None)
 
 
 def _read_until(pipe: int, until: float) -> bytes:
@@ -141,7 +141,7 @@ def _works(attempt: Callable[[], None]) -> bool:
 
 
 def _handle(
-    channel: socket.socket, options: dict[str, Any], walls: list[str], program: Program
+    channel: socket.socket, options: dict[str, Any], walls: list[str], program: LoadedProgram
 ) -> bool:
     """Run one case; return False if it changed its folder and must be the last one."""
     message, files, _, _ = socket.recv_fds(channel, 64, 3)

@@ -17,7 +17,7 @@ from typing import Any
 from . import namespaces
 from .folder import MOST_ENTRIES
 from .kernel_calls import die_with_parent
-from .packages import ListedPackages
+from .packages import PackageFinder
 from .serve import MEGABYTE, serve
 
 STANDARD_ERROR = 2
@@ -43,7 +43,7 @@ def start(control: int, options: dict[str, Any]) -> None:
     if options["view"] is not None:
         namespaces.enter(options["view"], WORK)
         _wait_for(_forked(lambda: namespaces.apart(WORK, MEGABYTE, MOST_ENTRIES)))
-    sys.meta_path.append(ListedPackages(options["packages"]))
+    sys.meta_path.append(PackageFinder(options["packages"]))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets those that have ended
     apart = options["view"] is not None
     with socket.socket(fileno=control) as channel:

@@ -48,13 +48,13 @@ def _reply(scorer: dict[str, Any], line: bytes) -> dict[str, Any]:
         if "text" in request:
             request["answer"] = _parsed(request["text"])
         return _score(scorer["score"](request["arguments"], request["answer"]))
-    except UnreadableError as error:
+    except NoAnswerError as error:
         return {"invalid": str(error)}
     except BaseException as error:  # a border: whatever a scorer raises is told to its author
         return {"fault": _told(error)}
 
 
-class UnreadableError(Exception):
+class NoAnswerError(Exception):
     """What a program wrote is no answer."""
 
 
@@ -63,14 +63,14 @@ def _parsed(text: str) -> Any:
     try:
         said = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError, MemoryError) as error:
-        raise UnreadableError("what came back is not plain data") from error
+        raise NoAnswerError("what came back is not plain data") from error
     if not isinstance(said, dict) or "answer" not in said:
-        raise UnreadableError("what came back is no answer")
+        raise NoAnswerError("what came back is no answer")
     return said["answer"]
 
 
 def _refused(constant: str) -> float:
-    raise UnreadableError(f"what came back holds {constant}")
+    raise NoAnswerError(f"what came back holds {constant}")
 
 
 def _load(scorer: dict[str, Any]) -> None:
