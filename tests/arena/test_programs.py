@@ -27,7 +27,7 @@ class ScriptedReferee:
         self.asked = []
         self.lock = Lock()
 
-    def judge_source(self, source, contest, runs=1):
+    def judge_source(self, source, contest, runs=1, halt=None):
         with self.lock:
             self.asked.append((source, runs))
             drawn = [self.ratios[source].pop(0) for _ in range(runs)]
@@ -78,7 +78,7 @@ def test_of_equals_the_one_that_knows_the_public_cases_by_heart_does_not_lead():
     referee = ScriptedReferee(a=[0.5] * 4, b=[0.5] * 4, honest=[0.5] * 4)
     usual = referee.judge_source
 
-    def judge(source, contest, runs=1):
+    def judge(source, contest, runs=1, halt=None):
         verdict = usual(source, contest, runs)
         learned = Tally((CaseVerdict("case", 1.0, 1.0),))
         return replace(verdict, public=learned) if source == "a" else verdict
