@@ -16,6 +16,7 @@ from colocate import Referee
 from colocate.arena.asking import Halt
 from colocate.arena.contest import Contest
 from colocate.arena.enclosure import Enclosure
+from colocate.arena.repeats import Repeats
 from colocate.arena.sandbox import Limits, Sandbox
 from colocate.arena.starter import LANDLOCK_LEAKS, best_enclosure, leak_of
 from colocate.errors import SandboxError
@@ -92,7 +93,7 @@ def with_hidden(models):
 def test_access_times_carry_nothing_from_hidden_cases_to_later_runs(enclosure, notes):
     referee = Referee(limits=LIMITS, allow=("notes",), enclosure=enclosure)
     for models in (5, 9):
-        verdict = referee.judge_source(program(ACCESS_TIMES), with_hidden(models), runs=2)
+        verdict = referee.judge_source(program(ACCESS_TIMES), with_hidden(models), Repeats(2))
         assert "hidden case" not in json.dumps(verdict.as_dict())
         assert (verdict.correct, verdict.hidden.cases) == (True, 1), verdict.feedback
 
@@ -107,7 +108,7 @@ def test_the_same_program_leaks_behind_landlock_alone_so_hidden_cases_are_refuse
     assert answer["error"] == "RuntimeError: a hidden case has 5 models"
     notes()
     referee = Referee(limits=LIMITS, allow=("notes",), enclosure=Enclosure.LANDLOCK)
-    verdict = referee.judge_source(program(ACCESS_TIMES), with_hidden(5), runs=2)
+    verdict = referee.judge_source(program(ACCESS_TIMES), with_hidden(5), Repeats(2))
     assert verdict.hidden.cases == 0
     assert verdict.hidden_refused == LANDLOCK_LEAKS
     assert f"no hidden cases were asked: {LANDLOCK_LEAKS}" in verdict.feedback
@@ -313,7 +314,7 @@ def test_an_interrupted_referee_ends_within_a_second(tmp_path):
     output, notes = asked.communicate(timeout=10)
     assert time.monotonic() - started < 2.5  # one second on a machine that does nothing else
     assert asked.returncode == 130
-    assert "interrupted: 0 of 75 cases were judged" in notes
+    assert "interrupted: 0 cases were judged; that is no verdict" in notes
     assert output == ""
 
 

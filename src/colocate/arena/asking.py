@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from hashlib import sha256
 from queue import SimpleQueue
 from threading import Lock
 
 from colocate.arena.contest import Contest
 from colocate.arena.question import Question
+from colocate.arena.repeats import Kept
 from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply, Sandbox
 from colocate.arena.seeds import seed_of
 from colocate.arena.verdict import CaseVerdict, Failure
@@ -64,6 +66,10 @@ class Asking:
         Makes a sandbox of the program.
     workers
         Questions put at a time.
+    seed
+        The number of the seed for random draws.
+    kept
+        Verdicts that are known from another run: what does not draw ends in the same way.
     on_case
         Called after every case, from any thread.
     """
@@ -74,6 +80,8 @@ class Asking:
         limits: Limits,
         sandbox: Callable[[], Sandbox],
         workers: int,
+        seed: int,
+        kept: Kept,
         on_case: OnCase | None,
     ) -> None:
         self._contest = contest
@@ -82,7 +90,10 @@ class Asking:
         self._sandbox = sandbox
         self._workers = workers
         self._on_case = on_case
-        self._results: dict[int, CaseVerdict] = {}
+        self._seed = seed
+        self._kept = kept
+        self._answers: dict[int, bytes] = {}
+        self._results: dict[int, CaseVerdict] = dict(kept)
         self._free: SimpleQueue[Sandbox] = SimpleQueue()
         self.walls: tuple[str, ...] = ()
 
@@ -93,12 +104,16 @@ class Asking:
         process, folder or number that has to do with them is ever seen by a public case.
         """
         public = len(self._contest.public)
-        for numbers in (range(public), range(public, len(self._questions))):
-            if numbers:
+        for part in (range(public), range(public, len(self._questions))):
+            if numbers := [number for number in part if number not in self._kept]:
                 self._put(numbers, halt)
         return tuple(self._result(number) for number in range(len(self._questions)))
 
-    def _put(self, numbers: range, halt: Halt) -> None:
+    def answers_in_order(self) -> tuple[bytes, ...]:
+        """Return a digest of what came back to every question; empty where none was put."""
+        return tuple(self._answers.get(number, b"") for number in range(len(self._questions)))
+
+    def _put(self, numbers: Sequence[int], halt: Halt) -> None:
         sandboxes = [self._sandbox() for _ in range(self._workers)]
         self._free = SimpleQueue()
         for sandbox in sandboxes:
@@ -121,18 +136,21 @@ class Asking:
     def _ask(self, number: int) -> None:
         """Put one question, unless it is known by now how that ends."""
         if not self._skipped(number):
-            self._results[number] = self._verdict(self._questions[number])
+            self._results[number] = self._verdict(number)
         if self._on_case:
             self._on_case(self._result(number))
 
-    def _verdict(self, question: Question) -> CaseVerdict:
+    def _verdict(self, number: int) -> CaseVerdict:
+        question = self._questions[number]
         sandbox = self._free.get()
         try:
-            reply = _asked(sandbox, question)
+            reply = _asked(sandbox, question, seed_of(question.seed, self._seed))
         finally:
             self._free.put(sandbox)
+        self._answers[number] = sha256(reply.text).digest()
         verdict = question.judged(reply, self._limits.seconds)
-        return replace(verdict, seconds=reply.seconds, cpu_seconds=reply.cpu_seconds)
+        seconds, cpu_seconds = reply.seconds, reply.cpu_seconds
+        return replace(verdict, seconds=seconds, cpu_seconds=cpu_seconds, drew=reply.drew)
 
     def _result(self, number: int) -> CaseVerdict:
         """Return the verdict on a case, whichever others were running when the run ended."""
@@ -166,9 +184,8 @@ class Asking:
         return None
 
 
-def _asked(sandbox: Sandbox, question: Question) -> Reply:
+def _asked(sandbox: Sandbox, question: Question, seed: bytes) -> Reply:
     """Put a question, and once more if the sandbox ended meanwhile: others may have killed it."""
-    seed = seed_of(question.seed, 0)
     reply = sandbox.ask(question.as_data(), seed)
     broken = reply.code is None and not reply.late and len(reply.text) <= LONGEST_ANSWER
     return sandbox.ask(question.as_data(), seed) if broken else reply

@@ -5,22 +5,21 @@ checker, the optimum and the clock.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from colocate.arena.asking import Asking, Halt, OnCase
 from colocate.arena.contest import Contest
 from colocate.arena.enclosure import Enclosure, find_packages
 from colocate.arena.program_text import read_program
+from colocate.arena.repeats import SEEDS, Kept, Repeats, Run, repeated
 from colocate.arena.sandbox import Limits, Sandbox
+from colocate.arena.set_order import may_see_order
 from colocate.arena.starter import best_enclosure, leak_of
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.task import Task
 from colocate.arena.verdict import NOTHING, Tally, Verdict
 from colocate.errors import InputError, SandboxError, TaskError
-
-RUNS_OF_THE_BEST = 3
-"""Runs before a program may be called best."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,9 @@ class Referee:
         See `Sandbox`.
     workers
         Cases at a time; the verdict is the same for any number.
+    seeds, first_seed
+        How many seeds a program is judged under if it uses chance, and the first one. The worst
+        counts. Under the seed 0, a program draws as it is written.
     """
 
     suite: str | Path | Task = "adrs"
@@ -50,9 +52,12 @@ class Referee:
     allow: tuple[str, ...] = ()
     enclosure: Enclosure | None = None
     workers: int = 1
+    seeds: int = SEEDS
+    first_seed: int = 0
 
     def __post_init__(self) -> None:
         find_packages(self.allow)
+        self.repeats()
         if self.workers < 1:
             raise InputError.of("workers", self.workers, "a whole number >= 1")
 
@@ -68,8 +73,12 @@ class Referee:
         asked = self.hidden and not self.hidden_refused
         return whole if asked else replace(whole, hidden=())
 
+    def repeats(self, runs: int = 1) -> Repeats:
+        """Return how often programs are judged, if all cases are run so often."""
+        return Repeats(runs, self.seeds, self.first_seed)
+
     def judge(self, path: str | Path, runs: int = 1) -> Verdict:
-        """Judge the program in a file; the worst of several runs counts.
+        """Judge the program in a file; if it uses chance, under several seeds: the worst counts.
 
         If something around the program fails, such as the sandbox or the disk, the verdict has a
         `fault` and no score.
@@ -79,7 +88,7 @@ class Referee:
         path
             The file, which is only ever read as text.
         runs
-            How often to put all questions.
+            How often to put all questions, whether the program uses chance or not.
 
         Raises
         ------
@@ -88,7 +97,7 @@ class Referee:
         """
         program = read_program(Path(path))
         try:
-            return self.judge_source(program, runs=runs)
+            return self.judge_source(program, repeats=self.repeats(runs))
         except (SandboxError, TaskError, OSError, MemoryError) as error:
             fault = str(error) or type(error).__name__
             return Verdict(self.task.name, NOTHING, NOTHING, (), runs, fault=fault)
@@ -97,11 +106,11 @@ class Referee:
         self,
         program: str,
         contest: Contest | None = None,
-        runs: int = 1,
+        repeats: Repeats | None = None,
         on_case: OnCase | None = None,
         halt: Halt | None = None,
     ) -> Verdict:
-        """Put all questions of a contest to a program; the worst of several runs counts.
+        """Put all questions of a contest to a program, under several seeds if it uses chance.
 
         Parameters
         ----------
@@ -109,8 +118,8 @@ class Referee:
             Its source.
         contest
             The questions, if not those of the referee's own task.
-        runs
-            How often to put all of them.
+        repeats
+            How often, and under which seeds.
         on_case
             Called after every case, from any thread.
         halt
@@ -124,27 +133,50 @@ class Referee:
             If the scorer of the task failed.
         """
         asked = contest or self.contest
+        sees_order = bool(self.allow) or may_see_order(program)
         end = halt or Halt()
-        verdicts = [self._run(program, asked, on_case, end) for _ in range(runs)]
-        outcomes = {
-            tuple(result.value for result in (*verdict.public.results, *verdict.hidden.results))
-            for verdict in verdicts
-        }
-        worst = min(verdicts, key=lambda verdict: verdict.fitness)
-        return replace(worst, runs=runs, steady=len(outcomes) == 1)
+
+        def run(seed: int, kept: Kept) -> Run:
+            return self._run(program, asked, _Seed(seed, sees_order), kept, on_case, end)
+
+        return repeated(run, repeats or self.repeats(), sees_order)
 
     @cached_property
     def hidden_refused(self) -> str:
         """Why hidden cases cannot be asked on this machine; empty if they can."""
         return leak_of(self.enclosure or best_enclosure()) if self.hidden else ""
 
-    def _run(self, program: str, contest: Contest, on_case: OnCase | None, halt: Halt) -> Verdict:
+    def _run(
+        self,
+        program: str,
+        contest: Contest,
+        seed: "_Seed",
+        kept: Kept,
+        on_case: OnCase | None,
+        halt: Halt,
+    ) -> Run:
         asked = replace(contest, hidden=()) if self.hidden_refused else contest
         limits = self.limits or self.task.limits
-        sandbox = partial(Sandbox, program, limits, self.allow, self.enclosure)
-        asking = Asking(asked, limits, sandbox, self.workers, on_case)
+
+        def sandbox() -> Sandbox:
+            return Sandbox(program, limits, self.allow, self.enclosure, seed.of_hashes)
+
+        asking = Asking(asked, limits, sandbox, self.workers, seed.number, kept, on_case)
         results = asking.run(halt)
         public, hidden = results[: len(asked.public)], results[len(asked.public) :]
         tallies = (Tally(public, asked.formula), Tally(hidden, asked.formula))
         refused = self.hidden_refused if contest.hidden or contest is self.contest else ""
-        return Verdict(asked.suite, *tallies, asking.walls, hidden_refused=refused)
+        verdict = Verdict(asked.suite, *tallies, asking.walls, hidden_refused=refused)
+        return Run(seed.number, verdict, asking.answers_in_order())
+
+
+@dataclass(frozen=True)
+class _Seed:
+    """A seed by its number, and whether the order of sets follows from it as well."""
+
+    number: int
+    orders_sets: bool
+
+    @property
+    def of_hashes(self) -> int:
+        return self.number if self.orders_sets else 0

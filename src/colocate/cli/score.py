@@ -56,8 +56,14 @@ def score(
         typer.Option(help="Let it import this package, beside numpy; repeat for several."),
     ] = None,
     runs: Annotated[
-        int, typer.Option(min=1, help="Runs of every program; the worst run counts.")
+        int, typer.Option(min=1, help="Runs of all cases, with or without chance.")
     ] = 1,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Seeds for a program that uses chance; the worst counts.")
+    ] = 6,
+    first_seed: Annotated[
+        int, typer.Option(min=0, help="The first of them; under 0, a program draws as written.")
+    ] = 0,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Cases or programs at a time (default: one per core).")
     ] = None,
@@ -88,8 +94,16 @@ def score(
         total_seconds=total_time or usual.total_seconds,
     )
     cases_at_once = 1 if folder else processes
-    packages = tuple(allow or ())
-    referee = Referee(opened, not public, hidden_seed, limits, packages, workers=cases_at_once)
+    referee = Referee(
+        opened,
+        hidden=not public,
+        hidden_seed=hidden_seed,
+        limits=limits,
+        allow=tuple(allow or ()),
+        workers=cases_at_once,
+        seeds=seeds,
+        first_seed=first_seed,
+    )
     found = _read_folder(program, referee.task.entry_point) if folder else []
     source = "" if folder else read_program(program)
     contest = referee.contest
@@ -139,19 +153,18 @@ def _judge_file(
     from colocate.arena.leaderboard import verdict_page
     from colocate.outputs.text.console import notes, results
 
-    total = runs * len(contest.questions)
     judged: list[CaseVerdict] = []
     try:
         with _progress() as progress:
-            bar = progress.add_task(contest.suite, total=total)
+            bar = progress.add_task(contest.suite, total=None)
 
             def count(result: "CaseVerdict") -> None:
                 judged.append(result)
                 progress.advance(bar)
 
-            verdict = referee.judge_source(source, contest, runs, count)
+            verdict = referee.judge_source(source, contest, referee.repeats(runs), count)
     except KeyboardInterrupt:
-        told = f"interrupted: {len(judged)} of {total} cases were judged{_so_far(judged)}"
+        told = f"interrupted: {len(judged)} cases were judged{_so_far(judged)}"
         notes().print(f"{told}; that is no verdict", markup=False)
         raise typer.Exit(INTERRUPTED) from None
     return verdict.as_dict(), verdict_page(verdict, results().width, cases)
@@ -185,8 +198,9 @@ def _judge_folder(
             progress.advance(bar)
 
         named = [(program.name, program.source) for program in programs]
+        repeats = referee.repeats(runs)
         try:
-            entries = judge_all(named, contest, referee, workers, count, runs)
+            entries = judge_all(named, contest, referee, workers, count, repeats)
         except KeyboardInterrupt:
             interrupted = True
             entries = best_first(judged)

@@ -57,9 +57,18 @@ def compiled(source: str) -> CodeType:
 
 
 def answer(request: int, reply: int, chance: int, program: LoadedProgram) -> None:
-    """Read a request from one file, and write the answer, or what went wrong, to the other.
+    """Make a call, and write the answer or what went wrong.
 
-    The third file is the pipe from which random draws get their seed.
+    Parameters
+    ----------
+    request
+        The file with the question.
+    reply
+        The pipe for the answer.
+    chance
+        The pipe from which random draws get their seed.
+    program
+        The program to call.
     """
     lend(chance)
     with os.fdopen(request, "rb") as file:
