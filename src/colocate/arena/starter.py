@@ -173,7 +173,13 @@ _starting = Lock()
 
 
 def starter(enclosure: Enclosure, packages: Mapping[str, Path], hash_seed: int) -> Starter:
-    """Return a process that starts such sandboxes: the one from before, or a new one."""
+    """Return a process that starts such sandboxes: the one from before, or a new one.
+
+    Parameters
+    ----------
+    enclosure, packages, hash_seed
+        See `Starter`.
+    """
     key = (os.getpid(), *python(), enclosure, hash_seed, tuple(packages.items()))
     with _starting:
         known = _starters.pop(key, None)
@@ -200,7 +206,17 @@ def _close_all() -> None:
 def launched(
     command: list[str], options: dict[str, Any], hash_seed: int
 ) -> tuple[SandboxProcess, socket.socket, Any]:
-    """Start a process of ours; return it, the socket to it, and what it complains about."""
+    """Start a process of ours; return it, the socket to it, and what it complains about.
+
+    Parameters
+    ----------
+    command
+        What to run; the numbers of the socket and of the options follow.
+    options
+        What it must know.
+    hash_seed
+        Decides the order of sets.
+    """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     complaints = memory_file()
     try:

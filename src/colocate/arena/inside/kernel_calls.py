@@ -67,7 +67,19 @@ def unshare(flags: int) -> None:
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
-    """Attach a file system, or part of one, to a folder or file."""
+    """Attach a file system, or part of one, to a folder or file.
+
+    Parameters
+    ----------
+    source
+        What to attach.
+    target
+        Where to attach it.
+    kind
+        The kind of file system; empty for a part of one that is attached already.
+    flags, options
+        How; as in <sys/mount.h>, and as the file system has them.
+    """
     texts = [os.fsencode(text) for text in (source, target, kind)]
     if _LIBC.mount(*texts, ctypes.c_ulong(flags), options.encode()) != 0:
         code = ctypes.get_errno()

@@ -23,7 +23,13 @@ class PackageFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return where a package of the list is; the usual ways find what is in it."""
+        """Return where a package of the list is; the usual ways find what is in it.
+
+        Parameters
+        ----------
+        fullname, path, target
+            As Python passes them; a package of the list has no path.
+        """
         place = self._places.get(fullname) if path is None else None
         if place is None:
             return None
