@@ -5,8 +5,8 @@ from math import isfinite
 
 import numpy as np
 
-from colocate.errors import InputError
-from colocate.fault import Fault
+from colocate.errors import InputError, closest
+from colocate.fault import Fault, Owner
 from colocate.problem.instance import Floats
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
@@ -57,11 +57,13 @@ def simulate_placement(
     Raises
     ------
     InputError
-        If the problem does not say what the models are asked, or requests are out of order.
+        If the problem does not say what the models are asked, if the placement names a model or a
+        GPU that it does not have, or if requests are out of order.
     """
     if not problem.has_requests:
         advice = "give prompt_tokens, output_tokens, a rate and a known kind of GPU"
         raise InputError(Fault("has no requests to simulate", advice=advice))
+    _check_names(problem, placement)
     replay = _Replay(problem, placement, options or SimulateOptions(), checked_seed(seed), watch)
     complete = True
     try:
@@ -70,6 +72,21 @@ def simulate_placement(
     except KeyboardInterrupt:
         complete = False
     return replay.outcome(complete)
+
+
+def _check_names(problem: Problem, placement: Places) -> None:
+    """Raise an error where a placement names what the problem does not have."""
+    models, gpus = ({each.name for each in items} for items in (problem.models, problem.gpus))
+    for model, on in placement.items():
+        if model not in models:
+            advice = closest(model, models)
+            raise InputError(
+                Fault("is not in the problem", "", advice, owner=Owner("model", model))
+            )
+        for gpu in on:
+            if gpu not in gpus:
+                found, advice = f"is on {gpu!r}, which is no GPU", closest(gpu, gpus)
+                raise InputError(Fault(found, "", advice, owner=Owner("model", model)))
 
 
 class _Replay:
