@@ -282,7 +282,7 @@ def test_what_a_case_patches_is_gone_in_the_next(enclosure):
 def PIPE():
     for number in range(63, 2, -1):
         try:
-            os.fstat(number)
+            os.write(number, b"")
         except OSError:
             continue
         return number
@@ -417,8 +417,7 @@ def test_whole_numbers_are_passed_as_such():
     data = question(size=20.5).as_data()
     assert data.pop("entry_point") == "compute_model_placement"
     assert data.pop("form") == "placement"
-    assert data == {"gpu_num": 2, "seed": 0, "models": [("model_0", 20.5, 6, 2),
-                                                        ("model_1", 20.5, 6, 2)]}  # fmt: skip
+    assert data == {"gpu_num": 2, "models": [("model_0", 20.5, 6, 2), ("model_1", 20.5, 6, 2)]}
     assert isinstance(data["models"][0][2], int)
 
 

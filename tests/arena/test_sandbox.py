@@ -233,7 +233,7 @@ for number in range(64):
 """
     seen = told(body, enclosure)
     assert [seen.pop(standard) for standard in range(3)] == ["null"] * 3
-    assert list(seen.values()) == ["p"]
+    assert list(seen.values()) == ["p", "p"]  # for the answer, and with the seed
 
 
 LEAVE = {
@@ -315,12 +315,12 @@ HANGS = {
 }
 FIND_PIPE = """
 import os
-def is_open(number):
+def is_writable(number):
     try:
-        return bool(os.fstat(number))
+        return os.write(number, b"") == 0
     except OSError:
         return False
-pipe = max(number for number in range(3, 64) if is_open(number))
+pipe = max(number for number in range(3, 64) if is_writable(number))
 """
 
 
@@ -381,22 +381,6 @@ def test_errors_are_told_in_few_words(enclosure, raised, told):
     answer = json.loads(ask(program(raised), enclosure).text)
     assert answer["error"].startswith(told)
     assert max(len(words) for words in answer.values()) < 5000
-
-
-@behind_each_wall
-def test_chance_is_the_same_every_time(enclosure):
-    body = """
-import os, random, secrets, uuid
-import numpy
-seen["python"] = random.random(), random.Random().random(), random.SystemRandom().random()
-random.seed()
-seen["again"] = random.random(), os.urandom(8), secrets.token_hex(8), uuid.uuid4().hex
-seen["numpy"] = float(numpy.random.rand()), float(numpy.random.default_rng().random())
-seen["state"] = float(numpy.random.RandomState().rand()), list({"a", "b", "c", "d"})
-"""
-    first, second = told(body, enclosure), told(body, enclosure)
-    assert first == second
-    assert len(set(first["python"])) == 3
 
 
 @behind_each_wall

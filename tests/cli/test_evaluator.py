@@ -8,6 +8,7 @@ import yaml
 
 from colocate.outputs.evaluators.settings import Framework
 from tests.cli.test_commands import run
+from tests.outputs.emit.test_golden import SHELLCHECK
 
 
 def texts(folder):
@@ -33,7 +34,7 @@ def test_the_files_of_every_framework_are_whole(framework, tmp_path):
         if name.endswith(".toml"):
             assert tomllib.loads(text)["verifier"]["timeout_sec"] > 0
         if name.endswith(".sh"):
-            subprocess.run(["shellcheck", "-"], input=text, text=True, check=True)
+            subprocess.run([SHELLCHECK, "-"], input=text, text=True, check=True)
             assert os.access(tmp_path / name, os.X_OK)
     assert any('suite="tight"' in text or 'TASK = "tight"' in text for text in files.values())
     programs = [text for text in files.values() if text.startswith('"""The program that')]

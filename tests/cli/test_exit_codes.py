@@ -65,6 +65,8 @@ BAD_OPTIONS = [
     "score PROGRAM --suite nope",
     "score PROGRAM --suite mixed",
     "score PROGRAM --allow nope",
+    "evaluator --for nope --out NEW",
+    "evaluator --for gepa --out NEW --task nope",
     "lab init --lab NEW --suite nope",
     "lab init --lab NEW --islands 9",
     "lab run --lab NEW --proposer nope",

@@ -5,11 +5,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from time import monotonic
 from zlib import crc32
 
 import pytest
 
 import colocate
+from colocate.machine_code import store
 from colocate.machine_code.environment import PACKAGE, ROOMS_WITH_KERNELS
 
 PRESSURE_OF_ONE_MODEL = """
@@ -164,3 +166,36 @@ def test_a_change_in_any_room_with_kernels_is_noticed():
         if marked.search(path.read_text(encoding="utf-8"))
     }
     assert rooms <= set(ROOMS_WITH_KERNELS)
+
+
+def test_processes_that_start_together_compile_once(tmp_path):
+    told = "from colocate.machine_code import batches; import sys\n"
+    told += "batches.about_to_compile = lambda: print('compiles', file=sys.stderr)\n"
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", told + PRESSURE_OF_ONE_MODEL],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    ended = [process.communicate(timeout=120) for process in started]
+    assert [out.strip() for out, _ in ended] == [str(0.5 / 60)] * 3
+    assert sum("compiles" in said for _, said in ended) == 1
+
+
+def test_a_process_that_compiles_too_long_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(store, "LONGEST_WAIT", 0.2)
+    begin = monotonic()
+    with store.one_at_a_time(), store.one_at_a_time():
+        assert monotonic() - begin >= 0.2
+
+
+def test_a_folder_that_takes_no_lock_is_no_obstacle(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    with store.one_at_a_time():
+        assert not list(tmp_path.rglob(store.LOCK))

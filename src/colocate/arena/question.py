@@ -78,8 +78,7 @@ class Question(ABC):
 
     def as_data(self) -> dict[str, Any]:
         """Return the data that the untrusted process receives."""
-        head = {"entry_point": self.entry_point, "form": self.form, "seed": self.seed}
-        return head | self.arguments
+        return {"entry_point": self.entry_point, "form": self.form} | self.arguments
 
     def reached(self, value: float) -> CaseVerdict:
         """Return the verdict on a valid answer with this value, unless that is impossible."""

@@ -16,6 +16,7 @@ from colocate.arena.enclosure import Enclosure, find_packages
 from colocate.arena.program_text import read_program
 from colocate.arena.question import Question
 from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply, Sandbox
+from colocate.arena.seeds import seed_of
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.task import Task
 from colocate.arena.verdict import NOTHING, CaseVerdict, Failure, Tally, Verdict
@@ -205,6 +206,7 @@ class _Asking:
 
 def _asked(sandbox: Sandbox, question: Question) -> Reply:
     """Put a question, and once more if the sandbox ended meanwhile: others may have killed it."""
-    reply = sandbox.ask(question.as_data())
+    seed = seed_of(question.seed, 0)
+    reply = sandbox.ask(question.as_data(), seed)
     broken = reply.code is None and not reply.late and len(reply.text) <= LONGEST_ANSWER
-    return sandbox.ask(question.as_data()) if broken else reply
+    return sandbox.ask(question.as_data(), seed) if broken else reply

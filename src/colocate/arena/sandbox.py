@@ -39,6 +39,8 @@ START = 30.0
 """Seconds within which a sandbox must have started."""
 LONGEST_ANSWER = 8 * 1024 * 1024
 """Bytes: many times the largest case with its names."""
+NO_SEED = bytes(16)
+"""Zeros, as long as a seed."""
 PRELOADED = ("numpy", "numpy.random")
 """Modules imported once, before the program, so that the cases do not each wait for them."""
 BOOT = (
@@ -46,13 +48,12 @@ BOOT = (
     "sys.path.pop(); serve(int(sys.argv[2]), json.load(open(int(sys.argv[3]))))"
 )
 ENVIRONMENT = {
-    "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
-"""The whole environment: the same order of sets in every run, and one thread for numpy."""
+"""The whole environment, beside the seed of hashes: one thread for numpy."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,8 @@ class Reply:
     """Wall time, and processor time of the case alone."""
     overfull: bool = False
     """Whether it put more into its folder than allowed."""
+    drew: bool = True
+    """Whether it took the seed of its random draws; True if nobody can tell."""
 
 
 class Sandbox:
@@ -116,6 +119,8 @@ class Sandbox:
         Packages that it may import beyond the standard library and numpy.
     enclosure
         The walls; by default the best ones available.
+    hash_seed
+        Decides the hashes of texts, and so the order of sets.
     """
 
     def __init__(
@@ -124,12 +129,14 @@ class Sandbox:
         limits: Limits | None = None,
         allow: Sequence[str] = (),
         enclosure: Enclosure | None = None,
+        hash_seed: int = 0,
     ) -> None:
         self._program = program
         self._limits = limits or Limits()
         self._packages = find_packages(("numpy", *allow))
         self._preload = [name for name in (*PRELOADED, *allow) if name.split(".")[0] in program]
         self._enclosure = enclosure or best_enclosure()
+        self._environment = ENVIRONMENT | {"PYTHONHASHSEED": str(hash_seed)}
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._folder: Path | None = None
@@ -141,12 +148,20 @@ class Sandbox:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
-    def ask(self, question: dict[str, Any]) -> Reply:
-        """Put a question to a fresh process of the program, and wait for its answer."""
+    def ask(self, question: dict[str, Any], seed: bytes = NO_SEED) -> Reply:
+        """Put a question to a fresh process of the program, and wait for its answer.
+
+        Parameters
+        ----------
+        question
+            What the process gets, as plain data.
+        seed
+            What it can take to draw at random, in the form of `inside.chance`.
+        """
         control = self._ready()
         started = monotonic()
         until = started + self._limits.seconds + GRACE
-        pipe = _put(control, json.dumps(question | {"program": self._program}).encode())
+        pipe = _put(control, json.dumps(question | {"program": self._program}).encode(), seed)
         text, ended = _read(pipe, until)
         status = _hear(control, until) if ended else None
         seconds = monotonic() - started
@@ -158,7 +173,7 @@ class Sandbox:
         if not (status["entered"] or status["late"]):
             raise SandboxError(f"a case could not be enclosed: it ended with {status['code']}")
         late, overfull = status["late"], status["overfull"]
-        return Reply(text, status["code"], late, seconds, status["cpu"], overfull)
+        return Reply(text, status["code"], late, seconds, status["cpu"], overfull, status["drew"])
 
     def close(self) -> None:
         """End every process of the sandbox, and leave no file behind."""
@@ -198,7 +213,7 @@ class Sandbox:
             files = (theirs.fileno(), options.fileno())
             self._process = subprocess.Popen(
                 [*command, *map(str, files)],
-                env=ENVIRONMENT,
+                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=complaints,
@@ -236,19 +251,22 @@ class Sandbox:
         return [*python(), "-c", BOOT, str(OURS / "arena")], places
 
 
-def _put(control: socket.socket, question: bytes) -> int:
-    """Send a question, and return the pipe for its answer."""
+def _put(control: socket.socket, question: bytes, seed: bytes) -> int:
+    """Send a question with the seed of its draws, and return the pipe for its answer."""
     receive, send = os.pipe()
+    chance, fill = os.pipe()
     try:
+        os.write(fill, seed)
         with tempfile.TemporaryFile() as file:
             file.write(question)
             file.flush()
-            socket.send_fds(control, [b"{}"], [file.fileno(), send])
+            socket.send_fds(control, [b"{}"], [file.fileno(), send, chance])
     except OSError as error:
         os.close(receive)
         raise SandboxError(f"the question could not be put: {error}") from error
     finally:
-        os.close(send)
+        for end in (send, chance, fill):
+            os.close(end)
     return receive
 
 

@@ -4,19 +4,26 @@ A file appears whole or not at all, so a process that is killed leaves nothing h
 another version wrote has another name.
 """
 
+import fcntl
 import os
 import pickle
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 from zlib import crc32
 
 from colocate.machine_code.environment import folders, stamp_of_machine, stamp_of_sources
 
 ENDING = ".kernels"
+LOCK = "compiling.lock"
+LONGEST_WAIT = 300.0
+"""Seconds to wait for another process that compiles: ten times what all kernels take."""
+LOOK = 0.05
+"""Seconds between two tries to be next."""
 UNREADABLE = (
     AttributeError,
     EOFError,
@@ -78,6 +85,45 @@ def keep(batch: Batch) -> None:
             _write(folder / name, content)
             _tidy(folder)
             return
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Wait until no other process compiles; what it compiled need not be compiled again.
+
+    The kernel of the system frees the lock of a process that ends. Where nothing can be locked,
+    or another process takes too long, this one goes on.
+    """
+    lock = _lock_file()
+    if lock is None:
+        yield
+        return
+    try:
+        until = monotonic() + LONGEST_WAIT
+        while not _locked(lock) and monotonic() < until:
+            sleep(LOOK)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _lock_file() -> int | None:
+    for folder in folders():
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    return None
+
+
+def _locked(file: int) -> bool:
+    """Lock a file unless another process has; a file that cannot be locked counts as locked."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _prefix() -> str:

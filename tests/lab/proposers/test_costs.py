@@ -163,7 +163,7 @@ def test_an_asker_that_waits_for_the_purse_is_woken():
     assert done.wait(5)
 
 
-SETTINGS = Settings(suite="toy", seed=1, proposals=4, attempts=2, review=50)
+SETTINGS = Settings(seed=1, proposals=4, attempts=2, review=50)
 
 
 class Metered(ToyProposer):

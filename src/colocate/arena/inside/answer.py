@@ -2,13 +2,14 @@
 
 import json
 import os
-import random
 import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
+
+from .chance import lend
 
 LONGEST_TRACEBACK = 4000
 """Letters: about fifty lines. The referee keeps as many."""
@@ -32,8 +33,12 @@ class Model:
         return hash(self.model_name)
 
 
-def answer(request: int, reply: int) -> None:
-    """Read a request from one file, and write the answer, or what went wrong, to the other."""
+def answer(request: int, reply: int, chance: int) -> None:
+    """Read a request from one file, and write the answer, or what went wrong, to the other.
+
+    The third file is the pipe from which random draws get their seed.
+    """
+    lend(chance)
     with os.fdopen(request, "rb") as file:
         file.seek(0)
         question = json.load(file)
@@ -43,7 +48,6 @@ def answer(request: int, reply: int) -> None:
 
 
 def _outcome(question: dict[str, Any]) -> dict[str, Any]:
-    _seed(question["seed"])
     try:
         function = _load(question["program"], question["entry_point"])
         return FORMS[question["form"]](function, question)
@@ -97,26 +101,6 @@ def _placement(function: Callable[..., Any], question: dict[str, Any]) -> dict[s
 
 FORMS = {"plain": _plain, "placement": _placement}
 """How a function is called, and what is made of that which it returns."""
-
-
-def _seed(seed: int) -> None:
-    """Make the random draws of a program without its own seed the same every time."""
-    random.seed(seed)
-    draw = random.Random(seed)
-    usual = random.Random.seed
-
-    def always_seeded(self: random.Random, a: Any = None, version: int = 2) -> None:
-        usual(self, draw.getrandbits(64) if a is None else a, version)
-
-    python: Any = random
-    python.Random.seed = always_seeded
-    python.seed = python._inst.seed
-    python._urandom = os.urandom = draw.randbytes
-    numpy_random = sys.modules.get("numpy.random")
-    if numpy_random:
-        numpy_random.seed(seed)
-        # The entropy that a numpy generator without a seed would ask the machine for.
-        numpy_random.bit_generator.randbits = random.Random(seed).getrandbits
 
 
 def _index(key: Any, numbers: dict[int, int]) -> int | str:

@@ -1,5 +1,6 @@
 """The parent's agent inside the walls: forks for every case, waits, and reports how it ended."""
 
+import fcntl
 import gc
 import json
 import os
@@ -7,6 +8,7 @@ import resource
 import signal
 import socket
 import sys
+import termios
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
@@ -32,8 +34,9 @@ def serve(control: int, options: dict[str, Any]) -> None:
     Parameters
     ----------
     control
-        The socket to the parent. A request is an empty object with two files: the question, and
-        the pipe for the answer. The reply reports how the case ended.
+        The socket to the parent. A request is an empty object with three files: the question, the
+        pipe for the answer, and a pipe with the seed of random draws. The reply reports how the
+        case ended, and whether it took the seed.
     options
         `folder` is the folder to work in, `packages` a folder to import from, and `preload` lists
         the modules to import. `memory_mb`, `file_mb`, `folder_mb`, `open_files`, `threads` and
@@ -87,10 +90,11 @@ def _works(attempt: Callable[[], None]) -> bool:
 
 def _handle(channel: socket.socket, options: dict[str, Any], walls: list[str]) -> bool:
     """Run one case; return False if it changed its folder and must be the last one."""
-    message, files, _, _ = socket.recv_fds(channel, 64, 2)
+    message, files, _, _ = socket.recv_fds(channel, 64, 3)
     if not message:
         return False
-    request, reply = files
+    request, reply, chance = files
+    seed = _waiting(chance)
     said, say = os.pipe()
     untouched = last_change()
     child = os.fork()
@@ -101,7 +105,7 @@ def _handle(channel: socket.socket, options: dict[str, Any], walls: list[str]) -
             _enter(options, walls)
             os.write(say, b"!")
             os.close(say)
-            answer(request, reply)
+            answer(request, reply, chance)
         finally:  # a child must never return into its parent's code
             os._exit(0)
     for file in (request, reply, say):
@@ -109,9 +113,16 @@ def _handle(channel: socket.socket, options: dict[str, Any], walls: list[str]) -
     ending = _wait(child, options)
     ending["entered"] = os.read(said, 1) == b"!"
     ending["touched"] = last_change() != untouched
+    ending["drew"] = _waiting(chance) != seed
     os.close(said)
+    os.close(chance)
     channel.send(json.dumps(ending).encode())
     return not ending["touched"]
+
+
+def _waiting(pipe: int) -> int:
+    """Return how many bytes wait in a pipe, without learning what they are."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def _enter(options: dict[str, Any], walls: list[str]) -> None:

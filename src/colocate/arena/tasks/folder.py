@@ -197,8 +197,8 @@ def _checked(name: str, value: Any) -> None:
     kind, expected = KINDS[name]
     right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
     if right and isinstance(value, int | float) and kind is not bool:
-        least = 0 if name == "hidden_seed" else 1e-300
-        right = least <= value < float("inf")
+        enough = value >= 0 if name == "hidden_seed" else value > 0
+        right = enough and value < float("inf")
     if right and isinstance(value, str):
         right = bool(value.strip())
     if not right:

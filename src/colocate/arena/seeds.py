@@ -1,0 +1,25 @@
+"""The seeds that programs are judged under."""
+
+import struct
+from hashlib import sha256
+
+from colocate.arena.inside.chance import FORM
+
+
+def seed_of(case: int, number: int) -> bytes:
+    """Return what a program can take to draw at random in one case.
+
+    Under the number 0, a program that sets its own seed draws from that seed. Under any other
+    number, it draws from that seed and the number: no constant is luckier than another.
+
+    Parameters
+    ----------
+    case
+        The seed of the case.
+    number
+        The number of the seed.
+    """
+    if number == 0:
+        return struct.pack(FORM, case, 0)
+    digest = sha256(f"{number} {case}".encode()).digest()
+    return digest[: struct.calcsize(FORM)]

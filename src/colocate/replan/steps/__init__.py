@@ -1,0 +1,1 @@
+"""The steps from one placement to another, safe at every moment."""
