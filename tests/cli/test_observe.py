@@ -123,6 +123,18 @@ def test_a_new_fleet_of_known_models_can_be_planned(tmp_path):
     assert len(read_fleet(path).problem.models) == 2
 
 
+def test_demand_in_windows_and_whether_to_trust_it(trace, tmp_path):
+    path = tmp_path / "draft.yaml"
+    found = run(trace, "--write", path, "--gpus", "H100=4", "--windows", "3")
+    assert found.exit_code == 0, found.output
+    assert "whether windows come again is unknown" in found.stderr
+    data = yaml.safe_load(path.read_text())
+    assert data["windows"] == ["part-1", "part-2", "part-3"]
+    assert data["models"][0]["rate"] == pytest.approx([1.333, 1.333, 1.342], rel=0.01)
+    hours = run(trace, "--write", path, "--gpus", "H100=4", "--windows", "day")
+    assert "needs times of day" in str(hours.exception)
+
+
 def test_files_for_the_eye(trace, tmp_path):
     page, plot = tmp_path / "page.html", tmp_path / "plot.svg"
     found = run(trace, "--page", page, "--plot", plot)
