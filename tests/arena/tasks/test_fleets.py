@@ -5,7 +5,6 @@ from math import inf
 
 import pytest
 from numpy.random import RandomState
-from tests.campaign import LONG, examples
 
 from colocate import InputError, Referee
 from colocate.arena.sandbox import Reply
@@ -28,6 +27,7 @@ from colocate.problem.problem import Problem
 from colocate.problem.tolerance import RECORDED_AS_PROVEN
 from colocate.problem.verify import verify
 from colocate.problem.verify_bound import refuted
+from tests.campaign import LONG, examples
 
 DIGESTS = {
     "fleet-windows": "900ce0d5709ee184",

@@ -2,11 +2,11 @@
 
 import pytest
 from numpy.random import RandomState
-from tests.campaign import examples
 
 from colocate.arena.tasks.fleets.fleet import FLEETS
 from colocate.arena.tasks.start import fleet_latency
 from colocate.problem.verify import verify
+from tests.campaign import examples
 
 
 def test_the_start_program_knows_the_law():
