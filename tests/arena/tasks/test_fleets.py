@@ -139,6 +139,8 @@ def test_programs_are_told_what_they_get(task):
     for name in {*gpus[0], *models[0]}:
         assert f'"{name}"' in facts
     assert "place_models(gpus, models)" in facts
+    assert "\\" not in facts
+    assert "5 seconds" in facts
     assert not {"placement", "optimum", "bound"} & {*models[0], *gpus[0]}
 
 
