@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from colocate.cli.lab.options import HiddenSeed
 from colocate.cli.output_files import say_wrote
 from colocate.outputs.evaluators.settings import IN_A_CONTAINER, Framework
 from colocate.version import __version__
@@ -31,6 +32,7 @@ def evaluator(
         float | None,
         typer.Option(min=0.1, max=3600, help="Seconds for a case (default: those of the task)."),
     ] = None,
+    hidden_seed: HiddenSeed = None,
     seeds: Annotated[
         int, typer.Option(min=1, help="Seeds for a program that uses chance; the worst counts.")
     ] = 6,
@@ -68,6 +70,7 @@ def evaluator(
         api_base,
         (limits.seconds, limits.memory_mb) if time_limit else None,
         seeds,
+        hidden_seed,
     )
     files = evaluator_files(framework, settings)
     if (others := in_the_way(out, files)) and not force:

@@ -19,3 +19,11 @@ CaseMemory = Annotated[
     int | None,
     typer.Option(min=64, max=1_048_576, help="MB for a case (default: as the task says)."),
 ]
+TotalSeconds = Annotated[
+    float | None,
+    typer.Option(min=0.1, help="Seconds for all cases of a run (default: as the task says, 300)."),
+]
+HiddenSeed = Annotated[
+    int | None,
+    typer.Option(min=0, help="Ask fresh hidden cases, made from this seed."),
+]

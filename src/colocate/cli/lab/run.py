@@ -95,7 +95,7 @@ def run(
     """Search for better programs. An existing lab continues where it stopped."""
     from colocate.arena.tasks.catalogue import open_task
     from colocate.cli.compile_notice import say_when_compiling
-    from colocate.lab.lab_folder import evaluation_of, settings_of
+    from colocate.lab.lab_folder import evaluation_of, referee_of, settings_of
     from colocate.lab.loop import Lab
     from colocate.lab.settings import Budget
     from colocate.outputs.text.console import notes
@@ -129,7 +129,7 @@ def run(
             settings = settings_of(archive)
             task = open_task(settings.task)
             _check_proposer(proposer, task)
-            contest = task.contest()
+            contest = referee_of(settings).contest
             many = askers if proposer == OPENAI else 1
             search = Lab(archive, settings, contest, evaluation, chosen, many)
             budget = Budget(generations, proposals, tokens, cost, seconds)
