@@ -4,28 +4,22 @@ A program receives plain data, and answers with plain data. The referee keeps th
 checker, the optimum and the clock.
 """
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from queue import SimpleQueue
 
+from colocate.arena.asking import Asking, Halt, OnCase
 from colocate.arena.contest import Contest
 from colocate.arena.enclosure import Enclosure, find_packages
 from colocate.arena.program_text import read_program
-from colocate.arena.question import Question
-from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply, Sandbox
-from colocate.arena.seeds import seed_of
+from colocate.arena.repeats import SEEDS, Kept, Repeats, Run, repeated
+from colocate.arena.sandbox import Limits, Sandbox
+from colocate.arena.set_order import may_see_order
+from colocate.arena.starter import best_enclosure, leak_of
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.task import Task
-from colocate.arena.verdict import NOTHING, CaseVerdict, Failure, Tally, Verdict
+from colocate.arena.verdict import NOTHING, Tally, Verdict
 from colocate.errors import InputError, SandboxError, TaskError
-
-MOST_TIMEOUTS = 3
-"""After this many, the rest does not run: a program that hangs would hold up all others."""
-RUNS_OF_THE_BEST = 3
-"""Runs before a program may be called best."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +40,9 @@ class Referee:
         See `Sandbox`.
     workers
         Cases at a time; the verdict is the same for any number.
+    seeds, first_seed
+        How many seeds a program is judged under if it uses chance, and the first one. The worst
+        counts. Under the seed 0, a program draws as it is written.
     """
 
     suite: str | Path | Task = "adrs"
@@ -55,9 +52,12 @@ class Referee:
     allow: tuple[str, ...] = ()
     enclosure: Enclosure | None = None
     workers: int = 1
+    seeds: int = SEEDS
+    first_seed: int = 0
 
     def __post_init__(self) -> None:
         find_packages(self.allow)
+        self.repeats()
         if self.workers < 1:
             raise InputError.of("workers", self.workers, "a whole number >= 1")
 
@@ -70,10 +70,15 @@ class Referee:
     def contest(self) -> Contest:
         """The questions that every program gets."""
         whole = self.task.contest(self.hidden_seed)
-        return whole if self.hidden else replace(whole, hidden=())
+        asked = self.hidden and not self.hidden_refused
+        return whole if asked else replace(whole, hidden=())
+
+    def repeats(self, runs: int = 1) -> Repeats:
+        """Return how often programs are judged, if all cases are run so often."""
+        return Repeats(runs, self.seeds, self.first_seed)
 
     def judge(self, path: str | Path, runs: int = 1) -> Verdict:
-        """Judge the program in a file; the worst of several runs counts.
+        """Judge the program in a file; if it uses chance, under several seeds: the worst counts.
 
         If something around the program fails, such as the sandbox or the disk, the verdict has a
         `fault` and no score.
@@ -83,7 +88,7 @@ class Referee:
         path
             The file, which is only ever read as text.
         runs
-            How often to put all questions.
+            How often to put all questions, whether the program uses chance or not.
 
         Raises
         ------
@@ -92,19 +97,20 @@ class Referee:
         """
         program = read_program(Path(path))
         try:
-            return self.judge_source(program, runs=runs)
+            return self.judge_source(program, repeats=self.repeats(runs))
         except (SandboxError, TaskError, OSError, MemoryError) as error:
             fault = str(error) or type(error).__name__
-            return Verdict(self.contest.suite, NOTHING, NOTHING, (), runs, fault=fault)
+            return Verdict(self.task.name, NOTHING, NOTHING, (), runs, fault=fault)
 
     def judge_source(
         self,
         program: str,
         contest: Contest | None = None,
-        runs: int = 1,
-        on_case: Callable[[CaseVerdict], None] | None = None,
+        repeats: Repeats | None = None,
+        on_case: OnCase | None = None,
+        halt: Halt | None = None,
     ) -> Verdict:
-        """Put all questions of a contest to a program; the worst of several runs counts.
+        """Put all questions of a contest to a program, under several seeds if it uses chance.
 
         Parameters
         ----------
@@ -112,10 +118,12 @@ class Referee:
             Its source.
         contest
             The questions, if not those of the referee's own task.
-        runs
-            How often to put all of them.
+        repeats
+            How often, and under which seeds.
         on_case
             Called after every case, from any thread.
+        halt
+            Lets another thread end the run.
 
         Raises
         ------
@@ -125,88 +133,50 @@ class Referee:
             If the scorer of the task failed.
         """
         asked = contest or self.contest
-        verdicts = [self._run(program, asked, on_case) for _ in range(runs)]
-        outcomes = {
-            tuple(result.value for result in (*verdict.public.results, *verdict.hidden.results))
-            for verdict in verdicts
-        }
-        worst = min(verdicts, key=lambda verdict: verdict.fitness)
-        return replace(worst, runs=runs, steady=len(outcomes) == 1)
+        sees_order = bool(self.allow) or may_see_order(program)
+        end = halt or Halt()
+
+        def run(seed: int, kept: Kept) -> Run:
+            return self._run(program, asked, _Seed(seed, sees_order), kept, on_case, end)
+
+        return repeated(run, repeats or self.repeats(), sees_order)
+
+    @cached_property
+    def hidden_refused(self) -> str:
+        """Why hidden cases cannot be asked on this machine; empty if they can."""
+        return leak_of(self.enclosure or best_enclosure()) if self.hidden else ""
 
     def _run(
-        self, program: str, contest: Contest, on_case: Callable[[CaseVerdict], None] | None
-    ) -> Verdict:
-        limits = self.limits or self.task.limits
-        sandboxes = [
-            Sandbox(program, limits, self.allow, self.enclosure) for _ in range(self.workers)
-        ]
-        asking = _Asking(sandboxes, contest, limits.seconds, on_case)
-        try:
-            with ThreadPoolExecutor(self.workers) as pool:
-                list(pool.map(asking.ask, range(len(contest.questions))))
-        finally:
-            for sandbox in sandboxes:
-                sandbox.close()
-        results = asking.results_in_order()
-        walls = next((sandbox.walls for sandbox in sandboxes if sandbox.walls), ())
-        public, hidden = results[: len(contest.public)], results[len(contest.public) :]
-        tallies = (Tally(public, contest.formula), Tally(hidden, contest.formula))
-        return Verdict(contest.suite, *tallies, walls)
-
-
-class _Asking:
-    """One run of a program: the questions put, and the replies."""
-
-    def __init__(
         self,
-        sandboxes: Sequence[Sandbox],
+        program: str,
         contest: Contest,
-        limit: float,
-        on_case: Callable[[CaseVerdict], None] | None,
-    ) -> None:
-        self._questions = contest.questions
-        self._limit = limit
-        self._on_case = on_case
-        self._results: dict[int, CaseVerdict] = {}
-        self._free: SimpleQueue[Sandbox] = SimpleQueue()
-        for sandbox in sandboxes:
-            self._free.put(sandbox)
+        seed: "_Seed",
+        kept: Kept,
+        on_case: OnCase | None,
+        halt: Halt,
+    ) -> Run:
+        asked = replace(contest, hidden=()) if self.hidden_refused else contest
+        limits = self.limits or self.task.limits
 
-    def ask(self, number: int) -> None:
-        """Put one question, unless too many earlier ones have timed out."""
-        if not self._hopeless(number):
-            self._results[number] = self._verdict(self._questions[number])
-        if self._on_case:
-            self._on_case(self._result(number))
+        def sandbox() -> Sandbox:
+            return Sandbox(program, limits, self.allow, self.enclosure, seed.of_hashes)
 
-    def results_in_order(self) -> tuple[CaseVerdict, ...]:
-        """Return a verdict for every question, whichever were running when the run ended."""
-        return tuple(self._result(number) for number in range(len(self._questions)))
-
-    def _verdict(self, question: Question) -> CaseVerdict:
-        sandbox = self._free.get()
-        try:
-            reply = _asked(sandbox, question)
-        finally:
-            self._free.put(sandbox)
-        verdict = question.judged(reply, self._limit)
-        return replace(verdict, seconds=reply.seconds, cpu_seconds=reply.cpu_seconds)
-
-    def _result(self, number: int) -> CaseVerdict:
-        if number in self._results and not self._hopeless(number):
-            return self._results[number]
-        reason = f"not run, as {MOST_TIMEOUTS} cases before it took too long"
-        return self._questions[number].failed(Failure.TIMEOUT, reason)
-
-    def _hopeless(self, number: int) -> bool:
-        before = sorted(earlier for earlier in self._results.copy() if earlier < number)
-        late = sum(self._results[earlier].failure is Failure.TIMEOUT for earlier in before)
-        return late >= MOST_TIMEOUTS
+        asking = Asking(asked, limits, sandbox, self.workers, seed.number, kept, on_case)
+        results = asking.run(halt)
+        public, hidden = results[: len(asked.public)], results[len(asked.public) :]
+        tallies = (Tally(public, asked.formula), Tally(hidden, asked.formula))
+        refused = self.hidden_refused if contest.hidden or contest is self.contest else ""
+        verdict = Verdict(asked.suite, *tallies, asking.walls, hidden_refused=refused)
+        return Run(seed.number, verdict, asking.answers_in_order())
 
 
-def _asked(sandbox: Sandbox, question: Question) -> Reply:
-    """Put a question, and once more if the sandbox ended meanwhile: others may have killed it."""
-    seed = seed_of(question.seed, 0)
-    reply = sandbox.ask(question.as_data(), seed)
-    broken = reply.code is None and not reply.late and len(reply.text) <= LONGEST_ANSWER
-    return sandbox.ask(question.as_data(), seed) if broken else reply
+@dataclass(frozen=True)
+class _Seed:
+    """A seed by its number, and whether the order of sets follows from it as well."""
+
+    number: int
+    orders_sets: bool
+
+    @property
+    def of_hashes(self) -> int:
+        return self.number if self.orders_sets else 0

@@ -88,15 +88,18 @@ def main(program: str, folder: Path) -> int:
     if not Path(program).is_file():
         write(folder / "reward.json", {"reward": 0.0, "score": 0.0, "correct": 0})
         return 0
-    verdict = Referee(suite=@TASK@, hidden=True@LIMITS@).judge(program)
+    verdict = Referee(suite=@TASK@, hidden=True@FRESH@@LIMITS@).judge(program)
     if verdict.fault:
         print(verdict.feedback, file=sys.stderr)
         return 1
     told, hidden = verdict.public_only, verdict.hidden
     print(told.feedback)
     reward = told.ratio if told.correct else 0.0
-    write(folder / "holdout.json", {"ratio": hidden.ratio, "correct": verdict.correct})
+    ratio = hidden.ratio if hidden.cases else None
+    holdout = {"ratio": ratio, "correct": verdict.correct, "refused": verdict.hidden_refused}
+    write(folder / "holdout.json", holdout)
     figures = {"reward": reward, "ratio": told.ratio, "score": told.score}
+    figures |= {"mean_score": told.luck.mean, "best_score": told.luck.best}
     write(folder / "reward.json", figures | {"correct": int(told.correct)})
     return 0
 
@@ -129,8 +132,9 @@ colocate`.
 """
 
 NOTES = """\
-- `reward` is the mean ratio to the optimum on the public cases, 0 if any of them failed; `score`,
-  `ratio` and `correct` stand beside it in `reward.json`. What failed is in the output of the
+- `reward` is the mean ratio to the optimum on the public cases, 0 if any of them failed, under the
+  worst of @SEEDS@ seeds if the program uses chance; `score`, `mean_score`, `best_score`, `ratio`
+  and `correct` stand beside it in `reward.json`. What failed is in the output of the
   verifier.
 - `holdout.json` beside it has the ratio on the hidden cases. Neither Harbor nor an agent reads it.
 - After a fault of the machine there is no `reward.json`, which Harbor reports as an error, not as

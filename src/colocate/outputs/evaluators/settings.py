@@ -40,12 +40,16 @@ class EvaluatorSettings:
         How long judging a program may take.
     limits
         The seconds and MB of a program for one case, if not those of the task.
+    seeds
+        How many a program is judged under if it uses chance.
     version
         Of colocate.
     model
         The model that writes programs, as the framework calls it.
     api_base
         The address of an OpenAI-compatible server; without one, that of the framework.
+    hidden_seed
+        Makes fresh hidden cases; by default they are those of the task.
     """
 
     task: str
@@ -58,3 +62,5 @@ class EvaluatorSettings:
     model: str
     api_base: str | None = None
     limits: tuple[float, int] | None = None
+    seeds: int = 6
+    hidden_seed: int | None = None

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from colocate import @REFEREE@
 
-REFEREE = Referee(suite=@TASK@, hidden=True@LIMITS@)
+REFEREE = Referee(suite=@TASK@, hidden=True@FRESH@@LIMITS@)
 
 
 def main() -> int:
@@ -49,11 +49,18 @@ def main() -> int:
 
 def metrics(verdict) -> dict:
     told, hidden = verdict.public_only, verdict.hidden
-    private = {"hidden_ratio": hidden.ratio, "hidden_valid": hidden.valid_cases / hidden.cases}
+    private = {}  # nothing where the walls cannot keep hidden cases hidden
+    if hidden.cases:
+        private = {"hidden_ratio": hidden.ratio, "hidden_valid": hidden.valid_cases / hidden.cases}
     return {
         "combined_score": told.score,
-        "public": {"ratio": told.ratio, "valid": told.public.valid_cases / told.public.cases},
-        "private": private if hidden.cases else {},
+        "public": {
+            "ratio": told.ratio,
+            "valid": told.public.valid_cases / told.public.cases,
+            "mean_score": told.luck.mean,
+            "best_score": told.luck.best,
+        },
+        "private": private,
         "text_feedback": told.feedback,
     }
 
@@ -89,8 +96,9 @@ $ colocate score results/          # judge the run again, hidden cases included
 """
 
 NOTES = """\
-- `combined_score` is the score on the public cases; `public` has the ratio to the optimum and the
-  share of valid cases; `text_feedback` says what failed and which cases are furthest from the
+- `combined_score` is the score on the public cases, under the worst of @SEEDS@ seeds if the program
+  uses chance; `public` has the ratio to the optimum, the share of valid cases, and the mean and
+  best score over the seeds; `text_feedback` says what failed and which cases are furthest from the
   optimum.
 - `private` has the figures of the hidden cases. ShinkaEvolve stores them and shows them to no
   model.

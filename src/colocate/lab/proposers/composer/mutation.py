@@ -12,8 +12,6 @@ from colocate.lab.proposers.composer.grammar import (
     CHOICES,
     EFFORTS,
     IMPROVERS,
-    RANDOM,
-    SEEDS,
     STARTS,
     Composition,
     Path,
@@ -80,7 +78,7 @@ def renewed(parent: Composition | None, draw: Draw) -> Mutation:
         count = int(draw.rng.random() * 3) if parent else 0
         each = tuple(_drawn_among(IMPROVERS, draw) for _ in range(count))
         child = Composition((_drawn_among(STARTS, draw),), each)
-        if _is_allowed(child, parent):
+        if _is_allowed(child, parent, draw):
             told = ", then ".join(map(text_of, (*child.starts, *child.each)))
             return Mutation(child, f"compose anew: {told}")
 
@@ -115,14 +113,15 @@ def _picked(changes: Iterable[Mutation], parent: Composition, draw: Draw) -> Mut
     options = list(changes)
     while options:
         change = draw.pick(options, [option.weight for option in options])
-        if _is_allowed(change.child, parent):
+        if _is_allowed(change.child, parent, draw):
             return change
         options.remove(change)
     return None
 
 
-def _is_allowed(child: Composition, parent: Composition | None) -> bool:
-    longest = max(LONGEST, milliseconds(parent)) if parent else LONGEST
+def _is_allowed(child: Composition, parent: Composition | None, draw: Draw) -> bool:
+    usual = LONGEST / draw.slower
+    longest = max(usual, milliseconds(parent)) if parent else usual
     return not _is_same(child, parent) and is_sound(child) and milliseconds(child) <= longest
 
 
@@ -204,17 +203,13 @@ def _next_to(now: Any, options: Sequence[Any]) -> list[Any]:
     return [*options[max(0, place - 1) : place], *options[place + 1 : place + 2]]
 
 
-def _other_seeds(parent: Composition, _draw: Draw) -> Iterator[Mutation]:
-    if any(isinstance(block, RANDOM) for block in (*parent.each, *parent.finish)):
-        for seed in SEEDS:
-            yield Mutation(parent._replace(seed=seed), f"draw with seed {seed}, not {parent.seed}")
-
-
 KINDS = {
     _additions: 4.0,
     _settings: 4.0,
     _replacements: 1.5,
     _removals: 1.0,
-    _other_seeds: 0.5,
 }
-"""Kinds of small changes, and how likely each is."""
+"""Kinds of small changes, and how likely each is.
+
+Another seed is none of them: the referee replaces it, so it is worth nothing.
+"""
