@@ -62,7 +62,7 @@ def peak_with(load: Floats, row: int, more: Floats, item: int) -> float:
     more, item : more[n, T]: the loads of items, and which of them comes
     """
     windows = load.shape[1]
-    first = second = third = fourth = 0.0
+    even = odd = 0.0
     for block in range(windows // 4):
         place = 4 * block
         one, two = (
@@ -71,11 +71,9 @@ def peak_with(load: Floats, row: int, more: Floats, item: int) -> float:
         )
         three = load[row, place + 2] + more[item, place + 2]
         four = load[row, place + 3] + more[item, place + 3]
-        first = one if one > first else first
-        second = two if two > second else second
-        third = three if three > third else third
-        fourth = four if four > fourth else fourth
-    highest = max(first, second, third, fourth)
+        low, high = one if one > three else three, two if two > four else four
+        even, odd = low if low > even else even, high if high > odd else odd
+    highest = max(even, odd)
     for window in range(windows - windows % 4, windows):
         highest = max(highest, load[row, window] + more[item, window])
     return highest
