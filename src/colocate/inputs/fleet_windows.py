@@ -74,20 +74,20 @@ def with_headroom(spec: FleetSpec) -> FleetSpec:
     return spec.model_copy(update={"models": models})
 
 
-class LeftOut(NamedTuple):
-    """The windows that a fleet is not planned for."""
+class WindowShare(NamedTuple):
+    """Some windows, and how much of the time they are."""
 
     windows: tuple[Window, ...]
     share: float
     """Of the time, by the weights of all windows."""
 
 
-def left_out(spec: FleetSpec) -> LeftOut:
+def left_out(spec: FleetSpec) -> WindowShare:
     """Return the windows with most demand that the percentile of a fleet leaves out."""
     windows = _all_windows(spec)
     numbers = _left_out(spec, windows)
     whole = sum(window.weight for window in windows)
-    return LeftOut(
+    return WindowShare(
         tuple(windows[number] for number in sorted(numbers)),
         sum(windows[number].weight for number in numbers) / whole,
     )
