@@ -14,8 +14,10 @@ from colocate.follow.state import WatchState
 from colocate.inputs.text_file import naming, read_text
 from colocate.outputs.text.whole_files import write_text
 
-STATE, PLAN, STEPS, LOCK = "state.json", "plan.json", "steps.json", "lock"
-"""The files: what is known, the plan that is followed, the steps towards it, and who owns them."""
+STATE, LOCK = "state.json", "lock"
+"""The files: what is known, and who owns the folder."""
+FLEET, PLACEMENT, STEPS = "fleet.json", "placement.json", "steps.json"
+"""The last change: the fleet with the demand that was measured, where models go, and how."""
 BEGIN_ANEW = "remove it to begin anew from a plan"
 
 
@@ -82,7 +84,7 @@ class StateFolder:
         text = json.dumps(state.as_dict(), indent=1)
         write_text(self.path / STATE, text, durable=True)
 
-    def write_change(self, plan: str, steps: str) -> None:
-        """Write the plan to follow, and the steps towards it, both as JSON."""
-        write_text(self.path / PLAN, plan, durable=True)
-        write_text(self.path / STEPS, steps, durable=True)
+    def write_change(self, fleet: str, placement: str, steps: str) -> None:
+        """Write the fleet with its demand, the placement, and the steps towards it, as JSON."""
+        for name, text in ((FLEET, fleet), (PLACEMENT, placement), (STEPS, steps)):
+            write_text(self.path / name, text, durable=True)
