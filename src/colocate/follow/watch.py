@@ -185,9 +185,7 @@ class Watch:
             steps,
             self.around.perform,
             lambda step: self._keep(self.state.with_begun(step)),
-            lambda step, done: self._keep(
-                self.state.with_ended(step, done, self.around.clock())
-            ),
+            lambda step, done: self._keep(self.state.with_ended(step, done, self.around.clock())),
             self.at_once,
             self.stop,
         )
@@ -206,6 +204,4 @@ class Watch:
         self._said[about] = words
 
     def _show(self, observation: Observation | None) -> None:
-        self.around.show(
-            metrics_text(self.fleet.problem, self.state, observation, self._moments)
-        )
+        self.around.show(metrics_text(self.fleet.problem, self.state, observation, self._moments))
