@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 TOKEN = "PROMETHEUS_TOKEN"
 """The variable with the bearer token of the Prometheus server."""
-ANYWHERE = "127.0.0.1:0"
-"""Where own metrics are served if nobody asks for them: a port that nobody knows."""
 
 
 def watch(
@@ -93,18 +92,26 @@ def watch(
     )
     question = PrometheusQuestion(window_seconds(window))
     planned, token, stop = read_fleet(fleet), os.environ.get(TOKEN), Event()
-    with StateFolder(state) as folder, MetricsServer(listen or ANYWHERE) as metrics:
+    with ExitStack() as stack:
+        folder = stack.enter_context(StateFolder(state))
+        served = stack.enter_context(MetricsServer(listen)) if listen is not None else None
+
+        def show(text: str) -> None:
+            folder.write_metrics(text)
+            if served is not None:
+                served.show(text)
+
         around = Surroundings(
             lambda: read_fleet(fleet),
             lambda: observe_prometheus(prometheus, question, token),
             StepCommand(run, folder.path, step_timeout, _say) if run is not None else None,
             _say,
             time.time,
-            metrics.show,
+            show,
         )
         known = folder.read() or _first_state(planned, start, settings)
         following = Watch(folder, around, planned, known, settings, at_once, stop)
-        _say(_beginning(following, prometheus, metrics.port if listen else None))
+        _say(_beginning(following, prometheus, served.port if served else None))
         with stopping_on_interrupt(stop.set):
             _loop(following, interval, rounds)
     if stop.is_set():

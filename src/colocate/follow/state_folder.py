@@ -14,8 +14,8 @@ from colocate.follow.state import WatchState
 from colocate.inputs.text_file import naming, read_text
 from colocate.outputs.text.whole_files import write_text
 
-STATE, LOCK = "state.json", "lock"
-"""The files: what is known, and who owns the folder."""
+STATE, LOCK, METRICS = "state.json", "lock", "metrics.prom"
+"""The files: what is known, who owns the folder, and figures for Prometheus's textfile collector."""
 FLEET, PLACEMENT, STEPS = "fleet.json", "placement.json", "steps.json"
 """The last change: the fleet with the demand that was measured, where models go, and how."""
 BEGIN_ANEW = "remove it to begin anew from a plan"
@@ -88,3 +88,7 @@ class StateFolder:
         """Write the fleet with its demand, the placement, and the steps towards it, as JSON."""
         for name, text in ((FLEET, fleet), (PLACEMENT, placement), (STEPS, steps)):
             write_text(self.path / name, text, durable=True)
+
+    def write_metrics(self, text: str) -> None:
+        """Write the metrics of the last round."""
+        write_text(self.path / METRICS, text)
