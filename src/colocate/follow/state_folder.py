@@ -15,7 +15,7 @@ from colocate.inputs.text_file import naming, read_text
 from colocate.outputs.text.whole_files import write_text
 
 STATE, LOCK, METRICS = "state.json", "lock", "metrics.prom"
-"""The files: what is known, who owns the folder, and figures for Prometheus's textfile collector."""
+"""The files: what is known, who owns the folder, and what Prometheus reads."""
 FLEET, PLACEMENT, STEPS = "fleet.json", "placement.json", "steps.json"
 """The last change: the fleet with the demand that was measured, where models go, and how."""
 BEGIN_ANEW = "remove it to begin anew from a plan"
