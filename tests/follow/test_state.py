@@ -11,9 +11,10 @@ import pytest
 from colocate import InputError
 from colocate.errors import OutputError
 from colocate.follow.engine_records import Condition, EngineRecord
-from colocate.follow.state import REMEMBERED_SECONDS, PastMove, WatchState
+from colocate.follow.state import REMEMBERED_SECONDS, WatchState
 from colocate.follow.state_folder import StateFolder
 from colocate.replan.placed_engine import PlacedEngine
+from colocate.replan.policy.history import EngineMove
 from colocate.replan.steps.step import EngineStep, StepKind
 
 ALPHA = PlacedEngine("alpha", ("g0",), 40.0, 16.0, 20.0)
@@ -24,7 +25,7 @@ STATE = WatchState(
     (EngineRecord(ALPHA), EngineRecord(BETA, Condition.IDLE)),
     (LOAD, SWITCH),
     frozenset({0}),
-    (PastMove("alpha", ("g0",), True, 12.5),),
+    (EngineMove("alpha", ("g0",), 12.5, True),),
     {"rounds_stay": 4.0},
 )
 
@@ -43,7 +44,7 @@ def test_steps_that_end_change_engines_moves_and_counts():
     assert later.pending == ()
     assert later.begun == frozenset()
     assert EngineRecord(BETA) in later.engines
-    assert later.moves == (*STATE.moves, PastMove("beta", ("g1", "g2"), True, 101.0))
+    assert later.moves == (*STATE.moves, EngineMove("beta", ("g1", "g2"), 101.0, True))
     assert later.counts == {"rounds_stay": 4.0, "steps_done": 2.0}
 
 
@@ -70,7 +71,7 @@ def test_old_moves_are_forgotten():
         (("pending", 0, "number"), True, "pending[0]['number']=True, must be a whole number"),
         (("pending", 1, "after"), [0.5], "pending[1]['after']=[0.5], must be a list of whole"),
         (("begun",), [7], "7 is no pending step"),
-        (("moves", 0, "came"), 1, "moves[0]['came']=1, must be true or false"),
+        (("moves", 0, "arrived"), 1, "moves[0]['arrived']=1, must be true or false"),
         (("moves", 0, "when"), float("nan"), "moves[0]['when']=nan"),
         (("counts",), [], "counts=[], must be numbers by their names"),
         (("counts", "rounds_stay"), -1, "rounds_stay=-1"),

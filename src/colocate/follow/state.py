@@ -8,22 +8,13 @@ from colocate.errors import InputError, within
 from colocate.follow.engine_records import Condition, EngineRecord, Engines, after_step
 from colocate.problem.quantity import checked_name, checked_number
 from colocate.replan.placed_engine import PlacedEngine
+from colocate.replan.policy.history import EngineMove
 from colocate.replan.steps.step import EngineStep, StepKind
 
 VERSION = 1
 """Of the file; a later one may hold what this code does not know."""
 REMEMBERED_SECONDS = 86400.0
 """How long moves are remembered: the longest time that a rule about them looks back."""
-
-
-@dataclass(frozen=True)
-class PastMove:
-    """An engine that came or went, and when, in seconds since 1970."""
-
-    model: str
-    gpus: tuple[str, ...]
-    came: bool
-    when: float
 
 
 @dataclass(frozen=True)
@@ -47,7 +38,7 @@ class WatchState:
     engines: Engines = ()
     pending: tuple[EngineStep, ...] = ()
     begun: frozenset[int] = frozenset()
-    moves: tuple[PastMove, ...] = ()
+    moves: tuple[EngineMove, ...] = ()
     counts: Mapping[str, float] = field(default_factory=dict)
 
     def counted(self, name: str, amount: float = 1.0) -> Self:
@@ -70,8 +61,8 @@ class WatchState:
         """
         kept = tuple(move for move in self.moves if move.when > now - REMEMBERED_SECONDS)
         if succeeded and step.kind in (StepKind.SWITCH, StepKind.DRAIN):
-            came = step.kind is StepKind.SWITCH
-            kept += (PastMove(step.engine.model, step.engine.gpus, came, now),)
+            arrived = step.kind is StepKind.SWITCH
+            kept += (EngineMove(step.engine.model, step.engine.gpus, now, arrived),)
         return replace(
             self,
             engines=after_step(self.engines, step, succeeded),
@@ -90,7 +81,7 @@ class WatchState:
             ],
             "pending": [step.as_dict() for step in self.pending],
             "begun": sorted(self.begun),
-            "moves": [{**vars(move), "gpus": list(move.gpus)} for move in self.moves],
+            "moves": [{**move._asdict(), "gpus": list(move.gpus)} for move in self.moves],
             "counts": dict(self.counts),
         }
 
@@ -168,11 +159,11 @@ def _step(row: Any) -> EngineStep:
     return EngineStep(number, kind, engine, after, behind, start, seconds)
 
 
-def _move(row: Any) -> PastMove:
-    if not isinstance(came := _get(row, "came"), bool):
-        raise InputError.of("came", came, "true or false")
+def _move(row: Any) -> EngineMove:
+    if not isinstance(arrived := _get(row, "arrived"), bool):
+        raise InputError.of("arrived", arrived, "true or false")
     model = checked_name(_get(row, "model"), ("model",))
-    return PastMove(model, _names(row, "gpus"), came, _number(row, "when"))
+    return EngineMove(model, _names(row, "gpus"), _number(row, "when"), arrived)
 
 
 def _known(number: Any, pending: tuple[EngineStep, ...]) -> int:

@@ -17,7 +17,8 @@ from colocate.follow.words import decision_words
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.observation.demand_changes import fleet_with_demand
 from colocate.inputs.observation.observation import Observation
-from colocate.replan.policy.decide import PolicyDecision, decide
+from colocate.replan.policy.decide import decide
+from colocate.replan.policy.decision import PolicyDecision
 from colocate.replan.policy.settings import PolicySettings
 from colocate.replan.steps.step import EngineStep
 
