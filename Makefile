@@ -19,7 +19,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 # Bytecode of what is used is kept, whatever the shell says: tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-bounds test-walls test-browser test-files test-frameworks test-lab test-llm test-calibrate test-ray lint types contracts unit start-times bench scores best-known commands picture clean
+.PHONY: demo test test-long test-bounds test-walls test-browser test-files test-frameworks test-lab test-llm test-calibrate test-ray test-prometheus lint types contracts unit start-times bench scores best-known commands picture clean
 
 demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
 	$(BIN)/colocate plan examples/latency.yaml
@@ -51,6 +51,10 @@ test-lab: $(READY)  ## The lab offline to the proven optimum, for five seeds.
 test-ray: $(READY)  ## Judge on a real Ray cluster of two nodes.
 	@$(PIP) --editable '.[ray]'
 	$(BIN)/pytest tests/ray
+
+test-prometheus: $(READY)  ## Observe a real Prometheus, which scrapes engines with the real names of metrics (a minute).
+	@command -v prometheus >/dev/null || { echo "prometheus is not installed: apt-get install prometheus" >&2; exit 2; }
+	$(BIN)/pytest -s tests/prometheus
 
 test-browser: $(READY)  ## Look at all pages in a browser: CHROMIUM=its command, by default chromium.
 	@command -v '$(CHROMIUM)' >/dev/null || { echo "CHROMIUM='$(CHROMIUM)' is not there: install chromium, or make test-browser CHROMIUM=..." >&2; exit 2; }
@@ -103,6 +107,7 @@ picture: $(READY)  ## Draw the pictures of README and docs: a plan, two side by 
 	$(BIN)/colocate plan examples/fleet.yaml --plot docs/plan.svg
 	$(BIN)/python docs/draw_latency.py
 	$(BIN)/python docs/draw_simulate.py
+	$(BIN)/colocate observe examples/lmsys_trace.csv --plot docs/observe.svg
 	$(BIN)/python -m docs.draw_study
 
 clean:

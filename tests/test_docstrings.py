@@ -30,7 +30,8 @@ EXPLAINED_ONCE = {
 }
 """Functions with parameters that one place explains for all of their kind."""
 OPTIONS = {
-    *("AsJson", "Compute", "Download", "Folder", "PlacedPlan", "PlacementFile", "Seed", "Workers"),
+    *("AsJson", "Compute", "Download", "Folder", "PageFile", "PlacedPlan", "PlacementFile"),
+    *("Seed", "Workers"),
 }
 """Options that several commands share; each carries its help."""
 PROGRAMS = SOURCES / "arena" / "tasks" / "start"

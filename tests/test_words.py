@@ -35,11 +35,11 @@ SERVING = """
 """
 SIMULATION = "curve day difference drawn interval length mean miss seed strip"
 FORMS = """
-    busy emit emitted group learned learning paid patched placeable placed recorded recording rung
-    searched simulated spent tight track wakeable written
+    busy emit emitted group learned learning paid patched placeable placed planned recorded
+    recording rung searched simulated spent tight track wakeable written
 """
 """Forms and parts of words in the glossary."""
-NAMES = "ai colocate cp kubernetes poisson ray sat scip yaml"
+NAMES = "ai colocate cp kubernetes poisson prometheus ray sat scip yaml"
 PLAIN = " ".join((GRAMMAR, PROGRAMMING, OPTIMISATION, SERVING, SIMULATION, FORMS, NAMES)).split()
 """Words that mean in the code what they mean everywhere; all others are in the glossary."""
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from colocate.errors import NothingFoundError as NothingFoundError
     from colocate.errors import UnknownNameError as UnknownNameError
     from colocate.inputs.fleet import read_fleet as read_fleet
+    from colocate.inputs.observation.observe import observe as observe
     from colocate.outputs.emit.catalogue import emit as emit
     from colocate.problem.gpu import Gpu as Gpu
     from colocate.problem.model import Model as Model
@@ -67,6 +68,7 @@ _HOMES = {
     "compute_model_placement": "arena.drop_in",
     "emit": "outputs.emit.catalogue",
     "load_suite": "arena.suites",
+    "observe": "inputs.observation.observe",
     "place": "solver.place",
     "predict": "advise.predict",
     "read_fleet": "inputs.fleet",

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from enum import Enum
 from typing import Self
 
 from colocate.fault import Fault, Owner, Path
@@ -158,6 +159,34 @@ class ServerError(ColocateError):
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
+
+
+class Trouble(Enum):
+    """Why nothing can be concluded from a source of measurements."""
+
+    DOWN = "down"
+    LATE = "late"
+    EMPTY = "empty"
+    NONSENSE = "nonsense"
+    TOO_LARGE = "too large"
+
+
+class SourceError(ServerError):
+    """A source of measurements is down, late, empty or too large, or says what cannot be.
+
+    Parameters
+    ----------
+    trouble
+        Which of these.
+    message
+        What happened, and what to do about it.
+    status
+        The HTTP status of a refusal.
+    """
+
+    def __init__(self, trouble: Trouble, message: str, status: int | None = None) -> None:
+        super().__init__(message, status)
+        self.trouble = trouble
 
 
 class SandboxError(ColocateError):

@@ -6,9 +6,11 @@ import pytest
 from colocate import InputError
 from colocate.arena.contest import Contest
 from colocate.arena.leaderboard import program_table, verdict_page
+from colocate.arena.luck import Chance
 from colocate.arena.program_text import MOST_CHARACTERS, read_program
 from colocate.arena.programs import judge_all
-from colocate.arena.referee import RUNS_OF_THE_BEST, Referee
+from colocate.arena.referee import Referee
+from colocate.arena.repeats import RUNS_OF_THE_BEST, Repeats
 from colocate.arena.sandbox import Limits
 from colocate.arena.verdict import CaseVerdict, Tally, Verdict
 from colocate.outputs.text.console import show
@@ -27,7 +29,11 @@ class ScriptedReferee:
         self.asked = []
         self.lock = Lock()
 
-    def judge_source(self, source, contest, runs=1):
+    def repeats(self):
+        return Repeats()
+
+    def judge_source(self, source, contest, repeats):
+        runs = repeats.runs
         with self.lock:
             self.asked.append((source, runs))
             drawn = [self.ratios[source].pop(0) for _ in range(runs)]
@@ -78,8 +84,8 @@ def test_of_equals_the_one_that_knows_the_public_cases_by_heart_does_not_lead():
     referee = ScriptedReferee(a=[0.5] * 4, b=[0.5] * 4, honest=[0.5] * 4)
     usual = referee.judge_source
 
-    def judge(source, contest, runs=1):
-        verdict = usual(source, contest, runs)
+    def judge(source, contest, repeats):
+        verdict = usual(source, contest, repeats)
         learned = Tally((CaseVerdict("case", 1.0, 1.0),))
         return replace(verdict, public=learned) if source == "a" else verdict
 
@@ -100,7 +106,8 @@ def test_a_lucky_leader_falls_back_and_the_next_one_is_run_again():
 
 def test_all_have_as_many_runs_as_are_wanted():
     referee = ScriptedReferee(lucky=[0.9, 0.9, 0.5, 0.9], steady=[0.8] * 4)
-    entries = judge_all([(n, n) for n in ("lucky", "steady")], CONTEST, referee, 1, runs=4)
+    programs = [(n, n) for n in ("lucky", "steady")]
+    entries = judge_all(programs, CONTEST, referee, 1, repeats=Repeats(4))
     assert [(entry.name, entry.verdict.runs) for entry in entries] == [("steady", 4), ("lucky", 4)]
     assert referee.asked == [("lucky", 4), ("steady", 4)]
 
@@ -109,12 +116,11 @@ def test_a_program_that_goes_by_the_clock_is_marked_as_not_steady(capsys):
     questions = tuple(question(f"q{number}") for number in range(16))
     contest = Contest("tiny", questions[:8], questions[8:])
     entry = judge_all([("erratic", ERRATIC)], contest, Referee(limits=Limits(seconds=5)), 1)[0]
-    assert entry.verdict.runs == RUNS_OF_THE_BEST
+    assert entry.verdict.runs == RUNS_OF_THE_BEST  # it fails, so more seeds change nothing
     assert not entry.verdict.steady
+    assert entry.verdict.luck.chance is Chance.OTHER
     assert "3, differing" in shown(capsys, program_table([entry], 200))
-    assert "3 runs; its runs differ, this is the worst" in shown(
-        capsys, *verdict_page(entry.verdict, 200)
-    )
+    assert "its answers differ from run to run" in shown(capsys, *verdict_page(entry.verdict, 200))
 
 
 def test_no_programs_no_leader():

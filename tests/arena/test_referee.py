@@ -8,6 +8,7 @@ from colocate import InputError, UnknownNameError, place
 from colocate.arena.best_known import read_best_known
 from colocate.arena.contest import Contest
 from colocate.arena.referee import MOST_TIMEOUTS, Referee
+from colocate.arena.repeats import Repeats
 from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply
 from colocate.arena.tasks.placement import HIDDEN_CASES, hidden_suite, open_contest
 from colocate.arena.verdict import CaseVerdict, Failure, Tally, Verdict
@@ -347,7 +348,8 @@ def test_a_program_that_draws_at_random_gets_the_same_verdict_every_time(enclosu
 
 def test_of_several_runs_the_worst_counts_and_every_case_is_told():
     seen = []
-    verdict = Referee(limits=LIMITS).judge_source(program(), CONTEST, runs=2, on_case=seen.append)
+    referee = Referee(limits=LIMITS)
+    verdict = referee.judge_source(program(), CONTEST, Repeats(2), on_case=seen.append)
     assert (verdict.runs, verdict.steady) == (2, True)
     assert [result.case for result in seen] == ["one", "two", "hidden"] * 2
     assert all(result.seconds > 0 for result in seen)

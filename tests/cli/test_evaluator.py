@@ -94,4 +94,4 @@ def test_a_time_limit_stands_in_the_evaluator(tmp_path):
     files = texts(tmp_path)
     assert "limits=Limits(seconds=1.5, memory_mb=2048)" in files["evaluator.py"]
     assert "from colocate import Limits, Referee" in files["evaluator.py"]
-    assert yaml.safe_load(files["config.yaml"])["evaluator"]["timeout"] == 60 + 112
+    assert yaml.safe_load(files["config.yaml"])["evaluator"]["timeout"] == 60 + 675

@@ -204,9 +204,9 @@ def test_a_changed_contest_judges_everything_again(tmp_path):
 class Reversed(ToyEvaluation):
     """What was best is worst."""
 
-    def judge(self, sources, contest, runs):
-        for place, _ in super().judge(sources, contest, runs):
-            yield place, verdict(1.1 - quality_of(sources[place]), runs)
+    def judge(self, sources, contest, repeats):
+        for place, _ in super().judge(sources, contest, repeats):
+            yield place, verdict(1.1 - quality_of(sources[place]), repeats.runs)
 
 
 def test_a_changed_contest_leaves_the_answers_as_they_were(tmp_path):
@@ -251,9 +251,9 @@ def test_the_leader_has_had_three_runs(tmp_path):
 class Erratic(ToyEvaluation):
     """Programs do well once, and worse when they are run again."""
 
-    def judge(self, sources, contest, runs):
-        for place, judged in super().judge(sources, contest, runs):
-            worse = verdict(0.4, runs) if runs > 1 else judged
+    def judge(self, sources, contest, repeats):
+        for place, judged in super().judge(sources, contest, repeats):
+            worse = verdict(0.4, repeats.runs) if repeats.runs > 1 else judged
             yield place, worse
 
 

@@ -89,9 +89,9 @@ def test_a_small_change_says_what_it_does():
         "leave Descent() out of EACH",
         "add WorstPairSwaps(rounds=4) to FINISH",
         "set smooth of Descent to False, not True",
-        "draw with seed 7, not 3",
     ):
         assert clause in said
+    assert not any("seed" in clause for clause in said)  # luck is no improvement
     assert any(clause.startswith("replace Descent() by ") for clause in said)
     assert any(clause.startswith("add Packing(") for clause in said)
     assert not any("of VariableNeighbourhood to Descent" in clause for clause in said)

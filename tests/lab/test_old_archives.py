@@ -120,9 +120,9 @@ def test_an_upgrade_that_fails_leaves_the_archive_as_it_was(old, monkeypatch):
 
 def test_another_version_is_refused(old):
     with sqlite3.connect(old) as connection:
-        connection.execute("UPDATE settings SET value = '4' WHERE name = 'version'")
+        connection.execute("UPDATE settings SET value = '5' WHERE name = 'version'")
     connection.close()
-    with pytest.raises(ArchiveError, match="version 4, must be 1 to 3; open it with the version"):
+    with pytest.raises(ArchiveError, match="version 5, must be 1 to 4; open it with the version"):
         Archive.open(old)
 
 

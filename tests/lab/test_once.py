@@ -24,9 +24,9 @@ START = write_program(Composition((Greedy(Order.LOAD, Look.RESULTING),)))
 class SameForAll(ToyEvaluation):
     """Judges nothing: all programs are as good."""
 
-    def judge(self, sources, contest, runs):
+    def judge(self, sources, contest, repeats):
         for place in range(len(sources)):
-            yield place, verdict(0.5, runs)
+            yield place, verdict(0.5, repeats.runs)
 
 
 def run(path, generations, proposer=None, start=None):

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from colocate.arena.luck import Chance, Luck, SeedResult
 from colocate.errors import InputError
 from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.answer import read_patch
@@ -64,11 +65,14 @@ def test_the_rest_is_cut():
 
 def test_nothing_is_said_where_there_is_nothing_to_say():
     text = asked(Request(Kind.DIFF, program(results=[case(pressure=0.04)])))
-    for words in ("furthest", "Failed", "review", "refused\n", "inspiration", "differ from run"):
+    for words in ("furthest", "Failed", "review", "refused\n", "inspiration", "uses chance"):
         assert words not in text
-    unsteady = program()
-    unsteady = replace(unsteady, verdict=replace(unsteady.verdict, steady=False))
-    assert "Its results differ from run to run." in asked(Request(Kind.DIFF, unsteady))
+    lucky = Luck(
+        Chance.SEED, (SeedResult(0, 26.0, 1.0, 0.9, 0.9, 2), SeedResult(1, 25.0, 0.9, 0.8, 0.8, 2))
+    )
+    drawn = replace(program(), verdict=replace(program().verdict, luck=lucky))
+    said = "It uses chance: score 25 to 26 under 2 seeds, mean 25.5; the worst counts."
+    assert said in asked(Request(Kind.DIFF, drawn))
 
 
 def test_a_crossing_needs_two():

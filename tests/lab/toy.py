@@ -6,6 +6,7 @@ from dataclasses import asdict
 from time import sleep
 
 from colocate.arena.contest import Contest
+from colocate.arena.repeats import Repeats
 from colocate.arena.verdict import CaseVerdict, Tally, Verdict
 from colocate.lab.archive import Archive
 from colocate.lab.loop import Lab
@@ -43,12 +44,12 @@ class ToyEvaluation:
         self._pause = pause
 
     def judge(
-        self, sources: Sequence[str], contest: Contest, runs: int
+        self, sources: Sequence[str], contest: Contest, repeats: Repeats
     ) -> Iterator[tuple[int, Verdict]]:
         for place in reversed(range(len(sources))):
             sleep(self._pause)
-            self.judged.append((quality_of(sources[place]), runs))
-            yield place, verdict(quality_of(sources[place]), runs)
+            self.judged.append((quality_of(sources[place]), repeats.runs))
+            yield place, verdict(quality_of(sources[place]), repeats.runs)
 
 
 class ToyProposer:

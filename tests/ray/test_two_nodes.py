@@ -6,6 +6,7 @@ import pytest
 from ray.cluster_utils import Cluster
 
 from colocate.arena.referee import Referee
+from colocate.arena.repeats import Repeats
 from colocate.arena.tasks.placement import open_contest
 from colocate.arena.tasks.start import start_program
 from colocate.errors import InputError
@@ -33,10 +34,10 @@ def address():
 def test_verdicts_are_those_of_one_machine(address):
     contest = open_contest("adrs")
     sources = [start_program(), LOSES_ALL]
-    local = dict(LocalEvaluation(Referee()).judge(sources, contest, runs=1))
+    local = dict(LocalEvaluation(Referee()).judge(sources, contest, Repeats()))
     with connected(address, Referee()) as evaluation:
         assert len([node for node in evaluation.ray.nodes() if node["Alive"]]) == 2
-        remote = dict(evaluation.judge(sources, contest, runs=1))
+        remote = dict(evaluation.judge(sources, contest, Repeats()))
     assert {place: verdict.walls for place, verdict in remote.items()} == {
         place: verdict.walls for place, verdict in local.items()
     }

@@ -18,9 +18,9 @@ from time import perf_counter, process_time, sleep
 import numpy as np
 import pytest
 
-from colocate.inputs.calibration.address import ServerAddress
 from colocate.inputs.calibration.dialect import Dialect, random_prompt
 from colocate.inputs.calibration.streaming import Stream
+from colocate.inputs.server.address import ServerAddress
 from tests.llm.test_small_model import SECONDS_TO_STOP, free_port, wait_until_up
 from tests.shared_core.cores_law import Felt, Load, predicted
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from colocate import Gpu, Model, Problem
-from colocate.simulate import run
+from colocate.simulate import replay as replays
 from colocate.simulate.demand.requests import RequestStream
 from colocate.simulate.histogram import BINS, bin_of, quantile
 from colocate.simulate.kernel import state as columns
 from colocate.simulate.options import EngineFailure, SimulateOptions
-from colocate.simulate.run import _Replay, simulate_placement
+from colocate.simulate.run import replay_of, simulate_placement
 from tests.simulate.drawn_fleets import KIND, asked, one_gpu, poisson, simulated
 from tests.simulate.test_engines import cache_for, stream_of
 
@@ -98,8 +98,8 @@ def test_engines_may_have_made_any_number_of_steps(prefill):
     stream, options = poisson([4.0], 60.0, exponential=True), SimulateOptions(prefill=prefill)
     outcomes = []
     for steps in (0, 2**31 - 16 * 40):
-        replay = _Replay(problem, placement, options, 0, None)
-        replay._state.engines[0, columns.STEPS] = steps
+        replay = replay_of(problem, placement, options)
+        replay.state.engines[0, columns.STEPS] = steps
         replay.take(stream)
         outcomes.append(replay.outcome(True).models)
     assert outcomes[0] == outcomes[1]
@@ -107,14 +107,14 @@ def test_engines_may_have_made_any_number_of_steps(prefill):
 
 def test_an_interruption_in_the_middle_keeps_time_and_counts_together(monkeypatch):
     problem, placement = one_gpu(asked())
-    stream, serve = poisson([2.0], 100.0), run.serve
+    stream, serve = poisson([2.0], 100.0), replays.serve
 
     def interrupted(*arguments):
         serve(*arguments)
         if len(arguments[1]):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "serve", interrupted)
+    monkeypatch.setattr(replays, "serve", interrupted)
     found = simulate_placement(problem, placement, [stream])
     assert not found.complete
     assert found.seconds == pytest.approx(stream.arrival[-1])
@@ -159,12 +159,12 @@ def test_any_number_of_models_may_end_up_on_one_gpu():
         times += [(begin, 2 * count, 2), (begin + 5.0, n, 2), (begin + 10.0, count + n, 50_000)]
     stream = stream_of(*[(time, model, 100, output) for time, model, output in times], seconds=2e3)
     options = SimulateOptions(wake_seconds=1.0, cache="elastic")
-    replay = _Replay(problem, placement, options, 0, None)
+    replay = replay_of(problem, placement, options)
     replay.take(stream)
     found = replay.outcome(True)
     assert [model.unfinished + model.refused for model in found.models] == [0] * (2 * count + 1)
-    assert replay._state.gpus[0, columns.MEMBERS] == count
-    assert replay._state.members.shape[1] >= count
+    assert replay.state.gpus[0, columns.MEMBERS] == count
+    assert replay.state.members.shape[1] >= count
 
 
 def test_engines_come_back_in_order_of_time():

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colocate.simulate import run
+from colocate.simulate import replay as replays
 from colocate.simulate.kernel import state as columns
-from colocate.simulate.run import _Replay, simulate_placement
+from colocate.simulate.run import replay_of, simulate_placement
 from tests.campaign import campaign
 from tests.simulate.drawn_fleets import cut, drawn_case
 
@@ -18,10 +18,10 @@ seeds = st.integers(0, 10**9)
 
 def replayed(problem, placement, stream, options, places=()):
     """Return a simulation and its arrays at the end."""
-    replay = _Replay(problem, placement, options, 0, None)
+    replay = replay_of(problem, placement, options)
     for piece in cut(stream, places):
         replay.take(piece)
-    return replay.outcome(True), replay._state
+    return replay.outcome(True), replay.state
 
 
 def equal(one, other):
@@ -107,8 +107,8 @@ def test_machine_code_does_what_the_source_says(monkeypatch, seed):
     problem, placement, stream, options = drawn_case(seed)
     short = cut(stream, [1.5])[0]
     compiled, _ = replayed(problem, placement, short, options)
-    for kernel in (run.serve, run.fail, run.close):
-        monkeypatch.setattr(run, kernel.__name__, kernel.py_func)
+    for kernel in (replays.serve, replays.fail, replays.close):
+        monkeypatch.setattr(replays, kernel.__name__, kernel.py_func)
     plain, _ = replayed(problem, placement, short, options)
     equal(compiled, plain)
 

@@ -6,8 +6,11 @@ from hashlib import sha256
 from colocate.arena.question import Question
 from colocate.arena.verdict import Formula
 
-RULES = 1
-"""The version of these rules: verdicts by other versions cannot be compared."""
+RULES = 2
+"""The version of these rules: verdicts by other versions cannot be compared.
+
+Version 2 judges programs that use chance under several seeds.
+"""
 
 
 @dataclass(frozen=True)

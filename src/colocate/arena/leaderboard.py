@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from colocate.arena.luck import Luck, SeedResult, luck_sentence
 from colocate.arena.programs import Entry
 from colocate.arena.reasons import FailedCase, reason_lines
 from colocate.arena.run_folder import FoundProgram
@@ -17,6 +18,8 @@ LONGEST_NOTE = 120
 """Letters: one line of a wide terminal for each program."""
 CLAIMED = "claimed"
 """The column that only runs with claims have."""
+MEAN, BEST = "mean", "best"
+"""The columns that only programs with chance need: of their scores under all seeds."""
 TALLIES = (
     Column("cases", words=True),
     Column("score"),
@@ -32,13 +35,22 @@ PROGRAMS = (
     Column("program", words=True),
     Column("fitness"),
     Column("score"),
-    Column(CLAIMED, dispensable=6),
+    Column(MEAN, dispensable=5),
+    Column(BEST, dispensable=6),
+    Column(CLAIMED, dispensable=8),
     Column("ratio", dispensable=1),
     Column("hidden", dispensable=2),
     Column("valid"),
-    Column("worst case", dispensable=5),
+    Column("worst case", dispensable=7),
     Column("time", dispensable=3),
     Column("runs", dispensable=4),
+)
+TRIALS = (
+    Column("seed"),
+    Column("score"),
+    Column("ratio"),
+    Column("hidden", dispensable=1),
+    Column("valid", dispensable=2),
 )
 CASES_OF_A_PROGRAM = (
     Column("case", words=True),
@@ -70,10 +82,24 @@ def verdict_page(verdict: Verdict, width: int, every_case: bool = False) -> list
         parts.append(fitting_table(CASES_OF_A_PROGRAM, map(_case, results), width))
     failures = (FailedCase(r.case, r.cause, r.reason, r.traceback) for r in results if not r.valid)
     parts += map(Text, reason_lines(failures))
-    steadiness = "" if verdict.steady else "; its runs differ, this is the worst"
-    runs = f"{verdict.runs} run{'s' if verdict.runs > 1 else ''}{steadiness}"
+    parts += luck_parts(verdict.luck, width)
+    runs = f"{verdict.runs} run{'s' if verdict.runs > 1 else ''}"
     parts.append(Text(f"walls: {', '.join(verdict.walls)} ({runs})"))
     return parts
+
+
+def luck_parts(luck: Luck, width: int) -> list[RenderableType]:
+    """Draw the figures of a program under every seed; nothing if it uses no chance."""
+    told = luck_sentence(luck)
+    if not told:
+        return []
+    return [fitting_table(TRIALS, map(trial_row, luck.trials), width), Text(told)]
+
+
+def trial_row(trial: SeedResult) -> tuple[str, ...]:
+    """Return the figures under one seed as text, one per column of `TRIALS`."""
+    ratios = (fixed(trial.ratio, 6), fixed(trial.hidden_ratio, 6))
+    return str(trial.seed), fixed(trial.score, 4), *ratios, str(trial.valid_cases)
 
 
 def program_table(
@@ -91,33 +117,41 @@ def program_table(
         What a run says of its programs, by their text.
     """
     of_run = found or {}
-    claims = any(program.claimed is not None for program in of_run.values())
+    left_out = set()
+    if all(program.claimed is None for program in of_run.values()):
+        left_out.add(CLAIMED)
+    if not any(luck_sentence(entry.verdict.luck) for entry in entries):
+        left_out |= {MEAN, BEST}
+    columns = [column for column in PROGRAMS if column.heading not in left_out]
     rows, notes = [], []
     for place, entry in enumerate(entries, start=1):
-        rows.append((str(place), *_program(entry, of_run.get(entry.source), claims)))
+        cells = {"": str(place), **_program(entry, of_run.get(entry.source))}
+        rows.append(tuple(cells[column.heading] for column in columns))
         verdict = entry.verdict
         for failure in (verdict.public.failures + verdict.hidden.failures)[:1]:
             told = one_line(f"{failure.case}: {failure.reason}", LONGEST_NOTE)
             notes.append(Text(f"{entry.name}: {told}"))
-    columns = [column for column in PROGRAMS if claims or column.heading != CLAIMED]
     return Group(fitting_table(columns, rows, width), *notes)
 
 
-def _program(entry: Entry, found: FoundProgram | None, claims: bool) -> tuple[str, ...]:
-    verdict = entry.verdict
-    claimed = [fixed(found.claimed if found else None, 4)] if claims else []
-    return (
-        f"{entry.name} (best of the run)" if found and found.best else entry.name,
-        fixed(verdict.fitness, 6),
-        fixed(verdict.score, 4),
-        *claimed,
-        fixed(verdict.ratio, 6),
-        fixed(verdict.hidden.ratio, 6),
-        f"{verdict.public.valid_cases} of {verdict.public.cases}",
-        verdict.public.worst.case,
-        f"{verdict.seconds:.3g} s",
-        str(verdict.runs) if verdict.steady else f"{verdict.runs}, differing",
-    )
+def _program(entry: Entry, found: FoundProgram | None) -> dict[str, str]:
+    """Return the figures of a program as text, by the headings of `PROGRAMS`."""
+    verdict, luck = entry.verdict, entry.verdict.luck
+    drawn = bool(luck_sentence(luck))
+    return {
+        "program": f"{entry.name} (best of the run)" if found and found.best else entry.name,
+        "fitness": fixed(verdict.fitness, 6),
+        "score": fixed(verdict.score, 4),
+        MEAN: fixed(luck.mean, 4) if drawn else "",
+        BEST: fixed(luck.best, 4) if drawn else "",
+        CLAIMED: fixed(found.claimed if found else None, 4),
+        "ratio": fixed(verdict.ratio, 6),
+        "hidden": fixed(verdict.hidden.ratio, 6),
+        "valid": f"{verdict.public.valid_cases} of {verdict.public.cases}",
+        "worst case": verdict.public.worst.case,
+        "time": f"{verdict.seconds:.3g} s",
+        "runs": str(verdict.runs) if verdict.steady else f"{verdict.runs}, differing",
+    }
 
 
 def tally_row(name: str, tally: Tally) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from math import log2
 
 from colocate.arena.contest import Contest
-from colocate.arena.referee import RUNS_OF_THE_BEST, Referee
+from colocate.arena.referee import Referee
+from colocate.arena.repeats import Repeats
 from colocate.arena.verdict import Verdict
 
 QUICK = 1.0
@@ -38,7 +39,7 @@ def judge_all(
     referee: Referee,
     workers: int,
     on_program: Callable[[Entry], None] | None = None,
-    runs: int = 1,
+    repeats: Repeats | None = None,
 ) -> list[Entry]:
     """Judge named sources, `workers` at a time, and return them best first.
 
@@ -54,20 +55,22 @@ def judge_all(
         Programs judged at a time.
     on_program
         Called after every program, from any thread.
-    runs
-        How often each program runs; the worst run counts.
+    repeats
+        How often each program runs, and under which seeds; the worst run counts.
     """
+    usual = repeats or referee.repeats()
+    of_the_best = usual.of_the_best
 
     def judged(program: tuple[str, str]) -> Entry:
-        entry = Entry(*program, referee.judge_source(program[1], contest, runs))
+        entry = Entry(*program, referee.judge_source(program[1], contest, usual))
         if on_program:
             on_program(entry)
         return entry
 
     with ThreadPoolExecutor(workers) as pool:
         entries = sorted(pool.map(judged, programs), key=_rank)
-    while entries and entries[0].verdict.runs < RUNS_OF_THE_BEST:
-        again = referee.judge_source(entries[0].source, contest, runs=RUNS_OF_THE_BEST)
+    while entries and not of_the_best.enough_for(entries[0].verdict):
+        again = referee.judge_source(entries[0].source, contest, of_the_best)
         entries = sorted([replace(entries[0], verdict=again), *entries[1:]], key=_rank)
     return entries
 

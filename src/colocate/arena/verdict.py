@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from math import inf, isfinite, nan
 from statistics import fmean
 from typing import Any, Self
 
+from colocate.arena.luck import Luck, SeedResult, luck_sentence
 from colocate.arena.reasons import FailedCase, reason_lines
 from colocate.errors import SandboxError
 from colocate.problem.tolerance import TIE
@@ -67,6 +68,8 @@ class CaseVerdict:
     """The proven limit of what any answer can reach; None if there is none."""
     higher_is_better: bool = False
     """Whether programs are to raise the value."""
+    drew: bool = False
+    """Whether the program took the seed of random draws."""
 
     @property
     def cause(self) -> tuple[Failure | None, str]:
@@ -220,6 +223,8 @@ class Verdict:
     """Whether all runs gave the same values."""
     fault: str = ""
     """What failed around the program, if anything did: no sandbox, a full disk."""
+    luck: Luck = field(default_factory=Luck, kw_only=True)
+    """The figures under every seed; those above are of the worst."""
 
     @property
     def correct(self) -> bool:
@@ -255,7 +260,13 @@ class Verdict:
     @property
     def public_only(self) -> Self:
         """The verdict on the public cases alone: what a search may know."""
-        return replace(self, hidden=NOTHING)
+        shown = [replace(t, hidden_ratio=nan, fitness=t.ratio) for t in self.luck.trials]
+        return replace(self, hidden=NOTHING, luck=replace(self.luck, trials=tuple(shown)))
+
+    def trial(self, seed: int) -> SeedResult:
+        """Return the figures of this run, which was under that seed."""
+        valid = self.public.valid_cases + self.hidden.valid_cases
+        return SeedResult(seed, self.score, self.ratio, self.hidden.ratio, self.fitness, valid)
 
     @property
     def worst_cases(self) -> tuple[CaseVerdict, ...]:
@@ -285,6 +296,7 @@ class Verdict:
             "runs": self.runs,
             "steady": self.steady,
             "fault": self.fault,
+            "luck": self.luck.as_dict(),
         }
 
     @classmethod
@@ -292,7 +304,8 @@ class Verdict:
         """Read a verdict that `as_dict` wrote."""
         public, hidden = Tally.from_dict(data), Tally.from_dict(data["hidden"])
         judged = (tuple(data["walls"]), data["runs"], data["steady"], data.get("fault", ""))
-        return cls(data["suite"], public, hidden, *judged)
+        luck = Luck.from_dict(data.get("luck", {}))
+        return cls(data["suite"], public, hidden, *judged, luck=luck)
 
     @property
     def _judged(self) -> Tally:
@@ -306,6 +319,8 @@ class Verdict:
             return
         valid = f"{self.public.valid_cases} of {self.public.cases} public cases valid"
         yield f"score {self.score:.6g}, mean ratio to the optimum {self.ratio:.6f}, {valid}"
+        if told := luck_sentence(self.luck):
+            yield told
         if self.hidden.cases:
             hidden = f"{self.hidden.valid_cases} of {self.hidden.cases} hidden cases valid"
             yield f"mean ratio {self.hidden.ratio:.6f} on hidden cases, {hidden}"

@@ -12,10 +12,10 @@ from colocate.cli.shared_options import AsJson
 from colocate.errors import ServerError, UnknownNameError
 
 if TYPE_CHECKING:
-    from colocate.inputs.calibration.address import ServerAddress
     from colocate.inputs.calibration.probe_settings import ProbeSettings
     from colocate.inputs.calibration.readings import PrefillReading, StepReading
     from colocate.inputs.calibration.scrapes import Scrape
+    from colocate.inputs.server.address import ServerAddress
 
     Found = tuple[str, list[StepReading], list[PrefillReading], list[str]]
 
@@ -130,10 +130,11 @@ def _counted(sources: list[str], model: str | None, seconds: float, stop: Event)
 def _kept(prometheus: str, model: str | None, window: str, where: str) -> "Found":
     """Return what a Prometheus server tells."""
     from colocate.inputs.calibration.metrics_sources import scrapes_of_prometheus, window_seconds
+    from colocate.inputs.server.prometheus import PrometheusServer
 
-    address = _address(prometheus)
-    scrapes = scrapes_of_prometheus(address, model, window_seconds(window), where)
-    return _read(scrapes, str(address))
+    server = PrometheusServer(prometheus, os.environ.get("PROMETHEUS_TOKEN"))
+    scrapes = scrapes_of_prometheus(server, model, window_seconds(window), where)
+    return _read(scrapes, str(server))
 
 
 def _read(scrapes: "list[Scrape]", place: str) -> "Found":
@@ -162,6 +163,6 @@ def _known_kind(kind: str) -> str:
 
 
 def _address(url: str) -> "ServerAddress":
-    from colocate.inputs.calibration.address import ServerAddress
+    from colocate.inputs.server.address import ServerAddress
 
     return ServerAddress(url, os.environ.get("OPENAI_API_KEY"))

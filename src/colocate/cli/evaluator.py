@@ -31,6 +31,9 @@ def evaluator(
         float | None,
         typer.Option(min=0.1, max=3600, help="Seconds for a case (default: those of the task)."),
     ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Seeds for a program that uses chance; the worst counts.")
+    ] = 6,
     force: Annotated[
         bool, typer.Option("--force", help="Replace files that are there and differ.")
     ] = False,
@@ -59,11 +62,12 @@ def evaluator(
         opened.facts,
         opened.goal,
         opened.start_program,
-        HANGS + round(limits.seconds * len(opened.contest().questions)),
+        HANGS + round(seeds * limits.seconds * len(opened.contest().questions)),
         __version__,
         model,
         api_base,
         (limits.seconds, limits.memory_mb) if time_limit else None,
+        seeds,
     )
     files = evaluator_files(framework, settings)
     if (others := in_the_way(out, files)) and not force:

@@ -1,14 +1,12 @@
 """`colocate footprint`: what engines really hold, from their start logs."""
 
 import json
-import os
-from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from colocate.cli.output_files import say_wrote
+from colocate.cli.fleet_text import update_fleet_text
 from colocate.cli.shared_options import AsJson
 
 if TYPE_CHECKING:
@@ -108,12 +106,7 @@ def _differences(
 
 def _update(fleet: Path, found: "list[tuple[int, FieldComparison]]", show_diff: bool) -> None:
     """Write what is off into the fleet file, all or nothing, and show what changed."""
-    from colocate.inputs.fleet import parse_fleet
-    from colocate.inputs.fleet_edit import with_fields
-    from colocate.inputs.huggingface import ConfigLookup
-    from colocate.inputs.text_file import naming, read_text
     from colocate.outputs.text.console import notes
-    from colocate.outputs.text.whole_files import write_text
 
     changes: dict[int, dict[str, float]] = {}
     for number, difference in found:
@@ -122,13 +115,4 @@ def _update(fleet: Path, found: "list[tuple[int, FieldComparison]]", show_diff: 
     if not changes:
         notes().print("nothing to change: the fleet file agrees with the logs", markup=False)
         return
-    before = read_text(fleet)
-    with naming(fleet):
-        after = with_fields(before, changes)
-        parse_fleet(after, ConfigLookup.from_environment(fleet.parent, os.environ))
-    write_text(fleet, after)
-    if show_diff:
-        name = str(fleet)
-        lines = unified_diff(before.splitlines(), after.splitlines(), name, name, lineterm="", n=1)
-        typer.echo("\n".join(lines))
-    say_wrote(fleet)
+    update_fleet_text(fleet, changes, (), False, show_diff)

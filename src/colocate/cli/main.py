@@ -26,6 +26,7 @@ from colocate.cli.explain import explain
 from colocate.cli.footprint import footprint
 from colocate.cli.lab import lab
 from colocate.cli.models import models
+from colocate.cli.observe import observe
 from colocate.cli.plan import plan
 from colocate.cli.predict import predict
 from colocate.cli.schema import schema
@@ -70,6 +71,7 @@ app.command()(models)
 app.command()(discover)
 app.command()(footprint)
 app.command()(calibrate)
+app.command()(observe)
 app.command()(schema)
 app.command()(score)
 app.command()(evaluator)

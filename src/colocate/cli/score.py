@@ -43,8 +43,14 @@ def score(
         typer.Option(help="Let it import this package, beside numpy; repeat for several."),
     ] = None,
     runs: Annotated[
-        int, typer.Option(min=1, help="Runs of every program; the worst run counts.")
+        int, typer.Option(min=1, help="Runs of all cases, with or without chance.")
     ] = 1,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Seeds for a program that uses chance; the worst counts.")
+    ] = 6,
+    first_seed: Annotated[
+        int, typer.Option(min=0, help="The first of them; under 0, a program draws as written.")
+    ] = 0,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Cases or programs at a time (default: one per core).")
     ] = None,
@@ -72,7 +78,14 @@ def score(
         usual, seconds=time_limit or usual.seconds, memory_mb=memory or usual.memory_mb
     )
     cases_at_once = 1 if folder else processes
-    referee = Referee(opened, limits=limits, allow=tuple(allow or ()), workers=cases_at_once)
+    referee = Referee(
+        opened,
+        limits=limits,
+        allow=tuple(allow or ()),
+        workers=cases_at_once,
+        seeds=seeds,
+        first_seed=first_seed,
+    )
     found = _read_folder(program, referee.task.entry_point) if folder else []
     source = "" if folder else read_program(program)
     contest = referee.contest
@@ -111,8 +124,9 @@ def _judge_file(
     from colocate.outputs.text.console import results
 
     with _progress() as progress:
-        bar = progress.add_task(contest.suite, total=runs * len(contest.questions))
-        verdict = referee.judge_source(source, contest, runs, lambda _: progress.advance(bar))
+        bar = progress.add_task(contest.suite, total=None)
+        repeats = referee.repeats(runs)
+        verdict = referee.judge_source(source, contest, repeats, lambda _: progress.advance(bar))
     return verdict.as_dict(), verdict_page(verdict, results().width, cases)
 
 
@@ -130,7 +144,9 @@ def _judge_folder(
     with _progress() as progress:
         bar = progress.add_task("programs", total=len(programs))
         named = [(program.name, program.source) for program in programs]
-        entries = judge_all(named, contest, referee, workers, lambda _: progress.advance(bar), runs)
+        repeats = referee.repeats(runs)
+        advance = lambda _: progress.advance(bar)  # noqa: E731
+        entries = judge_all(named, contest, referee, workers, advance, repeats)
     found = {program.source: program for program in programs}
     rows = [_row(entry, found[entry.source]) for entry in entries]
     return {"programs": rows}, [program_table(entries, results().width, found)]

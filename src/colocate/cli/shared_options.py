@@ -39,4 +39,7 @@ Download = Annotated[
     bool,
     typer.Option("--download", help="Ask the Hugging Face hub for configs that are not here."),
 ]
+PageFile = Annotated[
+    Path | None, typer.Option(help="Also write all of it to this file, as an HTML page.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

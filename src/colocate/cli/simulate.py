@@ -16,7 +16,14 @@ from colocate.cli.replay_choices import (
     ReplicaRouter,
     RequestTimes,
 )
-from colocate.cli.shared_options import AsJson, Download, PlacedPlan, PlacementFile, Seed
+from colocate.cli.shared_options import (
+    AsJson,
+    Download,
+    PageFile,
+    PlacedPlan,
+    PlacementFile,
+    Seed,
+)
 from colocate.outputs.emit.settings import Sharing
 
 
@@ -110,9 +117,7 @@ def simulate(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Threads (default: as many as there are cores).")
     ] = None,
-    page: Annotated[
-        Path | None, typer.Option(help="Also write all of it to this file, as an HTML page.")
-    ] = None,
+    page: PageFile = None,
     download: Download = False,
     as_json: AsJson = False,
 ) -> None:

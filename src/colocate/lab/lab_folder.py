@@ -6,6 +6,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from colocate.arena.referee import Referee
+from colocate.arena.repeats import FIRST_LOOK
 from colocate.arena.sandbox import Limits
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.task import Task
@@ -85,7 +86,7 @@ def make_lab(folder: Path, settings: Settings, start: str, evaluation: Evaluatio
     task = open_task(settings.task)
     _check_start(start, task)
     contest = task.contest()
-    ((_, verdict),) = evaluation.judge([start], contest, runs=1)
+    ((_, verdict),) = evaluation.judge([start], contest, FIRST_LOOK)
     if verdict.public.valid_cases == 0:
         raise InputError(f"the start program fails on every case: {verdict.public.worst.reason}")
     first = Program(0, "start", "where it begins", start, verdict)

@@ -13,7 +13,7 @@ from math import inf
 from time import monotonic
 
 from colocate.arena.contest import Contest
-from colocate.arena.referee import RUNS_OF_THE_BEST
+from colocate.arena.repeats import FIRST_LOOK, Repeats
 from colocate.arena.tasks.catalogue import open_task
 from colocate.errors import ProposerError
 from colocate.lab.archive import Archive
@@ -192,7 +192,7 @@ class Lab:
         done = {program.number for program in self._record.programs}
         waiting = [child for child in children if child.number not in done]
         sources = [child.made.source for child in waiting]
-        for place, verdict in self._evaluation.judge(sources, self._contest, runs=1):
+        for place, verdict in self._evaluation.judge(sources, self._contest, FIRST_LOOK):
             child = waiting[place]
             island = (child.number - 1) % self._settings.proposals % self._settings.islands
             program = Program(
@@ -208,20 +208,25 @@ class Lab:
             self._record.add_program(program, child.made.key)
 
     def _confirmed_best(self) -> Program:
-        """Return the best program so far, after enough runs of it to call it best."""
+        """Return the best program so far, after enough runs of it to call it best.
+
+        New programs run under one seed. One that seems best runs under all of them: if that was
+        luck, another one leads.
+        """
+        enough = Repeats().of_the_best
         while True:
             best = best_first(self._record.programs)[0]
-            if best.verdict.runs >= RUNS_OF_THE_BEST:
+            if enough.enough_for(best.verdict):
                 return best
-            self._judge_again([best], RUNS_OF_THE_BEST)
+            self._judge_again([best], enough)
 
     def _judge_again_if_the_contest_changed(self) -> None:
         outdated = set(self._archive.judged_otherwise(self._contest.digest))
-        self._judge_again([p for p in self._record.programs if p.number in outdated], runs=1)
+        self._judge_again([p for p in self._record.programs if p.number in outdated], FIRST_LOOK)
 
-    def _judge_again(self, programs: Sequence[Program], runs: int) -> None:
+    def _judge_again(self, programs: Sequence[Program], repeats: Repeats) -> None:
         sources = [program.source for program in programs]
-        for place, verdict in self._evaluation.judge(sources, self._contest, runs):
+        for place, verdict in self._evaluation.judge(sources, self._contest, repeats):
             self._record.add_program(replace(programs[place], verdict=verdict))
 
     def _teach(self, programs: Sequence[Program], generation: int) -> None:

@@ -12,15 +12,15 @@ from colocate.problem.parts import Part, Places
 from colocate.problem.problem import Problem
 from colocate.problem.requests import Requests
 from colocate.problem.sharing import COSTS
+from colocate.simulate.gpu_groups import joined_gpus
 from colocate.simulate.histogram import BINS
 from colocate.simulate.kernel import state as columns
 from colocate.simulate.kernel.sleepers import sleeping_engines, speeds_elsewhere
 from colocate.simulate.kernel.slots import NEVER
 from colocate.simulate.kernel.state import NOBODY, SimulationState
 from colocate.simulate.options import ROUTERS, SimulateOptions
+from colocate.simulate.request_rows import FIRST_ROWS, unused_rows
 
-FIRST_ROWS = 1024
-"""Rows of requests to begin with; their number doubles when they run out."""
 MOST_SLOTS = 16384
 """Requests that an engine works on at once, at most: far more than any engine does."""
 FIRST_WIDTH = 2.0**-10
@@ -45,12 +45,37 @@ def first_state(
     """
     awake = replicas_on(problem, placement)
     sleeping = sleeping_engines(problem, placement) if options.wake_seconds is not None else []
+    caches = [cache.cache_gb for cache in caches_of(problem, placement)]
+    return state_of(problem, awake, caches, sleeping, options, seed)
+
+
+def state_of(
+    problem: Problem,
+    awake: Sequence[Sequence[Part]],
+    caches_gb: Sequence[float],
+    sleeping: Sequence[Sequence[Part]],
+    options: SimulateOptions,
+    seed: int,
+) -> SimulationState:
+    """Return the state of some engines before their first request.
+
+    Parameters
+    ----------
+    problem
+        The models and the GPUs.
+    awake, caches_gb
+        The parts of every engine, those of a model in a row, and its cache on each of its GPUs.
+    sleeping
+        Engines on no GPU.
+    options, seed
+        As for `first_state`.
+    """
     replicas = [*awake, *sleeping]
     placed = placed_engines(problem, replicas)
     gpus = len(problem.gpus)
-    groups = _groups(placed, gpus)
+    groups = joined_gpus(np.split(placed.gpus, placed.first_gpu[1:-1]), gpus)
     engines = _engines(problem, replicas, placed, groups)
-    caches = [cache.cache_gb * 1e9 for cache in caches_of(problem, placement)]
+    caches = [gb * 1e9 for gb in caches_gb]
     parts, pools = _pools(problem, replicas, caches, engines, options.cache == "elastic", placed)
     for row, each in enumerate(replicas):
         engines[row, columns.BLOCK_BYTES] = _block_bytes(_requests(each), options) / len(each)
@@ -61,7 +86,7 @@ def first_state(
     movable = int(engines[:, columns.MAY_SLEEP].sum()) if sleeping else 0
     members = _members(parts[: len(parts) - len(sleeping)], gpus, movable)
     on_gpu, moments = _gpus(members, parts, pools, engines, problem)
-    requests, times = _rows(FIRST_ROWS)
+    requests, times = unused_rows(FIRST_ROWS)
     return SimulationState(
         engines=engines,
         speeds=_speeds(replicas, placed.engines),
@@ -89,27 +114,6 @@ def first_state(
         spans=np.array([options.warm_up, options.wake_seconds or 0.0, options.idle_seconds]),
         sharing=np.array(COSTS[options.sharing or problem.sharing]),
     )
-
-
-def with_more_rows(state: SimulationState) -> SimulationState:
-    """Return the state with twice as many rows for requests."""
-    rows = len(state.requests)
-    requests, times = _rows(rows)
-    requests[:, columns.NEXT_REQUEST] += rows
-    requests[-1, columns.NEXT_REQUEST] = state.settings[columns.FREE_REQUEST]
-    state.settings[columns.FREE_REQUEST] = rows
-    return state._replace(
-        requests=np.concatenate([state.requests, requests]),
-        times=np.concatenate([state.times, times]),
-    )
-
-
-def _rows(count: int) -> tuple[Ints, Floats]:
-    """Return unused rows of requests, each with the next unused one."""
-    requests = np.zeros((count, columns.REQUEST_INTS), np.int64)
-    requests[:, columns.NEXT_REQUEST] = np.arange(1, count + 1)
-    requests[-1, columns.NEXT_REQUEST] = NOBODY
-    return requests, np.zeros((count, 2))
 
 
 def _requests(parts: Sequence[Part]) -> Requests:
@@ -150,6 +154,7 @@ def _engines(
     for column in (columns.HEAD, columns.TAIL, columns.CURRENT):
         engines[:, column] = NOBODY
     engines[:, columns.NEXT_FINISH] = NEVER
+    engines[:, columns.LISTED] = np.arange(len(engines))
     return engines
 
 
@@ -160,19 +165,6 @@ def _speeds(replicas: Sequence[Sequence[Part]], rows: Floats) -> Floats:
     for row, parts in enumerate(replicas):
         speeds[row, columns.MEAN_PROMPT] = _requests(parts).prompt_tokens
     return speeds
-
-
-def _groups(placed: PlacedEngines, gpus: int) -> list[list[int]]:
-    """Return groups of GPUs, each joined by engines with shards on several of them."""
-    group_of = list(range(gpus))
-    for engine in range(len(placed.engines)):
-        mine = placed.gpus[placed.first_gpu[engine] : placed.first_gpu[engine + 1]]
-        joined = {group_of[gpu] for gpu in mine}
-        group_of = [min(joined) if group in joined else group for group in group_of]
-    found: dict[int, list[int]] = {}
-    for gpu, group in enumerate(group_of):
-        found.setdefault(group, []).append(gpu)
-    return list(found.values())
 
 
 def _members(parts: Ints, gpus: int, more: int) -> Ints:

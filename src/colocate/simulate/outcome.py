@@ -23,7 +23,7 @@ TOGETHER = 10
 
 
 def outcome_of(
-    problem: Problem, state: SimulationState, seconds: float, complete: bool
+    problem: Problem, state: SimulationState, seconds: float, complete: bool, lifetimes: Floats
 ) -> Simulation:
     """Return what a simulation found.
 
@@ -37,6 +37,8 @@ def outcome_of(
         How long was simulated.
     complete
         Whether all requests were replayed.
+    lifetimes
+        For how long each engine was there, of the time that counts.
     """
     counted = max(seconds - float(state.spans[columns.WARM_UP]), 0.0)
     late = _late(state, seconds)
@@ -45,7 +47,7 @@ def outcome_of(
         seconds,
         complete,
         tuple(
-            _model(model.name, number, state, counted, int(late[number]))
+            _model(model.name, number, state, counted, int(late[number]), lifetimes)
             for number, model in enumerate(problem.models)
         ),
         tuple(
@@ -79,8 +81,21 @@ def _late(state: SimulationState, seconds: float) -> columns.Small:
 
 
 def _model(
-    name: str, number: int, state: SimulationState, counted: float, late: int
+    name: str, number: int, state: SimulationState, counted: float, late: int, lifetimes: Floats
 ) -> ModelOutcome:
+    """Return what the users of a model felt.
+
+    Parameters
+    ----------
+    name, number
+        Its name and number.
+    state, lifetimes
+        The arrays at the end, and for how long each engine was there.
+    counted
+        The seconds that count.
+    late
+        Unfinished requests that missed their target.
+    """
     rows = np.flatnonzero(state.engines[:, columns.MODEL] == number)
     whole = state.models[number]
     arrived, finished, refused, attained = (
@@ -88,8 +103,10 @@ def _model(
         for column in (columns.ARRIVED, columns.FINISHED, columns.REFUSED, columns.ATTAINED)
     )
     judged = finished + refused + late
-    over_time = state.speeds[rows].sum(axis=0) / (counted or inf)
-    used = [_cache(state, int(row), counted) for row in rows] or [(0.0, 0.0)]
+    sums = state.speeds[rows].sum(axis=0)
+    over_time = sums / (counted or inf)
+    there = [int(row) for row in rows if lifetimes[row] > 0.0]
+    used = [_cache(state, row, float(lifetimes[row])) for row in there] or [(0.0, 0.0)]
     ttft, tpot, end_to_end = (_distribution(state, number, what) for what in range(3))
     return ModelOutcome(
         name,
@@ -104,7 +121,7 @@ def _model(
         attainment=attained / judged if judged else 1.0,
         judged=judged,
         goodput=attained / counted if counted else 0.0,
-        busy=float(over_time[columns.BUSY_TIME]) / max(len(rows), 1),
+        busy=float(sums[columns.BUSY_TIME]) / (float(lifetimes[rows].sum()) or inf),
         in_flight=float(over_time[columns.IN_FLIGHT_TIME]),
         cache=CacheShare(float(np.mean([mean for mean, _ in used])), max(most for _, most in used)),
         queue=float(over_time[columns.WAITING_TIME]),

@@ -10,7 +10,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from colocate.errors import InputError, ServerError, UnknownNameError
-from colocate.inputs.calibration.address import ServerAddress
 from colocate.inputs.calibration.metrics_sources import (
     scrapes_in,
     scrapes_of_engine,
@@ -20,6 +19,8 @@ from colocate.inputs.calibration.metrics_sources import (
 from colocate.inputs.calibration.metrics_text import metric_samples
 from colocate.inputs.calibration.readings import calibration_of
 from colocate.inputs.calibration.scrapes import readings_between, scrape_of
+from colocate.inputs.server.address import ServerAddress
+from colocate.inputs.server.prometheus import PrometheusServer
 
 DATA = Path(__file__).parents[2] / "data" / "metrics"
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
@@ -217,7 +218,7 @@ def kept(texts):
 
 def test_a_prometheus_server_tells_the_same(scripted):
     server, address = scripted(lambda _: kept(varied()))
-    scrapes = scrapes_of_prometheus(address, "m", 3600.0, 'instance="a:8000"')
+    scrapes = scrapes_of_prometheus(PrometheusServer(address.url), "m", 3600.0, 'instance="a:8000"')
     constants = calibration_of(*readings_between(scrapes)).constants
     assert constants["base_ms"].value == pytest.approx(5.0, rel=1e-6)
     asked = parse_qs(urlsplit(server.asked[0]).query)
@@ -232,10 +233,10 @@ def test_a_prometheus_server_tells_the_same(scripted):
 def test_what_is_no_answer_of_prometheus_is_an_error(scripted, text):
     _, address = scripted(lambda _: text)
     with pytest.raises(ServerError, match="none of Prometheus"):
-        scrapes_of_prometheus(address, None, 3600.0, "")
+        scrapes_of_prometheus(PrometheusServer(address.url), None, 3600.0, "")
 
 
 def test_a_prometheus_server_without_engines_says_so(scripted):
     _, address = scripted(lambda _: '{"data": {"result": []}}')
     with pytest.raises(InputError, match=r"has no metrics of an engine.*--window"):
-        scrapes_of_prometheus(address, None, 3600.0, "")
+        scrapes_of_prometheus(PrometheusServer(address.url), None, 3600.0, "")

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from colocate.errors import InputError, ServerError
-from colocate.inputs.calibration.address import ServerAddress
 from colocate.inputs.calibration.dialect import Dialect, random_prompt
 from colocate.inputs.calibration.known_models import known_models, only_model
 from colocate.inputs.calibration.probe import Probe
 from colocate.inputs.calibration.probe_settings import ProbeSettings
 from colocate.inputs.calibration.readings import calibration_of
+from colocate.inputs.server.address import ServerAddress
 from tests.inputs.calibration import broken_server as broken
 from tests.inputs.calibration.broken_server import answering, status
 from tests.inputs.calibration.step_server import Law, serving

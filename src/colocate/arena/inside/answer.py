@@ -34,9 +34,16 @@ class Model:
 
 
 def answer(request: int, reply: int, chance: int) -> None:
-    """Read a request from one file, and write the answer, or what went wrong, to the other.
+    """Make a call, and write the answer or what went wrong.
 
-    The third file is the pipe from which random draws get their seed.
+    Parameters
+    ----------
+    request
+        The file with the question.
+    reply
+        The pipe for the answer.
+    chance
+        The pipe from which random draws get their seed.
     """
     lend(chance)
     with os.fdopen(request, "rb") as file:

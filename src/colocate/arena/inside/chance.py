@@ -121,12 +121,12 @@ def _salt_numpy(numpy_random: Any, salt: list[int]) -> None:
             return seed
         return sequence([*map(int, sequence(seed).generate_state(4)), *salt])
 
-    class SeedSequence(sequence):  # type: ignore[misc, valid-type]
+    class _SeedSequence(sequence):  # type: ignore[misc, valid-type]
         def __init__(self, entropy: Any = None, **more: Any) -> None:
             written = sequence(entropy, **more).generate_state(4)
             super().__init__([*map(int, written), *salt], **more)
 
-    class RandomState(older):  # type: ignore[misc, valid-type]
+    class _RandomState(older):  # type: ignore[misc, valid-type]
         def __init__(self, seed: Any = None) -> None:
             super().__init__(seed)
             if not isinstance(seed, ready):
@@ -140,7 +140,7 @@ def _salt_numpy(numpy_random: Any, salt: list[int]) -> None:
         of_module(seed)
         of_module([*numpy_random.randint(WORD, size=4).tolist(), *salt])
 
-    numpy_random.SeedSequence, numpy_random.RandomState = SeedSequence, RandomState
+    numpy_random.SeedSequence, numpy_random.RandomState = _SeedSequence, _RandomState
     numpy_random.seed = seed_of_module
     numpy_random.default_rng = lambda seed=None: generator(mixed(seed))
     for name in STARTED_BY_NUMPY:
@@ -148,9 +148,9 @@ def _salt_numpy(numpy_random: Any, salt: list[int]) -> None:
 
 
 def _salted(kind: Any, mixed: Callable[[Any], Any]) -> Any:
-    class Salted(kind):  # type: ignore[misc]
+    class _Salted(kind):  # type: ignore[misc]
         def __init__(self, seed: Any = None, **more: Any) -> None:
             super().__init__(mixed(seed), **more)
 
-    Salted.__name__ = Salted.__qualname__ = kind.__name__
-    return Salted
+    _Salted.__name__ = _Salted.__qualname__ = kind.__name__
+    return _Salted

@@ -4,7 +4,7 @@ import json
 
 from colocate.errors import InputError, ServerError
 from colocate.fault import Fault
-from colocate.inputs.calibration.address import ServerAddress
+from colocate.inputs.server.address import ServerAddress
 
 LARGEST_LIST = 4 * 1024 * 1024
 """Bytes: a gateway with thousands of models has less."""

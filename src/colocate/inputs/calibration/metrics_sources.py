@@ -1,17 +1,17 @@
 """Where metrics come from: files, the address of an engine, or a Prometheus server."""
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from threading import Event
 from time import perf_counter, time
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
-from colocate.errors import InputError, ServerError
+from colocate.errors import InputError
 from colocate.fault import Fault
-from colocate.inputs.calibration.address import ServerAddress
 from colocate.inputs.calibration.metrics_text import LARGEST_TEXT, MetricSample, metric_samples
 from colocate.inputs.calibration.scrapes import NAMES, Scrape, scrape_of
+from colocate.inputs.server.address import ServerAddress
+from colocate.inputs.server.prometheus import PrometheusServer
 from colocate.inputs.text_file import naming, read_text
 
 SCRAPES = 24
@@ -71,14 +71,14 @@ def scrapes_of_engine(
 
 
 def scrapes_of_prometheus(
-    address: ServerAddress, model: str | None, window: float, where: str
+    server: PrometheusServer, model: str | None, window: float, where: str
 ) -> list[Scrape]:
     """Return what a Prometheus server has kept of a model's engines.
 
     Parameters
     ----------
-    address
-        Of the server.
+    server
+        Which to ask.
     model
         As its engines call it; needed only if there are several.
     window
@@ -86,24 +86,17 @@ def scrapes_of_prometheus(
     where
         Labels that engines must have, such as `instance="a:8000"`; may be empty.
     """
-    end = time()
     names = "|".join(f"{engine}:{name}" for engine, meant in NAMES.items() for name in meant)
     labels = f'__name__=~"{names}"' + (f",{where}" if where else "")
-    question = urlencode(
-        {
-            "query": f"sum by (__name__, model_name, mode) ({{{labels}}})",
-            "start": f"{end - window:.3f}",
-            "end": f"{end:.3f}",
-            "step": f"{max(window / POINTS, SHORTEST_STEP):.3f}",
-        },
-        quote_via=quote,
-    )
-    root = urlsplit(address.url).path.rstrip("/")
-    text = address.get(f"{root}/api/v1/query_range?{question}", SECONDS_TO_ANSWER, LARGEST_TEXT)
+    query = f"sum by (__name__, model_name, mode) ({{{labels}}})"
+    end, step = time(), max(window / POINTS, SHORTEST_STEP)
     moments: dict[float, list[MetricSample]] = {}
-    for moment, sample in _kept(address, text):
-        moments.setdefault(moment, []).append(sample)
-    with naming(str(address)):
+    for series in server.range(query, end - window, end, step):
+        name, model = series.labels.get("__name__", ""), series.labels.get("model_name", "")
+        for moment, value in series.values:
+            sample = MetricSample(name, model, series.labels.get("mode", ""), value)
+            moments.setdefault(moment, []).append(sample)
+    with naming(str(server)):
         if not moments:
             raise InputError(Fault("has no metrics of an engine", advice="give a longer --window"))
         whole = max(map(len, moments.values()))  # at the first moments some are not there yet
@@ -112,24 +105,6 @@ def scrapes_of_prometheus(
             for _, samples in sorted(moments.items())
             if len(samples) == whole
         ]
-
-
-def _kept(address: ServerAddress, text: str) -> Iterator[tuple[float, MetricSample]]:
-    """Yield the samples of an answer, with the moments that they are of."""
-    try:
-        for series in json.loads(text)["data"]["result"]:
-            labels = series["metric"]
-            name, model = str(labels["__name__"]), str(labels.get("model_name", ""))
-            for moment, value in series["values"]:
-                yield (
-                    float(moment),
-                    MetricSample(name, model, str(labels.get("mode", "")), float(value)),
-                )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise ServerError(
-            f"{address}: the answer is none of Prometheus ({address.quote(text)}); "
-            "check the address"
-        ) from None
 
 
 def window_seconds(text: str) -> float:

@@ -14,12 +14,12 @@ from time import perf_counter
 import numpy as np
 
 from colocate.errors import ServerError
-from colocate.inputs.calibration.address import ServerAddress
 from colocate.inputs.calibration.dialect import NOT_UNDERSTOOD, Dialect, random_prompt
 from colocate.inputs.calibration.probe_round import LEAST_STEPS, ProbeRound, run_round
 from colocate.inputs.calibration.probe_settings import ProbeFindings, ProbeSettings
 from colocate.inputs.calibration.readings import StepReading
 from colocate.inputs.calibration.streaming import Stream
+from colocate.inputs.server.address import ServerAddress
 
 SHORTEST_PROMPT = 16
 """In words: below this, a prompt costs what none costs."""

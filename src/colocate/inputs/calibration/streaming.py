@@ -13,7 +13,7 @@ from threading import Event
 from time import perf_counter
 from typing import Any
 
-from colocate.inputs.calibration.address import PIECE, ServerAddress
+from colocate.inputs.server.address import PIECE, ServerAddress
 
 MOST_BYTES = 16 * 1024 * 1024
 """Bytes of one answer: a thousand tokens have less than one in fifty of these."""

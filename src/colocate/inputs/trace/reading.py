@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colocate.errors import MOST_NAMES, InputError, UnknownNameError
+from colocate.errors import InputError, UnknownNameError
 from colocate.fault import Fault
 from colocate.inputs.line_blocks import line_blocks
 from colocate.inputs.text_file import naming
 from colocate.inputs.trace.columns import KNOWN, TraceColumns, columns_of
+from colocate.inputs.trace.names import FleetModels, FoundModels, TraceNames
 from colocate.inputs.trace.times import TraceClock
 
 NO_MODEL = -1
@@ -65,12 +66,21 @@ class Trace:
                 raise UnknownNameError.among(f"model for {name!r}", meant, places)
         places |= {name: places[meant] for name, meant in self.mapping.items()}
         with naming(self.path):
-            yield from _rows(self.path, places, models)
+            yield from _rows(self.path, FleetModels(places, models))
+
+    def all_rows(self, finds: "FoundModels") -> Iterator[TraceRows]:
+        """Yield all requests in order of time, whatever their models are called.
+
+        Parameters
+        ----------
+        finds
+            Takes note of the names of models, in the order that indices count.
+        """
+        with naming(self.path):
+            yield from _rows(self.path, finds)
 
 
-def _rows(
-    path: str | Path, places: Mapping[str, int], models: Sequence[str]
-) -> Iterator[TraceRows]:
+def _rows(path: str | Path, names: TraceNames) -> Iterator[TraceRows]:
     reader, some = None, False
     for block in line_blocks(path):
         first, text = block
@@ -80,7 +90,7 @@ def _rows(
                 continue
             header, _, rest = begun.partition("\n")
             number = first + text.count("\n", 0, len(text) - len(begun))
-            reader = _TraceReader(_header(header, number), places, models)
+            reader = _TraceReader(_header(header, number), names)
             first, text = number + 1, rest
         rows = reader.read(first, text)
         if len(rows.arrival):
@@ -106,10 +116,8 @@ class _TraceReader:
     way, which says what is wrong with it.
     """
 
-    def __init__(
-        self, columns: TraceColumns, places: Mapping[str, int], models: Sequence[str]
-    ) -> None:
-        self._columns, self._places, self._models = columns, places, models
+    def __init__(self, columns: TraceColumns, names: TraceNames) -> None:
+        self._columns, self._names = columns, names
         self._watch = TraceClock(columns.format.dates, columns.format.from_first)
 
     def read(self, first: int, text: str) -> TraceRows:
@@ -124,7 +132,9 @@ class _TraceReader:
         """
         lines = text.split("\n")
         rows = None if '"' in text else self._plain(lines)
-        return self._kept(self._careful(first, lines) if rows is None else rows)
+        kept = self._kept(self._careful(first, lines) if rows is None else rows)
+        self._names.began = self._watch.first_date
+        return kept
 
     def _plain(self, lines: list[str]) -> TraceRows | None:
         columns = self._columns
@@ -137,7 +147,7 @@ class _TraceReader:
                 for place in (columns.prompt, columns.output)
             )
             model = self._model_column(fields)
-        except (KeyError, ValueError):
+        except ValueError:
             return None
         if not (_lengths_fit(prompt) and _lengths_fit(output)):
             return None
@@ -147,9 +157,13 @@ class _TraceReader:
         return TraceRows(arrival, model, prompt.astype(np.int32), output.astype(np.int32))
 
     def _model_column(self, fields: list[list[str]]) -> NDArray[np.int32]:
-        place, places = self._columns.model, self._places
+        place = self._columns.model
         if place is None:
             return np.full(len(fields), NO_MODEL, np.int32)
+        name, place_of = self._columns.model_name, self._names.place
+        places = {
+            text: place_of(text, name) for text in dict.fromkeys(row[place] for row in fields)
+        }
         return np.fromiter((places[row[place]] for row in fields), np.int32, len(fields))
 
     def _careful(self, first: int, lines: list[str]) -> TraceRows:
@@ -172,26 +186,16 @@ class _TraceReader:
         names = columns.format
         return (
             self._watch.one(fields[columns.time], names.time),
-            self._model(fields[columns.model]) if columns.model is not None else NO_MODEL,
+            self._model(fields),
             _length(fields[columns.prompt], names.prompt),
             _length(fields[columns.output], names.output),
         )
 
-    def _model(self, name: str) -> int:
-        index = self._places.get(name, self._places.get(name.strip()))
-        if index is None:
-            some = ", ".join(self._models[:MOST_NAMES])
-            more = ", ..." if len(self._models) > MOST_NAMES else ""
-            raise InputError(
-                Fault(
-                    "is not in the fleet",
-                    f"one of: {some}{more}",
-                    "or say which of them stands for it: `--map NAME=MODEL`",
-                    value=name,
-                    path=(self._columns.model_name,),
-                )
-            )
-        return index
+    def _model(self, fields: list[str]) -> int:
+        columns = self._columns
+        if columns.model is None:
+            return NO_MODEL
+        return self._names.place(fields[columns.model], columns.model_name)
 
     def _kept(self, rows: TraceRows) -> TraceRows:
         """Return the requests that were served; a prompt has at least the token that begins it."""

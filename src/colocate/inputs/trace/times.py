@@ -33,6 +33,11 @@ class TraceClock:
         self._begin: float | None = None if from_first else 0.0
         self._last = 0.0
 
+    @property
+    def first_date(self) -> datetime | None:
+        """The date that the trace begins with, None where times are seconds or none was read."""
+        return self._date
+
     def all_at_once(self, texts: Sequence[str]) -> NDArray[np.float64] | None:
         """Return many times in seconds, None if something is wrong with one of them."""
         if not texts:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from colocate.arena.contest import Contest
 from colocate.arena.referee import Referee
+from colocate.arena.repeats import Repeats
 from colocate.arena.verdict import Verdict
 
 
@@ -14,7 +15,7 @@ class Evaluation(Protocol):
     """A place where programs are judged."""
 
     def judge(
-        self, sources: Sequence[str], contest: Contest, runs: int
+        self, sources: Sequence[str], contest: Contest, repeats: Repeats
     ) -> Iterator[tuple[int, Verdict]]:
         """Yield the index of every source and its verdict, as they arrive.
 
@@ -24,8 +25,8 @@ class Evaluation(Protocol):
             The programs.
         contest
             The questions that each gets.
-        runs
-            How often each program runs; the worst run counts.
+        repeats
+            How often each program runs, and under which seeds; the worst run counts.
         """
 
 
@@ -37,12 +38,12 @@ class LocalEvaluation:
     workers: int = 1
 
     def judge(
-        self, sources: Sequence[str], contest: Contest, runs: int
+        self, sources: Sequence[str], contest: Contest, repeats: Repeats
     ) -> Iterator[tuple[int, Verdict]]:
         """Yield the place of every source and the verdict on it, as they come."""
         with ThreadPoolExecutor(self.workers) as pool:
             places = {
-                pool.submit(self.referee.judge_source, source, contest, runs): place
+                pool.submit(self.referee.judge_source, source, contest, repeats): place
                 for place, source in enumerate(sources)
             }
             for future in as_completed(places):

@@ -13,6 +13,7 @@ from typing import Any
 
 from colocate.arena.contest import Contest
 from colocate.arena.referee import Referee
+from colocate.arena.repeats import Repeats
 from colocate.arena.verdict import Verdict
 from colocate.errors import ColocateError, InputError
 
@@ -29,12 +30,12 @@ class RayEvaluation:
     ray: Any
 
     def judge(
-        self, sources: Sequence[str], contest: Contest, runs: int
+        self, sources: Sequence[str], contest: Contest, repeats: Repeats
     ) -> Iterator[tuple[int, Verdict]]:
         """Yield the place of every source and the verdict on it, as they come."""
         task = self.ray.remote(num_cpus=1, max_retries=3)(_judged)
         places = {
-            task.remote(replace(self.referee), source, contest.digest, runs): place
+            task.remote(replace(self.referee), source, contest.digest, repeats): place
             for place, source in enumerate(sources)
         }
         waiting = list(places)
@@ -78,9 +79,9 @@ def _knock(address: str) -> None:
         raise InputError(f"ray={address!r}, {WANTED}: {error}") from error
 
 
-def _judged(referee: Referee, source: str, digest: str, runs: int) -> dict[str, Any]:
+def _judged(referee: Referee, source: str, digest: str, repeats: Repeats) -> dict[str, Any]:
     """Judge a program on the node where this runs."""
     found = referee.contest.digest
     if found != digest:
         raise ColocateError(f"the node has another version of colocate or of the task: {found}")
-    return referee.judge_source(source, runs=runs).as_dict()
+    return referee.judge_source(source, repeats=repeats).as_dict()

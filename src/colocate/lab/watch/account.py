@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from colocate.arena.luck import luck_sentence
 from colocate.arena.verdict import Tally
 from colocate.lab.archive import Archive
 from colocate.lab.messages import Attempt
@@ -96,7 +97,9 @@ def best_facts(programs: Sequence[Program]) -> list[Fact]:
     optimal = Tally(reached, verdict.public.formula)
     score = f"{fixed(verdict.score, 4)}, optimum {fixed(optimal.score, 4)}"
     ratio = f"{fixed(verdict.ratio, 6)}, hidden {fixed(verdict.hidden.ratio, 6)}"
-    return [("best", mention(best)), ("score", score), ("ratio", ratio)]
+    luck = luck_sentence(verdict.luck)
+    facts: list[Fact] = [("best", mention(best)), ("score", score), ("ratio", ratio)]
+    return [*facts, ("luck", luck)] if luck else facts
 
 
 def duration(seconds: float) -> str:

@@ -1,6 +1,7 @@
 """A verdict, in figures."""
 
-from colocate.arena.leaderboard import tally_row
+from colocate.arena.leaderboard import TRIALS, tally_row, trial_row
+from colocate.arena.luck import luck_sentence
 from colocate.arena.verdict import CaseVerdict, Verdict
 from colocate.lab.watch.sheet import Sheet, words
 from colocate.outputs.text.wording import fixed
@@ -14,7 +15,7 @@ LONGEST_TRACEBACK = 1_500
 
 def verdict_sheets(verdict: Verdict) -> list[Sheet]:
     """Return the figures of a verdict, and its worst cases and failures if it has any."""
-    sheets = (_figures(verdict), _worst_cases(verdict), _failures(verdict))
+    sheets = (_figures(verdict), _trials(verdict), _worst_cases(verdict), _failures(verdict))
     return [sheet for sheet in sheets if sheet.rows]
 
 
@@ -30,6 +31,14 @@ def _figures(verdict: Verdict) -> Sheet:
     again = "" if verdict.steady else ", which differ; this is the worst"
     runs = f"{verdict.runs} run{'s' if verdict.runs > 1 else ''}{again}"
     return Sheet(f"The verdict, after {runs}", FIGURES, rows, words("cases", "worst case"))
+
+
+def _trials(verdict: Verdict) -> Sheet:
+    """Return the figures under every seed; no rows for a program that uses no chance."""
+    told = luck_sentence(verdict.luck)
+    rows = tuple(map(trial_row, verdict.luck.trials)) if told else ()
+    headings = tuple(column.heading for column in TRIALS)
+    return Sheet(f"{told[:1].upper()}{told[1:]}", headings, rows, words())
 
 
 def _worst_cases(verdict: Verdict) -> Sheet:

@@ -36,6 +36,7 @@ def main(program: str, results: str) -> int:
         return 1
     public = verdict.public
     found = {"combined_score": verdict.score, "ratio": verdict.ratio}
+    found |= {"mean_score": verdict.luck.mean, "best_score": verdict.luck.best}
     found |= {"valid": public.valid_cases / public.cases, "correct": float(verdict.correct)}
     Path(results).write_text(json.dumps(found | {"feedback": verdict.feedback}))
     return 0
@@ -85,8 +86,10 @@ $ colocate score run/          # the best of every island, hidden cases included
 """
 
 NOTES = """\
-- `combined_score` is the score on the public cases and the fitness, `ratio` the mean ratio to the
-  optimum, `valid` the share of valid cases, `correct` 1 if all are; `feedback` says what failed.
+- `combined_score` is the score on the public cases and the fitness, under the worst of @SEEDS@
+  seeds if the program uses chance; `mean_score` and `best_score` are over the seeds. `ratio` is the
+  mean ratio to the optimum, `valid` the share of valid cases, `correct` 1 if all are; `feedback`
+  says what failed.
 - A fault of the machine ends with exit code 1 and a sentence on stderr: the program gets no
   fitness.
 """

@@ -28,7 +28,7 @@ def filled(template: str, settings: EvaluatorSettings, **more: str) -> str:
     seconds, memory_mb = settings.limits or (None, None)
     limits = f", limits=Limits(seconds={seconds}, memory_mb={memory_mb})" if seconds else ""
     values = {
-        "LIMITS": limits,
+        "LIMITS": f"{limits}, seeds={settings.seeds}",
         "REFEREE": "Limits, Referee" if limits else "Referee",
         "TASK": json.dumps(settings.task),
         "TASK_NAME": settings.task,
@@ -36,6 +36,7 @@ def filled(template: str, settings: EvaluatorSettings, **more: str) -> str:
         "FACTS": indent(settings.facts.strip("\n"), "    "),
         "GOAL": settings.goal,
         "SECONDS": str(settings.seconds),
+        "SEEDS": str(settings.seeds),
         "VERSION": settings.version,
         "MODEL": json.dumps(settings.model),
         "API_BASE": json.dumps(settings.api_base or OPENAI),

@@ -40,6 +40,7 @@ def evaluate(candidate: str) -> tuple[float, dict]:
     verdict = judge(candidate, hidden=False)  # all that is returned here reaches a model
     valid = verdict.public.valid_cases / verdict.public.cases
     figures = {"ratio": verdict.ratio, "valid": valid, "correct": float(verdict.correct)}
+    figures |= {"mean_score": verdict.luck.mean, "best_score": verdict.luck.best}
     return verdict.score, {"Feedback": verdict.feedback, **figures}
 '''
 
@@ -111,9 +112,10 @@ $ colocate score run/          # all candidates, hidden cases included
 """
 
 NOTES = """\
-- The score is that on the public cases. The side information says what failed and which cases are
-  furthest from the optimum, with the mean ratio to it (`ratio`) and the share of valid cases
-  (`valid`).
+- The score is that on the public cases, under the worst of @SEEDS@ seeds if the program uses
+  chance; `mean_score` and `best_score` are over the seeds. The side information says what failed
+  and which cases are furthest from the optimum, with the mean ratio to it (`ratio`) and the share
+  of valid cases (`valid`).
 - At the end, `run.py` judges the best program on hidden cases as well, and prints the verdict.
 - A fault of the machine (no sandbox, full disk) is raised and ends the run, since GEPA would
   otherwise take it for a score of 0. The same command takes the run up again.

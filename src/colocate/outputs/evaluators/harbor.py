@@ -97,6 +97,7 @@ def main(program: str, folder: Path) -> int:
     reward = told.ratio if told.correct else 0.0
     write(folder / "holdout.json", {"ratio": hidden.ratio, "correct": verdict.correct})
     figures = {"reward": reward, "ratio": told.ratio, "score": told.score}
+    figures |= {"mean_score": told.luck.mean, "best_score": told.luck.best}
     write(folder / "reward.json", figures | {"correct": int(told.correct)})
     return 0
 
@@ -129,8 +130,9 @@ colocate`.
 """
 
 NOTES = """\
-- `reward` is the mean ratio to the optimum on the public cases, 0 if any of them failed; `score`,
-  `ratio` and `correct` stand beside it in `reward.json`. What failed is in the output of the
+- `reward` is the mean ratio to the optimum on the public cases, 0 if any of them failed, under the
+  worst of @SEEDS@ seeds if the program uses chance; `score`, `mean_score`, `best_score`, `ratio`
+  and `correct` stand beside it in `reward.json`. What failed is in the output of the
   verifier.
 - `holdout.json` beside it has the ratio on the hidden cases. Neither Harbor nor an agent reads it.
 - After a fault of the machine there is no `reward.json`, which Harbor reports as an error, not as

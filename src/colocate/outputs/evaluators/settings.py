@@ -40,6 +40,8 @@ class EvaluatorSettings:
         How long judging a program may take.
     limits
         The seconds and MB of a program for one case, if not those of the task.
+    seeds
+        How many a program is judged under if it uses chance.
     version
         Of colocate.
     model
@@ -58,3 +60,4 @@ class EvaluatorSettings:
     model: str
     api_base: str | None = None
     limits: tuple[float, int] | None = None
+    seeds: int = 6

@@ -52,7 +52,12 @@ def metrics(verdict) -> dict:
     private = {"hidden_ratio": hidden.ratio, "hidden_valid": hidden.valid_cases / hidden.cases}
     return {
         "combined_score": told.score,
-        "public": {"ratio": told.ratio, "valid": told.public.valid_cases / told.public.cases},
+        "public": {
+            "ratio": told.ratio,
+            "valid": told.public.valid_cases / told.public.cases,
+            "mean_score": told.luck.mean,
+            "best_score": told.luck.best,
+        },
         "private": private if hidden.cases else {},
         "text_feedback": told.feedback,
     }
@@ -89,8 +94,9 @@ $ colocate score results/          # judge the run again, hidden cases included
 """
 
 NOTES = """\
-- `combined_score` is the score on the public cases; `public` has the ratio to the optimum and the
-  share of valid cases; `text_feedback` says what failed and which cases are furthest from the
+- `combined_score` is the score on the public cases, under the worst of @SEEDS@ seeds if the program
+  uses chance; `public` has the ratio to the optimum, the share of valid cases, and the mean and
+  best score over the seeds; `text_feedback` says what failed and which cases are furthest from the
   optimum.
 - `private` has the figures of the hidden cases. ShinkaEvolve stores them and shows them to no
   model.

@@ -52,6 +52,7 @@ def main(program: str, mode: str = "train") -> int:
         return 1
     public, hidden = verdict.public, verdict.hidden
     metrics = {"combined_score": verdict.score, "ratio": verdict.ratio}
+    metrics |= {"mean_score": verdict.luck.mean, "best_score": verdict.luck.best}
     metrics |= {"valid": public.valid_cases / public.cases, "correct": float(verdict.correct)}
     if hidden.cases:
         metrics |= {"hidden_ratio": hidden.ratio, "hidden_score": hidden.score}
@@ -96,8 +97,9 @@ $ docker run --rm --entrypoint colocate --volume "$PWD:/here" judge score /here/
 """
 
 NOTES = """\
-- `train` judges on the public cases alone: `combined_score` is the score, `ratio` the mean ratio
-  to the optimum, `valid` the share of valid cases, `correct` 1 if all are; the artifact
+- `train` judges on the public cases alone: `combined_score` is the score, under the worst of
+  @SEEDS@ seeds if the program uses chance (`mean_score`, `best_score`: over the seeds), `ratio` the
+  mean ratio to the optimum, `valid` the share of valid cases, `correct` 1 if all are; the artifact
   `feedback` says what failed.
 - `test`, which SkyDiscover asks for at the end, adds `hidden_ratio` and `hidden_score`.
 - A fault of the machine ends with exit code 1 and a sentence on stderr: the program gets no score.

@@ -83,11 +83,11 @@ class PoissonDemand:
         span = checked_number(seconds, ("seconds",), positive=True)
         number, lengths = checked_seed(seed), Lengths(self.prompts, self.outputs)
         asked = [_asked(model) for model in problem.models]
-        expected = sum(each.rate for each in asked) * self._mean_factor() * span
+        expected = self._expected(asked, span)
         if expected > MOST_REQUESTS:
             raise InputError.of("seconds", span, f"short enough for {MOST_REQUESTS:g} requests")
         streams = [
-            (index, ModelRequests(each, lengths, self._variation(), self._clock(), number))
+            (index, ModelRequests(each, lengths, self._variation(), self._clock(each.name), number))
             for index, each in enumerate(asked)
             if each.rate > 0.0
         ]
@@ -97,11 +97,12 @@ class PoissonDemand:
     def _variation(self) -> float:
         return 1.0
 
-    def _clock(self) -> Clock | None:
+    def _clock(self, name: str) -> Clock | None:
         return None
 
-    def _mean_factor(self) -> float:
-        return 1.0
+    def _expected(self, asked: Sequence[Asked], seconds: float) -> float:
+        """Return how many requests there are on average."""
+        return seconds * sum(each.rate for each in asked)
 
 
 @dataclass(frozen=True)
@@ -140,11 +141,11 @@ class DayDemand(BurstDemand):
     variation: float = 1.0
     curve: DayCurve = WORKING_DAY
 
-    def _clock(self) -> Clock:
+    def _clock(self, name: str) -> Clock:
         return self.curve
 
-    def _mean_factor(self) -> float:
-        return self.curve.mean
+    def _expected(self, asked: Sequence[Asked], seconds: float) -> float:
+        return self.curve.mean * super()._expected(asked, seconds)
 
 
 class RecordedRows(Protocol):

@@ -30,6 +30,7 @@ from colocate.simulate.kernel.state import (
     FIRST_TOKEN,
     GROUP,
     IDLE,
+    LISTED,
     MADE,
     MEMBERS,
     NEXT,
@@ -261,8 +262,8 @@ def _arrive(state: SimulationState, now: float, model: int, prompt: int, output:
         return True
     first = state.models[model, FIRST_ENGINE]
     if state.models[model, ENGINES] > 1:
-        for engine in range(first, first + state.models[model, ENGINES]):
-            go_on(state, state.engines[engine, GROUP], now)
+        for place in range(first, first + state.models[model, ENGINES]):
+            go_on(state, state.engines[state.engines[place, LISTED], GROUP], now)
     request = new_request(state)
     if request == NOBODY:
         return False
@@ -286,10 +287,21 @@ def _arrive(state: SimulationState, now: float, model: int, prompt: int, output:
         state.models[model, REFUSED] += counts
         forget_request(state, request)
         return True
+    enqueue(state, engine, request, now)
+    return True
+
+
+@leaf_kernel
+def enqueue(state: SimulationState, engine: int, request: int, now: float) -> None:
+    """Let a request wait for an engine, which begins at once if it is idle.
+
+    Parameters
+    ----------
+    state, engine, request, now : the simulation, the engine, the request and the moment
+    """
     count_engine(state, engine, now)
     show_engine(state, engine, -1.0)
     append(state, engine, request)
     show_engine(state, engine, 1.0)
     if state.engines[engine, WORK] == IDLE and state.engines[engine, DOWN] == 0:
         start(state, engine, now)
-    return True

@@ -8,6 +8,7 @@ from colocate.simulate.kernel.state import (
     ENGINES,
     FIRST_ENGINE,
     LEAST_REQUESTS,
+    LISTED,
     RANDOM_TWO,
     ROUND,
     ROUTER,
@@ -22,43 +23,52 @@ FACTOR, MODULUS = 48271, 2**31 - 1
 @leaf_kernel
 def chosen_engine(state: SimulationState, model: int) -> int:
     """Return the engine that the next request to a model goes to."""
+    engine: int = state.engines[_chosen_place(state, model), LISTED]
+    return engine
+
+
+@leaf_kernel
+def _chosen_place(state: SimulationState, model: int) -> int:
+    """Return the place of that engine in the router's list."""
     count = state.models[model, ENGINES]
     first: int = state.models[model, FIRST_ENGINE]
-    engine: int
+    place: int
     if count == 1:
         return first
     if state.settings[ROUTER] == LEAST_REQUESTS:
         best = first
-        for engine in range(first + 1, first + count):
-            best = _better(state, best, engine)
+        for place in range(first + 1, first + count):
+            best = _better(state, best, place)
         return best
     if state.settings[ROUTER] == RANDOM_TWO:
         one = _drawn(state, model) % count
         other = (one + 1 + _drawn(state, model) % (count - 1)) % count
-        engine = _better(state, first + min(one, other), first + max(one, other))
+        place = _better(state, first + min(one, other), first + max(one, other))
     else:
-        engine = first + state.models[model, ROUND] % count
+        place = first + state.models[model, ROUND] % count
         state.models[model, ROUND] += 1
-    return _next_up(state, model, engine)
+    return _next_up(state, model, place)
 
 
 @leaf_kernel
-def _next_up(state: SimulationState, model: int, engine: int) -> int:
-    """Return the first engine that is up, from one on; one that is awake where none is up.
+def _next_up(state: SimulationState, model: int, place: int) -> int:
+    """Return the place of the first engine that is up, from one on; one awake where none is up.
 
     Parameters
     ----------
-    state, model, engine : the simulation, the model, and the one of its engines to begin with
+    state, model, place : the simulation, the model, and the place to begin with
     """
     engines = state.engines
     first, count = state.models[model, FIRST_ENGINE], state.models[model, ENGINES]
-    best = engine
+    best = place
     for more in range(1, count):
-        if engines[best, DOWN] == 0:
+        mine = engines[best, LISTED]
+        if engines[mine, DOWN] == 0:
             break
-        other = first + (engine - first + more) % count
-        if engines[other, DOWN] == 0 or engines[other, ASLEEP] < engines[best, ASLEEP]:
-            best = other
+        next_place = first + (place - first + more) % count
+        other = engines[next_place, LISTED]
+        if engines[other, DOWN] == 0 or engines[other, ASLEEP] < engines[mine, ASLEEP]:
+            best = next_place
     return best
 
 
@@ -70,19 +80,20 @@ def _drawn(state: SimulationState, model: int) -> int:
 
 
 @leaf_kernel
-def _better(state: SimulationState, one: int, other: int) -> int:
-    """Return the engine that is awake, or up, or has fewer requests; the first if both are alike.
+def _better(state: SimulationState, here: int, there: int) -> int:
+    """Return the place whose engine is awake, or up, or has fewer requests; the first if alike.
 
     Parameters
     ----------
-    state, one, other : the simulation and two engines
+    state, here, there : the simulation and two places
     """
+    one, other = state.engines[here, LISTED], state.engines[there, LISTED]
     if state.engines[one, ASLEEP] != state.engines[other, ASLEEP]:
-        return one if state.engines[other, ASLEEP] else other
+        return here if state.engines[other, ASLEEP] else there
     if state.engines[one, DOWN] != state.engines[other, DOWN]:
-        return one if state.engines[other, DOWN] else other
+        return here if state.engines[other, DOWN] else there
     fewer = _asked(state, other) < _asked(state, one)
-    return other if fewer else one
+    return there if fewer else here
 
 
 @leaf_kernel

@@ -25,11 +25,12 @@ STEPS, NEXT_FINISH, CURRENT, PENDING, BLOCK_BYTES, HELD, DOWN, JOINING, CHUNK = 
 """More of them: decode steps so far; the one after which a request is done; the request whose
 prompt it reads; parts that still work; bytes of a block on each GPU; blocks in use; whether it is
 down; requests whose prompts end with this step; tokens of prompts in this step."""
-PREEMPTIONS, MOST_HELD, MAY_SLEEP, GROUP, ASLEEP, WEIGHTS, LEAST = range(18, 25)
+PREEMPTIONS, MOST_HELD, MAY_SLEEP, GROUP, ASLEEP, WEIGHTS, LEAST, LISTED = range(18, 26)
 """And: requests sent back to the queue; the most blocks ever in use; whether an idle one may make
-room for others; its group of GPUs; whether it is on no GPU; bytes of its weights and least
-cache."""
-ENGINE_INTS = 25
+room for others; its group of GPUs; whether it is on no GPU; bytes of its weights and least cache.
+LISTED is no fact about the engine of a row: it is the engine at this place of the router's list,
+in which those of a model stand one after the other."""
+ENGINE_INTS = 26
 """How many columns there are."""
 
 STEP_TIME, PER_REQUEST, PREFILL_TIME, PREFILL_WORK, LAYERS, MEAN_PROMPT = range(6)
@@ -79,8 +80,8 @@ ARRIVAL, FIRST_TOKEN = 0, 1
 
 ARRIVED, FINISHED, REFUSED, ATTAINED, TOKENS_IN, TOKENS_OUT, ENGINES, FIRST_ENGINE, ROUND = range(9)
 """Columns of models, whole numbers: counts of requests; of those that kept all targets; tokens
-read and made of finished ones; its engines; the next one by turns, or the state of its random
-numbers."""
+read and made of finished ones; how many engines the router has for it, and where they begin in its
+list; the next one by turns, or the state of its random numbers."""
 MODEL_INTS = 9
 """How many columns there are."""
 TPOT_SLO, TTFT_SLO = 0, 1

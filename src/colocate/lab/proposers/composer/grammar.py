@@ -105,8 +105,6 @@ MOST_STARTS = 3
 MOST_PACKINGS = 6
 MOST_IMPROVERS = 3
 """More blocks than this take longer than they gain, as plain Python."""
-SEEDS = tuple(range(10))
-"""A few seeds to choose from: another seed is a small change, and must not be the only one."""
 
 
 class Composition(NamedTuple):

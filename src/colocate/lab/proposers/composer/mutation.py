@@ -12,8 +12,6 @@ from colocate.lab.proposers.composer.grammar import (
     CHOICES,
     EFFORTS,
     IMPROVERS,
-    RANDOM,
-    SEEDS,
     STARTS,
     Composition,
     Path,
@@ -204,17 +202,13 @@ def _next_to(now: Any, options: Sequence[Any]) -> list[Any]:
     return [*options[max(0, place - 1) : place], *options[place + 1 : place + 2]]
 
 
-def _other_seeds(parent: Composition, _draw: Draw) -> Iterator[Mutation]:
-    if any(isinstance(block, RANDOM) for block in (*parent.each, *parent.finish)):
-        for seed in SEEDS:
-            yield Mutation(parent._replace(seed=seed), f"draw with seed {seed}, not {parent.seed}")
-
-
 KINDS = {
     _additions: 4.0,
     _settings: 4.0,
     _replacements: 1.5,
     _removals: 1.0,
-    _other_seeds: 0.5,
 }
-"""Kinds of small changes, and how likely each is."""
+"""Kinds of small changes, and how likely each is.
+
+Another seed is none of them: the referee replaces it, so it is worth nothing.
+"""

@@ -6,7 +6,7 @@ from time import sleep
 from typing import Any
 
 from colocate.errors import ProposerError
-from colocate.inputs.calibration.address import ServerAddress
+from colocate.inputs.server.address import ServerAddress
 from colocate.lab.proposers.openai.faults import FIRST_WAIT, ServerFault, lost, quote, refused
 from colocate.lab.proposers.openai.learned_forms import LearnedForms
 from colocate.lab.proposers.openai.patience import Patience

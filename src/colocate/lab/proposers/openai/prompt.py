@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from colocate.arena.luck import luck_sentence
 from colocate.arena.tasks.task import Task
 from colocate.arena.verdict import CaseVerdict, Verdict
 from colocate.errors import InputError
@@ -29,6 +30,9 @@ What always holds:
 be correct, then be good.
 - Only the standard library and numpy may be imported; no files, network or other processes.
 - Each case has a time limit. Bound every loop.
+- A program that draws at random is judged under several seeds, and the worst counts. A seed that \
+it sets itself is replaced, so another seed is no improvement: make the search find the same each \
+time.
 """
 """The rules of every task."""
 UNSEEN = """\
@@ -156,7 +160,8 @@ def _figures(verdict: Verdict) -> str:
         f"{unseen}; "
         f"{public.valid_cases} of {public.cases} cases valid; {verdict.seconds:.3g} s in all."
     )
-    return figures if verdict.steady else f"{figures} Its results differ from run to run."
+    told = luck_sentence(verdict.public_only.luck)
+    return f"{figures} {told[0].upper()}{told[1:]}." if told else figures
 
 
 def _worst_cases(verdict: Verdict, task: Task) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from colocate.errors import InputError
-from colocate.inputs.calibration.address import ServerAddress
+from colocate.inputs.server.address import ServerAddress
 from colocate.lab.messages import NOBODY, Answer, Request, UnusableAnswer
 from colocate.lab.patches.refusal import Refusal, RefusalCode
 from colocate.lab.proposers.openai.bandit import Bandit, Reward

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from colocate.errors import ColocateError
-from colocate.inputs.calibration.address import (
+from colocate.inputs.server.address import (
     PIECE,
     SECONDS_TO_CONNECT,
     ServerAddress,

@@ -1,12 +1,14 @@
 """Where a server is, and connections to it: HTTP of the standard library, with limits."""
 
 import ssl
+from base64 import b64encode
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from socket import SHUT_RDWR, socket
 from threading import Event, Timer
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from colocate.errors import InputError, ServerError
 
@@ -25,7 +27,7 @@ ADVICE = {
     429: "calibrate when nobody else uses the server, or raise its limit",
     503: "wait until the model is loaded",
 }
-"""Advice on each HTTP status."""
+"""Advice on each HTTP status of a server that answers chats."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,10 @@ class ServerAddress:
     url
         Such as `http://127.0.0.1:8000/v1`; without a path, `/v1` is meant.
     api_key
-        Sent to the server; a local one needs none.
+        Sent to the server; a local one needs none. Without it, a name and a password in the
+        address are sent.
+    advice
+        What to do about each HTTP status.
 
     Raises
     ------
@@ -47,6 +52,7 @@ class ServerAddress:
 
     url: str
     api_key: str | None = field(default=None, repr=False)
+    advice: Mapping[int, str] = field(default_factory=lambda: ADVICE, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not _is_address(self.url):
@@ -61,8 +67,16 @@ class ServerAddress:
     @property
     def headers(self) -> dict[str, str]:
         """What goes with each request."""
-        key = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+        key = {"Authorization": self._authorization} if self._authorization else {}
         return {"Content-Type": "application/json", "Connection": "close", **key}
+
+    @property
+    def _authorization(self) -> str:
+        if self.api_key:
+            return f"Bearer {self.api_key}"
+        name, _, word = urlsplit(self.url).netloc.rpartition("@")[0].partition(":")
+        pair = f"{unquote(name)}:{unquote(word)}".encode()
+        return f"Basic {b64encode(pair).decode()}" if name else ""
 
     def path(self, name: str) -> str:
         """Return the path of an endpoint below the address, or beside it if it begins with `/`."""
@@ -114,7 +128,7 @@ class ServerAddress:
         except TimeoutError:
             raise self.silence(seconds) from None
         except (OSError, HTTPException) as error:
-            raise self.no_connection(error) from None
+            raise (self.silence(seconds) if late.is_set() else self.no_connection(error)) from None
         finally:
             end.cancel()
             connection.close()
@@ -124,7 +138,7 @@ class ServerAddress:
         if response.status == 200:
             return
         body = response.read(4 * LONGEST_QUOTE).decode("utf-8", "replace")
-        advice = ADVICE.get(response.status, "look at the log of the server")
+        advice = self.advice.get(response.status, "look at the log of the server")
         raise self.fault(
             f"the server answered {response.status} ({self.quote(body)}); {advice}",
             response.status,

@@ -1,0 +1,83 @@
+"""Whether a program may see the order of sets, which follows from the seed of hashes.
+
+The test reads the text alone, and errs on the safe side: a program that passes has no way to come
+by a set, or by a hash, that these rules know of. One that does not pass is run twice and compared.
+"""
+
+import ast
+from typing import TypeGuard
+
+MODULES = """
+__future__ abc bisect collections copy dataclasses enum functools heapq itertools math numpy
+operator random statistics time typing warnings
+"""
+"""Modules that give no set to a program, and no other way to one."""
+NAMES = """
+set frozenset hash eval exec compile __import__ getattr globals locals vars dir __builtins__ open
+"""
+"""Built-in names that lead to a set, a hash, or anything at all."""
+ATTRIBUTES = "attrgetter methodcaller Set KeysView ItemsView"
+"""Names in those modules that do."""
+READERS = """
+list tuple sorted len max min sum enumerate zip reversed dict map filter any all iter deque next
+"""
+"""Functions that take the keys of a dict in their order."""
+
+
+def may_see_order(source: str) -> bool:
+    """Whether a program may see the order of sets; True for a text that is no program."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    tree.body = [part for part in tree.body if not _is_left_out(part)]
+    taken = [part for node in ast.walk(tree) for part in _taken_in_order(node)]
+    in_order = {id(part.func) for part in taken if isinstance(part, ast.Call)}
+    in_order |= {id(node.func) for node in ast.walk(tree) if _gets_a_plain_name(node)}
+    return any(_leads_to_a_set(node, in_order) for node in ast.walk(tree))
+
+
+def _is_left_out(part: ast.stmt) -> bool:
+    """Whether a part does not run where a program is imported: it is under the usual condition."""
+    if not isinstance(part, ast.If) or part.orelse:
+        return False
+    return ast.unparse(part.test) == "__name__ == '__main__'"
+
+
+def _gets_a_plain_name(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether a part is `getattr` with a name in the text, which the attribute then stands for."""
+    match node:
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+            return not name.startswith("__") and name not in ("keys", "items", *ATTRIBUTES.split())
+    return False
+
+
+def _taken_in_order(node: ast.AST) -> list[ast.expr]:
+    """Return what a part of a program does no more with than to go through it."""
+    match node:
+        case ast.For() | ast.comprehension():
+            return [node.iter]
+        case ast.Call(func=ast.Name(id=name)) if name in READERS.split():
+            return node.args
+        case ast.Compare(ops=[ast.In() | ast.NotIn()]):
+            return node.comparators
+    return []
+
+
+def _leads_to_a_set(node: ast.AST, in_order: set[int]) -> bool:
+    match node:
+        case ast.Set() | ast.SetComp() | ast.Name(id="__name__", ctx=ast.Store()):
+            return True
+        case ast.Name(id=name):
+            return name in NAMES.split() and id(node) not in in_order
+        case ast.Attribute(attr=name):
+            views = name in ("keys", "items") and id(node) not in in_order
+            dunder = name.startswith("__") and name != "__init__"
+            return views or dunder or name in ATTRIBUTES.split()
+        case ast.Import(names=names):
+            return any(each.name.split(".")[0] not in MODULES.split() for each in names)
+        case ast.ImportFrom(module=module, names=names):
+            home = (module or "").split(".")[0]
+            closed = any(each.name in ATTRIBUTES.split() for each in names)
+            return closed or home not in MODULES.split()
+    return False

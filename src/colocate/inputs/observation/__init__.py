@@ -1,0 +1,1 @@
+"""Demand and latencies that were measured: from traces, Prometheus, and a router."""

@@ -1,0 +1,1 @@
+"""Metrics that engines count and Prometheus keeps: their names, and what they add up to."""

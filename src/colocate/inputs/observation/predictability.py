@@ -1,0 +1,119 @@
+"""How well the past tells what comes: the same hour of an earlier day, or the last minutes.
+
+A forecast at a moment `t` says how many requests a second will come in the next `horizon` seconds:
+
+- the last minutes: the mean rate of the `recent` seconds before `t`;
+- yesterday: the mean rate of the `horizon` seconds from `t` less a day on;
+- last week: the same, seven days before.
+
+Each is made at moments a horizon apart, wherever all that it needs is known. The skill of a
+forecast is `1 - E / R`: its mean squared error `E` over that of the last minutes, `R`, at the same
+moments (Murphy 1988, "Skill scores based on the mean square error"). 1 is perfect, 0 is no better
+than the last minutes, below 0 is worse. Without enough moments the skill is unknown.
+"""
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colocate.inputs.observation.estimate import BinTally, Estimate, Floats, ratio_estimate
+
+DAY, WEEK = 86400.0, 604800.0
+"""Seconds."""
+HORIZON, RECENT = 3600.0, 600.0
+"""Seconds that a forecast is for, and those before it that count as the last minutes, where the
+history is long enough: a plan is to hold for an hour or so."""
+MOMENTS = 12
+"""Forecasts that a short history is divided into, if it has no place for so many hours."""
+LEAST_MOMENTS = 10
+"""With fewer forecasts their error is not known."""
+LEAST_DAYS_OF_FORECASTS = 0.9
+"""Days that forecasts must cover: nearly every hour of the day once, since the first one may lack
+the minutes before it."""
+
+
+class Predictability(NamedTuple):
+    """How well forecasts of a model's rate do."""
+
+    horizon: float
+    """Seconds that they are for."""
+    recent: float
+    """Seconds before them that are the last minutes."""
+    error: float | None
+    """How far the last minutes are off: the root of their mean squared error over the mean rate;
+    None if it is unknown."""
+    yesterday: Estimate | None
+    """The skill of the same hour of yesterday; None if the history is too short."""
+    last_week: Estimate | None
+    """The skill of the same hour of last week."""
+
+    @property
+    def follows_hours(self) -> bool | None:
+        """Whether hours of earlier days tell more than the last minutes; None if unknown."""
+        known = [skill for skill in (self.yesterday, self.last_week) if skill is not None]
+        sure = [skill for skill in known if skill.margin is not None]
+        return any(skill.value > (skill.margin or 0.0) for skill in sure) if sure else None
+
+
+def predictability_of(requests: BinTally, bin_seconds: float) -> Predictability:
+    """Return how well forecasts of a series do.
+
+    Parameters
+    ----------
+    requests
+        In each bin, over the seconds that it was watched for.
+    bin_seconds
+        How long a bin is.
+    """
+    span = len(requests.amount) * bin_seconds
+    horizon = _whole(min(HORIZON, span / MOMENTS), bin_seconds)
+    recent = _whole(min(RECENT, horizon), bin_seconds)
+    series = _RateSums(requests, bin_seconds)
+    ahead = round(horizon / bin_seconds)
+    back = round(recent / bin_seconds)
+    moments = np.arange(ahead, len(requests.amount) - ahead + 1, ahead)
+    actual = series.mean(moments, ahead)
+    last = (series.mean(moments - back, back) - actual) ** 2
+    known = last[np.isfinite(last)]
+    mean = float(np.nanmean(actual)) if np.isfinite(actual).any() else 0.0
+    error = sqrt(float(known.mean())) / mean if len(known) >= LEAST_MOMENTS and mean > 0.0 else None
+    skills = []
+    for lag in (DAY, WEEK):
+        shift = round(lag / bin_seconds)
+        exact = abs(shift * bin_seconds - lag) < 0.5 * bin_seconds
+        off = (series.mean(moments - shift, ahead) - actual) ** 2
+        skills.append(_skill(off, last, horizon) if exact else None)
+    return Predictability(horizon, recent, error, *skills)
+
+
+def _whole(seconds: float, bin_seconds: float) -> float:
+    return max(round(seconds / bin_seconds), 1) * bin_seconds
+
+
+def _skill(off: Floats, last: Floats, horizon: float) -> Estimate | None:
+    """Return one less the ratio of squared errors, over the moments that both are known at."""
+    known = np.isfinite(off) & np.isfinite(last)
+    number = int(known.sum())
+    if number < LEAST_MOMENTS or number * horizon < LEAST_DAYS_OF_FORECASTS * DAY:
+        return None
+    ratio = ratio_estimate(BinTally(off[known], last[known]))
+    return None if ratio is None else Estimate(1.0 - ratio.value, ratio.margin)
+
+
+class _RateSums:
+    """Mean rates over any bins, by sums from the beginning on."""
+
+    def __init__(self, requests: BinTally, bin_seconds: float) -> None:
+        known = np.isfinite(requests.amount) & (requests.per > 0.5 * bin_seconds)
+        filled = (np.where(known, each, 0.0) for each in (requests.amount, requests.per, known))
+        self._sums = [np.concatenate(([0.0], np.cumsum(each))) for each in filled]
+
+    def mean(self, first: NDArray[np.int64], number: int) -> Floats:
+        """Return the mean rates over so many bins from each first one on; NaN where unknown."""
+        low = np.maximum(first, 0)
+        amount, seconds, known = (each[low + number] - each[low] for each in self._sums)
+        whole = (first >= 0) & (known == number)
+        found: Floats = np.where(whole, amount / np.where(whole, seconds, 1.0), np.nan)
+        return found

@@ -1,0 +1,1 @@
+"""Servers that inputs are read from: where they are, and how Prometheus is asked."""

@@ -1,0 +1,1 @@
+"""What was measured of a fleet, for people and programs."""

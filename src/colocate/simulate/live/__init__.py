@@ -1,0 +1,1 @@
+"""Placements that change while requests come: engines are loaded, closed and removed."""
