@@ -29,4 +29,5 @@ def measured_rates(
     rates = np.array([model.rates for model in found.values()])
     means = np.array([[model.rate.value] for model in found.values()])
     counts = np.where(np.isfinite(rates), rates, means).T * observation.bin_seconds
-    return estimated_rates(tuple(found), counts, observation.bin_seconds, settings)
+    whole = np.rint(counts).astype(np.int64)
+    return estimated_rates(tuple(found), whole, observation.bin_seconds, settings)

@@ -19,7 +19,7 @@ GB = 1e9
 PREFIX = "colocate"
 ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 """In the value of a label, as the format of Prometheus has it."""
-Sample = tuple[Mapping[str, str], float]
+Sample = tuple[dict[str, str], float]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _of_plan(problem: Problem, state: WatchState) -> Iterator[MetricFamily]:
         yield from _of_latency(predict_placement(problem, places))
 
 
-def _pressures(problem: Problem, places: Places) -> list[tuple[dict[str, str], float]]:
+def _pressures(problem: Problem, places: Places) -> list[Sample]:
     """Return the pressure of every GPU, whatever targets the placement breaks."""
     members = parts_by_gpu(problem, places)
     none = np.zeros(problem.windows)
@@ -128,7 +128,7 @@ def _of_targets(problem: Problem) -> Iterator[MetricFamily]:
 
 
 def _of_source(observation: Observation | None) -> Iterator[MetricFamily]:
-    up = [({}, 1.0 if observation else 0.0)]
+    up: list[Sample] = [({}, 1.0 if observation else 0.0)]
     yield _gauge("watch_source_up", "Whether the source of demand answered well.", up)
     models = observation.models if observation else ()
     rates = [({"model_name": each.name}, each.rate.value) for each in models]
@@ -146,12 +146,12 @@ def _of_loop(state: WatchState, moments: Mapping[str, float]) -> Iterator[Metric
             if key.startswith(f"{name}_")
         ]
         yield MetricFamily(f"watch_{name}_total", "counter", about, tuple(found))
-    pending = [({}, float(len(state.pending)))]
+    pending: list[Sample] = [({}, float(len(state.pending)))]
     yield _gauge("watch_steps_pending", "Steps of a change that are not done.", pending)
     for name, when in sorted(moments.items()):
         about = f"When the last {name} was, in seconds since 1970."
         yield _gauge(f"watch_last_{name}_timestamp_seconds", about, [({}, when)])
 
 
-def _gauge(name: str, about: str, samples: list[tuple[dict[str, str], float]]) -> MetricFamily:
+def _gauge(name: str, about: str, samples: list[Sample]) -> MetricFamily:
     return MetricFamily(name, "gauge", about, tuple(samples))

@@ -10,7 +10,7 @@ REASONS = {
     PolicyReason.NOTHING_BETTER: "no placement brings more requests in time",
     PolicyReason.OVER_BUDGET: "the better placement loads more than one change may",
     PolicyReason.NO_STEPS: "no safe way leads to the better placement",
-    PolicyReason.DOES_NOT_PAY: "the way there costs more than it brings",
+    PolicyReason.DOES_NOT_PAY: "a move would bring too little for what it costs",
     PolicyReason.NOT_SURE: "it pays at the measured rates, but not at those that are as likely",
     PolicyReason.PAYS: "going brings more requests in time than it costs",
     PolicyReason.NOT_SERVED: "a model has no engine",
