@@ -8,6 +8,7 @@ import typer
 
 import colocate
 from colocate.cli.bench import bench
+from colocate.cli.board import board
 from colocate.cli.calibrate import calibrate
 from colocate.cli.capacity import capacity
 from colocate.cli.check import check
@@ -34,6 +35,7 @@ from colocate.cli.score import score
 from colocate.cli.simulate import simulate
 from colocate.cli.size import size
 from colocate.cli.strategies import strategies
+from colocate.cli.watch import watch
 from colocate.errors import (
     ColocateError,
     InfeasibleError,
@@ -72,6 +74,8 @@ app.command()(discover)
 app.command()(footprint)
 app.command()(calibrate)
 app.command()(observe)
+app.command()(watch)
+app.command()(board)
 app.command()(schema)
 app.command()(score)
 app.command()(evaluator)

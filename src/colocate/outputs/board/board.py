@@ -78,12 +78,11 @@ def _gpu() -> dict[str, Any]:
 
 def _moves() -> dict[str, Any]:
     return {
-        "name": "moves",
+        "name": "models were moved",
         "datasource": SOURCE,
         "enable": True,
         "iconColor": "blue",
         "expr": "changes(colocate_watch_last_move_timestamp_seconds[1m]) > 0",
-        "titleFormat": "models were moved",
     }
 
 

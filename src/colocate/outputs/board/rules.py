@@ -31,28 +31,34 @@ def recording_rules(names: MetricNames) -> str:
 
 
 def _rules(engines: Sequence[EngineMetrics]) -> Iterator[tuple[str, str]]:
-    requests = [_rate(each, ("started", "completed")) for each in engines]
-    yield RATE, f"sum by ({MODEL}) ({_any(requests)})"
+    """Yield the rules for all quantities that some engine tells."""
+    found = dict(_of_engines(engines))
+    yield from found.items()
+    for record, base, expression in (
+        (TPOT_TO_TARGET, TPOT, f"{TPOT} / on ({MODEL}) colocate_target_tpot_seconds"),
+        (TTFT_TO_TARGET, TTFT, f"{TTFT} / on ({MODEL}) colocate_target_ttft_seconds"),
+        (CACHE_BYTES, CACHE, f"colocate_plan_cache_bytes * on ({MODEL}) group_left () {CACHE}"),
+    ):
+        if base in found:
+            yield record, expression
+
+
+def _of_engines(engines: Sequence[EngineMetrics]) -> Iterator[tuple[str, str]]:
+    if requests := _any([_rate(each, ("started", "completed")) for each in engines]):
+        yield RATE, f"sum by ({MODEL}) ({requests})"
     for record, quantity, gather in (
         (RUNNING, "running", "sum"),
         (WAITING, "waiting", "sum"),
         (CACHE, "cache", "avg"),
     ):
-        found = [_named(each, way.total) for each, way in _ways(engines, quantity)]
-        yield record, f"{gather} by ({MODEL}) ({_any(found)})"
+        if found := _any([_named(each, way.total) for each, way in _ways(engines, quantity)]):
+            yield record, f"{gather} by ({MODEL}) ({found})"
     for record, quantity in ((TPOT, "tpot"), (TTFT, "ttft")):
         ways = list(_ways(engines, quantity))
-        sums, counts = (
-            _any([_named(each, f"rate({name}[{WINDOW}])") for each, name in parts])
-            for parts in (
-                [(each, way.total) for each, way in ways],
-                [(each, way.count) for each, way in ways],
-            )
-        )
-        yield record, f"sum by ({MODEL}) ({sums}) / (sum by ({MODEL}) ({counts}) > 0)"
-    yield TPOT_TO_TARGET, f"{TPOT} / on ({MODEL}) colocate_target_tpot_seconds"
-    yield TTFT_TO_TARGET, f"{TTFT} / on ({MODEL}) colocate_target_ttft_seconds"
-    yield CACHE_BYTES, f"colocate_plan_cache_bytes * on ({MODEL}) group_left () {CACHE}"
+        sums = _any([_named(each, f"rate({way.total}[{WINDOW}])") for each, way in ways])
+        counts = _any([_named(each, f"rate({way.count}[{WINDOW}])") for each, way in ways])
+        if ways:
+            yield record, f"sum by ({MODEL}) ({sums}) / (sum by ({MODEL}) ({counts}) > 0)"
 
 
 def _ways(
