@@ -17,7 +17,7 @@ GRAMMAR = """
 PROGRAMMING = """
     bar cache cause chart chat clock code colour column combination comparison compiler decision
     definition direction draw effect entry error estimate evaluation explanation facts failed
-    failure field figure file finder finding fit format function hard history home http idea idle
+    failure field figure file finder folder finding fit format function hard history home http idea idle
     infeasible input insight limit line link loaded loader local look lost mark markup memory
     mention message missing move name noun number option order outcome output pair pen plot pool
     priced process progress reading refusal refused report result role rounding run scale search

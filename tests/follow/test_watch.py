@@ -10,7 +10,7 @@ from colocate.errors import SourceError, Trouble
 from colocate.follow import watch as watching
 from colocate.follow.engine_records import Condition, EngineRecord, places_of, serving
 from colocate.follow.state_folder import StateFolder
-from colocate.follow.watch import Outcome
+from colocate.follow.watch import RoundOutcome
 from colocate.replan.policy.decision import MoveGain, PolicyDecision, PolicyReason
 from colocate.replan.policy.history import moves_between
 from colocate.replan.steps.safe_steps import safe_steps
@@ -57,7 +57,7 @@ def placed(fixture):
 
 def test_it_stays_and_says_so_once(folder, decided):
     fixture = Fixture(folder)
-    assert [fixture.watch.round() for _ in range(3)] == [Outcome.STAY] * 3
+    assert [fixture.watch.round() for _ in range(3)] == [RoundOutcome.STAY] * 3
     assert fixture.told == ["stay: nearly all requests are in time as it is"]
     assert fixture.performed == []
     assert folder.read().counts == {"rounds_stay": 3.0}
@@ -66,7 +66,7 @@ def test_it_stays_and_says_so_once(folder, decided):
 def test_it_moves_and_remembers(folder, decided):
     decided.script[:] = [going, STAY]
     fixture = Fixture(folder)
-    assert fixture.watch.round() is Outcome.MOVE
+    assert fixture.watch.round() is RoundOutcome.MOVE
     assert placed(fixture) == SPREAD
     assert fixture.told[0].startswith("move code to g-1 (")
     assert "60.0% of requests in time while staying, 90.0% while going" in fixture.told[0]
@@ -78,7 +78,7 @@ def test_it_moves_and_remembers(folder, decided):
     assert json.loads((folder.path / "placement.json").read_text()) == {
         name: list(gpus) for name, gpus in SPREAD.items()
     }
-    assert fixture.watch.round() is Outcome.STAY
+    assert fixture.watch.round() is RoundOutcome.STAY
     assert decided.seen[-1][0] == SPREAD
     assert len(decided.seen[-1][2]) >= 2
 
@@ -86,7 +86,7 @@ def test_it_moves_and_remembers(folder, decided):
 def test_a_dry_run_does_nothing_but_say_and_write(folder, decided):
     decided.script[:] = [going]
     fixture = Fixture(folder, dry=True)
-    assert [fixture.watch.round() for _ in range(2)] == [Outcome.WOULD_MOVE] * 2
+    assert [fixture.watch.round() for _ in range(2)] == [RoundOutcome.WOULD_MOVE] * 2
     assert placed(fixture) == {name: PLACES[name] for name in sorted(PLACES)}
     assert len(fixture.told) == 1
     assert (folder.path / "steps.json").exists()
@@ -97,13 +97,13 @@ def test_a_source_that_does_not_answer_moves_nothing_and_is_told_once(folder, de
     decided.script[:] = [going]
     fixture = Fixture(folder)
     good, fixture.observation = fixture.observation, SourceError(trouble, "p:9090: no answer")
-    assert [fixture.watch.round() for _ in range(3)] == [Outcome.NO_DEMAND] * 3
+    assert [fixture.watch.round() for _ in range(3)] == [RoundOutcome.NO_DEMAND] * 3
     assert fixture.told == ["no demand, so nothing moves: p:9090: no answer"]
     assert "colocate_watch_source_up 0.0" in fixture.shown[-1]
     assert fixture.performed == []
     decided.script[:] = [STAY]
     fixture.observation = good
-    assert fixture.watch.round() is Outcome.STAY
+    assert fixture.watch.round() is RoundOutcome.STAY
     fixture.observation = SourceError(trouble, "p:9090: no answer")
     fixture.watch.round()
     assert fixture.told.count("no demand, so nothing moves: p:9090: no answer") == 2
@@ -121,7 +121,7 @@ def test_a_fleet_file_that_cannot_be_read_stays_as_it_was(folder, decided):
     fixture = Fixture(folder)
     fixture.watch.round()
     fixture.fleet = InputError("fleet.yaml: models: is empty")
-    assert [fixture.watch.round() for _ in range(2)] == [Outcome.STAY] * 2
+    assert [fixture.watch.round() for _ in range(2)] == [RoundOutcome.STAY] * 2
     assert fixture.told[1:] == ["the fleet stays as it was: fleet.yaml: models: is empty"]
 
 
@@ -140,10 +140,10 @@ def test_after_a_step_that_failed_it_plans_from_what_is_there(folder, decided, k
     decided.script[:] = [going, STAY]
     fixture = Fixture(folder)
     fixture.failing = {(kind, "code")}
-    assert fixture.watch.round() is Outcome.BROKEN_OFF
+    assert fixture.watch.round() is RoundOutcome.BROKEN_OFF
     assert folder.read().pending == ()
     fixture.failing = set()
-    assert fixture.watch.round() is Outcome.STAY
+    assert fixture.watch.round() is RoundOutcome.STAY
     state = fixture.watch.state
     assert {each.condition for each in state.engines} == {Condition.SERVING}
     assert set(placed(fixture)) == set(PLACES)
@@ -157,12 +157,12 @@ def test_what_cannot_be_tidied_is_tried_again_and_never_planned_over(folder, dec
     fixture = Fixture(folder)
     fixture.failing = {("wait", "code"), ("unload", "code")}
     outcomes = [fixture.watch.round() for _ in range(3)]
-    assert outcomes == [Outcome.BROKEN_OFF] * 3
+    assert outcomes == [RoundOutcome.BROKEN_OFF] * 3
     assert len(decided.seen) == 1
     doubtful = [e for e in fixture.watch.state.engines if e.condition is Condition.DOUBTFUL]
     assert [each.engine.gpus for each in doubtful] == [("g-1",)]
     fixture.failing = set()
-    assert fixture.watch.round() is Outcome.STAY
+    assert fixture.watch.round() is RoundOutcome.STAY
 
 
 def test_it_stops_between_two_steps_and_goes_on_later(folder, decided):
@@ -175,11 +175,11 @@ def test_it_stops_between_two_steps_and_goes_on_later(folder, decided):
         return perform(step)
 
     fixture.watch.around = replace(fixture.watch.around, perform=stopping)
-    assert fixture.watch.round() is Outcome.BROKEN_OFF
+    assert fixture.watch.round() is RoundOutcome.BROKEN_OFF
     assert len(fixture.performed) == 1
     assert folder.read().pending
     again = Fixture(folder)
-    assert again.watch.round() is Outcome.STAY
+    assert again.watch.round() is RoundOutcome.STAY
     assert again.told[0].startswith("going on with")
     assert placed(again) == SPREAD
 
@@ -212,7 +212,7 @@ def test_it_survives_being_killed_at_any_step(tmp_path, decided, number):
         assert len(found.pending) == 5 - number
         assert len(found.begun) == 1
         fixture = Fixture(folder)
-        assert fixture.watch.round() is Outcome.STAY
+        assert fixture.watch.round() is RoundOutcome.STAY
         assert len(fixture.performed) == 5 - number
         assert placed(fixture) == SPREAD
         assert all(each == EngineRecord(each.engine) for each in fixture.watch.state.engines)
@@ -244,24 +244,24 @@ def test_a_true_decision_moves_models_that_slow_each_other_down(folder):
     fixture = Fixture(folder, fleet)
     fixture.observation = measured(**busy)
     outcome = fixture.watch.round()
-    assert outcome is Outcome.MOVE, fixture.told
+    assert outcome is RoundOutcome.MOVE, fixture.told
     now = placed(fixture)
     assert set(now["chat"]).isdisjoint(now["code"])
-    assert fixture.watch.round() is Outcome.STAY
+    assert fixture.watch.round() is RoundOutcome.STAY
 
 
 def test_a_model_that_a_broken_change_left_without_an_engine_is_served_again(folder):
     fixture = Fixture(folder, memory="fixed")
     fixture.observation = measured(chat=24.0, code=24.0, tiny=0.5)
     fixture.failing = {("load", "code")}
-    assert fixture.watch.round() is Outcome.BROKEN_OFF, fixture.told
+    assert fixture.watch.round() is RoundOutcome.BROKEN_OFF, fixture.told
     assert "tiny" not in placed(fixture)  # it made room, with a smaller cache to come back to
     fixture.failing = set()
-    assert fixture.watch.round() is Outcome.MOVE
+    assert fixture.watch.round() is RoundOutcome.MOVE
     assert set(placed(fixture)) == set(PLACES)
 
 
 def test_a_true_decision_stays_where_all_is_well(folder):
     fixture = Fixture(folder, places=SPREAD)
-    assert fixture.watch.round() is Outcome.STAY
+    assert fixture.watch.round() is RoundOutcome.STAY
     assert fixture.performed == []

@@ -6,21 +6,16 @@ When a step fails, no other begins. Those that run end by themselves.
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Event
-from typing import Protocol
 
 from colocate.replan.steps.step import EngineStep
 
-
-class Performer(Protocol):
-    """Performs one step, and says whether it succeeded; it may take minutes."""
-
-    def __call__(self, step: EngineStep) -> bool:
-        """Perform a step."""
+Perform = Callable[[EngineStep], bool]
+"""Performs one step, and says whether it succeeded; it may take minutes."""
 
 
 def carry_out(
     steps: Sequence[EngineStep],
-    perform: Performer,
+    perform: Perform,
     begun: Callable[[EngineStep], None],
     ended: Callable[[EngineStep, bool], None],
     at_once: int,

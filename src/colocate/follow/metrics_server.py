@@ -2,7 +2,6 @@
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
-from types import TracebackType
 from typing import Self
 
 from colocate.errors import InputError
@@ -29,7 +28,7 @@ class MetricsServer:
         self._text, self._lock = b"", Lock()
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class _Handler(BaseHTTPRequestHandler):
             timeout = SECONDS_TO_ASK
 
             def do_GET(self) -> None:
@@ -47,7 +46,7 @@ class MetricsServer:
                 """Say nothing: scrapes come every few seconds."""
 
         try:
-            self._server = ThreadingHTTPServer((host, int(port)), Handler)
+            self._server = ThreadingHTTPServer((host, int(port)), _Handler)
         except OSError as error:
             why = f"an address that is free here ({error.strerror})"
             raise InputError.of("listen", address, why) from None
@@ -58,12 +57,7 @@ class MetricsServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._server.shutdown()
         self._server.server_close()
 

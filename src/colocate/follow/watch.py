@@ -8,7 +8,7 @@ from threading import Event
 
 from colocate.errors import ColocateError, ServerError
 from colocate.follow.engine_records import places_of, serving, tidying
-from colocate.follow.execution import Performer, carry_out
+from colocate.follow.execution import Perform, carry_out
 from colocate.follow.measured_rates import measured_rates
 from colocate.follow.metrics import metrics_text
 from colocate.follow.state import WatchState
@@ -23,7 +23,7 @@ from colocate.replan.policy.settings import PolicySettings
 from colocate.replan.steps.step import EngineStep
 
 
-class Outcome(StrEnum):
+class RoundOutcome(StrEnum):
     """What a round came to."""
 
     STAY = "stay"
@@ -58,7 +58,7 @@ class Surroundings:
 
     read_fleet: Callable[[], Fleet]
     observe: Callable[[], Observation]
-    perform: Performer | None
+    perform: Perform | None
     say: Callable[[str], None]
     clock: Callable[[], float]
     show: Callable[[str], None]
@@ -96,14 +96,14 @@ class Watch:
     _said: dict[str, str] = field(default_factory=dict)
     _moments: dict[str, float] = field(default_factory=dict)
 
-    def round(self) -> Outcome:
+    def round(self) -> RoundOutcome:
         """Go once through everything, and return what it came to."""
         self._read_fleet_again()
         observation = None
-        outcome = Outcome.BROKEN_OFF
+        outcome = RoundOutcome.BROKEN_OFF
         if self._finish() and self._tidy():
             observation = self._observed()
-            outcome = self._follow(observation) if observation else Outcome.NO_DEMAND
+            outcome = self._follow(observation) if observation else RoundOutcome.NO_DEMAND
         self._moments["round"] = self.around.clock()
         self._keep(self.state.counted(f"rounds_{outcome}"))
         self._show(observation)
@@ -146,12 +146,12 @@ class Watch:
         self._say_once("source", "")
         return observation
 
-    def _follow(self, observation: Observation) -> Outcome:
+    def _follow(self, observation: Observation) -> RoundOutcome:
         try:
             fleet = fleet_with_demand(self.fleet, observation)
         except ColocateError as error:
             self._say_once("demand", f"the demand cannot be used, so nothing moves: {error}")
-            return Outcome.NO_DEMAND
+            return RoundOutcome.NO_DEMAND
         self._say_once("demand", "")
         decision = decide(
             fleet.problem,
@@ -162,9 +162,9 @@ class Watch:
             self.settings,
         )
         self._say_once("decision", decision_words(decision))
-        return Outcome.STAY if decision.stay else self._change(fleet, decision)
+        return RoundOutcome.STAY if decision.stay else self._change(fleet, decision)
 
-    def _change(self, fleet: Fleet, decision: PolicyDecision) -> Outcome:
+    def _change(self, fleet: Fleet, decision: PolicyDecision) -> RoundOutcome:
         assert decision.steps is not None
         assert decision.placement is not None
         self.folder.write_change(
@@ -173,10 +173,12 @@ class Watch:
             json.dumps(decision.steps.as_dict(), indent=1),
         )
         if self.around.perform is None:
-            return Outcome.WOULD_MOVE
+            return RoundOutcome.WOULD_MOVE
         self._keep(replace(self.state, pending=decision.steps.steps, begun=frozenset()))
         self._moments["move"] = self.around.clock()
-        return Outcome.MOVE if self._carried_out(self.state.pending) else Outcome.BROKEN_OFF
+        return (
+            RoundOutcome.MOVE if self._carried_out(self.state.pending) else RoundOutcome.BROKEN_OFF
+        )
 
     def _carried_out(self, steps: Sequence[EngineStep]) -> bool:
         """Carry steps out, and write down each when it begins and when it ends."""

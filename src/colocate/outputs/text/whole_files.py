@@ -8,15 +8,27 @@ from colocate.errors import OutputError
 
 
 def write_text(path: Path, text: str, *, durable: bool = False) -> None:
-    """Write a file of text; see `write_bytes`."""
+    """Write a file of text.
+
+    Parameters
+    ----------
+    path, text, durable
+        See `write_bytes`.
+    """
     write_bytes(path, text.encode(), durable=durable)
 
 
 def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Write a file; until it is complete, and after a fault, the old one stays in place.
 
-    A link stays a link, and a pipe or device is written to directly. A durable file is on the disk
-    when this returns, and survives a machine that stops.
+    A link stays a link, and a pipe or device is written to directly.
+
+    Parameters
+    ----------
+    path, data
+        The file, and its new content.
+    durable
+        Whether to wait until the disk has it, so that it survives a machine that stops.
     """
     try:
         target = path.resolve()
