@@ -115,7 +115,9 @@ def steps_of(model: str, prompt: float, lone: Sequence[Row]) -> dict[str, float]
     batches = np.array([[1.0, float(row["batch"])] for row in steps])
     times = np.array([float(row["ms"]) for row in steps])
     (base, more), *_ = np.linalg.lstsq(batches, times, rcond=None)
-    prefills = [(float(r["tokens"]), float(r["ms"])) for r in rows if r["kind"] == "prefill"]
+    prefills = sorted(
+        (float(row["tokens"]), float(row["ms"])) for row in rows if row["kind"] == "prefill"
+    )
     prefill = float(np.interp(prompt, *zip(*prefills, strict=True)))
     return {
         "base_ms": float(base),

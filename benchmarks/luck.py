@@ -22,6 +22,7 @@ from colocate.arena.luck import Chance
 from colocate.arena.referee import Referee
 from colocate.arena.repeats import SEEDS
 from colocate.arena.run_folder import FoundProgram, read_run
+from colocate.errors import SandboxError
 
 OPTIMUM = 26.2559
 """A score that rounds to the proven optimum of `adrs`, 26.255972."""
@@ -39,6 +40,8 @@ def main() -> None:
     if record.exists():
         done = {json.loads(line)["digest"] for line in record.read_text().splitlines()}
     programs, _ = read_run(folder)
+    # In the order of digests, so that what is judged so far is a fair sample.
+    programs.sort(key=lambda program: digest(program.source))
     waiting = [each for each in programs if digest(each.source) not in done]
     print(f"{len(programs)} programs, {len(waiting)} to judge", flush=True)
     judge_all(waiting, Referee(seeds=seeds), record, workers)
@@ -48,7 +51,11 @@ def judge_all(programs: list[FoundProgram], referee: Referee, record: Path, work
     lock = Lock()
 
     def judge(program: FoundProgram) -> None:
-        row = judged(program, referee)
+        try:
+            row = judged(program, referee)
+        except SandboxError as fault:  # of the machine: not scored, and tried again next time
+            print(f"{program.file}  not judged: {fault}", flush=True)
+            return
         with lock, record.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(f"{row['program']}  {row['score']:.4f}  {row['scores']}", flush=True)

@@ -25,11 +25,13 @@ WRITTEN_BEFORE = {
     "few slots": "2026-11-16_cliffs",
     "long prompts": "2026-11-16_long",
     "full caches": "2026-11-18_pools",
+    "full caches again": "2026-11-18_second_pools",
 }
 """Groups that were simulated before anyone measured them: engines with few slots, whose requests
 wait; prompts of 2,048 to 16,384 tokens; and engines whose cache is a small pool of blocks, so that
-requests wait for it and lose it. Each has a file of what was simulated and, as soon as somebody has
-measured it, one of what was measured."""
+requests wait for it and lose it. The latter twice: in the first measurement every prompt of a new
+length took 50 to 80 ms to prepare, which no engine would. Each has a file of what was simulated
+and, as soon as somebody has measured it, one of what was measured."""
 
 
 COLUMNS = (

@@ -35,6 +35,8 @@ class Engine:
         self.on_gpu = device.startswith("cuda")
         self._stream = torch.cuda.current_stream() if self.on_gpu else None
         self._side = torch.cuda.Stream() if self.on_gpu else None
+        # cuDNN's attention would prepare for 50 to 80 ms for every length that it has not seen yet
+        torch.backends.cuda.enable_cudnn_sdp(False)
         self._graphs = torch.cuda.graph_pool_handle() if self.on_gpu else None
         sets = min(shape.layers, max(FEWEST_SETS, ceil(ROUND_BYTES / shape.layer_bytes)))
         self._sets = [self._weights() for _ in range(sets)]

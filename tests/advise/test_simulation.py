@@ -14,6 +14,7 @@ from colocate.inputs.trace.reading import Trace
 from colocate.problem.placement import Placement
 from colocate.simulate.demand.kinds import BurstDemand, PoissonDemand, TraceDemand
 from colocate.simulate.options import SimulateOptions
+from colocate.simulate.run import simulate_placement
 
 THREE = """
 gpus: [{name: g, kind: H200, count: COUNT}]
@@ -108,6 +109,7 @@ def test_demand_traces_and_options_count(tmp_path):
         ({"placement": {"z": "g-0"}}, "model 'z': is not in the fleet"),
         ({"placement": APART, "minutes": 0}, "minutes=0, must be a finite number > 0"),
         ({"placement": APART, "minutes": inf}, "minutes=inf"),
+        ({"placement": APART, "minutes": 1e9}, "minutes=1000000000.0, must be at most 525,600, a"),
         ({"placement": APART, "seeds": 0}, "seeds=0, must be a whole number from 1 to 10000"),
         ({"placement": APART, "seed": -1}, "seed=-1"),
         ({"placement": APART, "router": "nope"}, "router='nope', must be round-robin or"),
@@ -116,6 +118,19 @@ def test_demand_traces_and_options_count(tmp_path):
 def test_bad_questions(question, message):
     with pytest.raises(InputError) as error:
         simulate(fleet(), **question)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("placement", "message"),
+    [
+        ({"a": ["g-7"]}, "model 'a': is on 'g-7', which is no GPU, did you mean 'g-"),
+        ({"z": ["g-0"]}, "model 'z': is not in the problem"),
+    ],
+)
+def test_a_placement_that_cannot_be_is_told_before_anything_is_replayed(placement, message):
+    with pytest.raises(InputError) as error:
+        simulate_placement(fleet().problem, placement, [])
     assert message in str(error.value)
 
 

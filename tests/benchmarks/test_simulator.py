@@ -76,8 +76,9 @@ def test_engines_have_the_blocks_that_a_plan_gives_them():
     assert problem.sharing == "mps"
 
 
-def test_full_caches_are_written_down_for_every_engine_of_the_plan():
-    readings = load_plan(PLANS / "pools.json").readings
+@pytest.mark.parametrize("name", ["pools", "second_pools"])
+def test_full_caches_are_written_down_for_every_engine_of_the_plan(name):
+    readings = load_plan(PLANS / f"{name}.json").readings
     serving = [each for each in readings if each.members[0].rate]
     expected = [
         ("alone" if len(reading.members) == 1 else mode, reading.name, str(number), member.model)
@@ -86,7 +87,7 @@ def test_full_caches_are_written_down_for_every_engine_of_the_plan():
         if mode in reading.modes
         for number, member in enumerate(reading.members)
     ]
-    rows = read("2026-11-18_pools_predictions.csv")
+    rows = read(f"2026-11-18_{name}_predictions.csv")
     assert [tuple(list(row.values())[:4]) for row in rows] == expected
     assert sum(int(row["preemptions"]) for row in rows) > 500
 

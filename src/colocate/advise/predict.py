@@ -1,6 +1,7 @@
 """What users of a placement would feel, whoever made the placement."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 
 from colocate.errors import InputError, closest
 from colocate.fault import Fault, Owner
@@ -62,6 +63,7 @@ def checked_placement(problem: Problem, places: StatedPlaces) -> Placement:
     """Return a placement as stated, if its models and GPUs exist and all shards have a place."""
     models = {model.name: model for model in problem.models}
     gpus = {gpu.name for gpu in problem.gpus}
+    _check_fleet(places, models, gpus)
     checked: dict[str, list[str]] = {name: [] for name in models}
     for name, stated in places.items():
         owner = Owner("model", name)
@@ -83,3 +85,26 @@ def checked_placement(problem: Problem, places: StatedPlaces) -> Placement:
     if not any(checked.values()):
         raise InputError(Fault("places no model", "a placement of at least one"))
     return Placement(checked)
+
+
+def _check_fleet(places: StatedPlaces, models: Collection[str], gpus: Collection[str]) -> None:
+    """Raise an error where most names of a placement are unknown: it is one of another fleet.
+
+    Parameters
+    ----------
+    places
+        The GPUs of every model, as stated.
+    models, gpus
+        Names of the fleet.
+    """
+    stated = [[on] if isinstance(on, str) else list(on) for on in places.values()]
+    asked = {
+        "models": (list(places), models),
+        "GPUs": (list(dict.fromkeys(map(str, chain(*stated)))), gpus),
+    }
+    for what, (names, known) in asked.items():
+        strange = [name for name in names if name not in known]
+        if len(strange) > max(1, len(names) / 2):
+            told = f"{len(strange)} of its {len(names)} {what}, such as {strange[0]!r}"
+            advice = "give a placement of this fleet"
+            raise InputError(Fault(f"is of another fleet: {told}, are not in this one", "", advice))

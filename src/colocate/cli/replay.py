@@ -14,7 +14,7 @@ from colocate.advise.predict import checked_placement
 from colocate.advise.simulation.comparison import SimulatedWay
 from colocate.advise.simulation.other_ways import WAYS, other_way
 from colocate.advise.simulation.replays import Watch
-from colocate.advise.simulation.simulate import MINUTES
+from colocate.advise.simulation.simulate import MINUTES, checked_minutes
 from colocate.advise.simulation.ways import simulated_ways
 from colocate.cli.replay_choices import LengthShape, RequestTimes
 from colocate.inputs.plan_file import read_places
@@ -24,7 +24,6 @@ from colocate.outputs.simulation.words import shown_span
 from colocate.outputs.text.console import notes
 from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
-from colocate.problem.quantity import checked_number
 from colocate.simulate.demand.kinds import (
     BurstDemand,
     DayDemand,
@@ -38,6 +37,8 @@ from colocate.solver.plan import Plan
 
 DAY = 1440.0
 """Minutes."""
+MANY_REQUESTS = 1e7
+"""From so many on, a replay takes half a minute or more, and says so before it begins."""
 
 
 class Recorded(NamedTuple):
@@ -79,7 +80,7 @@ def asked(recorded: Recorded, drawn: Drawn, minutes: float | None, replays: int)
     replays
         How many there will be, each of which reads a trace anew.
     """
-    span = None if minutes is None else 60.0 * checked_number(minutes, ("minutes",), positive=True)
+    span = None if minutes is None else 60.0 * checked_minutes(minutes)
     if recorded.trace is None:
         if recorded.mapping or recorded.start is not None or recorded.condense is not None:
             raise typer.BadParameter("--map, --start and --condense are about a --trace")
@@ -214,6 +215,27 @@ def progress_bar(seconds: float) -> Iterator[Watch | None]:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=seconds if isfinite(seconds) else None, told="")
         yield lambda done: progress.update(task, completed=done, told=shown_span(done))
+
+
+def say_how_many(problem: Problem, requests: AskedReplay, replays: int) -> None:
+    """Print on stderr how many requests there will be, where it is worth knowing before.
+
+    Parameters
+    ----------
+    problem
+        The models.
+    requests
+        Which requests, and for how long.
+    replays
+        How often they are replayed.
+    """
+    rate = sum(model.requests.rate for model in problem.models if model.requests)
+    expected = rate * requests.seconds * replays
+    if isfinite(expected) and expected >= MANY_REQUESTS:
+        notes().print(
+            f"note: about {expected / 1e6:,.0f} million requests to replay; Ctrl-C shows what was "
+            "simulated by then"
+        )
 
 
 def say_what_is_missing(

@@ -155,6 +155,7 @@ def simulate(
     name = (placement or plan).name
     ways = replay.all_ways(name, fleet.problem, places, others, seed)
     chosen = range(seed, seed + number)
+    replay.say_how_many(fleet.problem, asked, number * len(ways))
     found = replay.simulated(fleet.problem, ways, asked, options, chosen, workers)
     if not found:
         notes().print("interrupted before anything was simulated")

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from colocate.errors import InputError, closest
+from colocate.fault import Fault, Owner
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_seed
@@ -20,7 +22,7 @@ def simulate_placement(
     seed: int = 0,
     watch: Watch | None = None,
 ) -> Simulation:
-    """RequestReplay requests on a placement.
+    """Replay requests on a placement.
 
     Parameters
     ----------
@@ -41,7 +43,8 @@ def simulate_placement(
     Raises
     ------
     InputError
-        If the problem does not say what the models are asked, or requests are out of order.
+        If the problem does not say what the models are asked, if the placement names a model or a
+        GPU that it does not have, or if requests are out of order.
     """
     return replay_of(problem, placement, options, seed, watch).all_of(pieces)
 
@@ -62,9 +65,25 @@ def replay_of(
     """
     settings = options or SimulateOptions()
     check_requests(problem)
+    _check_names(problem, placement)
     replay = RequestReplay(
         problem, first_state(problem, placement, settings, checked_seed(seed)), watch
     )
     for failure in settings.failures:
         replay.at(failure.time, FailureEvent(replay.engine_of(failure), failure.seconds))
     return replay
+
+
+def _check_names(problem: Problem, placement: Places) -> None:
+    """Raise an error where a placement names what the problem does not have."""
+    models, gpus = ({each.name for each in items} for items in (problem.models, problem.gpus))
+    for model, on in placement.items():
+        if model not in models:
+            advice = closest(model, models)
+            raise InputError(
+                Fault("is not in the problem", "", advice, owner=Owner("model", model))
+            )
+        for gpu in on:
+            if gpu not in gpus:
+                found, advice = f"is on {gpu!r}, which is no GPU", closest(gpu, gpus)
+                raise InputError(Fault(found, "", advice, owner=Owner("model", model)))

@@ -19,6 +19,8 @@ from colocate.simulate.options import SimulateOptions
 from colocate.simulate.result import Simulation
 from colocate.solver.plan import Plan
 
+YEAR = 525_600.0
+"""Minutes: the longest replay. Whoever asks for more mistook a unit, and would wait for days."""
 MINUTES = 10.0
 """Long enough for some thousand requests to a small fleet, short enough for a second of work."""
 MOST_SEEDS = 10_000
@@ -127,4 +129,12 @@ def _demand(demand: Demand | None, trace: str | Path | Trace | None) -> Demand:
 def _seconds(minutes: float | None, recorded: bool) -> float:
     if minutes is None:
         return inf if recorded else 60.0 * MINUTES
-    return 60.0 * checked_number(minutes, ("minutes",), positive=True)
+    return 60.0 * checked_minutes(minutes)
+
+
+def checked_minutes(minutes: float) -> float:
+    """Return for how long requests come, if it is no longer than a year."""
+    found = checked_number(minutes, ("minutes",), positive=True)
+    if found > YEAR:
+        raise InputError.of("minutes", found, f"at most {YEAR:,.0f}, a year")
+    return found
