@@ -23,7 +23,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
 from pathlib import Path
 
 import numpy as np

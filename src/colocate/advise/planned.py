@@ -1,6 +1,5 @@
 """What a plan predicted beside what was measured: rates, latencies, caches."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from colocate.advise.predict import StatedPlaces, checked_placement
@@ -94,7 +93,7 @@ def _cache_rooms(fleet: Fleet, placement: Placement) -> dict[str, float]:
 def _planned(
     model: Model, replicas: list[Prediction], room_gb: float, measured: ModelObservation
 ) -> PlannedModel:
-    rate = sum(each.requests.rate for each in replicas) if replicas else _stated(model.rate)
+    rate = sum(each.requests.rate for each in replicas) if replicas else model.rate
     in_use = sum(each.shared.cache_gb for each in replicas)
     return PlannedModel(
         model.name,
@@ -104,11 +103,6 @@ def _planned(
         PlannedFigure(in_use / room_gb if replicas and room_gb > 0.0 else None, measured.cache),
         PlannedFigure(_mean([each.shared.busy for each in replicas]), measured.busy),
     )
-
-
-def _stated(rate: float | Sequence[float] | None) -> float | None:
-    """Return the rate that a model states; of several windows, the mean."""
-    return sum(rate) / len(rate) if isinstance(rate, Sequence) else rate
 
 
 def _mean(values: list[float]) -> float | None:
