@@ -48,7 +48,7 @@ def measured(**rates):
                 Estimate(rate, 0.1 * rate),
                 (rate,) * BINS,
                 Burstiness(1.0, rate),
-                Predictability(600.0, 300.0, None, None, None),
+                Predictability(600.0, 300.0, *[None] * (len(Predictability._fields) - 2)),
                 Estimate(500.0, 10.0),
                 Estimate(150.0, 5.0),
             )

@@ -50,7 +50,7 @@ class StepCommand:
             words = shlex.split(self.command)
         except ValueError as error:
             raise InputError.of("run", self.command, f"a command: {error}") from None
-        if not words:
+        if not (words and words[0]):
             raise InputError.of("run", self.command, "a command")
 
     def __call__(self, step: EngineStep) -> bool:
