@@ -15,9 +15,10 @@ OUTSIDE = {
 
 GRAMMAR = """
     alone another asked asking by each false fixed found in is kept large next no nothing open over
-    two up way why
+    sought two up way why
 """
 PROGRAMMING = """
+    set value
     bar cache cause chart chat clock code colour column combination comparison compiler decision
     definition direction draw effect entry error estimate evaluation explanation facts failed
     failure field figure file finder finding fit format function hard history home http idea idle
