@@ -13,7 +13,6 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
-from math import nan
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -22,6 +21,7 @@ from colocate.arena.luck import Chance
 from colocate.arena.referee import Referee
 from colocate.arena.repeats import SEEDS
 from colocate.arena.run_folder import FoundProgram, read_run
+from colocate.errors import SandboxError
 
 OPTIMUM = 26.2559
 """A score that rounds to the proven optimum of `adrs`, 26.255972."""
@@ -39,6 +39,8 @@ def main() -> None:
     if record.exists():
         done = {json.loads(line)["digest"] for line in record.read_text().splitlines()}
     programs, _ = read_run(folder)
+    # In the order of digests, so that what is judged so far is a fair sample.
+    programs.sort(key=lambda program: digest(program.source))
     waiting = [each for each in programs if digest(each.source) not in done]
     print(f"{len(programs)} programs, {len(waiting)} to judge", flush=True)
     judge_all(waiting, Referee(seeds=seeds), record, workers)
@@ -48,7 +50,11 @@ def judge_all(programs: list[FoundProgram], referee: Referee, record: Path, work
     lock = Lock()
 
     def judge(program: FoundProgram) -> None:
-        row = judged(program, referee)
+        try:
+            row = judged(program, referee)
+        except SandboxError as fault:  # of the machine: not scored, and tried again next time
+            print(f"{program.file}  not judged: {fault}", flush=True)
+            return
         with lock, record.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(f"{row['program']}  {row['score']:.4f}  {row['scores']}", flush=True)
@@ -94,8 +100,9 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
     if apart:
         spreads = sorted(max(row["scores"]) - min(row["scores"]) for row in apart)
         print(f"spread: median {spreads[len(spreads) // 2]:.4f}, largest {spreads[-1]:.4f}")
-    moved = sum(a != b for a, b in zip(ranked(correct, first), ranked(correct, worst), strict=True))
-    print(f"correct programs with another place by the worst seed: {moved}")
+    before, after = places(correct, "first"), places(correct, "worst")
+    moved = [row for row in correct if before[row["digest"]] != after[row["digest"]]]
+    print(f"correct programs with another place by the worst seed: {len(moved)}")
     print("\n| program | first seed | worst | mean | best | seeds at the optimum |")
     print("|---|---|---|---|---|---|")
     for row in sorted(apart, key=lambda row: -row["scores"][0])[:20]:
@@ -104,19 +111,18 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
         mean = sum(scores) / len(scores)
         figures = (scores[0], min(scores), mean, max(scores))
         told = " | ".join(f"{figure:.4f}" for figure in figures)
-        print(f"| {row['program']} | {told} | {at} of {len(scores)} |")
+        name = row["program"].removesuffix("/main.py").removeprefix("sresults/")
+        print(f"| {name} | {told} | {at} of {len(scores)} |")
 
 
-def ranked(rows: list[dict[str, Any]], figure: Any) -> list[str]:
-    return [row["digest"] for row in sorted(rows, key=figure)]
-
-
-def first(row: dict[str, Any]) -> float:
-    return -float(row["fitnesses"][0] or nan)
-
-
-def worst(row: dict[str, Any]) -> float:
-    return -float(row["fitness"])
+def places(rows: list[dict[str, Any]], which: str) -> dict[str, int]:
+    """Return how many programs are better than each, by the first seed or by the worst."""
+    fitness = {
+        row["digest"]: row["fitnesses"][0] if which == "first" else round(row["fitness"], 6)
+        for row in rows
+    }
+    values = sorted(fitness.values(), reverse=True)
+    return {name: values.index(value) for name, value in fitness.items()}
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from math import isinf
 
 from colocate.arena.best_known import Record, read_best_known, write_best_known
 from colocate.arena.suites import Case, load_suite
-from colocate.arena.tasks.placement import HIDDEN, hidden_suite
+from colocate.arena.tasks.hidden_cases import HIDDEN, hidden_suite
 from colocate.solver.solve import solve
 
 BELOW = 1 - 1e-9

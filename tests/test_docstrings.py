@@ -30,8 +30,8 @@ EXPLAINED_ONCE = {
 }
 """Functions with parameters that one place explains for all of their kind."""
 OPTIONS = {
-    *("AsJson", "Compute", "Download", "Folder", "PageFile", "PlacedPlan", "PlacementFile"),
-    *("Seed", "Workers"),
+    *("AsJson", "CaseMemory", "CaseSeconds", "Compute", "Download", "Folder", "HiddenSeed"),
+    *("PageFile", "PlacedPlan", "PlacementFile", "Seed", "TotalSeconds", "Workers"),
 }
 """Options that several commands share; each carries its help."""
 PROGRAMS = SOURCES / "arena" / "tasks" / "start"

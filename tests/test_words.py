@@ -7,7 +7,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "colocate"
-OUTSIDE = {"arena/inside/answer.py": {"Model"}}
+OUTSIDE = {
+    "arena/inside/answer.py": {"Model"},
+    "arena/inside/chance.py": {"RandomState", "Salted", "SeedSequence"},
+}
 """What programs from outside are given is called as they know it."""
 
 GRAMMAR = """

@@ -136,7 +136,7 @@ HIDE = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
 def tried(number):
-    into, out = os.pipe()
+    out = 1
     return libc.tee(number, out, 16, 2), ctypes.get_errno(), libc.lseek(number, 0, 0)
 seen = {tried(number) for number in range(3, 20)}
 """

@@ -32,7 +32,7 @@ class ScriptedReferee:
     def repeats(self):
         return Repeats()
 
-    def judge_source(self, source, contest, repeats):
+    def judge_source(self, source, contest, repeats, halt=None):
         runs = repeats.runs
         with self.lock:
             self.asked.append((source, runs))
@@ -84,7 +84,7 @@ def test_of_equals_the_one_that_knows_the_public_cases_by_heart_does_not_lead():
     referee = ScriptedReferee(a=[0.5] * 4, b=[0.5] * 4, honest=[0.5] * 4)
     usual = referee.judge_source
 
-    def judge(source, contest, repeats):
+    def judge(source, contest, repeats, halt=None):
         verdict = usual(source, contest, repeats)
         learned = Tally((CaseVerdict("case", 1.0, 1.0),))
         return replace(verdict, public=learned) if source == "a" else verdict

@@ -1,22 +1,26 @@
 import json
+import time
 from dataclasses import replace
 from math import inf
 
 import pytest
 
 from colocate import InputError, UnknownNameError, place
+from colocate.arena.asking import MOST_TIMEOUTS
 from colocate.arena.best_known import read_best_known
 from colocate.arena.contest import Contest
-from colocate.arena.referee import MOST_TIMEOUTS, Referee
+from colocate.arena.referee import Referee
 from colocate.arena.repeats import Repeats
 from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply
-from colocate.arena.tasks.placement import HIDDEN_CASES, hidden_suite, open_contest
+from colocate.arena.tasks.hidden_cases import HIDDEN_CASES, hidden_suite
+from colocate.arena.tasks.placement import open_contest
 from colocate.arena.verdict import CaseVerdict, Failure, Tally, Verdict
 from tests.arena.tiny_contest import (
     APART,
     CONTEST,
     INITIAL,
     behind_each_wall,
+    behind_walls_that_keep_secrets,
     program,
     question,
 )
@@ -131,10 +135,32 @@ def test_memory_and_bound():
     assert question(bound=0.05 * (1 + 1e-12)).judged(said(placement=GOOD), 1).valid
 
 
-def test_many_unknown_names_are_counted_and_do_not_hold_up_the_referee():
-    names = [f"x{number}" for number in range(200_000)]
+def test_many_unknown_names_are_counted():
+    names = [f"x{number}" for number in range(20_000)]
     verdict = question(models=2).judged(said(placement=[[0, names]]), 1)
-    assert verdict.reason == "unknown model: there is no model 'x0', 'x1', 'x2' and 199997 more"
+    assert verdict.reason == "unknown model: there is no model 'x0', 'x1', 'x2' and 19997 more"
+
+
+HOSTILE_TEXTS = {
+    "lists": b"[" + b"[]," * 2_700_000 + b"[]]",
+    "dicts": b"[" + b'{"a":{}},' * 900_000 + b"[]]",
+    "digits": b'{"placement": ' + b"9" * 8_000_000 + b"}",
+    "fraction": b'{"placement": 0.' + b"3" * 8_000_000 + b"}",
+    "depth": b"[" * 8_000_000,
+    "keys": b"{" + b",".join(b'"%d":0' % n for n in range(600_000)) + b"}",
+    "one key": b"{" + b'"a":0,' * 1_300_000 + b'"a":0}',
+    "short depth": b"[" * 250_000,
+    "short digits": b'{"placement": ' + b"9" * 250_000 + b"}",
+    "short lists": b"[" + b"[]," * 80_000 + b"[]]",
+}
+
+
+@pytest.mark.parametrize("how", HOSTILE_TEXTS)
+def test_no_answer_holds_up_the_referee(how):
+    started = time.process_time()
+    verdict = question(models=2).judged(reply(HOSTILE_TEXTS[how]), 1)
+    assert time.process_time() - started < 0.3
+    assert verdict.failure is Failure.NO_ANSWER
 
 
 def test_the_figures_of_a_tally():
@@ -174,7 +200,7 @@ HONEST = {
     "complex keys": program("", "{0j: models[:1], 1 + 0j: models[1:]}"),
     "tuples": program("", f"{{g: tuple(group) for g, group in {APART}.items()}}"),
     "generators": program("", f"{{g: iter(group) for g, group in {APART}.items()}}"),
-    "sets": program("", f"{{g: set(group) for g, group in {APART}.items()}}"),
+    "sets": program("", f"{{g: {{m.model_name for m in group}} for g, group in {APART}.items()}}"),
     "subclass": program("from collections import defaultdict", f"defaultdict(list, {APART})"),
     "mapping": program("from types import MappingProxyType", f"MappingProxyType({APART})"),
     "more keys": program("", f"{APART} | {{9: [], 'x': ()}}"),
@@ -221,6 +247,9 @@ HOSTILE = {
     "nan": (program("", "{float('nan'): models}"), Failure.UNKNOWN_GPU),
     "text key": (program("", "{'0': models}"), Failure.UNKNOWN_GPU),
     "nested": (program("", "{0: [models]}"), Failure.CRASH),
+    "models in a set": (program("", f"{{g: set(group) for g, group in {APART}.items()}}"),
+                        Failure.CRASH),
+    "models as keys": (program("seen = {model: 0 for model in models}"), Failure.CRASH),
     "renamed": (program("models[0].model_name = 'x'", "{0: models}"), Failure.UNKNOWN_MODEL),
     "swapped": (program("models[0].model_name = models[1].model_name"), Failure.MISSING_MODEL),
     "twice": (program("", "{0: models, 1: models[:1]}"), Failure.REPEATED_MODEL),
@@ -275,7 +304,7 @@ def compute_model_placement(gpu_num, models):
 """
 
 
-@behind_each_wall
+@behind_walls_that_keep_secrets
 def test_what_a_case_patches_is_gone_in_the_next(enclosure):
     forged = json.dumps({"placement": GOOD}).encode()
     answer = f"[os.write(n, {forged}) for n in range(3, 64) if n == PIPE()]; os._exit(0)"
@@ -440,8 +469,7 @@ def test_crashes_are_told_apart_by_what_was_raised():
         "    return {}[models[0].model_name] if len(models) > 2 else 1 / 0\n"
     )
     questions = tuple(question(f"q{n}", models=2 + n % 2) for n in range(4))
-    verdict = Referee().judge_source(source, Contest("tiny", questions[:3], questions[3:]))
-    failed = (*verdict.public.failures, *verdict.hidden.failures)
-    kinds = [result.cause for result in failed]
+    verdict = Referee().judge_source(source, Contest("tiny", questions, ()))
+    kinds = [result.cause for result in verdict.public.failures]
     divided, missing = (Failure.CRASH, "ZeroDivisionError"), (Failure.CRASH, "KeyError")
     assert kinds == [divided, missing, divided, missing]

@@ -123,6 +123,18 @@ def test_a_new_fleet_of_known_models_can_be_planned(tmp_path):
     assert len(read_fleet(path).problem.models) == 2
 
 
+def test_demand_in_windows_and_whether_to_trust_it(trace, tmp_path):
+    path = tmp_path / "draft.yaml"
+    found = run(trace, "--write", path, "--gpus", "H100=4", "--windows", "3")
+    assert found.exit_code == 0, found.output
+    assert "whether windows come again is unknown" in found.stderr
+    data = yaml.safe_load(path.read_text())
+    assert data["windows"] == ["part-1", "part-2", "part-3"]
+    assert data["models"][0]["rate"] == pytest.approx([1.333, 1.333, 1.342], rel=0.01)
+    hours = run(trace, "--write", path, "--gpus", "H100=4", "--windows", "day")
+    assert "needs times of day" in str(hours.exception)
+
+
 def test_files_for_the_eye(trace, tmp_path):
     page, plot = tmp_path / "page.html", tmp_path / "plot.svg"
     found = run(trace, "--page", page, "--plot", plot)
@@ -140,6 +152,20 @@ def test_prometheus_is_asked(fleet):
     assert data["kind"] == "prometheus"
     assert data["models"][0]["basis"] == "completed and queue"
     assert "the clock of the server is" in found.stderr
+
+
+def test_a_password_in_an_address_is_shown_nowhere(tmp_path, monkeypatch):
+    store = Store()
+    vllm(store, model="chat")
+    page, draft = tmp_path / "page.html", tmp_path / "draft.yaml"
+    with serving(store) as (url, _):
+        secret = url.replace("//", "//me:s3cr3t@")
+        monkeypatch.setattr("sys.argv", ["colocate", "observe", secret])
+        found = run(secret, "--page", page, "--write", draft, "--gpus", "H100=1")
+    assert found.exit_code == 0, found.output
+    for text in (found.output, page.read_text(), draft.read_text()):
+        assert "s3cr3t" not in text
+    assert "127.0.0.1" in page.read_text()
 
 
 def test_planned_beside_measured():

@@ -60,7 +60,8 @@ def test_every_case_has_a_row_if_that_is_asked_for(tmp_path):
 def test_a_crash_comes_with_its_first_traceback_alone(tmp_path):
     crashing = "def compute_model_placement(gpu_num, models):\n    raise ValueError(gpu_num)\n"
     done = run("score", written(tmp_path / "main.py", crashing))
-    assert "75 cases: crash: ValueError: " in done.stdout
+    assert "50 cases: crash: ValueError: " in done.stdout
+    assert "25 cases: crash: not run, as every public case failed" in done.stdout
     assert done.stdout.count("Traceback (most recent call last):") == 1
     assert 'File "main.py", line 2, in compute_model_placement' in done.stdout
 
@@ -137,3 +138,21 @@ def test_the_table_shows_what_ranks_and_what_the_run_claims_and_json_goes_to_a_f
     assert [row["claimed"] for row in rows] == [None, 30.52]
     assert [row["fitness"] for row in rows] == [pytest.approx(float(first[2]), abs=1e-6), 0]
     assert "out.json" in done.stderr
+
+
+def test_fresh_hidden_cases_none_and_a_limit_for_all(tmp_path):
+    program = written(tmp_path / "main.py")
+    usual, fresh, again = (
+        json.loads(run("score", program, "--json", *options).stdout)
+        for options in ((), ("--hidden-seed", "7"), ("--hidden-seed", "7"))
+    )
+    assert fresh["digest"] == again["digest"] != usual["digest"]
+    assert fresh["hidden"]["valid_cases"] == 25
+    assert fresh["score"] == usual["score"]
+    public = json.loads(run("score", program, "--json", "--public").stdout)
+    assert public["hidden"]["cases"] == 0
+    slow = written(tmp_path / "slow.py", f"import time; time.sleep(0.2)\n{INITIAL}")
+    done = run("score", slow, "--total-time", "0.9", "--workers", "1")
+    assert "not run, as the cases before it took the 0.9 s that all may take" in done.stdout
+    done = run("score", program, "--hidden-seed", "42")
+    assert (done.returncode, "seed=42" in done.stderr) == (2, True)

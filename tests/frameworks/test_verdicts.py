@@ -18,7 +18,7 @@ SECONDS = 2
 BROKEN = """
 import colocate.arena.sandbox as sandbox
 
-def ask(self, question):
+def ask(self, *_):
     raise sandbox.SandboxError("the disk is full")
 
 sandbox.Sandbox.ask = ask
@@ -71,11 +71,15 @@ def test_all_frameworks_come_to_the_same_verdicts(framework, tmp_path, python):
         figures, told, held = found[name]
         assert figures["combined_score"] == pytest.approx(verdict.score), name
         assert figures["ratio"] == pytest.approx(verdict.ratio), name
+        assert figures["mean_score"] == pytest.approx(verdict.luck.mean), name
+        assert figures["best_score"] == pytest.approx(verdict.luck.best), name
         assert bool(figures["correct"]) is verdict.correct, name
         assert verdict.correct is (name not in CHEATS), name
         assert "hidden" not in json.dumps(told).lower(), name
         if framework in ("shinka", "harbor"):
             assert held
+    lucky = expected()["lucky"].luck
+    assert lucky.lowest < lucky.mean < lucky.best
     best = max(PROGRAMS, key=lambda name: found[name][0]["combined_score"])
     assert best == "better"
     cheats = [found[name][0]["combined_score"] for name in CHEATS]

@@ -2,13 +2,11 @@
 
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from functools import cache
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -29,20 +27,14 @@ INSIDE = "/colocate"
 class Enclosure(StrEnum):
     """The wall between a program and the files and processes of the machine."""
 
+    NAMESPACES = "namespaces"
     BUBBLEWRAP = "bubblewrap"
     LANDLOCK = "landlock"
 
-
-@cache
-def best_enclosure() -> Enclosure:
-    """Return bubblewrap if it is installed and Python starts in it, else Landlock."""
-    start = f"import sys; sys.path.append('{INSIDE}/code'); import inside.serve"
-    with suppress(OSError, subprocess.TimeoutExpired):
-        command = [*bubblewrap({}, 1), *python(), "-c", start]
-        done = subprocess.run(command, env={}, capture_output=True, check=False, timeout=30)
-        if done.returncode == 0:
-            return Enclosure.BUBBLEWRAP
-    return Enclosure.LANDLOCK
+    @property
+    def keeps_secrets(self) -> bool:
+        """Whether nothing that a case has seen can reach a later case, or another program."""
+        return self is not Enclosure.LANDLOCK
 
 
 def python() -> list[str]:
@@ -70,6 +62,20 @@ def readable(packages: Mapping[str, Path]) -> list[str]:
     return [*entries, *files, *(str(place) for place in packages.values())]
 
 
+def view(packages: Mapping[str, Path]) -> list[tuple[str, str, str]]:
+    """Return the steps to a root with the same files: what to bind, to leave empty, to link."""
+    steps = []
+    for folder, foreign in (*_system_libraries(), *_standard_library()):
+        steps.append(("bind", folder, folder))
+        steps += [("empty", "", hidden) for hidden in filter(_is_folder, foreign)]
+    for path in filter(os.path.islink, SYSTEM_LIBRARIES):
+        steps.append(("link", os.readlink(path), path))
+    steps += [("bind", path, path) for path in (*_interpreter(), *SYSTEM_FILES, *DEVICES)]
+    steps += [("bind", str(at), f"{INSIDE}/packages/{name}") for name, at in packages.items()]
+    return [(step, os.path.realpath(source) if step == "bind" else source, place)
+            for step, source, place in steps]  # fmt: skip
+
+
 def bubblewrap(packages: Mapping[str, Path], folder_mb: int) -> list[str]:
     """Return the command that runs another one in its own namespaces, with the same files."""
     program = shutil.which("bwrap")
@@ -79,19 +85,15 @@ def bubblewrap(packages: Mapping[str, Path], folder_mb: int) -> list[str]:
     command += ["--unshare-uts", "--unshare-cgroup-try"]
     command += ["--uid", NOBODY, "--gid", NOBODY, "--cap-drop", "ALL", "--die-with-parent"]
     closed = ["/"]
-    for folder, foreign in (*_system_libraries(), *_standard_library()):
-        command += ["--ro-bind", folder, folder]
-        for hidden in filter(_is_folder, foreign):
-            command += ["--tmpfs", hidden]
-            closed.append(hidden)
-    for path in filter(os.path.islink, SYSTEM_LIBRARIES):
-        command += ["--symlink", os.readlink(path), path]
-    for path in (*_interpreter(), *SYSTEM_FILES):
-        command += ["--ro-bind-try", path, path]
-    for path in DEVICES:
-        command += ["--dev-bind-try", path, path]
-    for name, place in packages.items():
-        command += ["--ro-bind", str(place), f"{INSIDE}/packages/{name}"]
+    for step, source, place in view(packages):
+        if step == "bind":
+            how = "--dev-bind-try" if place in DEVICES else "--ro-bind-try"
+            command += [how, source, place]
+        elif step == "link":
+            command += ["--symlink", source, place]
+        else:
+            command += ["--tmpfs", place]
+            closed.append(place)
     command += ["--ro-bind", str(OURS / "arena" / "inside"), f"{INSIDE}/code/inside"]
     command += ["--size", str(folder_mb * 1024 * 1024), "--tmpfs", f"{INSIDE}/work"]
     for path in reversed(closed):

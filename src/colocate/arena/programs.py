@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import log2
 
+from colocate.arena.asking import Halt
 from colocate.arena.contest import Contest
 from colocate.arena.referee import Referee
 from colocate.arena.repeats import Repeats
@@ -60,19 +61,31 @@ def judge_all(
     """
     usual = repeats or referee.repeats()
     of_the_best = usual.of_the_best
+    halt = Halt()
 
     def judged(program: tuple[str, str]) -> Entry:
-        entry = Entry(*program, referee.judge_source(program[1], contest, usual))
+        entry = Entry(*program, referee.judge_source(program[1], contest, usual, halt=halt))
         if on_program:
             on_program(entry)
         return entry
 
-    with ThreadPoolExecutor(workers) as pool:
-        entries = sorted(pool.map(judged, programs), key=_rank)
+    pool = ThreadPoolExecutor(workers)
+    try:
+        entries = best_first(list(pool.map(judged, programs)))
+    except BaseException:
+        halt.end()  # nobody waits for the others any more
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
     while entries and not of_the_best.enough_for(entries[0].verdict):
         again = referee.judge_source(entries[0].source, contest, of_the_best)
-        entries = sorted([replace(entries[0], verdict=again), *entries[1:]], key=_rank)
+        entries = best_first([replace(entries[0], verdict=again), *entries[1:]])
     return entries
+
+
+def best_first(entries: Sequence[Entry]) -> list[Entry]:
+    """Return programs in the order of a leaderboard."""
+    return sorted(entries, key=_rank)
 
 
 def _rank(entry: Entry) -> tuple[float, float, int]:

@@ -15,6 +15,10 @@ from colocate.arena.verdict import CaseVerdict, Failure
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line, visible
 from colocate.problem.tolerance import RECORDED_AS_PROVEN, TIE
 
+PARSED_AT_ONCE = 256 * 1024
+"""Bytes that are parsed within ten milliseconds, whatever they are."""
+ANSWER_BY_QUESTION = 2
+"""An answer repeats names of its question. It is at most so many times as long."""
 LONGEST_TRACEBACK = 4000
 """Letters kept from its end: about fifty lines."""
 
@@ -66,6 +70,16 @@ class Question(ABC):
     @abstractmethod
     def check(self, answer: Any) -> CaseVerdict:
         """Return the verdict on an answer: plain data in which every number is finite."""
+
+    @property
+    def most_bytes(self) -> int:
+        """How long an answer may be that is parsed in this process: that takes milliseconds."""
+        return PARSED_AT_ONCE + ANSWER_BY_QUESTION * len(json.dumps(self.arguments))
+
+    def long_answer(self, _text: bytes) -> CaseVerdict:
+        """Return the verdict on an answer that is too long to be parsed in this process."""
+        reason = f"what came back is longer than {self.most_bytes} bytes, as no answer here is"
+        return self.failed(Failure.NO_ANSWER, reason)
 
     @property
     def proven(self) -> bool:
@@ -124,6 +138,8 @@ class Question(ABC):
             return self.failed(*fault)
         if reply.code != 0 or not reply.text:
             return self._broken_off(reply.code)
+        if len(reply.text) > self.most_bytes:
+            return self.long_answer(reply.text)
         try:
             said = json.loads(reply.text, parse_constant=_refused, parse_float=_finite)
         except UnusualNumberError as error:
@@ -138,13 +154,15 @@ class Question(ABC):
 
     def _said(self, said: dict[str, Any]) -> CaseVerdict:
         words = {key: text for key, text in said.items() if isinstance(text, str)}
+        called = said.get("called") is not False
         if "error" in words:
             lines = filter(str.strip, words["error"].splitlines())
             reason = next(lines, "an error without a word")
             trace, kind = words.get("traceback", ""), words.get("kind", "")
-            return self.failed(Failure.CRASH, reason, trace, kind)
+            return replace(self.failed(Failure.CRASH, reason, trace, kind), called=called)
         if "exit" in words:
-            return self.failed(Failure.EXIT, f"it ended itself, saying {words['exit']}")
+            ended = self.failed(Failure.EXIT, f"it ended itself, saying {words['exit']}")
+            return replace(ended, called=called)
         if "returned" in words:
             reason = f"it returned {words['returned']}, must return {self.wanted}"
             return self.failed(Failure.NO_ANSWER, reason)

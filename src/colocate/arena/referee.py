@@ -4,29 +4,22 @@ A program receives plain data, and answers with plain data. The referee keeps th
 checker, the optimum and the clock.
 """
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
-from queue import SimpleQueue
 
+from colocate.arena.asking import Asking, Halt, OnCase
 from colocate.arena.contest import Contest
 from colocate.arena.enclosure import Enclosure, find_packages
 from colocate.arena.program_text import read_program
-from colocate.arena.question import Question
 from colocate.arena.repeats import SEEDS, Kept, Repeats, Run, repeated
-from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply, Sandbox
-from colocate.arena.seeds import seed_of
+from colocate.arena.sandbox import Limits, Sandbox
 from colocate.arena.set_order import may_see_order
+from colocate.arena.starter import best_enclosure, leak_of
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.task import Task
-from colocate.arena.verdict import NOTHING, CaseVerdict, Failure, Tally, Verdict
+from colocate.arena.verdict import NOTHING, Tally, Verdict
 from colocate.errors import InputError, SandboxError, TaskError
-
-MOST_TIMEOUTS = 3
-"""After this many, the rest does not run: a program that hangs would hold up all others."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,8 @@ class Referee:
     def contest(self) -> Contest:
         """The questions that every program gets."""
         whole = self.task.contest(self.hidden_seed)
-        return whole if self.hidden else replace(whole, hidden=())
+        asked = self.hidden and not self.hidden_refused
+        return whole if asked else replace(whole, hidden=())
 
     def repeats(self, runs: int = 1) -> Repeats:
         """Return how often programs are judged, if all cases are run so often."""
@@ -106,14 +100,15 @@ class Referee:
             return self.judge_source(program, repeats=self.repeats(runs))
         except (SandboxError, TaskError, OSError, MemoryError) as error:
             fault = str(error) or type(error).__name__
-            return Verdict(self.contest.suite, NOTHING, NOTHING, (), runs, fault=fault)
+            return Verdict(self.task.name, NOTHING, NOTHING, (), runs, fault=fault)
 
     def judge_source(
         self,
         program: str,
         contest: Contest | None = None,
         repeats: Repeats | None = None,
-        on_case: Callable[[CaseVerdict], None] | None = None,
+        on_case: OnCase | None = None,
+        halt: Halt | None = None,
     ) -> Verdict:
         """Put all questions of a contest to a program, under several seeds if it uses chance.
 
@@ -127,6 +122,8 @@ class Referee:
             How often, and under which seeds.
         on_case
             Called after every case, from any thread.
+        halt
+            Lets another thread end the run.
 
         Raises
         ------
@@ -137,11 +134,17 @@ class Referee:
         """
         asked = contest or self.contest
         sees_order = bool(self.allow) or may_see_order(program)
+        end = halt or Halt()
 
         def run(seed: int, kept: Kept) -> Run:
-            return self._run(program, asked, _Seed(seed, sees_order), kept, on_case)
+            return self._run(program, asked, _Seed(seed, sees_order), kept, on_case, end)
 
         return repeated(run, repeats or self.repeats(), sees_order)
+
+    @cached_property
+    def hidden_refused(self) -> str:
+        """Why hidden cases cannot be asked on this machine; empty if they can."""
+        return leak_of(self.enclosure or best_enclosure()) if self.hidden else ""
 
     def _run(
         self,
@@ -149,25 +152,22 @@ class Referee:
         contest: Contest,
         seed: "_Seed",
         kept: Kept,
-        on_case: Callable[[CaseVerdict], None] | None,
+        on_case: OnCase | None,
+        halt: Halt,
     ) -> Run:
+        asked = replace(contest, hidden=()) if self.hidden_refused else contest
         limits = self.limits or self.task.limits
-        sandboxes = [
-            Sandbox(program, limits, self.allow, self.enclosure, seed.of_hashes)
-            for _ in range(self.workers)
-        ]
-        asking = _Asking(sandboxes, contest, limits.seconds, seed.number, kept, on_case)
-        try:
-            with ThreadPoolExecutor(self.workers) as pool:
-                list(pool.map(asking.ask, range(len(contest.questions))))
-        finally:
-            for sandbox in sandboxes:
-                sandbox.close()
-        results = asking.results_in_order()
-        walls = next((sandbox.walls for sandbox in sandboxes if sandbox.walls), ())
-        public, hidden = results[: len(contest.public)], results[len(contest.public) :]
-        tallies = (Tally(public, contest.formula), Tally(hidden, contest.formula))
-        return Run(seed.number, Verdict(contest.suite, *tallies, walls), asking.answers_in_order())
+
+        def sandbox() -> Sandbox:
+            return Sandbox(program, limits, self.allow, self.enclosure, seed.of_hashes)
+
+        asking = Asking(asked, limits, sandbox, self.workers, seed.number, kept, on_case)
+        results = asking.run(halt)
+        public, hidden = results[: len(asked.public)], results[len(asked.public) :]
+        tallies = (Tally(public, asked.formula), Tally(hidden, asked.formula))
+        refused = self.hidden_refused if contest.hidden or contest is self.contest else ""
+        verdict = Verdict(asked.suite, *tallies, asking.walls, hidden_refused=refused)
+        return Run(seed.number, verdict, asking.answers_in_order())
 
 
 @dataclass(frozen=True)
@@ -180,74 +180,3 @@ class _Seed:
     @property
     def of_hashes(self) -> int:
         return self.number if self.orders_sets else 0
-
-
-class _Asking:
-    """One run of a program: the questions put, and the replies."""
-
-    def __init__(
-        self,
-        sandboxes: Sequence[Sandbox],
-        contest: Contest,
-        limit: float,
-        seed: int,
-        kept: Kept,
-        on_case: Callable[[CaseVerdict], None] | None,
-    ) -> None:
-        self._seed = seed
-        self._kept = kept
-        self._answers: dict[int, bytes] = {}
-        self._questions = contest.questions
-        self._limit = limit
-        self._on_case = on_case
-        self._results: dict[int, CaseVerdict] = dict(kept)
-        self._free: SimpleQueue[Sandbox] = SimpleQueue()
-        for sandbox in sandboxes:
-            self._free.put(sandbox)
-
-    def ask(self, number: int) -> None:
-        """Put one question, unless its result is kept or too many earlier ones have timed out."""
-        if number in self._kept:
-            return
-        if not self._hopeless(number):
-            self._results[number] = self._verdict(number)
-        if self._on_case:
-            self._on_case(self._result(number))
-
-    def results_in_order(self) -> tuple[CaseVerdict, ...]:
-        """Return a verdict for every question, whichever were running when the run ended."""
-        return tuple(self._result(number) for number in range(len(self._questions)))
-
-    def answers_in_order(self) -> tuple[bytes, ...]:
-        """Return a digest of what came back to every question; empty where none was put."""
-        return tuple(self._answers.get(number, b"") for number in range(len(self._questions)))
-
-    def _verdict(self, number: int) -> CaseVerdict:
-        question = self._questions[number]
-        sandbox = self._free.get()
-        try:
-            reply = _asked(sandbox, question, seed_of(question.seed, self._seed))
-        finally:
-            self._free.put(sandbox)
-        self._answers[number] = sha256(reply.text).digest()
-        verdict = question.judged(reply, self._limit)
-        seconds, cpu_seconds = reply.seconds, reply.cpu_seconds
-        return replace(verdict, seconds=seconds, cpu_seconds=cpu_seconds, drew=reply.drew)
-
-    def _result(self, number: int) -> CaseVerdict:
-        if number in self._results and not self._hopeless(number):
-            return self._results[number]
-        reason = f"not run, as {MOST_TIMEOUTS} cases before it took too long"
-        return self._questions[number].failed(Failure.TIMEOUT, reason)
-
-    def _hopeless(self, number: int) -> bool:
-        before = sorted(earlier for earlier in self._results.copy() if earlier < number)
-        late = sum(self._results[earlier].failure is Failure.TIMEOUT for earlier in before)
-        return late >= MOST_TIMEOUTS
-
-
-def _asked(sandbox: Sandbox, question: Question, seed: bytes) -> Reply:
-    """Put a question, and once more if the sandbox ended meanwhile: others may have killed it."""
-    reply = sandbox.ask(question.as_data(), seed)
-    broken = reply.code is None and not reply.late and len(reply.text) <= LONGEST_ANSWER
-    return sandbox.ask(question.as_data(), seed) if broken else reply

@@ -9,51 +9,38 @@ leaves anything in its folder, the sandbox ends and the next case gets a new one
 import json
 import os
 import select
-import signal
 import socket
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import isfinite
-from pathlib import Path
 from time import monotonic
 from typing import Any, Self
 
-from colocate.arena.enclosure import (
-    INSIDE,
-    OURS,
-    Enclosure,
+from colocate.arena.enclosure import INSIDE, Enclosure, bubblewrap, find_packages, python, readable
+from colocate.arena.starter import (
+    BOOT,
+    USUAL,
+    USUAL_ORDER,
+    SandboxProcess,
     best_enclosure,
-    bubblewrap,
-    find_packages,
-    python,
-    readable,
+    complaint,
+    heard,
+    launched,
+    memory_file,
+    starter,
 )
 from colocate.errors import InputError, SandboxError
 
 GRACE = 2.0
 """Seconds beyond a program's own limit after which the parent ends the sandbox."""
-START = 30.0
-"""Seconds within which a sandbox must have started."""
 LONGEST_ANSWER = 8 * 1024 * 1024
 """Bytes: many times the largest case with its names."""
 NO_SEED = bytes(16)
 """Zeros, as long as a seed."""
 PRELOADED = ("numpy", "numpy.random")
 """Modules imported once, before the program, so that the cases do not each wait for them."""
-BOOT = (
-    "import json, sys; sys.path.append(sys.argv[1]); from inside.serve import serve; "
-    "sys.path.pop(); serve(int(sys.argv[2]), json.load(open(int(sys.argv[3]))))"
-)
-ENVIRONMENT = {
-    "PYTHONDONTWRITEBYTECODE": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-}
-"""The whole environment, beside the seed of hashes: one thread for numpy."""
+NOTHING_HIDES = "nothing here can hide other files from a program; install bubblewrap"
 
 
 @dataclass(frozen=True)
@@ -72,6 +59,8 @@ class Limits:
         Limits on one file, and on everything that it puts into its folder.
     open_files, threads
         Limits on how many are open or run at a time.
+    total_seconds
+        Limit on the wall time of all cases of a run together; cases after that do not run.
     """
 
     seconds: float = 10.0
@@ -80,6 +69,7 @@ class Limits:
     folder_mb: int = 64
     open_files: int = 64
     threads: int = 64
+    total_seconds: float = 300.0
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -129,17 +119,17 @@ class Sandbox:
         limits: Limits | None = None,
         allow: Sequence[str] = (),
         enclosure: Enclosure | None = None,
-        hash_seed: int = 0,
+        hash_seed: int = USUAL_ORDER,
     ) -> None:
         self._program = program
         self._limits = limits or Limits()
-        self._packages = find_packages(("numpy", *allow))
+        self._packages = find_packages((*USUAL, *allow))
         self._preload = [name for name in (*PRELOADED, *allow) if name.split(".")[0] in program]
         self._enclosure = enclosure or best_enclosure()
-        self._environment = ENVIRONMENT | {"PYTHONHASHSEED": str(hash_seed)}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._hash_seed = hash_seed
+        self._process: SandboxProcess | None = None
         self._control: socket.socket | None = None
-        self._folder: Path | None = None
+        self._halted = False
         self.walls: tuple[str, ...] = ()
 
     def __enter__(self) -> Self:
@@ -161,7 +151,7 @@ class Sandbox:
         control = self._ready()
         started = monotonic()
         until = started + self._limits.seconds + GRACE
-        pipe = _put(control, json.dumps(question | {"program": self._program}).encode(), seed)
+        pipe = _put(control, json.dumps(question).encode(), seed)
         text, ended = _read(pipe, until)
         status = _hear(control, until) if ended else None
         seconds = monotonic() - started
@@ -176,79 +166,89 @@ class Sandbox:
         return Reply(text, status["code"], late, seconds, status["cpu"], overfull, status["drew"])
 
     def close(self) -> None:
-        """End every process of the sandbox, and leave no file behind."""
+        """End every process of the sandbox; there is no file to leave behind."""
         if self._control:
             self._control.close()
             self._control = None
         if self._process:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            self._process.end()
             self._process = None
-        if self._folder:
-            with suppress(OSError):
-                remove_folder(self._folder)
-            self._folder = None
+
+    def halt(self) -> None:
+        """End the case that runs, from another thread; no more cases can be asked."""
+        self._halted = True
+        if process := self._process:
+            process.kill()
 
     def _ready(self) -> socket.socket:
         """Return the socket to a live sandbox; replace one that speaks between cases."""
-        ended = self._process is None or self._process.poll() is not None
+        ended = self._process is None or self._process.ended
         if self._control and not ended and not _speaks(self._control.fileno(), 0):
             return self._control
         self.close()
         try:
-            return self._start()
+            started = self._start()
         except OSError as error:
             self.close()
             raise SandboxError(f"the sandbox did not start: {error}") from error
+        if self._halted:
+            raise SandboxError("the run was ended")
+        return started
 
     def _start(self) -> socket.socket:
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        behind_bubblewrap = self._enclosure is Enclosure.BUBBLEWRAP
-        with theirs, tempfile.TemporaryFile() as options, tempfile.TemporaryFile() as complaints:
-            command, places = self._bubblewrap() if behind_bubblewrap else self._landlock()
-            own = {"preload": self._preload, "alone": behind_bubblewrap}
-            options.write(json.dumps(places | own | asdict(self._limits)).encode())
-            options.seek(0)
-            files = (theirs.fileno(), options.fileno())
-            self._process = subprocess.Popen(
-                [*command, *map(str, files)],
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=complaints,
-                pass_fds=files,
-                start_new_session=True,
-            )
-            theirs.close()
-            walls = _hear(self._control, monotonic() + START)
-            if not isinstance(walls, list):
-                complaints.seek(0)
-                words = complaints.read().decode(errors="replace").strip()
-                raise OSError(words[-500:] or "it gave no reason")
-        if not behind_bubblewrap and "landlock" not in walls:
-            raise OSError("nothing here can hide other files from a program; install bubblewrap")
-        outer = ["bubblewrap", "namespaces"] if behind_bubblewrap else []
-        self.walls = (*outer, *walls, "rlimits", "process group")
+        through_bubblewrap = self._enclosure is Enclosure.BUBBLEWRAP
+        complaints = self._launch() if through_bubblewrap else self._fork()
+        assert self._control is not None
+        with complaints:
+            with memory_file(self._program.encode()) as file:
+                socket.send_fds(self._control, [b"{}"], [file.fileno()])
+            walls = heard(self._control)
+            if not walls:
+                raise OSError(complaint(complaints))
+        found = json.loads(walls)
+        if self._enclosure is Enclosure.LANDLOCK and "landlock" not in found:
+            raise OSError(NOTHING_HIDES)
+        outer = {Enclosure.BUBBLEWRAP: ["bubblewrap", "namespaces"],
+                 Enclosure.NAMESPACES: ["namespaces"]}.get(self._enclosure, [])  # fmt: skip
+        self.walls = (*outer, *found, "rlimits", "process group")
         return self._control
 
-    def _bubblewrap(self) -> tuple[list[str], dict[str, Any]]:
-        """Return the command to start, and the paths inside."""
+    def _launch(self) -> Any:
+        """Start the sandbox through bubblewrap; return what it complains about."""
         outside = bubblewrap(self._packages, self._limits.folder_mb)
-        places = {"folder": f"{INSIDE}/work", "packages": f"{INSIDE}/packages", "readable": None}
-        return [*outside, *python(), "-c", BOOT, f"{INSIDE}/code"], places
+        boot = BOOT.format(module="serve", function="serve")
+        command = [*outside, *python(), "-c", boot, f"{INSIDE}/code"]
+        options = {"preload": self._preload, "packages": f"{INSIDE}/packages", "counted": True}
+        self._process, self._control, complaints = launched(
+            command, self._options() | options, self._hash_seed
+        )
+        return complaints
 
-    def _landlock(self) -> tuple[list[str], dict[str, Any]]:
-        """Make a folder to work in; return the command to start, and the paths."""
-        self._folder = Path(tempfile.mkdtemp(prefix="colocate-"))
-        work, packages = self._folder / "work", self._folder / "packages"
-        work.mkdir()
-        packages.mkdir()
-        for name, path in self._packages.items():
-            (packages / name).symlink_to(path)
-        seen = [*readable(self._packages), str(packages)]
-        places = {"folder": str(work), "packages": str(packages), "readable": seen}
-        return [*python(), "-c", BOOT, str(OURS / "arena")], places
+    def _fork(self) -> Any:
+        """Have the sandbox forked off; return what it complains about."""
+        ready = starter(self._enclosure, self._packages, self._hash_seed)
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        complaints = memory_file()
+        try:
+            with theirs, memory_file(json.dumps(self._options()).encode()) as told:
+                files = [theirs.fileno(), told.fileno(), complaints.fileno()]
+                self._process = ready.start(self._preload, files)
+        except OSError:
+            complaints.close()
+            raise
+        return complaints
+
+    def _options(self) -> dict[str, Any]:
+        """Return what `inside.serve` must know. Behind Landlock alone, nothing is written."""
+        own: dict[str, Any] = {"preload": [], "packages": None, "counted": False}
+        if self._enclosure is Enclosure.LANDLOCK:
+            seen = readable(self._packages)
+            files = {"folder": "/", "readable": seen, "writable": ["/dev/null"], "alone": False}
+        else:
+            work = f"{INSIDE}/work"
+            files = {"folder": work, "readable": ["/"], "writable": [work, "/dev/null"]}
+            files["alone"] = True
+        return own | files | asdict(self._limits)
 
 
 def _put(control: socket.socket, question: bytes, seed: bytes) -> int:
@@ -257,9 +257,7 @@ def _put(control: socket.socket, question: bytes, seed: bytes) -> int:
     chance, fill = os.pipe()
     try:
         os.write(fill, seed)
-        with tempfile.TemporaryFile() as file:
-            file.write(question)
-            file.flush()
+        with memory_file(question) as file:
             socket.send_fds(control, [b"{}"], [file.fileno(), send, chance])
     except OSError as error:
         os.close(receive)
@@ -297,23 +295,3 @@ def _hear(control: socket.socket, until: float) -> Any:
     with suppress(OSError, ValueError):
         return json.loads(control.recv(4096))
     return None
-
-
-def remove_folder(folder: Path) -> None:
-    """Remove a folder and everything in it, however deep or closed, without following links."""
-    waiting = [str(folder)]
-    moved = 0
-    while waiting:
-        current = waiting.pop()
-        for entry in list(os.scandir(current)):
-            if entry.is_dir(follow_symlinks=False):
-                os.chmod(entry.path, 0o700)
-                flat = str(folder / f".{moved}")  # no path gets longer than those at the top
-                os.rename(entry.path, flat)
-                waiting.append(flat)
-                moved += 1
-            else:
-                os.remove(entry.path)
-        if current != str(folder):
-            os.rmdir(current)
-    os.rmdir(folder)

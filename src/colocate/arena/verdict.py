@@ -68,6 +68,8 @@ class CaseVerdict:
     """The proven limit of what any answer can reach; None if there is none."""
     higher_is_better: bool = False
     """Whether programs are to raise the value."""
+    called: bool = True
+    """Whether the program was loaded, so that its function was called."""
     drew: bool = False
     """Whether the program took the seed of random draws."""
 
@@ -223,6 +225,8 @@ class Verdict:
     """Whether all runs gave the same values."""
     fault: str = ""
     """What failed around the program, if anything did: no sandbox, a full disk."""
+    hidden_refused: str = ""
+    """Why hidden cases were not asked, if the walls here do not keep them hidden."""
     luck: Luck = field(default_factory=Luck, kw_only=True)
     """The figures under every seed; those above are of the worst."""
 
@@ -296,6 +300,7 @@ class Verdict:
             "runs": self.runs,
             "steady": self.steady,
             "fault": self.fault,
+            "hidden_refused": self.hidden_refused,
             "luck": self.luck.as_dict(),
         }
 
@@ -303,9 +308,10 @@ class Verdict:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read a verdict that `as_dict` wrote."""
         public, hidden = Tally.from_dict(data), Tally.from_dict(data["hidden"])
-        judged = (tuple(data["walls"]), data["runs"], data["steady"], data.get("fault", ""))
+        judged = (tuple(data["walls"]), data["runs"], data["steady"])
+        told = (data.get(name, "") for name in ("fault", "hidden_refused"))
         luck = Luck.from_dict(data.get("luck", {}))
-        return cls(data["suite"], public, hidden, *judged, luck=luck)
+        return cls(data["suite"], public, hidden, *judged, *told, luck=luck)
 
     @property
     def _judged(self) -> Tally:
@@ -324,6 +330,8 @@ class Verdict:
         if self.hidden.cases:
             hidden = f"{self.hidden.valid_cases} of {self.hidden.cases} hidden cases valid"
             yield f"mean ratio {self.hidden.ratio:.6f} on hidden cases, {hidden}"
+        if self.hidden_refused:
+            yield f"no hidden cases were asked: {self.hidden_refused}"
         failed = self.public.failures
         yield from reason_lines(FailedCase(r.case, r.cause, r.reason, r.traceback) for r in failed)
         for result in filter(lambda result: result.valid, self.worst_cases):

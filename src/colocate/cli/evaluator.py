@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from colocate.cli.lab.options import HiddenSeed
 from colocate.cli.output_files import say_wrote
 from colocate.outputs.evaluators.settings import IN_A_CONTAINER, Framework
 from colocate.version import __version__
@@ -18,7 +19,10 @@ def evaluator(
     framework: Annotated[Framework, typer.Option("--for", help="The framework.")],
     out: Annotated[Path, typer.Option(help="Write to this folder, which is made if needed.")],
     task: Annotated[
-        str, typer.Option(help="What programs are judged on: a task, or the folder of one.")
+        str,
+        typer.Option(
+            "--task", "--suite", help="What programs are judged on: a task, or the folder of one."
+        ),
     ] = "adrs",
     model: Annotated[
         str, typer.Option(help="The model that writes programs, as the framework calls it.")
@@ -31,6 +35,7 @@ def evaluator(
         float | None,
         typer.Option(min=0.1, max=3600, help="Seconds for a case (default: those of the task)."),
     ] = None,
+    hidden_seed: HiddenSeed = None,
     seeds: Annotated[
         int, typer.Option(min=1, help="Seeds for a program that uses chance; the worst counts.")
     ] = 6,
@@ -68,6 +73,7 @@ def evaluator(
         api_base,
         (limits.seconds, limits.memory_mb) if time_limit else None,
         seeds,
+        hidden_seed,
     )
     files = evaluator_files(framework, settings)
     if (others := in_the_way(out, files)) and not force:

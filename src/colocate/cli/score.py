@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from colocate.cli.lab.options import TASK_HELP, CaseMemory, CaseSeconds
+from colocate.cli.exit_codes import FAULT, INTERRUPTED
+from colocate.cli.lab.options import (
+    TASK_HELP,
+    CaseMemory,
+    CaseSeconds,
+    HiddenSeed,
+    TotalSeconds,
+)
 from colocate.cli.output_files import check_outputs, say_wrote
 
 if TYPE_CHECKING:
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
     from colocate.arena.programs import Entry
     from colocate.arena.referee import Referee
     from colocate.arena.run_folder import FoundProgram
+    from colocate.arena.verdict import CaseVerdict
 
 MOST_NOTES = 10
 """Files that cannot be read and are named: as many as a screen shows beside the table."""
@@ -37,7 +45,12 @@ def score(
         typer.Option("--task", "--suite", help=TASK_HELP),
     ] = "adrs",
     time_limit: CaseSeconds = None,
+    total_time: TotalSeconds = None,
     memory: CaseMemory = None,
+    hidden_seed: HiddenSeed = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="Ask public cases alone, no hidden ones.")
+    ] = False,
     allow: Annotated[
         list[str] | None,
         typer.Option(help="Let it import this package, beside numpy; repeat for several."),
@@ -75,11 +88,16 @@ def score(
     opened = open_task(task)
     usual = opened.limits
     limits = replace(
-        usual, seconds=time_limit or usual.seconds, memory_mb=memory or usual.memory_mb
+        usual,
+        seconds=time_limit or usual.seconds,
+        memory_mb=memory or usual.memory_mb,
+        total_seconds=total_time or usual.total_seconds,
     )
     cases_at_once = 1 if folder else processes
     referee = Referee(
         opened,
+        hidden=not public,
+        hidden_seed=hidden_seed,
         limits=limits,
         allow=tuple(allow or ()),
         workers=cases_at_once,
@@ -102,6 +120,18 @@ def score(
         typer.echo(text)
     else:
         show(*page)
+    _end_unless_whole(document, referee)
+
+
+def _end_unless_whole(document: dict[str, Any], referee: "Referee") -> None:
+    """End with a code of its own if not all that was asked for was judged."""
+    from colocate.outputs.text.console import notes
+
+    if document.get("interrupted"):
+        raise typer.Exit(INTERRUPTED)
+    if referee.hidden_refused:
+        notes().print(f"no hidden cases were asked: {referee.hidden_refused}", markup=False)
+        raise typer.Exit(FAULT)
 
 
 def _read_folder(folder: Path, entry_point: str) -> list["FoundProgram"]:
@@ -121,13 +151,30 @@ def _judge_file(
     source: str, contest: "Contest", referee: "Referee", runs: int, cases: bool
 ) -> tuple[dict[str, Any], list["RenderableType"]]:
     from colocate.arena.leaderboard import verdict_page
-    from colocate.outputs.text.console import results
+    from colocate.outputs.text.console import notes, results
 
-    with _progress() as progress:
-        bar = progress.add_task(contest.suite, total=None)
-        repeats = referee.repeats(runs)
-        verdict = referee.judge_source(source, contest, repeats, lambda _: progress.advance(bar))
+    judged: list[CaseVerdict] = []
+    try:
+        with _progress() as progress:
+            bar = progress.add_task(contest.suite, total=None)
+
+            def count(result: "CaseVerdict") -> None:
+                judged.append(result)
+                progress.advance(bar)
+
+            verdict = referee.judge_source(source, contest, referee.repeats(runs), count)
+    except KeyboardInterrupt:
+        told = f"interrupted: {len(judged)} cases were judged{_so_far(judged)}"
+        notes().print(f"{told}; that is no verdict", markup=False)
+        raise typer.Exit(INTERRUPTED) from None
     return verdict.as_dict(), verdict_page(verdict, results().width, cases)
+
+
+def _so_far(judged: list["CaseVerdict"]) -> str:
+    """Return what the cases were worth, if any was worth something."""
+    ratios = [result.ratio for result in judged if result.valid]
+    mean = sum(ratios) / max(len(ratios), 1)
+    return f", {len(ratios)} of them valid with a mean ratio of {mean:.4f}" if ratios else ""
 
 
 def _judge_folder(
@@ -138,18 +185,32 @@ def _judge_folder(
     runs: int,
 ) -> tuple[dict[str, Any], list["RenderableType"]]:
     from colocate.arena.leaderboard import program_table
-    from colocate.arena.programs import judge_all
-    from colocate.outputs.text.console import results
+    from colocate.arena.programs import best_first, judge_all
+    from colocate.outputs.text.console import notes, results
 
+    interrupted = False
+    judged: list[Entry] = []
     with _progress() as progress:
         bar = progress.add_task("programs", total=len(programs))
+
+        def count(entry: "Entry") -> None:
+            judged.append(entry)
+            progress.advance(bar)
+
         named = [(program.name, program.source) for program in programs]
         repeats = referee.repeats(runs)
-        advance = lambda _: progress.advance(bar)  # noqa: E731
-        entries = judge_all(named, contest, referee, workers, advance, repeats)
+        try:
+            entries = judge_all(named, contest, referee, workers, count, repeats)
+        except KeyboardInterrupt:
+            interrupted = True
+            entries = best_first(judged)
+    if interrupted:
+        told = f"interrupted: {len(entries)} of {len(programs)} programs were judged"
+        notes().print(f"{told}, and the leader has not had all its runs", markup=False)
     found = {program.source: program for program in programs}
     rows = [_row(entry, found[entry.source]) for entry in entries]
-    return {"programs": rows}, [program_table(entries, results().width, found)]
+    document = {"programs": rows, "interrupted": interrupted}
+    return document, [program_table(entries, results().width, found)] if entries else []
 
 
 def _row(entry: "Entry", found: "FoundProgram") -> dict[str, Any]:

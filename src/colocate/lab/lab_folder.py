@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 from colocate.arena.referee import Referee
 from colocate.arena.repeats import FIRST_LOOK
-from colocate.arena.sandbox import Limits
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.task import Task
 from colocate.errors import InputError
@@ -43,8 +42,10 @@ def local_evaluation(settings: Settings, workers: int) -> Evaluation:
 
 def referee_of(settings: Settings) -> Referee:
     """Return the referee of a lab."""
-    limits = Limits(settings.seconds, settings.memory_mb)
-    return Referee(settings.task, limits=limits, allow=settings.allow)
+    task = open_task(settings.task)
+    limits = replace(task.limits, seconds=settings.seconds, memory_mb=settings.memory_mb)
+    seed = settings.hidden_seed
+    return Referee(task, hidden_seed=seed, limits=limits, allow=settings.allow)
 
 
 @contextmanager
@@ -83,9 +84,8 @@ def make_lab(folder: Path, settings: Settings, start: str, evaluation: Evaluatio
     evaluation
         Where that program is judged.
     """
-    task = open_task(settings.task)
-    _check_start(start, task)
-    contest = task.contest()
+    _check_start(start, open_task(settings.task))
+    contest = referee_of(settings).contest
     ((_, verdict),) = evaluation.judge([start], contest, FIRST_LOOK)
     if verdict.public.valid_cases == 0:
         raise InputError(f"the start program fails on every case: {verdict.public.worst.reason}")
@@ -136,7 +136,7 @@ def replayed(old: Archive, folder: Path, workers: int) -> Archive:
     attempts = old.attempts()
     last = max((attempt.generation for attempt in attempts), default=0)
     proposer = Replay(attempts)
-    contest = open_task(settings.task).contest()
+    contest = referee_of(settings).contest
     search = Lab(new, settings, contest, evaluation, proposer)
     search.run(Budget(generations=last), lambda generation, best: None)
     return new

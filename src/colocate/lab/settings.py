@@ -34,6 +34,8 @@ class Settings:
         Programs after which the lab writes a review.
     seconds, memory_mb, allow
         The resources of a program for a case; see `Sandbox`.
+    hidden_seed
+        Makes fresh hidden cases; by default they are those of the task.
     """
 
     task: str = DEFAULT
@@ -47,6 +49,7 @@ class Settings:
     seconds: float = 10.0
     memory_mb: int = 2048
     allow: tuple[str, ...] = ()
+    hidden_seed: int | None = None
 
     def __post_init__(self) -> None:
         checked_seed(self.seed)

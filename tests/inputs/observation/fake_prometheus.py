@@ -64,7 +64,8 @@ class Store:
         if "timestamp" in query:
             numbers = [seen[0] for row in rows if (seen := self.at(row, moment))]
         else:
-            numbers = [sum(moment - 600 < t <= moment for t, _ in row) for row in rows]
+            span = float(re.search(r"\[(\d+)s\]", query)[1])
+            numbers = [sum(moment - span < t <= moment for t, _ in row) for row in rows]
         value = max(filter(None, numbers), default=None)
         result = [] if value is None else [{"metric": {}, "value": [moment, str(value)]}]
         return {"resultType": "vector", "result": result}

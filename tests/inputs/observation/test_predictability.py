@@ -45,6 +45,20 @@ def test_a_random_walk_is_told_by_the_last_minutes():
     assert 0.0 < told.error < 0.2
 
 
+def test_steady_demand_follows_no_hours_though_an_hour_of_yesterday_beats_ten_minutes():
+    requests = np.random.default_rng(11).poisson(0.05 * BIN, 6 * A_DAY)
+    told = found(requests / BIN)
+    assert told.yesterday.value > 0.3  # an hour holds more requests than ten minutes
+    assert told.yesterday_over_mean.value < 0.0
+    assert told.follows_hours is False
+
+
+def test_a_day_and_night_with_chance_follows_hours():
+    rates = 0.05 * (1.0 + 0.8 * np.sin(2 * np.pi * np.arange(6 * A_DAY) / A_DAY))
+    told = found(np.random.default_rng(12).poisson(rates * BIN) / BIN)
+    assert told.follows_hours is True
+
+
 def test_with_less_than_two_days_nothing_is_told_of_yesterday():
     assert found(daily(1)).yesterday is None
     assert found(daily(1)).follows_hours is None
@@ -64,7 +78,7 @@ def test_the_skill_is_worked_by_hand():
 
 def test_gaps_leave_out_what_needs_them():
     rates = daily(4)
-    rates[A_DAY : 2 * A_DAY] = np.nan
+    rates[A_DAY + 5 : 2 * A_DAY - 5] = np.nan
     told = found(rates)
     assert told.yesterday.value == pytest.approx(1.0)
     assert told.yesterday.margin == pytest.approx(0.0)

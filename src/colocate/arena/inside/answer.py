@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from .chance import lend
@@ -29,11 +29,34 @@ class Model:
     slo: float
     cur_gpu_id: int
 
-    def __hash__(self) -> int:
-        return hash(self.model_name)
+
+@dataclass(frozen=True)
+class LoadedProgram:
+    """A program, as all its cases share it.
+
+    Parameters
+    ----------
+    source
+        Its text.
+    code
+        What it compiles to; None if every case has to try, and tell why it does not.
+    """
+
+    source: str
+    code: CodeType | None
+
+    @property
+    def uses_sockets(self) -> bool:
+        """Whether it may need pairs of connected sockets, as event loops do."""
+        return "asyncio" in self.source or "socketpair" in self.source
 
 
-def answer(request: int, reply: int, chance: int) -> None:
+def compiled(source: str) -> CodeType:
+    """Return the code of a program."""
+    return compile(source, "main.py", "exec", dont_inherit=True)
+
+
+def answer(request: int, reply: int, chance: int, program: LoadedProgram) -> None:
     """Make a call, and write the answer or what went wrong.
 
     Parameters
@@ -44,38 +67,46 @@ def answer(request: int, reply: int, chance: int) -> None:
         The pipe for the answer.
     chance
         The pipe from which random draws get their seed.
+    program
+        The program to call.
     """
     lend(chance)
     with os.fdopen(request, "rb") as file:
         file.seek(0)
         question = json.load(file)
-    text = json.dumps(_outcome(question)).encode()
+    tell(reply, json.dumps(_outcome(question, program)).encode())
+
+
+def tell(file: int, text: bytes) -> None:
+    """Write all of a text to a file."""
     while text:
-        text = text[os.write(reply, text) :]
+        text = text[os.write(file, text) :]
 
 
-def _outcome(question: dict[str, Any]) -> dict[str, Any]:
+def _outcome(question: dict[str, Any], program: LoadedProgram) -> dict[str, Any]:
+    called = False
     try:
-        function = _load(question["program"], question["entry_point"])
+        function = _load(program, question["entry_point"])
+        called = True
         return FORMS[question["form"]](function, question)
     except SystemExit as end:
         code = end.code
-        return {"exit": _words(lambda: repr(code)[:LONGEST_KEY])}
+        return {"exit": _words(lambda: repr(code)[:LONGEST_KEY]), "called": called}
     except BaseException as error:  # a border: a program may raise anything
         if isinstance(error, MemoryError):
             traceback.clear_frames(error.__traceback__)  # they hold what filled the memory
-        kind = type(error).__name__
-        return {"error": _sentence(error), "kind": kind, "traceback": _trace(error)}
+        told = {"error": _sentence(error), "kind": type(error).__name__, "called": called}
+        return told | {"traceback": _trace(error)}
 
 
-def _load(source: str, entry_point: str) -> Callable[..., Any]:
-    program = ModuleType("program")
-    program.__file__ = "main.py"
-    sys.modules["program"] = program
-    exec(compile(source, "main.py", "exec", dont_inherit=True), program.__dict__)
-    if not hasattr(program, entry_point):
+def _load(program: LoadedProgram, entry_point: str) -> Callable[..., Any]:
+    module = ModuleType("program")
+    module.__file__ = "main.py"
+    sys.modules["program"] = module
+    exec(program.code or compiled(program.source), module.__dict__)
+    if not hasattr(module, entry_point):
         raise NameError(f"the program defines no function {entry_point}")
-    return getattr(program, entry_point)  # type: ignore[no-any-return]
+    return getattr(module, entry_point)  # type: ignore[no-any-return]
 
 
 def _plain(function: Callable[..., Any], question: dict[str, Any]) -> dict[str, Any]:

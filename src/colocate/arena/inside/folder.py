@@ -1,10 +1,9 @@
 """The folder that a program works in: whether it changed, and whether it holds too much."""
 
 import os
-from contextlib import suppress
 
 MOST_ENTRIES = 10_000
-"""Files and folders; a folder with more is overfull, and the count stops there."""
+"""Files and folders; a folder with more is overfull."""
 
 
 def last_change() -> int:
@@ -12,23 +11,10 @@ def last_change() -> int:
     return os.stat(".").st_ctime_ns
 
 
-def is_overfull(most_bytes: int) -> bool:
-    """Whether this folder holds too much, or something that cannot be read."""
-    used = entries = 0
-    folders = ["."]
-    while folders:
-        try:
-            with os.scandir(folders.pop()) as found:
-                for entry in found:
-                    entries += 1
-                    with suppress(FileNotFoundError):
-                        used += entry.stat(follow_symlinks=False).st_blocks * 512
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-                    if used > most_bytes or entries > MOST_ENTRIES:
-                        return True
-        except FileNotFoundError:
-            continue  # it disappeared meanwhile
-        except OSError:
-            return True
-    return False
+def is_overfull() -> bool:
+    """Whether this folder, a file system of its own, holds too many files.
+
+    The count has files in it that are open and have no name any more.
+    """
+    found = os.statvfs(".")
+    return found.f_files - found.f_ffree > MOST_ENTRIES

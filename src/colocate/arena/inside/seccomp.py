@@ -8,6 +8,7 @@ import ctypes
 import errno
 import platform
 import struct
+from functools import cache
 
 from .kernel_calls import PR_SET_PDEATHSIG, PR_SET_SECCOMP, forbid_new_privileges, prctl
 
@@ -41,6 +42,10 @@ REFUSED = {
     "sched_setattr": (314, 274),
     # ways to reach other processes, now or later
     "socket": (41, 198),
+    "socketpair": (53, 199),  # this and the next ones count up numbers that everybody sees
+    "pipe": (22, None),
+    "pipe2": (293, 59),
+    "io_setup": (206, 0),
     "shmget": (29, 194),
     "shmat": (30, 196),
     "shmctl": (31, 195),
@@ -84,6 +89,11 @@ REFUSED = {
     "mknodat": (259, 33),
     "open_by_handle_at": (304, 265),
     "memfd_create": (319, 279),  # memory that no limit counts
+    # what is in the memory of the machine, and what its kernel notes down
+    "mincore": (27, 232),
+    "fadvise64": (221, 223),
+    "readahead": (187, 213),
+    "syslog": (103, 116),
     # the machine
     "mount": (165, 40),
     "umount2": (166, 39),
@@ -97,6 +107,8 @@ REFUSED = {
     "syncfs": (306, 267),
 }
 """Calls that are never allowed, by their numbers on x86_64 and aarch64."""
+UNKNOWN = {"preadv2": (327, 286), "pwritev2": (328, 287)}
+"""Calls that fail as if they did not exist: they tell what is in memory; others read as well."""
 FIRST_NEW = 424
 """Calls from this number on (Linux 5.1 and later, the same on both) fail as if they did not exist.
 
@@ -116,8 +128,6 @@ ABSENT = 0x00050000 | errno.ENOSYS
 
 CLONE_THREAD = 0x10000
 """As in <linux/sched.h>: a thread of this process, not another process."""
-STREAM = (1, 0x801, 0x80001, 0x80801)
-"""A pair of connected sockets, with any flags. Other kinds could be connected to strangers."""
 OPEN_FLAGS_THAT_WRITE, O_TRUNC = 3, 0x200
 """As in <asm-generic/fcntl.h>."""
 FCNTL = (0, 1, 2, 3, 4, 1030, 1032)
@@ -131,7 +141,6 @@ BY_ARGUMENT: tuple[tuple[tuple[int, int | None], int, tuple[Test, ...]], ...] = 
     ((56, 220), 0, ((ANY_BIT, CLONE_THREAD, True),)),  # clone
     ((302, 261), 0, ((EQUAL, 0, True),)),  # prlimit64: of itself
     ((157, 167), 0, ((EQUAL, PR_SET_PDEATHSIG, False),)),  # prctl
-    ((53, 199), 1, tuple((EQUAL, kind, True) for kind in STREAM)),  # socketpair
     ((72, 25), 1, tuple((EQUAL, command, True) for command in FCNTL)),  # fcntl
     ((16, 29), 1, tuple((EQUAL, command, True) for command in IOCTL)),  # ioctl
     # open and openat: Landlock before its third version lets a program truncate files it may read
@@ -143,26 +152,32 @@ BY_ARGUMENT: tuple[tuple[tuple[int, int | None], int, tuple[Test, ...]], ...] = 
 
 def enclose() -> None:
     """Put the filter on this process; raise OSError if the kernel has none."""
-    instructions = _filter()
-    code = ctypes.create_string_buffer(b"".join(instructions))
-    program = ctypes.create_string_buffer(
-        struct.pack("HxxxxxxP", len(instructions), ctypes.addressof(code))
-    )
     forbid_new_privileges()
-    prctl(PR_SET_SECCOMP, 2, ctypes.addressof(program))
+    prctl(PR_SET_SECCOMP, 2, prepared()[0])
 
 
-def _filter() -> list[bytes]:
+@cache
+def prepared() -> tuple[int, object]:
+    """Return the address of the filter, and what must stay in memory for it; made only once."""
+    filter_ = _filter()
+    code = ctypes.create_string_buffer(filter_)
+    length = len(filter_) // len(_step(RETURN, ALLOW))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", length, ctypes.addressof(code)))
+    return ctypes.addressof(program), (program, code)
+
+
+def _filter() -> bytes:
     if platform.machine() not in ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no filter is written for {platform.machine()}")
     column, architecture = ARCHITECTURES[platform.machine()]
-    return [
+    steps = [
         _step(LOAD, ARCHITECTURE),
         _step(EQUAL, architecture, 1, 0),
         _step(RETURN, END),
         _step(LOAD, NUMBER),
         *_when(AT_LEAST, FIRST_NEW, ABSENT),
         *(step for numbers in REFUSED.values() for step in _when(EQUAL, numbers[column], REFUSE)),
+        *(step for numbers in UNKNOWN.values() for step in _when(EQUAL, numbers[column], ABSENT)),
         *(
             step
             for numbers, argument, tests in BY_ARGUMENT
@@ -170,6 +185,7 @@ def _filter() -> list[bytes]:
         ),
         _step(RETURN, ALLOW),
     ]
+    return b"".join(steps)
 
 
 def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:

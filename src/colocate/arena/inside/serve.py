@@ -3,8 +3,10 @@
 import fcntl
 import gc
 import json
+import marshal
 import os
 import resource
+import select
 import signal
 import socket
 import sys
@@ -16,14 +18,17 @@ from time import monotonic
 from typing import Any
 
 from . import landlock, seccomp
-from .answer import answer
+from .answer import LoadedProgram, answer, compiled, tell
 from .folder import is_overfull, last_change
 from .kernel_calls import die_with_parent, drop_capabilities, hide_memory
+from .sockets import lend_sockets
 
 MEGABYTE = 1024 * 1024
 """In bytes."""
 LOOK = 0.1
 """Seconds between two checks of the clock and of a case's folder."""
+SAY, MOST_FILES = 3, 1024
+"""The file through which compiled code comes, and numbers that files of this process may have."""
 NEIGHBOURS = 1000
 """Threads that others of the same user may start meanwhile: the kernel counts them together."""
 
@@ -34,31 +39,78 @@ def serve(control: int, options: dict[str, Any]) -> None:
     Parameters
     ----------
     control
-        The socket to the parent. A request is an empty object with three files: the question, the
-        pipe for the answer, and a pipe with the seed of random draws. The reply reports how the
-        case ended, and whether it took the seed.
+        The socket to the parent. The first message has the file of the program. A request is an
+        empty object with three files: the question, the pipe for the answer, and a pipe with the
+        seed of random draws. The reply reports how the case ended, and whether it took the seed.
     options
-        `folder` is the folder to work in, `packages` a folder to import from, and `preload` lists
-        the modules to import. `memory_mb`, `file_mb`, `folder_mb`, `open_files`, `threads` and
-        `seconds` limit a case. `readable` lists the only files to be seen, or is None if another
-        wall hides files. `alone` says whether no other process can be signalled.
+        `folder` is the folder to work in, `packages` a folder to import from or None, and
+        `preload` lists the modules to import. `memory_mb`, `file_mb`, `folder_mb`, `open_files`,
+        `threads` and `seconds` limit a case. `readable` and `writable` list the only files that
+        Landlock leaves, `alone` says whether no other process can be signalled, and `counted`
+        whether the files in the folder must be counted.
     """
     os.chdir(options["folder"])
     sys.argv = ["main.py"]
-    sys.path.append(options["packages"])
+    if options["packages"]:
+        sys.path.append(options["packages"])
     for name in options["preload"]:
         with suppress(ImportError):
             import_module(name)
-    gc.freeze()  # or every child would copy the pages that a collection touches
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     if not options["alone"]:
         options["threads"] += _threads_of_this_user() + NEIGHBOURS
     walls = _raise_walls(options)
     with socket.socket(fileno=control) as channel:
+        program = _program(channel, options, walls)
+        gc.freeze()  # or every child would copy the pages that a collection touches
         channel.send(json.dumps(walls).encode())
-        while _handle(channel, options, walls):
+        while _handle(channel, options, walls, program):
             pass
+
+
+def _program(channel: socket.socket, options: dict[str, Any], walls: list[str]) -> LoadedProgram:
+    """Receive the program, and compile it once for all cases, in a process like theirs.
+
+    If it does not compile within the limits of a case, every case tries again and tells why.
+    """
+    _, files, _, _ = socket.recv_fds(channel, 64, 1)
+    with os.fdopen(files[0], encoding="utf-8") as file:
+        file.seek(0)
+        source = file.read()
+    said, say = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(said)
+            os.dup2(say, SAY)
+            os.closerange(SAY + 1, MOST_FILES)
+            _enter(options, walls)
+            tell(SAY, marshal.dumps(compiled(source)))
+        finally:  # a child must never return into its parent's code
+            os._exit(1)
+    os.close(say)
+    with os.fdopen(said, "rb") as file:
+        code = _read_until(file.fileno(), monotonic() + options["seconds"])
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    try:
+        return LoadedProgram(source, marshal.loads(code))
+    except (EOFError, ValueError, TypeError):
+        return LoadedProgram(source, None)
+
+
+def _read_until(pipe: int, until: float) -> bytes:
+    """Read a pipe to its end; return nothing if that takes too long."""
+    parts: list[bytes] = []
+    line = select.poll()
+    line.register(pipe, select.POLLIN)
+    while line.poll(1000 * max(until - monotonic(), 0)):
+        part = os.read(pipe, 1 << 20)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+    return b""
 
 
 def _raise_walls(options: dict[str, Any]) -> list[str]:
@@ -66,11 +118,11 @@ def _raise_walls(options: dict[str, Any]) -> list[str]:
     drop_capabilities()
     hide_memory()
     walls = []
-    if options["readable"] is not None:
-        with suppress(OSError):
-            landlock.enclose(options["readable"], [options["folder"], "/dev/null"])
-            walls.append("landlock")
+    with suppress(OSError):
+        landlock.enclose(options["readable"], options["writable"])
+        walls.append("landlock")
     if _works(seccomp.enclose):
+        seccomp.prepared()
         walls.append("seccomp")
     return walls
 
@@ -88,7 +140,9 @@ def _works(attempt: Callable[[], None]) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def _handle(channel: socket.socket, options: dict[str, Any], walls: list[str]) -> bool:
+def _handle(
+    channel: socket.socket, options: dict[str, Any], walls: list[str], program: LoadedProgram
+) -> bool:
     """Run one case; return False if it changed its folder and must be the last one."""
     message, files, _, _ = socket.recv_fds(channel, 64, 3)
     if not message:
@@ -102,15 +156,17 @@ def _handle(channel: socket.socket, options: dict[str, Any], walls: list[str]) -
         try:
             channel.close()
             os.close(said)
+            if program.uses_sockets:
+                lend_sockets()
             _enter(options, walls)
             os.write(say, b"!")
             os.close(say)
-            answer(request, reply, chance)
+            answer(request, reply, chance, program)
         finally:  # a child must never return into its parent's code
             os._exit(0)
     for file in (request, reply, say):
         os.close(file)
-    ending = _wait(child, options)
+    ending = _wait(child, options, channel)
     ending["entered"] = os.read(said, 1) == b"!"
     ending["touched"] = last_change() != untouched
     ending["drew"] = _waiting(chance) != seed
@@ -149,22 +205,31 @@ def _enter(options: dict[str, Any], walls: list[str]) -> None:
         seccomp.enclose()
 
 
-def _wait(child: int, options: dict[str, Any]) -> dict[str, Any]:
+def _wait(child: int, options: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
     """Wait for a child, no longer than its limit; return how it ended."""
     until = monotonic() + options["seconds"]
     late = overfull = False
     while not (late or overfull or _has_ended(child)):
         signal.sigtimedwait({signal.SIGCHLD}, max(min(LOOK, until - monotonic()), 0))
         late = monotonic() >= until and not _has_ended(child)
-        overfull = is_overfull(options["folder_mb"] * MEGABYTE)
+        overfull = options["counted"] and is_overfull()
+        if _is_left(channel):
+            break
     _kill_all(child, options)
     _, status, usage = os.wait4(child, 0)
     return {
         "late": late,
-        "overfull": overfull or is_overfull(options["folder_mb"] * MEGABYTE),
+        "overfull": overfull or (options["counted"] and is_overfull()),
         "code": os.waitstatus_to_exitcode(status),
         "cpu": usage.ru_utime + usage.ru_stime,
     }
+
+
+def _is_left(channel: socket.socket) -> bool:
+    """Whether the parent has closed its end: nobody waits for an answer any more."""
+    line = select.poll()
+    line.register(channel, 0)  # tells a hangup, which needs no asking
+    return bool(line.poll(0))
 
 
 def _has_ended(child: int) -> bool:

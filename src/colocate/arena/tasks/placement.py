@@ -1,32 +1,27 @@
 """Tasks in the form of the public benchmark: equal GPUs of 80 GB, and the lowest peak pressure."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
 from functools import cache, partial
-from itertools import islice, takewhile
-
-from numpy.random import default_rng
 
 from colocate.arena.best_known import read_best_known
 from colocate.arena.contest import Contest
-from colocate.arena.suites import SUITES, Case, Suite, load_suite, unseen_problems
+from colocate.arena.suites import SUITES, Suite, load_suite
+from colocate.arena.tasks.frame import Frame
+from colocate.arena.tasks.hidden_cases import hidden_suite, renamed
 from colocate.arena.tasks.placement_question import ENTRY_POINT, PlacementQuestion
 from colocate.arena.tasks.start import start_program
 from colocate.arena.tasks.task import Task
-from colocate.errors import InputError
+from colocate.errors import InputError, TaskError
 from colocate.fault import Fault
 from colocate.problem.problem import Problem
 
 CLASSIC = ("adrs", "idle", "tight", "longtail", "scale")
 """The suites that programs can be judged on, the public benchmark first."""
-HIDDEN = "-hidden"
-"""Suffix of a suite's name for its hidden cases."""
-HIDDEN_SEED = 20_260
-"""A seed that no suite uses."""
-HIDDEN_CASES = 25
-"""Half as many as in a suite: enough to see what a program learned by heart."""
-MOST_HIDDEN_MODELS = 100
-"""Hidden cases end before the first one with more models: programs take long on those."""
+SOLVES = "colocate.arena.tasks.fresh_optima"
+"""The module that solves fresh cases, in another process: the referee loads no solver."""
 GPU_MEMORY_GB = 80
 """The memory that programs may assume in the public benchmark."""
 FACTS = """\
@@ -45,6 +40,30 @@ Every model is placed on exactly one GPU, and the sizes on a GPU stay below 80. 
 lost, doubled or made up fails the case.
 """
 
+ENTRY = '''\
+def compute_model_placement(gpu_num, models):
+    """Return the models of every GPU; each model is in one place."""
+    models = list(models)
+    instance = Instance(
+        size=[float(model.model_size) for model in models],
+        load=[float(model.req_rate / model.slo) for model in models],
+        capacity=[80.0] * gpu_num,
+        use=[],
+        limit=[],
+        kind=[],
+        rules=None,
+    )
+    strategy = Strategy("composition", "", STARTS, EACH, FINISH)
+    gpu_of = strategy.run(instance, np.random.default_rng(SEED))
+    if gpu_of is None:
+        raise ValueError(f"found no room for all of {len(models)} models on {gpu_num} GPUs")
+    placement = {gpu: [] for gpu in range(gpu_num)}
+    for model, gpu in zip(models, gpu_of):
+        placement[gpu].append(model)
+    return placement'''
+"""How composed programs begin and end."""
+FRAME = Frame(ENTRY)
+
 
 def placement_task(suite: str) -> Task:
     """Return the task of placing the models of a suite."""
@@ -58,7 +77,7 @@ def placement_task(suite: str) -> Task:
         value="pressure",
         place=suite,
         open_contest=partial(open_contest, suite),
-        composable=True,
+        frame=FRAME,
     )
 
 
@@ -67,13 +86,15 @@ def open_contest(suite: str, hidden_seed: int | None = None) -> Contest:
     """Return the contest on a suite.
 
     Public cases keep the published order, since programs may break ties by it. Hidden cases come
-    from another seed, in random order and with shuffled names.
+    from another seed, in random order and with shuffled names. For a seed that nobody has used
+    before, the solver finds out what can be reached; that takes some seconds.
     """
     loaded = load_suite(suite)
     if any(gpu.memory_gb != GPU_MEMORY_GB for case in loaded.cases for gpu in case.problem.gpus):
         found = f"has GPUs that do not have {GPU_MEMORY_GB} GB, but programs cannot know that"
         raise InputError(Fault(found, advice="take another one", value=suite, path=("suite",)))
-    return Contest(suite, tuple(_public_questions(loaded)), tuple(_hidden_questions(suite)))
+    hidden = _hidden_questions(suite, hidden_seed)
+    return Contest(suite, tuple(_public_questions(loaded)), tuple(hidden))
 
 
 def _public_questions(suite: Suite) -> Iterator[PlacementQuestion]:
@@ -81,41 +102,34 @@ def _public_questions(suite: Suite) -> Iterator[PlacementQuestion]:
     for number, case in enumerate(suite.cases):
         names = [f"model_{place}" for place in range(len(case.problem.models))]
         record = known[case.name]
-        renamed = _renamed(case.problem, names)
-        yield _question(case.name, renamed, record.value, record.bound, number)
+        problem = renamed(case.problem, names)
+        yield _question(case.name, problem, record.value, record.bound, number)
 
 
-def hidden_suite(suite: str, seed: int = HIDDEN_SEED) -> Suite:
-    """Return problems like a suite's, from another seed, with shuffled order and names."""
-    rng = default_rng(seed)
-    problems = takewhile(
-        lambda problem: len(problem.models) <= MOST_HIDDEN_MODELS,
-        unseen_problems(suite, seed),
-    )
-    cases = []
-    for number, problem in enumerate(islice(problems, HIDDEN_CASES)):
-        count = len(problem.models)
-        order = rng.permutation(count).tolist()
-        shuffled = Problem(problem.gpus, tuple(problem.models[place] for place in order))
-        names = [f"model_{place}" for place in rng.permutation(count).tolist()]
-        cases.append(Case(f"hidden-{number:02d}", _renamed(shuffled, names)))
-    return Suite(f"{suite}{HIDDEN}", f"never seen, like {suite}", tuple(cases))
-
-
-def _hidden_questions(suite: str) -> Iterator[PlacementQuestion]:
-    hidden = hidden_suite(suite)
-    known = read_best_known(hidden)
+def _hidden_questions(suite: str, seed: int | None) -> Iterator[PlacementQuestion]:
+    if seed is None:
+        hidden = hidden_suite(suite)
+        records = read_best_known(hidden).items()
+        known = {name: (record.value, record.bound) for name, record in records}
+    else:
+        hidden = hidden_suite(suite, seed)
+        known = _fresh_optima(suite, seed)
     for number, case in enumerate(hidden.cases):
-        record = known[case.name]
-        yield _question(case.name, case.problem, record.value, record.bound, number)
+        yield _question(case.name, case.problem, *known[case.name], number)
+
+
+def _fresh_optima(suite: str, seed: int) -> dict[str, tuple[float, float]]:
+    """Return the best values and bounds of fresh cases; the solver runs in another process."""
+    command = [sys.executable, "-m", SOLVES, suite, str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
+        raise TaskError(f"the hidden cases of seed {seed} could not be solved: {reason}")
+    rows = map(json.loads, done.stdout.splitlines())
+    return {row["case"]: (row["value"], row["bound"]) for row in rows}
 
 
 def _question(
     case: str, problem: Problem, optimum: float, bound: float, seed: int
 ) -> PlacementQuestion:
     return PlacementQuestion(case=case, problem=problem, optimum=optimum, bound=bound, seed=seed)
-
-
-def _renamed(problem: Problem, names: Sequence[str]) -> Problem:
-    pairs = zip(problem.models, names, strict=True)
-    return Problem(problem.gpus, tuple(replace(model, name=name) for model, name in pairs))

@@ -61,10 +61,17 @@ class Scorer:
         RecursionError
             If the answer is nested too deeply to be passed on.
         """
-        found = self._asked({"arguments": arguments, "answer": answer})
-        if "invalid" in found:
-            return str(found["invalid"])
-        return float(found["value"])
+        return _outcome(self._asked({"arguments": arguments, "answer": answer}))
+
+    def score_text(self, arguments: list[Any], text: str) -> float | str:
+        """Return the same for an answer that nobody has parsed yet; the scorer's process does.
+
+        Raises
+        ------
+        TaskError
+            If the scorer fails; that is no fault of the answer.
+        """
+        return _outcome(self._asked({"arguments": arguments, "text": text}))
 
     def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
         line = json.dumps(request, allow_nan=False).encode() + b"\n"
@@ -117,6 +124,10 @@ class Scorer:
         return TaskError(
             f"{self.path}: the scorer failed, which is no fault of a program: {reason}"
         )
+
+
+def _outcome(found: dict[str, Any]) -> float | str:
+    return str(found["invalid"]) if "invalid" in found else float(found["value"])
 
 
 def _ended(process: subprocess.Popen[bytes]) -> None:

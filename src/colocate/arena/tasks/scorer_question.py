@@ -44,6 +44,16 @@ class ScorerQuestion(Question):
             found = self.scorer.score(list(self.inputs), answer)
         except RecursionError:
             return self.failed(Failure.NO_ANSWER, "what came back is nested too deeply")
+        return self._scored(found)
+
+    def long_answer(self, text: bytes) -> CaseVerdict:
+        """Return the verdict of the scorer, whose process also parses the answer."""
+        try:
+            return self._scored(self.scorer.score_text(list(self.inputs), text.decode()))
+        except UnicodeDecodeError:
+            return self.failed(Failure.NO_ANSWER, "what came back is not plain data")
+
+    def _scored(self, found: float | str) -> CaseVerdict:
         if isinstance(found, str):
             return self.failed(Failure.INVALID, found or "the scorer says so")
         return self.reached(found)

@@ -45,9 +45,32 @@ def _reply(scorer: dict[str, Any], line: bytes) -> dict[str, Any]:
             _load(scorer)
         if "seed" in request:
             return {"cases": _strict(scorer["cases"](request["seed"]))}
+        if "text" in request:
+            request["answer"] = _parsed(request["text"])
         return _score(scorer["score"](request["arguments"], request["answer"]))
+    except NoAnswerError as error:
+        return {"invalid": str(error)}
     except BaseException as error:  # a border: whatever a scorer raises is told to its author
         return {"fault": _told(error)}
+
+
+class NoAnswerError(Exception):
+    """What a program wrote is no answer."""
+
+
+def _parsed(text: str) -> Any:
+    """Return the answer in a text that a program wrote."""
+    try:
+        said = json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise NoAnswerError("what came back is not plain data") from error
+    if not isinstance(said, dict) or "answer" not in said:
+        raise NoAnswerError("what came back is no answer")
+    return said["answer"]
+
+
+def _refused(constant: str) -> float:
+    raise NoAnswerError(f"what came back holds {constant}")
 
 
 def _load(scorer: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from colocate.cli.lab.options import FOLDER, TASK_HELP, CaseMemory, CaseSeconds, Folder
+from colocate.cli.lab.options import FOLDER, TASK_HELP, CaseMemory, CaseSeconds, Folder, HiddenSeed
 
 
 def init(
@@ -29,6 +29,7 @@ def init(
     review: Annotated[int, typer.Option(min=1, help="Programs between reviews.")] = 20,
     time_limit: CaseSeconds = None,
     memory: CaseMemory = None,
+    hidden_seed: HiddenSeed = None,
     allow: Annotated[
         list[str] | None, typer.Option(help="Let programs import this package, beside numpy.")
     ] = None,
@@ -38,8 +39,9 @@ def init(
     from colocate.arena.tasks.catalogue import open_task
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.inputs.text_file import naming
-    from colocate.lab.lab_folder import local_evaluation, make_lab
+    from colocate.lab.lab_folder import local_evaluation, make_lab, referee_of
     from colocate.lab.settings import Settings
+    from colocate.outputs.text.console import notes
 
     opened = open_task(task)
     settings = Settings(
@@ -53,10 +55,14 @@ def init(
         seconds=time_limit or opened.limits.seconds,
         memory_mb=memory or opened.limits.memory_mb,
         allow=tuple(allow or ()),
+        hidden_seed=hidden_seed,
     )
     source = read_program(start) if start else opened.start_program
     say_when_compiling()
-    opened.contest()  # what cannot be judged on is no fault of the program
+    referee = referee_of(settings)
+    assert referee.contest  # what cannot be judged on is no fault of the program
+    if referee.hidden_refused:
+        notes().print(f"no hidden cases will be asked: {referee.hidden_refused}", markup=False)
     evaluation = local_evaluation(settings, os.cpu_count() or 1)
     with naming(start) if start else nullcontext():
         archive = make_lab(lab, settings, source, evaluation)

@@ -95,7 +95,7 @@ def run(
     """Search for better programs. An existing lab continues where it stopped."""
     from colocate.arena.tasks.catalogue import open_task
     from colocate.cli.compile_notice import say_when_compiling
-    from colocate.lab.lab_folder import evaluation_of, settings_of
+    from colocate.lab.lab_folder import evaluation_of, referee_of, settings_of
     from colocate.lab.loop import Lab
     from colocate.lab.settings import Budget
     from colocate.outputs.text.console import notes
@@ -129,7 +129,7 @@ def run(
             settings = settings_of(archive)
             task = open_task(settings.task)
             _check_proposer(proposer, task)
-            contest = task.contest()
+            contest = referee_of(settings).contest
             many = askers if proposer == OPENAI else 1
             search = Lab(archive, settings, contest, evaluation, chosen, many)
             budget = Budget(generations, proposals, tokens, cost, seconds)
@@ -202,7 +202,7 @@ def _opened(lab: Path, seed: int | None) -> "Archive":
 
 def _check_proposer(proposer: str, task: "Task") -> None:
     """Refuse the composer where its blocks are of no use."""
-    if proposer == COMPOSER and not task.composable:
+    if proposer == COMPOSER and task.frame is None:
         found = f"writes placement programs only, and the task is {task.name!r}"
         advice = "name a server and a model with --base-url and --model"
         raise InputError(Fault(found, OPENAI, advice, value=proposer, path=("proposer",)))

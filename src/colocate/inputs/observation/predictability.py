@@ -10,6 +10,10 @@ Each is made at moments a horizon apart, wherever all that it needs is known. Th
 forecast is `1 - E / R`: its mean squared error `E` over that of the last minutes, `R`, at the same
 moments (Murphy 1988, "Skill scores based on the mean square error"). 1 is perfect, 0 is no better
 than the last minutes, below 0 is worse. Without enough moments the skill is unknown.
+
+The last minutes hold few requests, so chance alone can make them worse than a whole hour of
+yesterday. Demand follows hours only if these also tell more than the mean of the whole day, or
+week, before.
 """
 
 from math import sqrt
@@ -29,6 +33,8 @@ MOMENTS = 12
 """Forecasts that a short history is divided into, if it has no place for so many hours."""
 LEAST_MOMENTS = 10
 """With fewer forecasts their error is not known."""
+MOSTLY = 0.8
+"""The share of a day or week that must be known for its mean; an hour must be known whole."""
 LEAST_DAYS_OF_FORECASTS = 0.9
 """Days that forecasts must cover: nearly every hour of the day once, since the first one may lack
 the minutes before it."""
@@ -48,13 +54,31 @@ class Predictability(NamedTuple):
     """The skill of the same hour of yesterday; None if the history is too short."""
     last_week: Estimate | None
     """The skill of the same hour of last week."""
+    yesterday_over_mean: Estimate | None
+    """The skill of the same hour of yesterday against the mean of the last day."""
+    last_week_over_mean: Estimate | None
+    """The skill of the same hour of last week against the mean of the last week."""
 
     @property
     def follows_hours(self) -> bool | None:
-        """Whether hours of earlier days tell more than the last minutes; None if unknown."""
-        known = [skill for skill in (self.yesterday, self.last_week) if skill is not None]
-        sure = [skill for skill in known if skill.margin is not None]
-        return any(skill.value > (skill.margin or 0.0) for skill in sure) if sure else None
+        """Whether hours of earlier days tell more than the last minutes, and than days as a whole.
+
+        None if that is unknown.
+        """
+        found = [
+            _is_clear(skill) and _is_clear(over_mean)
+            for skill, over_mean in (
+                (self.yesterday, self.yesterday_over_mean),
+                (self.last_week, self.last_week_over_mean),
+            )
+            if skill is not None and over_mean is not None
+        ]
+        return any(found) if found else None
+
+
+def _is_clear(skill: Estimate) -> bool:
+    """Say whether a skill is more than chance."""
+    return skill.margin is not None and skill.value > skill.margin
 
 
 def predictability_of(requests: BinTally, bin_seconds: float) -> Predictability:
@@ -79,13 +103,14 @@ def predictability_of(requests: BinTally, bin_seconds: float) -> Predictability:
     known = last[np.isfinite(last)]
     mean = float(np.nanmean(actual)) if np.isfinite(actual).any() else 0.0
     error = sqrt(float(known.mean())) / mean if len(known) >= LEAST_MOMENTS and mean > 0.0 else None
-    skills = []
+    skills, over_means = [], []
     for lag in (DAY, WEEK):
         shift = round(lag / bin_seconds)
-        exact = abs(shift * bin_seconds - lag) < 0.5 * bin_seconds
         off = (series.mean(moments - shift, ahead) - actual) ** 2
-        skills.append(_skill(off, last, horizon) if exact else None)
-    return Predictability(horizon, recent, error, *skills)
+        mean_off = (series.mean(moments - shift, shift) - actual) ** 2
+        skills.append(_skill(off, last, horizon))
+        over_means.append(_skill(off, mean_off, horizon))
+    return Predictability(horizon, recent, error, *skills, *over_means)
 
 
 def _whole(seconds: float, bin_seconds: float) -> float:
@@ -107,13 +132,16 @@ class _RateSums:
 
     def __init__(self, requests: BinTally, bin_seconds: float) -> None:
         known = np.isfinite(requests.amount) & (requests.per > 0.5 * bin_seconds)
+        self._number, self._bin = len(known), bin_seconds
         filled = (np.where(known, each, 0.0) for each in (requests.amount, requests.per, known))
         self._sums = [np.concatenate(([0.0], np.cumsum(each))) for each in filled]
 
     def mean(self, first: NDArray[np.int64], number: int) -> Floats:
         """Return the mean rates over so many bins from each first one on; NaN where unknown."""
-        low = np.maximum(first, 0)
-        amount, seconds, known = (each[low + number] - each[low] for each in self._sums)
-        whole = (first >= 0) & (known == number)
+        low = np.clip(first, 0, self._number)
+        high = np.clip(first + number, 0, self._number)
+        amount, seconds, known = (each[high] - each[low] for each in self._sums)
+        most = number * (MOSTLY if number * self._bin > HORIZON else 1.0)
+        whole = (first >= 0) & (known >= most) & (seconds > 0.0)
         found: Floats = np.where(whole, amount / np.where(whole, seconds, 1.0), np.nan)
         return found

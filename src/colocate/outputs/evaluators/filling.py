@@ -27,7 +27,9 @@ def filled(template: str, settings: EvaluatorSettings, **more: str) -> str:
     """
     seconds, memory_mb = settings.limits or (None, None)
     limits = f", limits=Limits(seconds={seconds}, memory_mb={memory_mb})" if seconds else ""
+    fresh = "" if settings.hidden_seed is None else f", hidden_seed={settings.hidden_seed}"
     values = {
+        "FRESH": fresh,
         "LIMITS": f"{limits}, seeds={settings.seeds}",
         "REFEREE": "Limits, Referee" if limits else "Referee",
         "TASK": json.dumps(settings.task),

@@ -30,7 +30,7 @@ def judge(candidate: str, hidden: bool) -> Verdict:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "program.py")
         program.write_text(candidate, encoding="utf-8")
-        verdict = Referee(suite=TASK, hidden=hidden@LIMITS@).judge(program)
+        verdict = Referee(suite=TASK, hidden=hidden@FRESH@@LIMITS@).judge(program)
     if verdict.fault:
         raise RuntimeError(verdict.feedback)
     return verdict

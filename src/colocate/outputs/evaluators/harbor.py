@@ -88,14 +88,16 @@ def main(program: str, folder: Path) -> int:
     if not Path(program).is_file():
         write(folder / "reward.json", {"reward": 0.0, "score": 0.0, "correct": 0})
         return 0
-    verdict = Referee(suite=@TASK@, hidden=True@LIMITS@).judge(program)
+    verdict = Referee(suite=@TASK@, hidden=True@FRESH@@LIMITS@).judge(program)
     if verdict.fault:
         print(verdict.feedback, file=sys.stderr)
         return 1
     told, hidden = verdict.public_only, verdict.hidden
     print(told.feedback)
     reward = told.ratio if told.correct else 0.0
-    write(folder / "holdout.json", {"ratio": hidden.ratio, "correct": verdict.correct})
+    ratio = hidden.ratio if hidden.cases else None
+    holdout = {"ratio": ratio, "correct": verdict.correct, "refused": verdict.hidden_refused}
+    write(folder / "holdout.json", holdout)
     figures = {"reward": reward, "ratio": told.ratio, "score": told.score}
     figures |= {"mean_score": told.luck.mean, "best_score": told.luck.best}
     write(folder / "reward.json", figures | {"correct": int(told.correct)})

@@ -48,6 +48,8 @@ class EvaluatorSettings:
         The model that writes programs, as the framework calls it.
     api_base
         The address of an OpenAI-compatible server; without one, that of the framework.
+    hidden_seed
+        Makes fresh hidden cases; by default they are those of the task.
     """
 
     task: str
@@ -61,3 +63,4 @@ class EvaluatorSettings:
     api_base: str | None = None
     limits: tuple[float, int] | None = None
     seeds: int = 6
+    hidden_seed: int | None = None

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from colocate import @REFEREE@
 
-REFEREE = Referee(suite=@TASK@, hidden=True@LIMITS@)
+REFEREE = Referee(suite=@TASK@, hidden=True@FRESH@@LIMITS@)
 
 
 def main() -> int:
@@ -49,7 +49,9 @@ def main() -> int:
 
 def metrics(verdict) -> dict:
     told, hidden = verdict.public_only, verdict.hidden
-    private = {"hidden_ratio": hidden.ratio, "hidden_valid": hidden.valid_cases / hidden.cases}
+    private = {}  # nothing where the walls cannot keep hidden cases hidden
+    if hidden.cases:
+        private = {"hidden_ratio": hidden.ratio, "hidden_valid": hidden.valid_cases / hidden.cases}
     return {
         "combined_score": told.score,
         "public": {
@@ -58,7 +60,7 @@ def metrics(verdict) -> dict:
             "mean_score": told.luck.mean,
             "best_score": told.luck.best,
         },
-        "private": private if hidden.cases else {},
+        "private": private,
         "text_feedback": told.feedback,
     }
 

@@ -46,7 +46,7 @@ TASK = @TASK@
 
 
 def main(program: str, mode: str = "train") -> int:
-    verdict = Referee(suite=TASK, hidden=mode == "test"@LIMITS@).judge(program)
+    verdict = Referee(suite=TASK, hidden=mode == "test"@FRESH@@LIMITS@).judge(program)
     if verdict.fault:
         print(verdict.feedback, file=sys.stderr)
         return 1

@@ -31,8 +31,8 @@ from colocate.outputs.text.wording import amount
 SHEETS = ("colocate.outputs.report", "colocate.outputs.simulation")
 WIDE, NARROW = 912, 360
 """Widths of the figure, since letters that shrink with it could not be read."""
-ROW, TALL, FOOT = 40, 26, 26
-"""Points: of a strip with its name, of its highest rate, and below the last one."""
+ROW, HIGH_ROW, TALL, FOOT = 40, 56, 26, 26
+"""Points: of a strip beside its name and below it, of its highest rate, and below the last one."""
 NAME_ROOM, RATE_ROOM = 200, 130
 """Points for names and rates, where there is room beside the strips."""
 LETTERS = 26
@@ -130,32 +130,33 @@ def _figure(observation: Observation) -> Markup:
              for name, width in (("wide", WIDE), ("narrow", NARROW))]  # fmt: skip
     others = len(observation.models) - len(strips)
     rest = [note(f"Not drawn: {amount(others, 'model')} with lower rates.")] if others else []
-    reading = note(
-        "Each model to the height of its own peak; where nothing is drawn, nothing is known."
-    )
+    told = "Each model to the height of its own peak. Without a line below, nothing is known."
+    reading = note(told)
     return tag("figure", *drawn, tag("figcaption", reading, *rest))
 
 
 def _draw(strips: Sequence[DemandStrip], observation: Observation, name: str, width: int) -> Markup:
     left, right = (NAME_ROOM, RATE_ROOM) if name == "wide" else (0, 0)
-    room = width - left - right
+    room, row = width - left - right, ROW if left else HIGH_ROW
     parts: list[Markup] = []
     for number, strip in enumerate(strips):
-        foot = ROW * (number + 1)
-        parts.append(tag("path", d=f"M{left} {foot}h{room}", class_="grid"))
+        foot = row * (number + 1)
         for first, last in runs_of(strip):
             xs = np.append(strip.begins, observation.seconds)[first : last + 2]
             xs = left + room * xs / observation.seconds
             ys = foot - TALL * strip.rates[first : last + 1] / (strip.peak or 1.0)
             steps = "".join(f"V{y:.1f}H{x:.1f}" for x, y in zip(xs[1:], ys, strict=True))
             parts.append(tag("path", d=f"M{xs[0]:.1f} {foot}{steps}V{foot}z", class_="area"))
+            line = f"M{xs[0]:.1f} {ys[0]:.1f}{steps.removeprefix(f'V{ys[0]:.1f}')}"
+            parts.append(tag("path", d=line, class_="curve"))
+            parts.append(tag("path", d=f"M{xs[0]:.1f} {foot}H{xs[-1]:.1f}", class_="grid"))
         at = foot - 8 if left else foot - TALL - 3
         parts.append(label(0, at, cut_in_middle(one_line(strip.model), LETTERS), "start", "name"))
         parts.append(label(width, at, strip.told, "end", "figure"))
-    bottom = ROW * len(strips) + 18
+    bottom = row * len(strips) + 18
     for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
         text = shown_span(share * observation.seconds) if share else "0"
         parts.append(label(left + share * room, bottom, text, anchor))
     told = "; ".join(f"{one_line(strip.model)} {strip.told}" for strip in strips)
-    size = (width, ROW * len(strips) + FOOT)
+    size = (width, row * len(strips) + FOOT)
     return picture(f"{name} rates-{name}", size, "Requests over time", told, *parts)

@@ -127,7 +127,7 @@ def predictability_lines(observation: Observation) -> Iterator[str]:
         follows = [quoted(each.name) for each in known if each.predictability.follows_hours]
         told = listed(follows) if follows else "no model"
         yield (
-            f"hours of earlier days tell more than the last minutes: {told}, of "
+            f"hours of earlier days tell more than the last minutes and the day's mean: {told}, of "
             f"{amount(len(known), 'model')}"
         )
     errors = [each.predictability.error for each in observation.models]
@@ -188,6 +188,6 @@ def trust_line(observation: Observation) -> str:
         span = shown_span(observation.seconds)
         return f"whether windows come again is unknown: the history is {span} long ({TWO_DAYS})"
     return (
-        "windows are not worth trusting: for no model do hours of earlier days tell more than the "
-        "last minutes"
+        "windows are not worth trusting: for no model do hours of earlier days tell clearly more "
+        "than the last minutes and the mean of the day"
     )

@@ -41,8 +41,9 @@ LATE_AFTER, LATE_SCRAPES = 60.0, 4.0
 """Seconds, and times the usual distance of samples, after which the newest one is too old."""
 CLOCK_OFF = 30.0
 """Seconds by which the clock of a server may differ from ours before that is told."""
-LOOK_BACK = 600
-"""Seconds over which the distance of samples is measured."""
+LOOK_BACKS, ENOUGH = (60, 300, 600), 3
+"""Seconds over which the distance of samples is measured, the first with enough of them: engines
+that have just started have no more."""
 SHORTEST, LONGEST = 10.0, 31 * 86400.0
 """Seconds that can be looked back."""
 
@@ -181,14 +182,17 @@ def _distance(
     name = max(sorted(counters or present), key=lambda each: present[each])
     one = asked.selector([name])
     newest = server.value(f"max(timestamp({one}))", end)
-    number = server.value(f"max(count_over_time({one}[{LOOK_BACK}s]))", end)
     if newest is None:
         raise SourceError(
             Trouble.LATE,
             f"has no sample of {name} in the last five minutes; check that Prometheus still "
             "scrapes the engines",
         )
-    apart = LOOK_BACK / max(number or 1.0, 1.0)
+    for seconds in LOOK_BACKS:
+        number = server.value(f"max(count_over_time({one}[{seconds}s]))", end) or 1.0
+        apart = seconds / number
+        if number >= ENOUGH:
+            break
     if end - newest > max(LATE_AFTER, LATE_SCRAPES * apart):
         raise SourceError(
             Trouble.LATE,

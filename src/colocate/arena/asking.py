@@ -1,0 +1,191 @@
+"""One run of a program: all public questions, then all hidden ones, apart from each other."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from hashlib import sha256
+from queue import SimpleQueue
+from threading import Lock
+
+from colocate.arena.contest import Contest
+from colocate.arena.question import Question
+from colocate.arena.repeats import Kept
+from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply, Sandbox
+from colocate.arena.seeds import seed_of
+from colocate.arena.verdict import CaseVerdict, Failure
+
+MOST_TIMEOUTS = 3
+"""After this many, the rest does not run: a program that hangs would hold up all others."""
+LOADS = 3
+"""Cases in which a program must fail before it is called until the rest does not run.
+
+It has not been told the case by then, so it fails in all of them.
+"""
+
+OnCase = Callable[[CaseVerdict], None]
+
+
+class Halt:
+    """Ends runs from another thread, as when somebody interrupts them."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._sandboxes: list[Sandbox] = []
+        self._over = False
+
+    def watch(self, sandboxes: Sequence[Sandbox]) -> None:
+        """End these sandboxes too when it comes to that."""
+        with self._lock:
+            self._sandboxes = [*self._sandboxes, *sandboxes]
+        if self._over:
+            self.end()
+
+    def forget(self, sandboxes: Sequence[Sandbox]) -> None:
+        """Let go of sandboxes that have ended."""
+        with self._lock:
+            self._sandboxes = [kept for kept in self._sandboxes if kept not in sandboxes]
+
+    def end(self) -> None:
+        """End all runs: their cases raise SandboxError."""
+        self._over = True
+        with self._lock:
+            for sandbox in self._sandboxes:
+                sandbox.halt()
+
+
+class Asking:
+    """One run of a program.
+
+    Parameters
+    ----------
+    contest
+        The questions.
+    limits
+        The resources of the program.
+    sandbox
+        Makes a sandbox of the program.
+    workers
+        Questions put at a time.
+    seed
+        The number of the seed for random draws.
+    kept
+        Verdicts that are known from another run: what does not draw ends in the same way.
+    on_case
+        Called after every case, from any thread.
+    """
+
+    def __init__(
+        self,
+        contest: Contest,
+        limits: Limits,
+        sandbox: Callable[[], Sandbox],
+        workers: int,
+        seed: int,
+        kept: Kept,
+        on_case: OnCase | None,
+    ) -> None:
+        self._contest = contest
+        self._questions = contest.questions
+        self._limits = limits
+        self._sandbox = sandbox
+        self._workers = workers
+        self._on_case = on_case
+        self._seed = seed
+        self._kept = kept
+        self._answers: dict[int, bytes] = {}
+        self._results: dict[int, CaseVerdict] = dict(kept)
+        self._free: SimpleQueue[Sandbox] = SimpleQueue()
+        self.walls: tuple[str, ...] = ()
+
+    def run(self, halt: Halt) -> tuple[CaseVerdict, ...]:
+        """Put all questions, and return a verdict for each, in order.
+
+        Hidden questions come when all public ones are over. They go to new sandboxes, so no
+        process, folder or number that has to do with them is ever seen by a public case.
+        """
+        public = len(self._contest.public)
+        for part in (range(public), range(public, len(self._questions))):
+            if numbers := [number for number in part if number not in self._kept]:
+                self._put(numbers, halt)
+        return tuple(self._result(number) for number in range(len(self._questions)))
+
+    def answers_in_order(self) -> tuple[bytes, ...]:
+        """Return a digest of what came back to every question; empty where none was put."""
+        return tuple(self._answers.get(number, b"") for number in range(len(self._questions)))
+
+    def _put(self, numbers: Sequence[int], halt: Halt) -> None:
+        sandboxes = [self._sandbox() for _ in range(self._workers)]
+        self._free = SimpleQueue()
+        for sandbox in sandboxes:
+            self._free.put(sandbox)
+        halt.watch(sandboxes)
+        pool = ThreadPoolExecutor(self._workers)
+        try:
+            list(pool.map(self._ask, numbers))
+        except BaseException:
+            for sandbox in sandboxes:
+                sandbox.halt()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+            halt.forget(sandboxes)
+            for sandbox in sandboxes:
+                sandbox.close()
+                self.walls = self.walls or sandbox.walls
+
+    def _ask(self, number: int) -> None:
+        """Put one question, unless it is known by now how that ends."""
+        if not self._skipped(number):
+            self._results[number] = self._verdict(number)
+        if self._on_case:
+            self._on_case(self._result(number))
+
+    def _verdict(self, number: int) -> CaseVerdict:
+        question = self._questions[number]
+        sandbox = self._free.get()
+        try:
+            reply = _asked(sandbox, question, seed_of(question.seed, self._seed))
+        finally:
+            self._free.put(sandbox)
+        self._answers[number] = sha256(reply.text).digest()
+        verdict = question.judged(reply, self._limits.seconds)
+        seconds, cpu_seconds = reply.seconds, reply.cpu_seconds
+        return replace(verdict, seconds=seconds, cpu_seconds=cpu_seconds, drew=reply.drew)
+
+    def _result(self, number: int) -> CaseVerdict:
+        """Return the verdict on a case, whichever others were running when the run ended."""
+        skipped = self._skipped(number)
+        if skipped:
+            failure, reason = skipped
+            return self._questions[number].failed(failure, f"not run, as {reason}")
+        return self._results[number]
+
+    def _skipped(self, number: int) -> tuple[Failure, str] | None:
+        """Return why a case does not count as run, given the cases before it; None if it does."""
+        before = [self._results[n] for n in sorted(self._results.copy()) if n < number]
+        if sum(result.failure is Failure.TIMEOUT for result in before) >= MOST_TIMEOUTS:
+            return Failure.TIMEOUT, f"{MOST_TIMEOUTS} cases before it took too long"
+        if sum(result.seconds for result in before) >= self._limits.total_seconds:
+            allowed = f"{self._limits.total_seconds:g} s"
+            return Failure.TIMEOUT, f"the cases before it took the {allowed} that all may take"
+        return self._known_by_now(number)
+
+    def _known_by_now(self, number: int) -> tuple[Failure, str] | None:
+        """Return how a case ends that need not run; None if nobody can know."""
+        public = len(self._contest.public)
+        first = [self._results.get(n) for n in range(min(LOADS, number))]
+        told = [result for result in first if result and not result.called]
+        if len(told) == LOADS and len({result.cause for result in told}) == 1:
+            reason = f"{LOADS} cases failed before the function was called"
+            return told[0].failure or Failure.CRASH, reason
+        seen = [self._results[n] for n in range(public) if n in self._results]
+        if number >= public and seen and not any(result.valid for result in seen):
+            return seen[0].failure or Failure.CRASH, "every public case failed"
+        return None
+
+
+def _asked(sandbox: Sandbox, question: Question, seed: bytes) -> Reply:
+    """Put a question, and once more if the sandbox ended meanwhile: others may have killed it."""
+    reply = sandbox.ask(question.as_data(), seed)
+    broken = reply.code is None and not reply.late and len(reply.text) <= LONGEST_ANSWER
+    return sandbox.ask(question.as_data(), seed) if broken else reply

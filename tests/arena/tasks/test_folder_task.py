@@ -1,0 +1,119 @@
+"""Tasks from a folder: what their author gets told, and how answers are judged."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from colocate import InputError, Referee
+from colocate.arena.luck import Chance
+from colocate.arena.sandbox import Limits
+from colocate.arena.tasks.catalogue import open_task
+from colocate.arena.verdict import Failure
+
+CIRCLES = Path(__file__).parents[3] / "examples" / "circles"
+LIMITS = Limits(seconds=5)
+GAP = """
+def pack_circles(count):
+    grid = [[0.1 + 0.2 * (n % 5), 0.1 + 0.2 * (n // 5), 0.1] for n in range(25)]
+    return [*grid, [0.2, 0.2, 0.1 * (2 ** 0.5 - 1) - 1e-9]]
+"""
+"""Twenty-five equal circles, and a small one between four of them: 2.5 + 0.0414."""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Path(shutil.copytree(CIRCLES, tmp_path / "task"))
+
+
+def change(path, before, after):
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+
+
+def judge(source, task=CIRCLES, **options):
+    return Referee(task, limits=LIMITS, **options).judge_source(source)
+
+
+def test_the_example_judges_packings():
+    task = open_task(str(CIRCLES))
+    assert (task.name, task.entry_point, task.composable) == ("circles", "pack_circles", False)
+    start = judge(task.start_program)
+    assert start.score == pytest.approx(26 / 12)
+    better = judge(GAP)
+    assert better.score == pytest.approx(2.5 + 0.1 * (2**0.5 - 1))
+    assert better.ratio == pytest.approx(better.score / 2.635)
+    assert (better.correct, better.hidden.cases, better.runs) == (True, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "failure", "reason"),
+    [
+        ("return []", Failure.INVALID, "found 0 circles, must be a list of 26 circles"),
+        ("return 7", Failure.INVALID, "found int"),
+        ("return [[0.5, 0.5, 0.1]] * count", Failure.INVALID, "circles 0 and 1 overlap"),
+        ("return [[0, 0, 0.1]] * count", Failure.INVALID, "circle 0 reaches outside"),
+        ("return [[0.5, 0.5, -1]] * count", Failure.INVALID, "has the radius -1.0"),
+        ("return [[0.5, 0.5, float('nan')]] * count", Failure.NOT_FINITE, "NaN"),
+        ("return [[0.5, 0.5]] * count", Failure.INVALID, "is not three numbers"),
+        ("raise ValueError('no')", Failure.CRASH, "ValueError: no"),
+        ("import colocate", Failure.CRASH, "No module named 'colocate'"),
+        ("return open('scorer.py').read()", Failure.CRASH, "FileNotFoundError"),
+    ],
+)
+def test_what_is_no_packing_fails(body, failure, reason):
+    verdict = judge(f"def pack_circles(count):\n    {body}\n")
+    (result,) = verdict.public.results
+    assert result.failure is failure
+    assert reason in result.reason
+    assert verdict.score == 0
+
+
+def test_luck_counts_here_as_well():
+    source = GAP.replace("* (2 ** 0.5 - 1) - 1e-9", "* 0.4 * random.Random(5).random()")
+    verdict = judge(f"import random\n{source}")
+    assert verdict.luck.chance is Chance.SEED
+    assert verdict.luck.lowest == verdict.score < verdict.luck.mean < verdict.luck.best
+
+
+def test_an_author_is_told_what_is_wrong_with_a_folder(folder):
+    for file, before, after, sentence in [
+        ("task.toml", "higher_is_better = true", "higher = 1", "higher_is_better is missing"),
+        ("task.toml", "seconds = 20", "seconds = -1", "seconds=-1, must be a finite number > 0"),
+        ("task.toml", 'name = "circles"', "name = [", "is no TOML"),
+        ("start.py", "def pack_circles", "def pack circles", "does not compile"),
+    ]:
+        kept = (folder / file).read_text()
+        change(folder / file, before, after)
+        with pytest.raises(InputError, match=sentence) as error:
+            open_task(str(folder))
+        assert file in str(error.value)
+        (folder / file).write_text(kept)
+    (folder / "facts.md").unlink()
+    with pytest.raises(InputError, match=r"facts\.md: is missing"):
+        open_task(str(folder))
+
+
+def test_hidden_cases_come_from_another_seed_or_a_fresh_one(folder):
+    change(folder / "task.toml", "seconds = 20", "seconds = 20\nhidden_seed = 5")
+    change(folder / "scorer.py", '"arguments": [COUNT]', '"arguments": [COUNT + seed % 2]')
+    change(folder / "task.toml", "best_known = 2.635", "best_known = 3")
+    counts = [
+        [question.inputs[0] for question in open_task(str(folder)).contest(seed).questions]
+        for seed in (None, 8)
+    ]
+    assert counts == [[26, 27], [26, 26]]
+    digests = {open_task(str(folder)).contest(seed).digest for seed in (None, 8)}
+    assert len(digests) == 2
+
+
+def test_a_scorer_that_fails_is_no_fault_of_a_program(folder, tmp_path):
+    change(folder / "scorer.py", "    (count,) = arguments\n", "    raise OSError('full')\n")
+    program = tmp_path / "program.py"
+    program.write_text(GAP)
+    verdict = Referee(folder, limits=LIMITS).judge(program)
+    assert "the scorer failed, which is no fault of a program" in verdict.fault
+    assert "full" in verdict.fault
+    change(folder / "scorer.py", "raise OSError('full')", "return 'no ' * 3")
+    assert "invalid answer: no no no" in judge(GAP, folder).public.worst.reason

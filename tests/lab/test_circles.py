@@ -1,0 +1,118 @@
+"""A lab on the example task, which is not placement: a few generations with scripted answers."""
+
+from pathlib import Path
+
+import pytest
+
+from colocate.errors import ProposerError
+from colocate.lab.archive import Archive
+from colocate.lab.lab_folder import archive_path, differences, local_evaluation, make_lab, replayed
+from colocate.lab.loop import Lab
+from colocate.lab.messages import Answer
+from colocate.lab.program import best_first
+from colocate.lab.proposers.composer.composer import Composer
+from colocate.lab.proposers.openai.prompt import messages
+from colocate.lab.settings import Budget, Settings
+from colocate.lab.watch import html_page, status_page
+from tests.arena.tasks.test_folder_task import CIRCLES, GAP
+
+OVERLAP = "def pack_circles(count):\n    return [[0.5, 0.5, 0.5]] * count\n"
+CLIMB = """
+import random
+
+
+def pack_circles(count):
+    grid = [[0.1 + 0.2 * (n % 5), 0.1 + 0.2 * (n // 5), 0.1] for n in range(25)]
+    best = 0.0
+    for _ in range(20):
+        best = max(best, random.uniform(0, 0.0414))
+    return [*grid, [0.2, 0.2, best]]
+"""
+"""A search at random for the radius that `GAP` calculates."""
+
+
+class Scripted:
+    """Gives one program after the other, and keeps what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def propose(self, request):
+        self.asked.append(messages(request))
+        number = request.number
+        kinds = [OVERLAP, CLIMB, GAP if number > 3 else CLIMB]
+        source = kinds[number % 3].replace("count):", f"count):  # {number}", 1)
+        source = source.replace("return", f"number = {number}\n    return", 1)
+        text = f"<NAME>\nidea_{number}\n</NAME>\n<CODE>\n{self.evolved(source)}</CODE>\n"
+        return Answer(text, "scripted")
+
+    def evolved(self, source):
+        """Put a program between the markers of the start program."""
+        head = (CIRCLES / "start.py").read_text().partition("# EVOLVE-BLOCK-START\n")[0]
+        return f"{head}# EVOLVE-BLOCK-START\n{source}# EVOLVE-BLOCK-END\n"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """Three generations on the example task, and what was asked."""
+    folder = tmp_path_factory.mktemp("circles")
+    settings = Settings(task=str(CIRCLES), proposals=3, islands=1, review=4, seconds=5)
+    evaluation = local_evaluation(settings, 2)
+    proposer = Scripted()
+    with make_lab(folder, settings, (CIRCLES / "start.py").read_text(), evaluation) as archive:
+        contest = evaluation.referee.contest
+        search = Lab(archive, settings, contest, evaluation, proposer)
+        search.run(Budget(generations=3), lambda generation, best: None)
+    return folder, proposer
+
+
+def test_the_sum_of_radii_rises_and_luck_does_not_lead(lab):
+    folder, _ = lab
+    with Archive.open(archive_path(folder)) as archive:
+        ranked = best_first(archive.programs())
+    assert len(ranked) == 10
+    assert ranked[0].verdict.score == pytest.approx(2.5 + 0.1 * (2**0.5 - 1))
+    assert "pack_circles" in ranked[0].source
+    assert "random" not in ranked[0].source
+    drawn = [program for program in ranked if "random" in program.source]
+    assert all(2.5 < program.verdict.score < ranked[0].verdict.score for program in drawn)
+    assert max(program.verdict.runs for program in drawn) == 6  # one led until it was run again
+    assert {p.verdict.score for p in ranked if "0.5, 0.5, 0.5" in p.source} == {0.0}
+
+
+def test_prompts_know_the_task_and_nothing_of_placement(lab):
+    _, proposer = lab
+    system, user = proposer.asked[0]
+    assert "packs circles into the unit square" in system["content"]
+    assert "judged under several seeds" in system["content"]
+    text = " ".join(message["content"] for asked in proposer.asked for message in asked)
+    assert "sum of radii" in text
+    assert not any(word in text for word in ("GPU", "compute_model_placement", "pressure"))
+    assert "Score 2.1667" in user["content"]
+
+
+def test_reviews_and_pages_tell_of_the_task(lab):
+    folder, _ = lab
+    with Archive.open(archive_path(folder)) as archive:
+        assert archive.reviews()
+        page = html_page(archive)
+        assert status_page(archive)
+    assert "idea_" in page
+    assert "2.5414" in page
+    assert "GPU" not in page
+
+
+def test_a_replay_makes_the_same_archive(lab, tmp_path):
+    folder, _ = lab
+    with Archive.open(archive_path(folder)) as old, replayed(old, tmp_path / "again", 2) as new:
+        assert differences(old.programs(), new.programs()) == []
+
+
+def test_the_composer_says_that_it_writes_placements_only(tmp_path):
+    settings = Settings(task=str(CIRCLES), proposals=1, islands=1, seconds=5)
+    evaluation = local_evaluation(settings, 1)
+    start = (Path(CIRCLES) / "start.py").read_text()
+    with make_lab(tmp_path, settings, start, evaluation) as archive:
+        search = Lab(archive, settings, evaluation.referee.contest, evaluation, Composer())
+        with pytest.raises(ProposerError, match="writes placement programs only"):
+            search.run(Budget(generations=1), lambda generation, best: None)
