@@ -154,6 +154,20 @@ def test_prometheus_is_asked(fleet):
     assert "the clock of the server is" in found.stderr
 
 
+def test_a_password_in_an_address_is_shown_nowhere(tmp_path, monkeypatch):
+    store = Store()
+    vllm(store, model="chat")
+    page, draft = tmp_path / "page.html", tmp_path / "draft.yaml"
+    with serving(store) as (url, _):
+        secret = url.replace("//", "//me:s3cr3t@")
+        monkeypatch.setattr("sys.argv", ["colocate", "observe", secret])
+        found = run(secret, "--page", page, "--write", draft, "--gpus", "H100=1")
+    assert found.exit_code == 0, found.output
+    for text in (found.output, page.read_text(), draft.read_text()):
+        assert "s3cr3t" not in text
+    assert "127.0.0.1" in page.read_text()
+
+
 def test_planned_beside_measured():
     fleet = parse_fleet(FLEET)
     (chat,) = against_plan(fleet, {"chat": ["n-0"], "code": ["n-1"]}, observation(chat=9.0))

@@ -150,7 +150,8 @@ def observe(
         from colocate.outputs.observation.page import observation_page
         from colocate.outputs.text.whole_files import write_text
 
-        command = shlex.join(["colocate", *sys.argv[1:]])
+        shown = (found.source if each == source else each for each in sys.argv[1:])
+        command = shlex.join(["colocate", *shown])  # an address may have a password
         write_text(page, observation_page(found, pairs, planned, command))
         say_wrote(page)
     if write:

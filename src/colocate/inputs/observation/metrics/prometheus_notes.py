@@ -22,19 +22,19 @@ GROWING = 0.05
 def without_twins(engines: Sequence[EngineSeries]) -> list[EngineSeries]:
     """Return engines without those that are scraped a second time, by another job."""
     kept: list[EngineSeries] = []
+    places: dict[tuple[str, str, str], list[EngineSeries]] = {}
     for engine in engines:
-        if not any(_same(engine, other) for other in kept):
+        here = places.setdefault((engine.key.engine, engine.key.model, engine.key.instance), [])
+        if not any(_same(engine, other) for other in here):
+            here.append(engine)
             kept.append(engine)
     return kept
 
 
 def _same(one: EngineSeries, other: EngineSeries) -> bool:
-    """Say whether two engines are one: at one place, with counters that never differ."""
-    ours, theirs = one.key, other.key
-    if (ours.engine, ours.model, ours.instance) != (theirs.engine, theirs.model, theirs.instance):
-        return False
+    """Say whether two engines at one place are one: their counters never differ."""
     way = one.way("completed") or one.way("started")
-    if not ours.instance or way is None or way.total not in other.rows:
+    if not one.key.instance or way is None or way.total not in other.rows:
         return False
     rows, others = (np.array(each.rows[way.total]) for each in (one, other))
     if rows.shape != others.shape or not np.array_equal(rows, others, equal_nan=True):

@@ -1,0 +1,251 @@
+"""Fleets whose demand moves: what a policy that follows it brings, against plans that stay.
+
+    python -m benchmarks.living_fleets                 all twenty conditions, into benchmarks/data
+    python -m benchmarks.living_fleets "hot set 16"    some of them, to the screen
+
+For each condition the same requests are replayed on:
+
+- static plans in hindsight: by latency and by pressure, for the mean rates of the whole time, for
+  the highest of each model in ten minutes, and for each half of the time. The best one counts,
+  by the requests that it serves in time.
+- the plan from the first five minutes, which stays.
+- the policy of `replan.policy`, which begins with that plan and looks every minute.
+- naive replanning: it begins with that plan too, and goes every ten minutes to the plan for the
+  last ten, whatever the way there costs.
+
+Engines share the cache of their GPU (as under kvcached), and a router sends requests to the replica
+with the fewest. Loading takes 2 GB/s and a minute to get ready. Requests in time over all that
+arrived are what counts.
+"""
+
+import csv
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from benchmarks.living_conditions import MINUTE, SECONDS, Condition, conditions
+from numpy.typing import NDArray
+
+from colocate.problem.parts import Places
+from colocate.problem.problem import Problem
+from colocate.replan.lives import lives_of
+from colocate.replan.policy.decide import decide
+from colocate.replan.policy.history import EngineMove, engines_at, moves_between, undone_moves
+from colocate.replan.policy.outlook import settled_lives, with_rates
+from colocate.replan.policy.rates import estimated_rates
+from colocate.replan.policy.settings import UNDONE_WITHIN, PolicySettings
+from colocate.replan.steps.safe_steps import SafeSteps, safe_steps
+from colocate.replan.transition import change_between
+from colocate.simulate.demand.requests import RequestStream
+from colocate.simulate.live.replay import LiveReplay
+from colocate.simulate.live.run import simulate_lives
+from colocate.simulate.options import SimulateOptions
+from colocate.solver.solve import solve
+
+OPTIONS = SimulateOptions(cache="elastic", router="least-requests")
+STORED = Path(__file__).parent / "data" / "living_fleets.csv"
+SOLVE_SECONDS = 20.0
+"""For each plan, at most: these fleets take some tenths of a second to a proof."""
+COUNTED = 30.0
+"""Seconds of the intervals in which arrivals are counted."""
+FIRST = 300.0
+"""Seconds from which the first plan knows its rates."""
+NAIVE = 600.0
+"""Seconds between two plans of naive replanning."""
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What a controller did with a fleet."""
+
+    in_time: float
+    history: tuple[EngineMove, ...]
+    reasons: dict[str, int]
+
+
+def planned(problem: Problem, rates: NDArray[np.float64], objective: str) -> Places:
+    """Return the plan for some rates."""
+    names = [model.name for model in problem.models]
+    floor = np.maximum(rates, 1e-3)
+    asked = with_rates(problem, dict(zip(names, floor.tolist(), strict=True)))
+    before = [m.requests.rate for m in problem.models if m.requests]
+    scaled = tuple(
+        model.changed(load=tuple(load * rate / old for load in model.load))
+        for model, rate, old in zip(asked.models, floor.tolist(), before, strict=True)
+    )
+    plan = solve(
+        replace(asked, models=scaled, objective=objective), time_limit=SOLVE_SECONDS, workers=1
+    )
+    assert plan.placement, plan.reason
+    return {name: tuple(plan.placement[name]) for name in names}
+
+
+def window_rates(
+    problem: Problem, stream: RequestStream, begin: float, end: float
+) -> NDArray[np.float64]:
+    """Return the rates of models between two moments."""
+    rows = (stream.arrival >= begin) & (stream.arrival < end)
+    return np.bincount(stream.model[rows], minlength=len(problem.models)) / (end - begin)
+
+
+def candidates(problem: Problem, stream: RequestStream) -> dict[str, Places]:
+    """Return static plans in hindsight, by name."""
+    tens = [window_rates(problem, stream, t, t + 600.0) for t in np.arange(0.0, SECONDS, 600.0)]
+    halves = [
+        window_rates(problem, stream, SECONDS * n / 2, SECONDS * (n + 1) / 2) for n in range(2)
+    ]
+    rates = {"mean": window_rates(problem, stream, 0.0, SECONDS), "peaks": np.max(tens, axis=0)}
+    rates |= {f"half {n + 1}": each for n, each in enumerate(halves)}
+    return {
+        f"{objective}, {name}": planned(problem, each, objective)
+        for name, each in rates.items()
+        for objective in ("latency", "pressure")
+    }
+
+
+def in_time(problem: Problem, places: Places, stream: RequestStream) -> float:
+    """Return the requests that a static plan serves in time."""
+    found = simulate_lives(problem, settled_lives(problem, places), [stream], OPTIONS)
+    return sum(model.attainment * model.judged for model in found.models)
+
+
+Choice = Callable[
+    [Places, NDArray[np.int64], tuple[EngineMove, ...], float],
+    tuple[str, Places | None, SafeSteps | None, float],
+]
+
+
+def followed(
+    problem: Problem, start: Places, stream: RequestStream, interval: float, choose: Choice
+) -> Followed:
+    """Return what becomes of requests if a controller changes the placement."""
+    replay = LiveReplay(problem, settled_lives(problem, start), [stream], OPTIONS)
+    serving, history, busy_until = start, (), FIRST
+    number_of = {life_place(problem, life): n for n, life in enumerate(replay.lives)}
+    edges = np.arange(0.0, SECONDS + COUNTED, COUNTED)
+    counts = np.stack(
+        [
+            np.histogram(stream.arrival[stream.model == m], edges)[0]
+            for m in range(len(problem.models))
+        ],
+        axis=1,
+    )
+    reasons: dict[str, int] = {}
+    for now in np.arange(interval, SECONDS, interval):
+        replay.run(float(now))
+        if now < busy_until:
+            continue
+        seen = counts[: int(now / COUNTED)]
+        reason, places, steps, pause = choose(serving, seen, history, float(now))
+        reasons[reason] = reasons.get(reason, 0) + 1
+        if steps is None:
+            busy_until = float(now) + pause
+            continue
+        for life in lives_of(steps, float(now)):
+            place = life.model, frozenset(life.gpus)
+            if life.begin >= now:
+                number_of[place] = replay.add(life)
+            elif life.closed < np.inf:
+                replay.end(number_of[place], life.closed, life.gone)
+        history = (*history, *moves_between(problem, serving, places, float(now)))
+        serving, busy_until = places, float(now) + steps.seconds
+    replay.run(SECONDS)
+    found = replay.outcome(True)
+    return Followed(sum(m.attainment * m.judged for m in found.models), history, reasons)
+
+
+def life_place(problem: Problem, life: object) -> tuple[str, frozenset[str]]:
+    """Return the model and the GPUs of an engine."""
+    return life.model, frozenset(life.gpus)  # type: ignore[attr-defined]
+
+
+def by_policy(problem: Problem, settings: PolicySettings) -> Choice:
+    """Return a controller that follows the policy."""
+    names = [model.name for model in problem.models]
+
+    def choose(serving, seen, history, now):  # type: ignore[no-untyped-def]
+        rates = estimated_rates(names, seen, COUNTED, settings)
+        found = decide(problem, serving, rates, history, now, settings)
+        steps = None if found.stay else found.steps
+        return found.reason.value, found.placement, steps, found.pause
+
+    return choose
+
+
+def naively(problem: Problem) -> Choice:
+    """Return a controller that always goes to the plan for the last minutes."""
+
+    def choose(serving, seen, history, now):  # type: ignore[no-untyped-def]
+        rates = seen[-int(NAIVE / COUNTED) :].mean(axis=0) / COUNTED
+        new = planned(problem, rates, "latency")
+        if engines_at(problem, new).keys() == engines_at(problem, serving).keys():
+            return "same", serving, None, 0.0
+        change = change_between((problem, serving), (problem, new), "elastic")
+        return "goes", new, safe_steps(change, PolicySettings().times), 0.0
+
+    return choose
+
+
+def measured(condition: Condition) -> dict[str, str | float | int]:
+    """Return what a condition shows, as a row of the stored table."""
+    began = time.process_time()
+    problem = condition.problem
+    pieces = list(condition.demand.pieces(problem, SECONDS, condition.seed))
+    stream = joined(pieces)
+    total = len(stream)
+    static = {
+        name: in_time(problem, each, stream) for name, each in candidates(problem, stream).items()
+    }
+    best = max(static, key=lambda name: static[name])
+    start = planned(problem, window_rates(problem, stream, 0.0, FIRST), "latency")
+    first = in_time(problem, start, stream)
+    policy = followed(problem, start, stream, MINUTE, by_policy(problem, PolicySettings()))
+    naive = followed(problem, start, stream, NAIVE, naively(problem))
+    row: dict[str, str | float | int] = {
+        "condition": condition.name,
+        "fleet": condition.fleet,
+        "level": condition.level,
+        "requests": total,
+        "best_static": best,
+        "static": round(static[best] / total, 4),
+        "first": round(first / total, 4),
+        "policy": round(policy.in_time / total, 4),
+        "naive": round(naive.in_time / total, 4),
+        "over_static": round(policy.in_time / static[best], 4),
+        "loads": sum(move.arrived for move in policy.history),
+        "undone": len(undone_moves(policy.history, UNDONE_WITHIN)),
+        "naive_loads": sum(move.arrived for move in naive.history),
+        "naive_undone": len(undone_moves(naive.history, UNDONE_WITHIN + 1.0)),
+        "seconds": round(time.process_time() - began, 1),
+    }
+    print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+    print("   ", policy.reasons, flush=True)
+    return row
+
+
+def joined(pieces: Sequence[RequestStream]) -> RequestStream:
+    """Return one stream of all pieces."""
+    return RequestStream(
+        np.concatenate([piece.arrival for piece in pieces]),
+        np.concatenate([piece.model for piece in pieces]),
+        np.concatenate([piece.prompt for piece in pieces]),
+        np.concatenate([piece.output for piece in pieces]),
+        SECONDS,
+    )
+
+
+def main(arguments: Sequence[str]) -> None:
+    chosen = [each for each in conditions() if not arguments or each.name in arguments]
+    rows = [measured(each) for each in chosen]
+    if not arguments:
+        with STORED.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

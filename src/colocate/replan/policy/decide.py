@@ -1,0 +1,177 @@
+"""Whether to stay or to go, from what was measured: pure, and the same for the same arguments."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from colocate.errors import InfeasibleError, NothingFoundError
+from colocate.problem.parts import Places
+from colocate.problem.problem import Problem
+from colocate.replan.lives import lives_of
+from colocate.replan.policy.decision import MoveGain, PolicyDecision, PolicyReason
+from colocate.replan.policy.history import (
+    EngineMove,
+    Place,
+    held_places,
+    loads_in_hour,
+    moves_between,
+)
+from colocate.replan.policy.outlook import (
+    DrawnDemand,
+    Outlook,
+    drawn_demand,
+    outlook,
+    settled_lives,
+)
+from colocate.replan.policy.proposals import Proposal, Rating, nearby_proposal
+from colocate.replan.policy.rates import RateEstimate
+from colocate.replan.policy.settings import PolicySettings
+from colocate.replan.steps.safe_steps import SafeSteps, safe_steps
+from colocate.replan.transition import change_between
+from colocate.simulate.engine_life import EngineLife
+
+TRIAL = 180.0
+"""Seconds of requests on which placements are compared in a search: some hundred for most models,
+and some milliseconds of work."""
+
+Propose = Callable[[Problem, Places, frozenset[Place], Rating], Proposal | None]
+"""Finds a placement that is better than one, with engines that may not move."""
+
+
+class _Case(NamedTuple):
+    """What a decision is about."""
+
+    problem: Problem
+    serving: Places
+    rates: Sequence[RateEstimate]
+    settings: PolicySettings
+    seed: int
+    forced: bool
+    """Whether a model that must be awake is not served."""
+
+    def settled(self, places: Places) -> list[EngineLife]:
+        """Return the engines of a placement as if they had always been there."""
+        return settled_lives(self.problem, places)
+
+    def outlooks(self, bound: str, *ways: Iterable[EngineLife]) -> list[Outlook]:
+        """Return what becomes of the same requests in several ways, over the horizon."""
+        demand = self._demand(bound, self.settings.horizon)
+        return [outlook(demand, lives) for lives in ways]
+
+    def rating(self) -> Rating:
+        """Return what rates placements, all on the same requests."""
+        demand = self._demand("rate", TRIAL)
+        return lambda places: outlook(demand, self.settled(places))
+
+    def _demand(self, bound: str, seconds: float) -> DrawnDemand:
+        return drawn_demand(self.problem, self.rates, bound, seconds, self.settings, self.seed)
+
+
+def decide(
+    problem: Problem,
+    serving: Places,
+    rates: Sequence[RateEstimate],
+    history: Sequence[EngineMove] = (),
+    now: float = 0.0,
+    settings: PolicySettings | None = None,
+    *,
+    propose: Propose = nearby_proposal,
+    seed: int = 0,
+) -> PolicyDecision:
+    """Decide whether to move models.
+
+    A move that is not forced never touches an engine that came or left within the commitment time,
+    so none is undone within ten minutes.
+
+    Parameters
+    ----------
+    problem
+        The models and GPUs; rates in it do not count.
+    serving
+        The GPUs of every model as they serve now, with nothing under way.
+    rates
+        How often each model is asked.
+    history, now
+        Moves so far, and the moment, by the same clock.
+    settings
+        Limits and spans.
+    propose
+        Finds a better placement.
+    seed
+        Of the requests that ways are compared on.
+    """
+    chosen = settings or PolicySettings()
+    forced = any(m.sleep_cost is None and not serving.get(m.name) for m in problem.models)
+    loads = chosen.most_moves_per_hour - loads_in_hour(history, now)
+    case = _Case(problem, serving, rates, chosen, seed, forced)
+    if not forced and any(each.seconds < chosen.recent for each in rates):
+        return PolicyDecision(PolicyReason.TOO_LITTLE_KNOWN)
+    if not forced and loads <= 0:
+        return PolicyDecision(PolicyReason.MOST_MOVES)
+    rated = case.rating()
+    soon = rated(serving)
+    needed = chosen.hysteresis * soon.arrived * chosen.horizon / TRIAL
+    if not forced and soon.arrived - soon.in_time <= chosen.hysteresis * soon.arrived:
+        return PolicyDecision(PolicyReason.TARGETS_HOLD, needed=needed)
+    held = held_places([] if forced else history, now, chosen.commitment)
+    proposal = propose(problem, serving, held, rated)
+    if proposal is None:
+        return PolicyDecision(PolicyReason.NOTHING_BETTER, needed=needed)
+    moves = moves_between(problem, serving, proposal.places, now)
+    if not forced and sum(move.arrived for move in moves) > loads:
+        return PolicyDecision(PolicyReason.MOST_MOVES, proposal.places, needed=needed)
+    return _judged(case, proposal.places, moves, needed)
+
+
+def _judged(
+    case: _Case, places: Places, moves: tuple[EngineMove, ...], needed: float
+) -> PolicyDecision:
+    """Decide whether a better placement is worth the way there.
+
+    Parameters
+    ----------
+    case, needed
+        What the decision is about, and what a move has to bring.
+    places, moves
+        Where to go, and which engines come and leave.
+    """
+    try:
+        steps = _steps(case, places)
+    except (InfeasibleError, NothingFoundError):
+        return PolicyDecision(PolicyReason.NO_STEPS, places, needed=needed)
+    budget = case.settings.budget_gb
+    if not case.forced and budget is not None and steps.loaded_gb > budget:
+        return PolicyDecision(PolicyReason.OVER_BUDGET, places, needed=needed)
+    gain = _gain(case, places, steps)
+    reason = PolicyReason.NOT_SERVED if case.forced else _verdict(gain, needed)
+    return PolicyDecision(reason, places, steps, moves, gain, needed)
+
+
+def _steps(case: _Case, places: Places) -> SafeSteps:
+    """Return safe steps from the placement that serves to another."""
+    old, new = (case.problem, case.serving), (case.problem, places)
+    return safe_steps(change_between(old, new, case.settings.memory), case.settings.times)
+
+
+def _gain(case: _Case, places: Places, steps: SafeSteps) -> MoveGain:
+    """Return what going brings, at the measured rates and at others that are as likely.
+
+    Parameters
+    ----------
+    case
+        What the decision is about.
+    places, steps
+        Where to go, and how.
+    """
+    stay, lives = case.settled(case.serving), lives_of(steps)
+    staying, going, settled = case.outlooks("rate", stay, lives, case.settled(places))
+    gains = [going.in_time - staying.in_time]
+    for bound in ("low", "high"):
+        before, after = case.outlooks(bound, stay, lives)
+        gains.append(after.in_time - before.in_time)
+    return MoveGain(staying.arrived, staying.in_time, going.in_time, settled.in_time, min(gains))
+
+
+def _verdict(gain: MoveGain, needed: float) -> PolicyReason:
+    if gain.gain <= needed:
+        return PolicyReason.DOES_NOT_PAY
+    return PolicyReason.PAYS if gain.least >= 0.0 else PolicyReason.NOT_SURE

@@ -1,0 +1,99 @@
+"""What a policy decided, with its reason and its figures as data."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from colocate.problem.parts import Places
+from colocate.replan.policy.history import EngineMove
+from colocate.replan.steps.safe_steps import SafeSteps
+
+
+class PolicyReason(StrEnum):
+    """Why models stay, or go."""
+
+    TOO_LITTLE_KNOWN = "too little known"
+    """Requests have not been counted for long enough."""
+    TARGETS_HOLD = "targets hold"
+    """Nearly all requests are in time as it is: no move can bring more than the hysteresis."""
+    MOST_MOVES = "most moves"
+    """As many engines have been loaded in the last hour as may be."""
+    NOTHING_BETTER = "nothing better"
+    """No placement was found that brings more requests in time."""
+    OVER_BUDGET = "over budget"
+    """The better placement loads more than one change may."""
+    NO_STEPS = "no steps"
+    """No safe way leads to the better placement."""
+    DOES_NOT_PAY = "does not pay"
+    """The way there costs more than it brings while demand is expected to last."""
+    NOT_SURE = "not sure"
+    """It pays at the rates that were measured, but not at those that are as likely."""
+    PAYS = "pays"
+    """Going brings more requests in time than it costs, also if rates are a little off."""
+    NOT_SERVED = "not served"
+    """A model that must be awake has no engine."""
+
+
+LOOK_AGAIN = 300.0
+"""Seconds after which it is worth looking again where a search found nothing that pays: rates that
+are measured over minutes do not change sooner."""
+GOES = frozenset((PolicyReason.PAYS, PolicyReason.NOT_SERVED))
+"""The reasons to go; all others are reasons to stay."""
+
+
+class MoveGain(NamedTuple):
+    """Requests in time over the horizon, by replays with the same requests."""
+
+    arrived: float
+    staying: float
+    going: float
+    """With the way there: loading, draining, and what is done anew."""
+    settled: float
+    """If the better placement was there at once, at no cost."""
+    least: float
+    """The gain at the rates, low or high, at which it is least."""
+
+    @property
+    def gain(self) -> float:
+        """Requests that going brings in time."""
+        return self.going - self.staying
+
+    @property
+    def cost(self) -> float:
+        """Requests that the way there costs."""
+        return self.settled - self.going
+
+
+@dataclass(frozen=True)
+class PolicyDecision:
+    """Stay or go.
+
+    Parameters
+    ----------
+    reason
+        Why.
+    placement, steps, moves
+        Where to go, on which way, and what is to be added to the history then.
+    gain
+        What going brings and costs, as far as it was looked at.
+    needed
+        Requests in time that a move would have to bring.
+    """
+
+    reason: PolicyReason
+    placement: Places | None = None
+    steps: SafeSteps | None = None
+    moves: tuple[EngineMove, ...] = ()
+    gain: MoveGain | None = None
+    needed: float = 0.0
+
+    @property
+    def pause(self) -> float:
+        """Seconds for which the same question is not worth asking again."""
+        looked = (PolicyReason.NOTHING_BETTER, PolicyReason.DOES_NOT_PAY, PolicyReason.NOT_SURE)
+        return LOOK_AGAIN if self.reason in looked else 0.0
+
+    @property
+    def stay(self) -> bool:
+        """Whether nothing is moved."""
+        return self.reason not in GOES

@@ -1,0 +1,99 @@
+"""Moves that were made, and what they forbid for a while."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from colocate.problem.parts import Places
+from colocate.problem.problem import Problem
+
+HOUR = 3600.0
+"""Seconds."""
+
+Place = tuple[str, frozenset[str]]
+"""A model, and the GPUs of one of its engines."""
+
+
+class EngineMove(NamedTuple):
+    """An engine that came or left."""
+
+    model: str
+    gpus: tuple[str, ...]
+    when: float
+    """In seconds, by the clock that decisions are told."""
+    arrived: bool
+
+    @property
+    def place(self) -> Place:
+        """Which model on which GPUs."""
+        return self.model, frozenset(self.gpus)
+
+
+def engines_at(problem: Problem, places: Places) -> dict[Place, tuple[str, ...]]:
+    """Return the engines of a placement: the GPUs of each in order, by model and GPUs."""
+    found = {}
+    for model in problem.models:
+        gpus = tuple(places.get(model.name, ()))
+        for first in range(0, len(gpus), model.shards):
+            mine = gpus[first : first + model.shards]
+            found[model.name, frozenset(mine)] = mine
+    return found
+
+
+def moves_between(problem: Problem, old: Places, new: Places, now: float) -> tuple[EngineMove, ...]:
+    """Return the engines that come and leave between two placements.
+
+    Parameters
+    ----------
+    problem
+        The models.
+    old, new
+        The placements.
+    now
+        The moment.
+    """
+    before, after = engines_at(problem, old), engines_at(problem, new)
+    come = [EngineMove(key[0], gpus, now, True) for key, gpus in after.items() if key not in before]
+    left = [
+        EngineMove(key[0], gpus, now, False) for key, gpus in before.items() if key not in after
+    ]
+    return (*come, *left)
+
+
+def held_places(history: Iterable[EngineMove], now: float, commitment: float) -> frozenset[Place]:
+    """Return engines that came or left so lately that they must stay, or stay away.
+
+    Parameters
+    ----------
+    history
+        The moves so far.
+    now, commitment
+        The moment, and how long a move holds.
+    """
+    return frozenset(move.place for move in history if now - move.when < commitment)
+
+
+def loads_in_hour(history: Iterable[EngineMove], now: float) -> int:
+    """Return how many engines came in the last hour."""
+    return sum(move.arrived and now - move.when < HOUR for move in history)
+
+
+def undone_moves(
+    history: Sequence[EngineMove], within: float
+) -> list[tuple[EngineMove, EngineMove]]:
+    """Return moves that were undone soon: an engine that came and left, or left and came.
+
+    Parameters
+    ----------
+    history
+        All moves, in order of time.
+    within
+        How soon, in seconds.
+    """
+    last: dict[Place, EngineMove] = {}
+    found = []
+    for move in history:
+        before = last.get(move.place)
+        if before and before.arrived != move.arrived and move.when - before.when < within:
+            found.append((before, move))
+        last[move.place] = move
+    return found

@@ -1,0 +1,174 @@
+"""Stay or go, on fleets in which it is clear which of both is right."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from colocate import Gpu, Model, Problem
+from colocate.replan.lives import lives_of
+from colocate.replan.policy.decide import decide
+from colocate.replan.policy.decision import PolicyReason
+from colocate.replan.policy.history import (
+    EngineMove,
+    engines_at,
+    held_places,
+    moves_between,
+    undone_moves,
+)
+from colocate.replan.policy.outlook import Outlook, settled_lives
+from colocate.replan.policy.proposals import nearby_proposal
+from colocate.replan.policy.rates import RateEstimate
+from colocate.replan.policy.settings import PolicySettings
+from colocate.replan.steps.step_times import StepTimes
+from colocate.simulate.live.run import simulate_lives
+from colocate.simulate.options import SimulateOptions
+from tests.simulate.drawn_fleets import KIND, asked, poisson
+
+QUICK = PolicySettings(horizon=300.0, times=StepTimes(ready_seconds=5.0, drain_seconds=5.0))
+BOTH_ON_ONE = {"a": ("g0",), "b": ("g0",)}
+
+
+def fleet(gpus=2, models=("a", "b"), size=10.0, **fields):
+    """Return models that make 2 requests of 50 tokens a second with a GPU of their own."""
+    requests = asked(step=0.01, prefill=0.02, tpot_slo=0.02, ttft_slo=0.5, slots=1.0)
+    places = [Gpu(f"g{n}", 40.0, KIND) for n in range(gpus)]
+    fields = {"load": 1.0, "requests": requests, **fields}
+    return Problem(places, [Model(name, size, **fields) for name in models])
+
+
+def rates(*values, seconds=900.0, off=0.1):
+    return [
+        RateEstimate(name, rate, rate * (1 - off), rate * (1 + off), 1.0, seconds)
+        for name, rate in zip("abcd", values, strict=False)
+    ]
+
+
+def test_nothing_moves_while_targets_hold():
+    found = decide(fleet(), BOTH_ON_ONE, rates(0.01, 0.01), settings=QUICK)
+    assert (found.stay, found.reason) == (True, PolicyReason.TARGETS_HOLD)
+    assert found.moves == ()
+
+
+def test_a_model_moves_where_it_has_a_gpu_for_itself():
+    found = decide(fleet(), BOTH_ON_ONE, rates(0.8, 0.8), settings=QUICK)
+    assert (found.stay, found.reason) == (False, PolicyReason.PAYS)
+    assert sorted(gpu for gpus in found.placement.values() for gpu in gpus) == ["g0", "g1"]
+    assert [move.arrived for move in found.moves] == [True, False]
+    assert found.gain.gain > found.needed
+    assert found.gain.cost > 0.0
+    assert found.gain.settled > found.gain.going > found.gain.staying
+
+
+def test_a_hot_model_gets_a_replica():
+    problem = fleet(models=("a",), most_replicas=2)
+    found = decide(problem, {"a": ("g0",)}, rates(2.5), settings=QUICK)
+    assert found.reason is PolicyReason.PAYS
+    assert found.placement == {"a": ("g0", "g1")}
+
+
+def test_a_way_that_costs_more_than_it_brings_is_not_gone():
+    slow = replace(QUICK, times=StepTimes(ready_seconds=299.0), horizon=300.0)
+    found = decide(fleet(), BOTH_ON_ONE, rates(0.8, 0.8), settings=slow)
+    assert found.reason is PolicyReason.DOES_NOT_PAY
+    assert found.stay
+    assert found.gain.gain <= found.needed
+
+
+def test_what_is_not_known_for_long_enough_moves_nothing():
+    found = decide(fleet(), BOTH_ON_ONE, rates(0.8, 0.8, seconds=60.0), settings=QUICK)
+    assert found.reason is PolicyReason.TOO_LITTLE_KNOWN
+
+
+def test_limits_hold():
+    history = tuple(EngineMove("a", (f"x{n}",), 0.0, True) for n in range(12))
+    found = decide(fleet(), BOTH_ON_ONE, rates(0.8, 0.8), history, 2000.0, QUICK)
+    assert found.reason is PolicyReason.MOST_MOVES
+    later = decide(fleet(), BOTH_ON_ONE, rates(0.8, 0.8), history, 3700.0, QUICK)
+    assert later.reason is PolicyReason.PAYS
+    tight = replace(QUICK, budget_gb=5.0)
+    found = decide(fleet(), BOTH_ON_ONE, rates(0.8, 0.8), settings=tight)
+    assert found.reason is PolicyReason.OVER_BUDGET
+
+
+def test_a_model_without_an_engine_forces_a_move():
+    places = {"a": ("g0",), "b": ()}
+    history = tuple(EngineMove("a", (f"x{n}",), 0.0, True) for n in range(12))
+    found = decide(fleet(), places, rates(0.3, 0.3, seconds=10.0), history, 60.0, QUICK)
+    assert (found.stay, found.reason) == (False, PolicyReason.NOT_SERVED)
+    assert found.placement["b"] == ("g1",)
+
+
+def test_an_engine_that_came_or_left_lately_is_not_touched():
+    problem = fleet()
+    history = (
+        EngineMove("a", ("g1",), 1000.0, False),
+        EngineMove("b", ("g1",), 1000.0, False),
+    )
+    found = decide(problem, BOTH_ON_ONE, rates(0.8, 0.8), history, 1500.0, QUICK)
+    assert found.reason is PolicyReason.NOTHING_BETTER
+    again = decide(problem, BOTH_ON_ONE, rates(0.8, 0.8), history, 2000.0, QUICK)
+    assert again.reason is PolicyReason.PAYS
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_no_proposal_touches_what_is_held_or_overfills_a_gpu(seed):
+    rng = np.random.default_rng(seed)
+    problem = fleet(
+        gpus=3, models=tuple("abcd"), size=float(rng.choice([7.0, 10.0])), most_replicas=2
+    )
+    names = [gpu.name for gpu in problem.gpus]
+    places = {name: (str(rng.choice(names)),) for name in "abc"} | {"d": ("g2",)}
+    moved = [(str(rng.choice(list("abcd"))), str(rng.choice(names))) for _ in range(4)]
+    history = [EngineMove(model, (gpu,), 0.0, gpu in places[model]) for model, gpu in moved]
+    held = held_places(history, 100.0, 600.0)
+    stream = poisson(rng.uniform(0.1, 2.0, 4), 40.0, seed)
+
+    def rated(at):
+        lives = settled_lives(problem, at)
+        found = simulate_lives(problem, lives, [stream], SimulateOptions(cache="elastic"))
+        return outlook_of(found)
+
+    found = nearby_proposal(problem, places, held, rated)
+    if found is not None:
+        for move in moves_between(problem, places, found.places, 100.0):
+            assert move.place not in held
+        for gpu in names:
+            assert (
+                sum(gpu in gpus for gpus in found.places.values()) * problem.models[0].size_gb <= 40
+            )
+        assert found.outlook.in_time > rated(places).in_time
+        assert not undone_moves(
+            [*history, *moves_between(problem, places, found.places, 100.0)], 600.0
+        )
+
+
+def outlook_of(found):
+    in_time = {each.name: each.attainment * each.judged for each in found.models}
+    lost = {each.name: each.arrived - in_time[each.name] for each in found.models}
+    return Outlook(sum(each.arrived for each in found.models), sum(in_time.values()), lost)
+
+
+def test_moves_that_go_back_and_forth_are_found():
+    there, back = EngineMove("a", ("g0",), 0.0, True), EngineMove("a", ("g0",), 599.0, False)
+    other = EngineMove("a", ("g1",), 10.0, True)
+    assert undone_moves([there, other, back], 600.0) == [(there, back)]
+    assert undone_moves([there, other, back], 599.0) == []
+    problem = fleet()
+    assert engines_at(problem, BOTH_ON_ONE).keys() == {
+        ("a", frozenset(("g0",))),
+        ("b", frozenset(("g0",))),
+    }
+
+
+def test_the_lives_of_steps_are_those_of_the_placements_before_and_after():
+    found = decide(fleet(), BOTH_ON_ONE, rates(0.8, 0.8), settings=QUICK)
+    lives = lives_of(found.steps, 50.0)
+    first = {(life.model, life.gpus) for life in lives if life.ready <= 0.0}
+    last = {(life.model, life.gpus) for life in lives if life.gone == float("inf")}
+    assert first == {("a", ("g0",)), ("b", ("g0",))}
+    assert last == {(name, gpus) for name, gpus in found.placement.items()}
+    (new,) = [life for life in lives if life.ready > 0.0]
+    (old,) = [life for life in lives if life.gone < float("inf")]
+    assert 50.0 <= new.begin < new.ready <= old.closed < old.gone
+    assert old.gone == pytest.approx(50.0 + found.steps.seconds)

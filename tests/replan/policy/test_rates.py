@@ -1,0 +1,82 @@
+"""Rates from counts: steady ones are sure, changes are seen soon, and bursts are no changes."""
+
+import numpy as np
+import pytest
+
+from colocate.errors import InputError
+from colocate.replan.policy.rates import estimated_rates
+from colocate.replan.policy.settings import PolicySettings
+
+SETTINGS = PolicySettings(window=900.0, recent=180.0)
+
+
+def estimate(counts, interval=30.0, settings=SETTINGS):
+    (found,) = estimated_rates(["m"], np.array(counts, np.int64)[:, None], interval, settings)
+    return found
+
+
+def poisson(*means, seed=0):
+    return np.random.default_rng(seed).poisson(means)
+
+
+def test_the_rate_of_a_steady_demand_is_the_mean_of_the_window():
+    counts = poisson(*[60.0] * 40)
+    found = estimate(counts)
+    assert found.rate == pytest.approx(counts[-30:].mean() / 30.0)
+    assert found.low < found.rate < found.high
+    assert found.high - found.low == pytest.approx(2 * 1.5 * (60 / 30) ** 0.5 / 30, rel=0.5)
+    assert found.seconds == 900.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_change_that_lasts_is_seen_within_the_recent_time(seed):
+    found = estimate(poisson(*[30.0] * 24, *[90.0] * 6, seed=seed))
+    assert found.rate == pytest.approx(3.0, rel=0.2)
+    assert found.seconds == 180.0
+    gone = estimate(poisson(*[90.0] * 24, *[20.0] * 6, seed=seed))
+    assert gone.rate == pytest.approx(20 / 30, rel=0.4)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_single_burst_is_no_change(seed):
+    found = estimate(poisson(*[30.0] * 24, *[30.0] * 3, 200.0, *[30.0] * 2, seed=seed))
+    assert found.seconds == 900.0
+    assert found.variation > 1.5
+
+
+def test_bursts_make_rates_less_sure():
+    steady = estimate([60] * 30)
+    bursts = estimate([0, 0, 180] * 10)
+    assert steady.rate == pytest.approx(bursts.rate)
+    assert bursts.high - bursts.low > 3 * (steady.high - steady.low)
+
+
+def test_few_counts_and_none_are_told():
+    assert estimate(np.empty((0, 1), np.int64)[:, 0]).high == np.inf
+    assert estimate([0, 0, 0]).rate == 0.0
+    assert estimate([0, 0, 0]).high > 0.0
+
+
+@pytest.mark.parametrize(
+    ("counts", "interval"), [(np.zeros((3, 2), int), 30.0), (np.zeros((3, 1), int), 0.0)]
+)
+def test_counts_that_do_not_suit_are_told(counts, interval):
+    with pytest.raises(InputError, match="counts"):
+        estimated_rates(["m"], counts, interval)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"commitment": 599.0},
+        {"recent": 901.0},
+        {"hysteresis": 1.0},
+        {"most_moves_per_hour": -1},
+        {"window": 0.0},
+        {"memory": "none"},
+        {"budget_gb": -1.0},
+    ],
+)
+def test_settings_that_cannot_be_are_told(wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        PolicySettings(**wrong)
