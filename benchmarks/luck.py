@@ -13,7 +13,6 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
-from math import nan
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -101,8 +100,9 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
     if apart:
         spreads = sorted(max(row["scores"]) - min(row["scores"]) for row in apart)
         print(f"spread: median {spreads[len(spreads) // 2]:.4f}, largest {spreads[-1]:.4f}")
-    moved = sum(a != b for a, b in zip(ranked(correct, first), ranked(correct, worst), strict=True))
-    print(f"correct programs with another place by the worst seed: {moved}")
+    before, after = places(correct, "first"), places(correct, "worst")
+    moved = [row for row in correct if before[row["digest"]] != after[row["digest"]]]
+    print(f"correct programs with another place by the worst seed: {len(moved)}")
     print("\n| program | first seed | worst | mean | best | seeds at the optimum |")
     print("|---|---|---|---|---|---|")
     for row in sorted(apart, key=lambda row: -row["scores"][0])[:20]:
@@ -111,19 +111,18 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
         mean = sum(scores) / len(scores)
         figures = (scores[0], min(scores), mean, max(scores))
         told = " | ".join(f"{figure:.4f}" for figure in figures)
-        print(f"| {row['program']} | {told} | {at} of {len(scores)} |")
+        name = row["program"].removesuffix("/main.py").removeprefix("sresults/")
+        print(f"| {name} | {told} | {at} of {len(scores)} |")
 
 
-def ranked(rows: list[dict[str, Any]], figure: Any) -> list[str]:
-    return [row["digest"] for row in sorted(rows, key=figure)]
-
-
-def first(row: dict[str, Any]) -> float:
-    return -float(row["fitnesses"][0] or nan)
-
-
-def worst(row: dict[str, Any]) -> float:
-    return -float(row["fitness"])
+def places(rows: list[dict[str, Any]], which: str) -> dict[str, int]:
+    """Return how many programs are better than each, by the first seed or by the worst."""
+    fitness = {
+        row["digest"]: row["fitnesses"][0] if which == "first" else round(row["fitness"], 6)
+        for row in rows
+    }
+    values = sorted(fitness.values(), reverse=True)
+    return {name: values.index(value) for name, value in fitness.items()}
 
 
 if __name__ == "__main__":

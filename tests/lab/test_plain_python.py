@@ -35,6 +35,27 @@ def test_arrays_become_lists(array, plain):
     assert respelt(array) == plain
 
 
+@pytest.mark.parametrize(
+    ("array", "plain"),
+    [
+        ("x = load.shape[1] + a.load.shape[1]", "x = len(load[0]) + len(a.load[0])"),
+        (
+            "layout.load[gpu, window] = load[row, window]",
+            "layout.load[gpu][window] = load[row][window]",
+        ),
+        ("x = instance.load[:, t].sum()", "x = sum([each[t] for each in instance.load])"),
+        ("x = np.zeros((g, t))", "x = [[0.0] * t for _ in range(g)]"),
+        ("layout.load.fill(0.0)", "layout.load[:] = [[0.0] * len(each) for each in layout.load]"),
+        ("layout.used.fill(0.0)", "layout.used[:] = [0.0] * len(layout.used)"),
+        ("x = range(a.limit.shape[1])", "x = range(len(a.limit[0]))"),
+        ("x = a.use[kind, model, resource]", "x = a.use[kind][model][resource]"),
+        ("x = y and admits(a, b, c, d, e)", "x = y and parted(a, b, c, d, e)"),
+    ],
+)
+def test_tasks_with_windows_and_copies_keep_them(array, plain):
+    assert on_lists(ast.parse(array).body[0], windows=True, copies=True) == plain
+
+
 def test_a_kernel_becomes_a_plain_function():
     kernel = '''
         @kernel

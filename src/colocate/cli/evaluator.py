@@ -19,7 +19,10 @@ def evaluator(
     framework: Annotated[Framework, typer.Option("--for", help="The framework.")],
     out: Annotated[Path, typer.Option(help="Write to this folder, which is made if needed.")],
     task: Annotated[
-        str, typer.Option(help="What programs are judged on: a task, or the folder of one.")
+        str,
+        typer.Option(
+            "--task", "--suite", help="What programs are judged on: a task, or the folder of one."
+        ),
     ] = "adrs",
     model: Annotated[
         str, typer.Option(help="The model that writes programs, as the framework calls it.")

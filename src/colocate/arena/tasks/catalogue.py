@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from colocate.arena.suites import SUITES
+from colocate.arena.tasks.fleets.fleet import FLEETS, fleet_task
 from colocate.arena.tasks.folder import folder_task
 from colocate.arena.tasks.placement import CLASSIC, placement_task
 from colocate.arena.tasks.task import Task
@@ -14,6 +15,7 @@ DEFAULT = "adrs"
 """The public benchmark."""
 TASKS: dict[str, Callable[[], Task]] = {
     **{suite: partial(placement_task, suite) for suite in CLASSIC},
+    **{fleet: partial(fleet_task, fleet) for fleet in FLEETS},
 }
 """How to open each task that comes with the package."""
 

@@ -9,6 +9,7 @@ from functools import cache, partial
 from colocate.arena.best_known import read_best_known
 from colocate.arena.contest import Contest
 from colocate.arena.suites import SUITES, Suite, load_suite
+from colocate.arena.tasks.frame import Frame
 from colocate.arena.tasks.hidden_cases import hidden_suite, renamed
 from colocate.arena.tasks.placement_question import ENTRY_POINT, PlacementQuestion
 from colocate.arena.tasks.start import start_program
@@ -39,6 +40,30 @@ Every model is placed on exactly one GPU, and the sizes on a GPU stay below 80. 
 lost, doubled or made up fails the case.
 """
 
+ENTRY = '''\
+def compute_model_placement(gpu_num, models):
+    """Return the models of every GPU; each model is in one place."""
+    models = list(models)
+    instance = Instance(
+        size=[float(model.model_size) for model in models],
+        load=[float(model.req_rate / model.slo) for model in models],
+        capacity=[80.0] * gpu_num,
+        use=[],
+        limit=[],
+        kind=[],
+        rules=None,
+    )
+    strategy = Strategy("composition", "", STARTS, EACH, FINISH)
+    gpu_of = strategy.run(instance, np.random.default_rng(SEED))
+    if gpu_of is None:
+        raise ValueError(f"found no room for all of {len(models)} models on {gpu_num} GPUs")
+    placement = {gpu: [] for gpu in range(gpu_num)}
+    for model, gpu in zip(models, gpu_of):
+        placement[gpu].append(model)
+    return placement'''
+"""How composed programs begin and end."""
+FRAME = Frame(ENTRY)
+
 
 def placement_task(suite: str) -> Task:
     """Return the task of placing the models of a suite."""
@@ -52,7 +77,7 @@ def placement_task(suite: str) -> Task:
         value="pressure",
         place=suite,
         open_contest=partial(open_contest, suite),
-        composable=True,
+        frame=FRAME,
     )
 
 

@@ -1,22 +1,19 @@
 """A case of a placement task, and the verdict on a placement: from scratch, by names alone."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar
 
 from colocate.arena.question import Question
+from colocate.arena.tasks.placed_names import fault_of_names, listed_few
 from colocate.arena.verdict import CaseVerdict, Failure
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
-from colocate.outputs.text.wording import listed, quoted
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
 
 ENTRY_POINT = "compute_model_placement"
 """The function of the public benchmark."""
-MOST_NAMES = 3
-"""Names that a sentence lists before it counts the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +56,13 @@ class PlacementQuestion(Question):
         gpus = range(len(self.problem.gpus))
         strange = [key for key, names in placement if key not in gpus and names]
         if strange:
-            reason = f"there is no GPU {_listed(strange, _gpu_key)}, they are 0 to {len(gpus) - 1}"
+            reason = (
+                f"there is no GPU {listed_few(strange, _gpu_key)}, they are 0 to {len(gpus) - 1}"
+            )
             return self.failed(Failure.UNKNOWN_GPU, reason)
         where = [(name, key) for key, names in placement for name in names]
-        if fault := self._fault_of_names(Counter(name for name, _ in where)):
+        names = [model.name for model in self.problem.models]
+        if fault := fault_of_names(names, Counter(name for name, _ in where)):
             return self.failed(*fault)
         homes = {name: (self.problem.gpus[int(key)].name,) for name, key in where}
         verdict = verify(self.problem, homes)
@@ -71,20 +71,6 @@ class PlacementQuestion(Question):
         if not isfinite(verdict.pressure):
             return self.failed(Failure.NOT_FINITE, "a GPU with load has no memory left")
         return self.reached(verdict.pressure)
-
-    def _fault_of_names(self, count: Counter[str]) -> tuple[Failure, str] | None:
-        names = [model.name for model in self.problem.models]
-        known = set(names)
-        unknown = [name for name in count if name not in known]
-        missing = [name for name in names if name not in count]
-        repeated = [name for name in names if count[name] > 1]
-        if unknown:
-            return Failure.UNKNOWN_MODEL, f"there is no model {_listed(unknown)}"
-        if missing:
-            return Failure.MISSING_MODEL, f"{_listed(missing)} of {len(names)} on no GPU"
-        if repeated:
-            return Failure.REPEATED_MODEL, f"{_listed(repeated)} placed more than once"
-        return None
 
 
 def _plain(figure: float | None) -> float | int | None:
@@ -102,12 +88,6 @@ def _is_placement(answer: object) -> bool:
         and all(isinstance(name, str) for name in pair[1])
         for pair in answer
     )
-
-
-def _listed(things: Sequence[Any], shown: Callable[[Any], str] = quoted) -> str:
-    """List the first of many things; only these are sanitised for display."""
-    first = [shown(thing) for thing in things[:MOST_NAMES]]
-    return listed([*first, *things[MOST_NAMES:]], MOST_NAMES)
 
 
 def _gpu_key(key: int | str) -> str:

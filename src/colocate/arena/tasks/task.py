@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from colocate.arena.contest import Contest
 from colocate.arena.sandbox import Limits
+from colocate.arena.tasks.frame import Frame
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,9 @@ class Task:
         Returns the questions; hidden ones are made from the seed given, or from the usual one.
     limits
         The resources of a program, unless the user names others.
-    composable
-        Whether the composer can write programs for it, from the blocks of our strategies.
+    frame
+        What lets the composer write programs for it, from the blocks of our strategies; None if
+        they are of no use.
     """
 
     name: str
@@ -49,7 +51,7 @@ class Task:
     place: str
     open_contest: Callable[[int | None], Contest]
     limits: Limits = field(default_factory=Limits)
-    composable: bool = False
+    frame: Frame | None = None
 
     def contest(self, hidden_seed: int | None = None) -> Contest:
         """Return the questions; the hidden ones are fresh if a seed is given."""

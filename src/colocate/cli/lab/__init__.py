@@ -10,7 +10,7 @@ from colocate.cli.lab.show import show
 from colocate.cli.lab.status import status
 
 lab = typer.Typer(
-    help="Evolve placement programs, judged by the referee.",
+    help="Evolve programs for a task, judged by the referee.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -10,7 +10,10 @@ Workers = Annotated[
     int | None, typer.Option(min=1, help="Programs judged at a time (default: one per core).")
 ]
 FOLDER = Path("lab")
-TASK_HELP = "adrs, idle, tight, longtail, scale, or the folder of a task."
+TASK_HELP = (
+    "adrs, idle, tight, longtail, scale, fleet-windows, fleet-copies, fleet-latency, "
+    "or the folder of a task."
+)
 CaseSeconds = Annotated[
     float | None,
     typer.Option(min=0.1, max=3600, help="Seconds for a case (default: as the task says)."),

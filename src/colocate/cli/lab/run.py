@@ -202,7 +202,7 @@ def _opened(lab: Path, seed: int | None) -> "Archive":
 
 def _check_proposer(proposer: str, task: "Task") -> None:
     """Refuse the composer where its blocks are of no use."""
-    if proposer == COMPOSER and not task.composable:
+    if proposer == COMPOSER and task.frame is None:
         found = f"writes placement programs only, and the task is {task.name!r}"
         advice = "name a server and a model with --base-url and --model"
         raise InputError(Fault(found, OPENAI, advice, value=proposer, path=("proposer",)))

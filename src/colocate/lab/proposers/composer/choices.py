@@ -39,10 +39,13 @@ class Draw:
     advice
         Sentences. Anything that they name, such as `LargeNeighbourhood`, `best fit` or
         `Kick.BURST`, is more likely to be drawn.
+    slower
+        How many times longer blocks take than on the public benchmark, as `Frame` tells it.
     """
 
     rng: Generator
     advice: tuple[str, ...] = ()
+    slower: float = 1.0
 
     def pick(self, options: Sequence[Option], weights: Sequence[float]) -> Option:
         """Return one of the options."""

@@ -5,6 +5,7 @@ from hashlib import sha256
 
 import numpy as np
 
+from colocate.arena.tasks.frame import Frame
 from colocate.errors import ProposerError
 from colocate.lab.messages import Answer, Kind, Request
 from colocate.lab.patches.answer_writer import write_patch
@@ -45,26 +46,27 @@ class Composer:
             If the parent cannot be changed, because its evolve markers are no pair, or if the task
             is not placement.
         """
-        if not request.task.composable:
+        frame = request.task.frame
+        if frame is None:
             raise ProposerError(f"{WHO}: it writes placement programs only")
-        parent = read_composition(request.parent.source)
-        change = _change(request, parent, _draw(request))
+        parent = read_composition(request.parent.source, frame)
+        change = _change(request, frame, parent, _draw(request, frame.slower))
         rewrites = parent is None or request.kind is Kind.REWRITE
         try:
-            return _answer(change, request.parent.source, rewrites)
+            return _answer(change, frame, request.parent.source, rewrites)
         except PatchRefused as refusal:
             raise ProposerError(f"{WHO}: {refusal}") from refusal
 
 
-def _draw(request: Request) -> Draw:
+def _draw(request: Request, slower: float) -> Draw:
     # The hash of a text changes with every start of Python; a digest does not.
     refused = sha256(str(request.refusal).encode()).digest() if request.refusal else b""
-    return Draw(np.random.default_rng([request.seed, *refused]), request.recommendations)
+    return Draw(np.random.default_rng([request.seed, *refused]), request.recommendations, slower)
 
 
-def _change(request: Request, parent: Composition | None, draw: Draw) -> Mutation:
+def _change(request: Request, frame: Frame, parent: Composition | None, draw: Draw) -> Mutation:
     crosses = request.kind is Kind.CROSSING and bool(request.inspirations)
-    other = read_composition(request.inspirations[0].source) if crosses else None
+    other = read_composition(request.inspirations[0].source, frame) if crosses else None
     if parent is None:
         return _after_inspiration(mutated(other, draw)) if other else renewed(None, draw)
     if other:
@@ -80,11 +82,11 @@ def _after_inspiration(change: Mutation) -> Mutation:
     return replace(change, clause=f"go on from the inspiration: {change.clause}")
 
 
-def _answer(change: Mutation, parent: str, rewrites: bool) -> Answer:
+def _answer(change: Mutation, frame: Frame, parent: str, rewrites: bool) -> Answer:
     """Return a change as an answer; with line ends of two letters, as a rewrite."""
     name = name_of(change.child)
     description = f"{change.clause[0].upper()}{change.clause[1:]}."
-    program = write_into(parent, change.child)
+    program = write_into(parent, change.child, frame)
     if not rewrites and "\r\n" not in parent:
         written = write_patch(parent, program, name=name, description=description)
         return Answer(written.text, WHO, made=written.made)

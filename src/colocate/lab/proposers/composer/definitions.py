@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
+from colocate.arena.tasks.frame import Frame
 from colocate.lab.proposers.composer.plain_python import on_lists
 
 PACKAGE = "colocate."
@@ -50,18 +51,25 @@ class _Source:
     imports: dict[str, Home]
 
 
-def definitions_for(classes: Iterable[type]) -> list[str]:
+def definitions_for(classes: Iterable[type], frame: Frame) -> list[str]:
     """Return the texts of classes and of everything they need, in an order that runs.
 
     The order does not depend on the classes, so programs made of the same blocks differ only where
     their blocks do.
+
+    Parameters
+    ----------
+    classes
+        The classes.
+    frame
+        What the task has beyond the public benchmark, which decides how blocks are written.
     """
     found: dict[Home, Definition] = {}
     waiting = [Home(each.__module__, each.__name__) for each in classes]
     while waiting:
         home = waiting.pop()
         if home not in found:
-            found[home] = _definition(home)
+            found[home] = _definition(home, frame.windows, frame.copies)
             waiting += found[home].needs
     _refuse_namesakes(found)
     return [each.text for each in sorted(found.values(), key=lambda each: each.place)]
@@ -79,9 +87,9 @@ def _refuse_namesakes(homes: Iterable[Home]) -> None:
 
 
 @cache
-def _definition(home: Home) -> Definition:
+def _definition(home: Home, windows: bool, copies: bool) -> Definition:
     source = _source(home.module)
-    text = on_lists(source.definitions[home.name])
+    text = on_lists(source.definitions[home.name], windows, copies)
     names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     own = {name: Home(home.module, name) for name in source.definitions}
     reachable = source.imports | own

@@ -78,7 +78,7 @@ def renewed(parent: Composition | None, draw: Draw) -> Mutation:
         count = int(draw.rng.random() * 3) if parent else 0
         each = tuple(_drawn_among(IMPROVERS, draw) for _ in range(count))
         child = Composition((_drawn_among(STARTS, draw),), each)
-        if _is_allowed(child, parent):
+        if _is_allowed(child, parent, draw):
             told = ", then ".join(map(text_of, (*child.starts, *child.each)))
             return Mutation(child, f"compose anew: {told}")
 
@@ -113,14 +113,15 @@ def _picked(changes: Iterable[Mutation], parent: Composition, draw: Draw) -> Mut
     options = list(changes)
     while options:
         change = draw.pick(options, [option.weight for option in options])
-        if _is_allowed(change.child, parent):
+        if _is_allowed(change.child, parent, draw):
             return change
         options.remove(change)
     return None
 
 
-def _is_allowed(child: Composition, parent: Composition | None) -> bool:
-    longest = max(LONGEST, milliseconds(parent)) if parent else LONGEST
+def _is_allowed(child: Composition, parent: Composition | None, draw: Draw) -> bool:
+    usual = LONGEST / draw.slower
+    longest = max(usual, milliseconds(parent)) if parent else usual
     return not _is_same(child, parent) and is_sound(child) and milliseconds(child) <= longest
 
 

@@ -1,15 +1,20 @@
-"""Kernels as plain Python on lists: the same steps, without arrays, windows and resources.
+"""Kernels as plain Python on lists: the same steps, without arrays.
 
 Programs of the lab run without a compiler, where reading an element of a list is several times
-faster than reading one of an array. The public form has one time window and no further resource, so
-a loop over windows shrinks to its body, and a loop over resources disappears.
+faster than reading one of an array. The public form has one time window, no further resource and no
+rules, so a loop over windows shrinks to its body, and the rest disappears. A task that has windows,
+or copies of models, keeps what it needs.
 
 Only the spelling changes. Code that no rule covers stays the same, and fails when it runs.
 """
 
 import ast
+from collections.abc import Sequence
 from copy import deepcopy
+from functools import cache
 
+TABLES = (".load", ".use")
+"""How the names of arrays with a column for each window, or for each resource, end."""
 KERNEL_DECORATORS = ("entry_kernel", "kernel", "kernel_section", "leaf_kernel", "leaf_section")
 
 RULES = {
@@ -17,12 +22,7 @@ RULES = {
     "Ints": "list",
     "tuple[T, ...]": "tuple",
     "cast(T, X)": "X",
-    "load.shape[1]": "1",
-    "A.load.shape[1]": "1",
-    "A.limit.shape[1]": "0",
     "A.shape[0]": "len(A)",
-    "load[I, J]": "load[I]",
-    "A.load[I, J]": "A.load[I]",
     "A[I, J]": "A[I][J]",
     "A.max()": "max(A)",
     "A.sum()": "sum(A)",
@@ -34,7 +34,6 @@ RULES = {
     "np.empty(N)": "[0.0] * N",
     "np.empty(N, np.int64)": "[0] * N",
     "np.zeros(N, np.bool_)": "[False] * N",
-    "np.zeros((N, M))": "[0.0] * N",
     "np.zeros(N)": "[0.0] * N",
     "np.full(N, X)": "[X] * N",
     "np.int64(-1)": "-1",
@@ -46,23 +45,61 @@ RULES = {
     "np.ones(1, np.int64)": "[1]",
     "A.go[0] == 0": "False",
     "Rules": "None",
+}
+"""The spelling with arrays, and the one with lists; a single capital letter matches anything."""
+ONE_WINDOW = {
+    "load.shape[1]": "1",
+    "A.load.shape[1]": "1",
+    "load[I, J]": "load[I]",
+    "A.load[I, J]": "A.load[I]",
+    "np.zeros((N, M))": "[0.0] * N",
+}
+"""Rules without time windows: an array with a column for each is a plain list."""
+WINDOWS = {
+    "load.shape[1]": "len(load[0])",
+    "A.load.shape[1]": "len(A.load[0])",
+    "A.load[:, J]": "[each[J] for each in A.load]",
+    "np.zeros((N, M))": "[[0.0] * M for _ in range(N)]",
+}
+"""Rules with time windows: a list of lists."""
+NO_COPIES = {
+    "A.limit.shape[1]": "0",
     "admits(A, B, C, D, E)": "True",
     "X and (not True)": "False",
 }
-"""The spelling with arrays, and the one with lists; a single capital letter matches anything."""
+"""Rules without further limits, where any models may share a GPU."""
+COPIES = {
+    "A.limit.shape[1]": "len(A.limit[0])",
+    "A[I, J, L]": "A[I][J][L]",
+    "admits(A, B, C, D, E)": "parted(A, B, C, D, E)",
+}
+"""Rules with them; the frame of the task defines `parted`."""
 
 
-def on_lists(definition: ast.stmt) -> str:
-    """Return the text of a function, class or constant in plain Python."""
-    return ast.unparse(plain_tree(definition))
+def on_lists(definition: ast.stmt, windows: bool = False, copies: bool = False) -> str:
+    """Return the text of a function, class or constant in plain Python.
+
+    Parameters
+    ----------
+    definition
+        The parsed source.
+    windows, copies
+        What the task has beyond the public benchmark, as `Frame` tells it.
+    """
+    return ast.unparse(plain_tree(definition, windows, copies))
 
 
-def plain_tree(definition: ast.stmt) -> ast.stmt:
+def plain_tree(definition: ast.stmt, windows: bool = False, copies: bool = False) -> ast.stmt:
     """Return a function, class or constant in plain Python, as a tree.
 
     Parts that no rule changed keep the line numbers of their source.
+
+    Parameters
+    ----------
+    definition, windows, copies
+        As `on_lists` takes them.
     """
-    plain: ast.stmt = _Respelling().visit(deepcopy(definition))
+    plain: ast.stmt = _Respelling(windows, copies).visit(deepcopy(definition))
     if isinstance(plain, ast.FunctionDef):
         _leave_out_unread(plain)
     return ast.fix_missing_locations(plain)
@@ -71,9 +108,13 @@ def plain_tree(definition: ast.stmt) -> ast.stmt:
 class _Respelling(ast.NodeTransformer):
     """Applies the rules, and drops code that only the compiler and the type checker need."""
 
+    def __init__(self, windows: bool, copies: bool) -> None:
+        self._rows = windows
+        self._rules = _rules(windows, copies)
+
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
-        return _respelt(node) if isinstance(node, ast.expr) else node
+        return _respelt(node, self._rules) if isinstance(node, ast.expr) else node
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         """Fill a list by an assignment, since lists have no method for that."""
@@ -82,6 +123,8 @@ class _Respelling(ast.NodeTransformer):
         if not _fits(_FILL, node.value, found):
             return node
         whole, value = (ast.unparse(found[letter]) for letter in "AX")
+        if self._rows and whole.endswith(TABLES):
+            return ast.parse(f"{whole}[:] = [[{value}] * len(each) for each in {whole}]").body[0]
         return ast.parse(f"{whole}[:] = [{value}] * len({whole})").body[0]
 
     def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
@@ -114,9 +157,9 @@ class _Respelling(ast.NodeTransformer):
         return node
 
 
-def _respelt(node: ast.expr) -> ast.expr:
+def _respelt(node: ast.expr, rules: Sequence[tuple[ast.expr, ast.expr]]) -> ast.expr:
     """Apply the first rule that fits to an expression."""
-    for pattern, spelling in _TREES:
+    for pattern, spelling in rules:
         found: dict[str, ast.expr] = {}
         if _fits(pattern, node, found):
             filled: ast.expr = _Filling(found).visit(deepcopy(spelling))
@@ -196,5 +239,12 @@ def _expression(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
+@cache
+def _rules(windows: bool, copies: bool) -> list[tuple[ast.expr, ast.expr]]:
+    """Return the rules as trees, the narrower ones first."""
+    own = (WINDOWS if windows else ONE_WINDOW) | (COPIES if copies else NO_COPIES)
+    texts = {**own, **RULES}
+    return [(_expression(array), _expression(plain)) for array, plain in texts.items()]
+
+
 _FILL = _expression("A.fill(X)")
-_TREES = [(_expression(array), _expression(plain)) for array, plain in RULES.items()]

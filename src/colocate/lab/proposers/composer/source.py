@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Collection
 
+from colocate.arena.tasks.frame import Frame
+from colocate.arena.tasks.placement import FRAME
 from colocate.lab.patches.evolve_block import END, START, sections
 from colocate.lab.patches.refusal import PatchRefused
 from colocate.lab.patches.syntax import same_program, syntax_tree
@@ -22,45 +24,33 @@ from typing import NamedTuple
 
 import numpy as np"""
 
-ENTRY = '''\
-def compute_model_placement(gpu_num, models):
-    """Return the models of every GPU; each model is in one place."""
-    models = list(models)
-    instance = Instance(
-        size=[float(model.model_size) for model in models],
-        load=[float(model.req_rate / model.slo) for model in models],
-        capacity=[80.0] * gpu_num,
-        use=[],
-        limit=[],
-        kind=[],
-        rules=None,
-    )
-    strategy = Strategy("composition", "", STARTS, EACH, FINISH)
-    gpu_of = strategy.run(instance, np.random.default_rng(SEED))
-    if gpu_of is None:
-        raise ValueError(f"found no room for all of {len(models)} models on {gpu_num} GPUs")
-    placement = {gpu: [] for gpu in range(gpu_num)}
-    for model, gpu in zip(models, gpu_of):
-        placement[gpu].append(model)
-    return placement'''
-
 NAMES = ("STARTS", "EACH", "FINISH", "SEED")
 """The names of a composition's fields in a program, in order."""
 
 
-def write_program(composition: Composition) -> str:
+def write_program(composition: Composition, frame: Frame = FRAME) -> str:
     """Return a composition as a whole program."""
-    return write_into(f"{HEADER}\n{START}\n{END}\n", composition)
+    return write_into(f"{HEADER}\n{START}\n{END}\n", composition, frame)
 
 
-def write_into(program: str, composition: Composition) -> str:
-    """Return a program with a composition in place of its evolve block."""
+def write_into(program: str, composition: Composition, frame: Frame = FRAME) -> str:
+    """Return a program with a composition in place of its evolve block.
+
+    Parameters
+    ----------
+    program
+        The program; all of it is replaced if it has no evolve block.
+    composition
+        What to write.
+    frame
+        The frame of the task; by default that of the public benchmark.
+    """
     own = sections(program.replace("\r\n", "\n").split("\n"), "the parent")
     end = own.after or ("",)
-    return "\n".join([*own.before, *_inside(composition).split("\n"), *end])
+    return "\n".join([*own.before, *_inside(composition, frame).split("\n"), *end])
 
 
-def read_composition(program: str) -> Composition | None:
+def read_composition(program: str, frame: Frame = FRAME) -> Composition | None:
     """Return the composition that a program was written from, or None.
 
     Blocks that someone changed by hand are no longer the product's, so the result is None too.
@@ -68,17 +58,17 @@ def read_composition(program: str) -> Composition | None:
     try:
         inside = "\n".join(sections(program.split("\n"), "the program").inside)
         composition = _told(syntax_tree(inside))
-        own = _inside(composition)
+        own = _inside(composition, frame)
         is_own = inside == own or same_program(inside, own)
     except (PatchRefused, ValueError):
         return None
     return composition if is_own else None
 
 
-def _inside(composition: Composition) -> str:
-    texts = definitions_for({Instance, Strategy, *_classes(composition)})
+def _inside(composition: Composition, frame: Frame) -> str:
+    texts = definitions_for({Instance, Strategy, *_classes(composition)}, frame)
     told = "\n".join(map(_assignment, NAMES, composition))
-    return "\n\n\n".join([IMPORTS, *texts, told, ENTRY])
+    return "\n\n\n".join([IMPORTS, *texts, told, frame.entry])
 
 
 def _classes(value: object) -> set[type]:

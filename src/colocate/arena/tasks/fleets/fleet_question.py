@@ -1,0 +1,87 @@
+"""A case of a fleet task: GPUs and models as plain data, and the verdict on where models are."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from colocate.arena.question import Question
+from colocate.arena.tasks.placed_names import fault_of_names, listed_few
+from colocate.arena.verdict import CaseVerdict, Failure
+from colocate.problem.problem import Problem
+from colocate.problem.verify import verify
+
+ENTRY_POINT = "place_models"
+"""The function that every program of a fleet task defines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetQuestion(Question):
+    """A case of a fleet task. The independent checker judges the answer from scratch."""
+
+    inputs: tuple[list[dict[str, Any]], ...]
+    """GPUs and models as the program gets them."""
+    problem: Problem
+    """The same for the checker."""
+
+    wanted: ClassVar[str] = "a dict from the names of models to those of their GPUs"
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The GPUs and the models."""
+        return {"arguments": list(self.inputs)}
+
+    @property
+    def entry_point(self) -> str:
+        """The function that every program of a fleet task defines."""
+        return ENTRY_POINT
+
+    @property
+    def digest(self) -> str:
+        """The digest of the problem."""
+        return self.problem.digest
+
+    def check(self, answer: Any) -> CaseVerdict:
+        """Return the verdict on a placement: names of GPUs by the name of the model."""
+        if not isinstance(answer, dict):
+            reason = f"it returned {type(answer).__name__}, must return {self.wanted}"
+            return self.failed(Failure.NO_ANSWER, reason)
+        if fault := fault_of_names([m.name for m in self.problem.models], Counter(answer.keys())):
+            return self.failed(*fault)
+        placement = {name: _places(found) for name, found in answer.items()}
+        strange = [name for name, places in placement.items() if places is None]
+        if strange:
+            reason = f"{listed_few(strange)} on something else than names of GPUs"
+            return self.failed(Failure.NO_ANSWER, reason)
+        return self._placed({name: places or [] for name, places in placement.items()})
+
+    def _placed(self, placement: dict[str, list[str]]) -> CaseVerdict:
+        gpus = [gpu.name for gpu in self.problem.gpus]
+        if unknown := _unknown(placement.values(), frozenset(gpus)):
+            reason = f"there is no GPU {listed_few(unknown)}, they are {gpus[0]} to {gpus[-1]}"
+            return self.failed(Failure.UNKNOWN_GPU, reason)
+        for model in self.problem.models:
+            if len(placement[model.name]) > model.most_replicas:
+                few = f"must be on {model.most_replicas} at most"
+                reason = f"model {model.name!r} is on {len(placement[model.name])} GPUs, {few}"
+                return self.failed(Failure.INVALID, reason)
+        verdict = verify(self.problem, placement)
+        if not verdict.valid:
+            fault = verdict.faults[0]
+            kind = Failure.OVERFILLED if fault.startswith("gpu ") else Failure.INVALID
+            return self.failed(kind, fault)
+        latency = self.problem.objective == "latency"
+        return self.reached(verdict.ratio if latency else verdict.pressure)
+
+
+def _places(found: Any) -> list[str] | None:
+    """Return the names of the GPUs of one model; None if it is on something else."""
+    places = [found] if isinstance(found, str) else found
+    if not isinstance(places, list) or not all(isinstance(place, str) for place in places):
+        return None
+    return places
+
+
+def _unknown(placed: Iterable[list[str]], gpus: frozenset[str]) -> list[str]:
+    """Return the names of GPUs that do not exist, each once."""
+    return list(dict.fromkeys(place for places in placed for place in places if place not in gpus))
