@@ -12,6 +12,7 @@ from colocate.cli.board import board
 from colocate.cli.calibrate import calibrate
 from colocate.cli.capacity import capacity
 from colocate.cli.check import check
+from colocate.cli.diff import diff
 from colocate.cli.discover import discover
 from colocate.cli.emit import emit
 from colocate.cli.evaluator import evaluator
@@ -30,6 +31,7 @@ from colocate.cli.models import models
 from colocate.cli.observe import observe
 from colocate.cli.plan import plan
 from colocate.cli.predict import predict
+from colocate.cli.replan import replan
 from colocate.cli.schema import schema
 from colocate.cli.score import score
 from colocate.cli.simulate import simulate
@@ -65,6 +67,8 @@ app.command()(predict)
 app.command()(simulate)
 app.command()(explain)
 app.command()(capacity)
+app.command()(replan)
+app.command()(diff)
 app.command()(emit)
 app.command()(strategies)
 app.command()(bench)
