@@ -31,7 +31,7 @@ test-long: $(READY)  ## Long tests, and random campaigns in full.
 	COLOCATE_LONG=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'long or campaign'
 
 test-walls: $(READY)  ## Attack the referee behind the walls of bubblewrap, which must be there.
-	@$(BIN)/python -c 'from colocate.arena.enclosure import best_enclosure as best; best() == "bubblewrap" or exit("bubblewrap is not installed or cannot make namespaces here: apt-get install bubblewrap")'
+	@PYTHONPATH=. $(BIN)/python -c 'from tests.arena.tiny_contest import stands; stands("bubblewrap") or exit("bubblewrap is not installed or cannot make namespaces here: apt-get install bubblewrap")'
 	$(BIN)/pytest -m bubblewrap
 
 test-llm: $(READY)  ## Ask a real, small model that a server of llama.cpp offers (builds it: takes long).
