@@ -15,7 +15,7 @@ from colocate.simulate.demand.moving import MovingDemand
 from colocate.simulate.demand.patterns import burst_groups, day_and_night, drifting, hot_sets
 from colocate.solver.targets import without_targets
 
-SECONDS = 7200.0
+SECONDS = 5400.0
 """Of each condition."""
 MINUTE = 60.0
 MOST_REPLICAS = 3
@@ -48,7 +48,7 @@ FLEETS: dict[str, dict[str, Any]] = {
         ),
     },
     "wide": {
-        "gpus": {"kind": "H100-80GB", "name": "h100", "count": 8},
+        "gpus": {"kind": "H100-80GB", "name": "h100", "count": 6},
         "rate": 2.6,
         "models": (
             ("Llama-3.1-8B-Instruct", 700, 220),
@@ -61,8 +61,6 @@ FLEETS: dict[str, dict[str, Any]] = {
             ("Qwen2.5-Coder-7B-Instruct", 900, 150),
             ("Llama-3.2-3B-Instruct", 500, 180),
             ("Phi-4-mini-instruct", 900, 150),
-            ("Qwen3-8B", 700, 250),
-            ("Qwen3-14B", 700, 250),
         ),
     },
 }
@@ -135,14 +133,14 @@ def _rows() -> list[tuple[str, str, float, dict[str, Any]]]:
         ("drift", "chat", 0.9, {"times": 3.0}),
         ("drift", "chat", 1.0, {"times": 8.0}),
         ("drift", "small", 1.0, {"times": 5.0}),
-        ("day and night", "chat", 0.9, {"seconds": 7200.0, "peak": 1.6}),
-        ("day and night", "chat", 1.0, {"seconds": 3600.0, "peak": 1.9}),
-        ("day and night", "wide", 1.0, {"seconds": 7200.0, "peak": 1.9, "groups": 3}),
-        ("hot set", "chat", 0.9, {"period": 2400.0, "times": 6.0, "hot": 2}),
+        ("day and night", "chat", 0.9, {"seconds": 5400.0, "peak": 1.6}),
+        ("day and night", "chat", 1.0, {"seconds": 2700.0, "peak": 1.9}),
+        ("day and night", "wide", 1.0, {"seconds": 5400.0, "peak": 1.9, "groups": 3}),
+        ("hot set", "chat", 0.9, {"period": 1800.0, "times": 6.0, "hot": 2}),
         ("hot set", "chat", 1.0, {"period": 1800.0, "times": 8.0, "hot": 1}),
-        ("hot set", "small", 1.0, {"period": 2400.0, "times": 6.0, "hot": 1}),
-        ("hot set", "wide", 1.0, {"period": 2400.0, "times": 8.0, "hot": 2}),
-        ("hot set", "wide", 0.9, {"period": 3600.0, "times": 8.0, "hot": 3}),
+        ("hot set", "small", 1.0, {"period": 1800.0, "times": 6.0, "hot": 1}),
+        ("hot set", "wide", 1.0, {"period": 1800.0, "times": 8.0, "hot": 2}),
+        ("hot set", "wide", 0.9, {"period": 2700.0, "times": 8.0, "hot": 3}),
     ]
 
 

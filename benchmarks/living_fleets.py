@@ -19,11 +19,13 @@ arrived are what counts.
 """
 
 import csv
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from benchmarks.living_conditions import MINUTE, SECONDS, Condition, conditions
@@ -112,19 +114,27 @@ def in_time(problem: Problem, places: Places, stream: RequestStream) -> float:
     return sum(model.attainment * model.judged for model in found.models)
 
 
-Choice = Callable[
-    [Places, NDArray[np.int64], tuple[EngineMove, ...], float],
-    tuple[str, Places | None, SafeSteps | None, float],
-]
+class Choice(NamedTuple):
+    """What a controller wants: where to go and how, or for how long not to be asked again."""
+
+    reason: str
+    places: Places | None = None
+    steps: SafeSteps | None = None
+    pause: float = 0.0
+
+
+Choose = Callable[[Places, NDArray[np.int64], tuple[EngineMove, ...], float], Choice]
+"""Chooses by the places that serve, the requests counted so far, the moves so far and the time."""
 
 
 def followed(
-    problem: Problem, start: Places, stream: RequestStream, interval: float, choose: Choice
+    problem: Problem, start: Places, stream: RequestStream, interval: float, choose: Choose
 ) -> Followed:
     """Return what becomes of requests if a controller changes the placement."""
     replay = LiveReplay(problem, settled_lives(problem, start), [stream], OPTIONS)
-    serving, history, busy_until = start, (), FIRST
-    number_of = {life_place(problem, life): n for n, life in enumerate(replay.lives)}
+    serving, busy_until = start, FIRST
+    history: tuple[EngineMove, ...] = ()
+    number_of = {(life.model, frozenset(life.gpus)): n for n, life in enumerate(replay.lives)}
     edges = np.arange(0.0, SECONDS + COUNTED, COUNTED)
     counts = np.stack(
         [
@@ -139,10 +149,11 @@ def followed(
         if now < busy_until:
             continue
         seen = counts[: int(now / COUNTED)]
-        reason, places, steps, pause = choose(serving, seen, history, float(now))
-        reasons[reason] = reasons.get(reason, 0) + 1
-        if steps is None:
-            busy_until = float(now) + pause
+        chosen = choose(serving, seen, history, float(now))
+        reasons[chosen.reason] = reasons.get(chosen.reason, 0) + 1
+        places, steps = chosen.places, chosen.steps
+        if places is None or steps is None:
+            busy_until = float(now) + chosen.pause
             continue
         for life in lives_of(steps, float(now)):
             place = life.model, frozenset(life.gpus)
@@ -157,34 +168,34 @@ def followed(
     return Followed(sum(m.attainment * m.judged for m in found.models), history, reasons)
 
 
-def life_place(problem: Problem, life: object) -> tuple[str, frozenset[str]]:
-    """Return the model and the GPUs of an engine."""
-    return life.model, frozenset(life.gpus)  # type: ignore[attr-defined]
-
-
-def by_policy(problem: Problem, settings: PolicySettings) -> Choice:
+def by_policy(problem: Problem, settings: PolicySettings) -> Choose:
     """Return a controller that follows the policy."""
     names = [model.name for model in problem.models]
 
-    def choose(serving, seen, history, now):  # type: ignore[no-untyped-def]
+    def choose(
+        serving: Places, seen: NDArray[np.int64], history: tuple[EngineMove, ...], now: float
+    ) -> Choice:
         rates = estimated_rates(names, seen, COUNTED, settings)
         found = decide(problem, serving, rates, history, now, settings)
-        steps = None if found.stay else found.steps
-        return found.reason.value, found.placement, steps, found.pause
+        if found.stay:
+            return Choice(found.reason.value, pause=found.pause)
+        return Choice(found.reason.value, found.placement, found.steps)
 
     return choose
 
 
-def naively(problem: Problem) -> Choice:
+def naively(problem: Problem) -> Choose:
     """Return a controller that always goes to the plan for the last minutes."""
 
-    def choose(serving, seen, history, now):  # type: ignore[no-untyped-def]
+    def choose(
+        serving: Places, seen: NDArray[np.int64], history: tuple[EngineMove, ...], now: float
+    ) -> Choice:
         rates = seen[-int(NAIVE / COUNTED) :].mean(axis=0) / COUNTED
         new = planned(problem, rates, "latency")
         if engines_at(problem, new).keys() == engines_at(problem, serving).keys():
-            return "same", serving, None, 0.0
+            return Choice("same")
         change = change_between((problem, serving), (problem, new), "elastic")
-        return "goes", new, safe_steps(change, PolicySettings().times), 0.0
+        return Choice("goes", new, safe_steps(change, PolicySettings().times))
 
     return choose
 
@@ -221,8 +232,7 @@ def measured(condition: Condition) -> dict[str, str | float | int]:
         "naive_undone": len(undone_moves(naive.history, UNDONE_WITHIN + 1.0)),
         "seconds": round(time.process_time() - began, 1),
     }
-    print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-    print("   ", policy.reasons, flush=True)
+    print(json.dumps({**row, "reasons": policy.reasons}), flush=True)
     return row
 
 

@@ -64,7 +64,7 @@ def program(body="", returns=APART):
 def stands(enclosure):
     """Whether a sandbox starts behind these walls."""
     try:
-        with Sandbox(program(), enclosure=enclosure) as sandbox:
+        with Sandbox(program(), enclosure=Enclosure(enclosure)) as sandbox:
             return sandbox.ask(question().as_data()).code == 0
     except SandboxError:
         return False

@@ -205,8 +205,9 @@ class Reversed(ToyEvaluation):
     """What was best is worst."""
 
     def judge(self, sources, contest, repeats):
-        for place, _ in super().judge(sources, contest, repeats):
-            yield place, verdict(1.1 - quality_of(sources[place]), repeats.runs)
+        known = list(sources)
+        for place, _ in super().judge(known, contest, repeats):
+            yield place, verdict(1.1 - quality_of(known[place]), repeats.runs)
 
 
 def test_a_changed_contest_leaves_the_answers_as_they_were(tmp_path):

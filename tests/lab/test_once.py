@@ -25,7 +25,7 @@ class SameForAll(ToyEvaluation):
     """Judges nothing: all programs are as good."""
 
     def judge(self, sources, contest, repeats):
-        for place in range(len(sources)):
+        for place in range(len(list(sources))):
             yield place, verdict(0.5, repeats.runs)
 
 

@@ -1,7 +1,7 @@
 """A lab without sandboxes and models: a program's fitness is the number that it contains."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from time import sleep
 
@@ -44,12 +44,12 @@ class ToyEvaluation:
         self._pause = pause
 
     def judge(
-        self, sources: Sequence[str], contest: Contest, repeats: Repeats
+        self, sources: Iterable[str], contest: Contest, repeats: Repeats
     ) -> Iterator[tuple[int, Verdict]]:
-        for place in reversed(range(len(sources))):
+        for place, source in reversed(list(enumerate(sources))):
             sleep(self._pause)
-            self.judged.append((quality_of(sources[place]), repeats.runs))
-            yield place, verdict(quality_of(sources[place]), repeats.runs)
+            self.judged.append((quality_of(source), repeats.runs))
+            yield place, verdict(quality_of(source), repeats.runs)
 
 
 class ToyProposer:

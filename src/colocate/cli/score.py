@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -76,6 +77,9 @@ def score(
     ] = None,
 ) -> None:
     """Judge a program in a sandbox: by default one that places models on GPUs."""
+    from colocate.arena.starter import best_enclosure
+
+    Thread(target=best_enclosure).start()  # what starts sandboxes loads while this loads
     from colocate.arena.program_text import read_program
     from colocate.arena.referee import Referee
     from colocate.arena.tasks.catalogue import open_task

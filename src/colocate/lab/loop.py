@@ -18,6 +18,7 @@ from colocate.arena.tasks.catalogue import open_task
 from colocate.errors import ProposerError
 from colocate.lab.archive import Archive
 from colocate.lab.judging.evaluation import Evaluation
+from colocate.lab.judging.meanwhile import JudgingMeanwhile
 from colocate.lab.lab_record import LabRecord
 from colocate.lab.messages import (
     NOBODY,
@@ -108,14 +109,19 @@ class Lab:
         blank = [population.request(generation, slot, advice) for slot in slots]
         requests = [replace(request, task=self._task) for request in blank]
         self._teach(programs, generation)
-        children, complete = self._propose(generation, requests, programs)
-        self._judge(generation, children)
+        judging = JudgingMeanwhile(self._evaluation, self._contest, FIRST_LOOK)
+        children, complete = self._propose(generation, requests, programs, judging)
+        self._judge(generation, children, judging)
         return complete
 
     def _propose(
-        self, generation: int, requests: Sequence[Request], programs: Sequence[Program]
+        self,
+        generation: int,
+        requests: Sequence[Request],
+        programs: Sequence[Program],
+        judging: JudgingMeanwhile,
     ) -> tuple[list[Child], bool]:
-        """Send the requests without a recorded answer.
+        """Send the requests without a recorded answer, and have the children judged meanwhile.
 
         Return the children in order, and whether all requests were sent. Children after a request
         that was not sent are left to the next run, since that may make a twin of them.
@@ -125,6 +131,7 @@ class Lab:
         answered: dict[int, list[Attempt]] = {}
         children: dict[int, Child] = {}
         unsent: list[int] = []
+        done = {program.number for program in self._record.programs}
         with self._unanswered_when_interrupted(), askers(self._askers) as pool:
             asked = {}
             for request in requests:
@@ -142,6 +149,9 @@ class Lab:
                 if any(attempt.answer.came for attempt in attempts):
                     self._record.add_attempts(attempts)
                 if child:
+                    twins = (other.made.key == child.made.key for other in children.values())
+                    if child.number not in done and not any(twins):
+                        judging.add(child.made.source)
                     children[child.number] = child
         self._keep_silent(answered, complete=not unsent)
         kept = [number for number in sorted(children) if number < min(unsent, default=inf)]
@@ -188,12 +198,11 @@ class Lab:
                 self._record.add_attempts([refused])
         return list(first.values())
 
-    def _judge(self, generation: int, children: Sequence[Child]) -> None:
+    def _judge(self, generation: int, children: Sequence[Child], judging: JudgingMeanwhile) -> None:
         done = {program.number for program in self._record.programs}
-        waiting = [child for child in children if child.number not in done]
-        sources = [child.made.source for child in waiting]
-        for place, verdict in self._evaluation.judge(sources, self._contest, FIRST_LOOK):
-            child = waiting[place]
+        waiting = {child.made.source: child for child in children if child.number not in done}
+        for source, verdict in judging.verdicts(list(waiting)):
+            child = waiting[source]
             island = (child.number - 1) % self._settings.proposals % self._settings.islands
             program = Program(
                 child.number,

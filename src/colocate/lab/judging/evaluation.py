@@ -1,6 +1,6 @@
 """Where programs are judged: in processes of this machine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,14 +15,14 @@ class Evaluation(Protocol):
     """A place where programs are judged."""
 
     def judge(
-        self, sources: Sequence[str], contest: Contest, repeats: Repeats
+        self, sources: Iterable[str], contest: Contest, repeats: Repeats
     ) -> Iterator[tuple[int, Verdict]]:
         """Yield the index of every source and its verdict, as they arrive.
 
         Parameters
         ----------
         sources
-            The programs.
+            The programs; each is judged as soon as it comes.
         contest
             The questions that each gets.
         repeats
@@ -38,7 +38,7 @@ class LocalEvaluation:
     workers: int = 1
 
     def judge(
-        self, sources: Sequence[str], contest: Contest, repeats: Repeats
+        self, sources: Iterable[str], contest: Contest, repeats: Repeats
     ) -> Iterator[tuple[int, Verdict]]:
         """Yield the place of every source and the verdict on it, as they come."""
         with ThreadPoolExecutor(self.workers) as pool:

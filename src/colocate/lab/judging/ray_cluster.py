@@ -5,7 +5,7 @@ verdicts are those of one machine.
 """
 
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -30,7 +30,7 @@ class RayEvaluation:
     ray: Any
 
     def judge(
-        self, sources: Sequence[str], contest: Contest, repeats: Repeats
+        self, sources: Iterable[str], contest: Contest, repeats: Repeats
     ) -> Iterator[tuple[int, Verdict]]:
         """Yield the place of every source and the verdict on it, as they come."""
         task = self.ray.remote(num_cpus=1, max_retries=3)(_judged)
