@@ -146,6 +146,11 @@ class Model:
         return max(self.rate) if isinstance(self.rate, tuple) else self.rate
 
     @property
+    def peak_demand(self) -> float:
+        """Requests each second in the busiest time window, or its load where none are stated."""
+        return max(self.load) if self.peak_rate is None else self.peak_rate
+
+    @property
     def windows(self) -> int:
         """How many time windows its demand is stated for."""
         return max([stated for _, stated in self.counted_windows])
