@@ -13,10 +13,8 @@ from colocate.inputs.window_spec import (
     in_all_windows,
     numbers_of,
 )
+from colocate.problem.tolerance import JUST_ABOVE
 from colocate.problem.window import Window, numbered_windows
-
-ROUNDED = 1e-9
-"""Share by which windows may exceed the time that is left out, through rounding alone."""
 
 
 def windows_of(spec: FleetSpec) -> tuple[Window, ...]:
@@ -137,7 +135,7 @@ def _left_out(spec: FleetSpec, windows: tuple[Window, ...]) -> set[int]:
         for number in range(len(windows)):
             total[number] += loads[number if len(loads) > 1 else 0]
     spare = sum(window.weight for window in windows) * (1.0 - spec.window_percentile / 100.0)
-    spare *= 1.0 + ROUNDED
+    spare *= JUST_ABOVE
     found: set[int] = set()
     for number in sorted(range(len(windows)), key=lambda n: -total[n]):
         if len(found) == len(windows) - 1 or windows[number].weight > spare:
