@@ -92,6 +92,17 @@ def test_full_caches_are_written_down_for_every_engine_of_the_plan(name):
     assert sum(int(row["preemptions"]) for row in rows) > 500
 
 
+def test_engines_with_full_caches_did_what_was_written_down_before():
+    found = list(errors_before("2026-11-18_second_pools"))
+    assert len(found) == 30
+    most = {"tpot_ms": 0.05, "tpot_p99_ms": 0.10, "ttft_ms": 0.10, "ttft_p99_ms": 0.10}
+    for name, limit in most.items():
+        assert median(abs(errors[name]) for _, errors in found) < limit
+    measured = sum(int(row["preemptions"]) for row, _ in found)
+    before = sum(int(row["preemptions"]) for row in read("2026-11-18_second_pools_predictions.csv"))
+    assert before == pytest.approx(measured, rel=0.05)
+
+
 def test_engines_with_long_prompts_did_what_was_written_down_before():
     found = list(errors_before("2026-11-16_long"))
     assert len(found) == 34

@@ -288,3 +288,16 @@ def test_ctrl_c_prints_what_was_simulated_so_far(plan):
     assert "note: interrupted: this is what was simulated so far (a part of one seed, " in err
     assert "kept their targets" in out
     assert "Traceback" not in err
+
+
+def test_a_replay_lasts_a_year_at_most(plan):
+    done = run(plan, "--minutes", 1e9)
+    assert "minutes=1000000000.0, must be at most 525,600, a year" in str(done.exception)
+
+
+def test_ten_million_requests_are_announced(plan, monkeypatch):
+    monkeypatch.setattr("colocate.cli.replay.MANY_REQUESTS", 1000.0)
+    done = run(plan, "--minutes", 2)
+    assert done.exit_code == 0
+    assert "note: about 0 million requests to replay; Ctrl-C shows what" in done.stderr
+    assert "note: about" not in run(plan, "--minutes", 0.1).stderr
