@@ -28,6 +28,7 @@ LEFT_OUT = {
     "colocate calibrate http": "needs a model server; tests/inputs/calibration has one",
     "colocate calibrate --prometheus": "needs a Prometheus server; so do the tests there",
     "colocate observe http": "needs a server; make test-prometheus has one",
+    "colocate watch": "needs a Prometheus server; make test-prometheus has one",
     "colocate calibrate --metrics http": "needs an engine; so do the tests there",
 }
 SHORTER = {"--generations 60": "--generations 2", "colocate lab show 17": "colocate lab show 1"}

@@ -12,7 +12,9 @@ ROOT = Path(colocate.__file__).parent
 
 def test_every_public_name_is_there_and_nothing_else():
     assert sorted(colocate.__all__) == sorted(set(colocate.__all__))
-    assert len(colocate.__all__) <= 32  # with `observe`, `predict`, `simulate` and the referee
+    assert (
+        len(colocate.__all__) <= 33
+    )  # with `observe`, `predict`, `replan`, `simulate` and the referee
     for name in colocate.__all__:
         assert getattr(colocate, name) is not None
     assert dir(colocate) == sorted(colocate.__all__)

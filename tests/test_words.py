@@ -15,17 +15,17 @@ OUTSIDE = {
 
 GRAMMAR = """
     alone another asked asking by each false fixed found in is kept large next no nothing open over
-    two up way why
+    sought two up way why
 """
 PROGRAMMING = """
-    bar cache cause chart chat clock code colour column combination comparison compiler decision
-    definition direction draw effect entry error estimate evaluation explanation facts failed
-    failure field figure file finder finding fit format function hard history home http idea idle
-    infeasible input insight limit line link loaded loader local look lost mark markup memory
-    mention message missing move name noun number option order outcome output pair pen plot pool
-    priced process progress reading refusal refused report result role rounding run scale search
-    section settings shape stage state storage sum summary table time trail unknown unusable
-    unusual usage variable version whole worst
+    bar cache cause chart chat clock code colour column combination command comparison compiler
+    decision definition direction draw effect entry error estimate evaluation explanation facts
+    failed failure field figure file finder finding fit folder format function hard history home
+    http idea idle infeasible input insight limit line link loaded loader local look lost mark
+    markup memory mention message missing move name noun number option order outcome output pair
+    panel pen plot pool priced process progress query reading refusal refused report result role
+    rounding run scale search section set settings shape stage state storage sum summary table time
+    trail unknown unusable unusual usage value variable version whole worst
 """
 OPTIMISATION = """
     accept annealing constructor cut exhaustive greedy improver iterated linear neighbourhood

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from colocate.problem.problem import Problem as Problem
     from colocate.problem.verify import PlacementVerdict as PlacementVerdict
     from colocate.problem.verify import verify as verify
+    from colocate.replan.replan import replan as replan
     from colocate.simulate.result import Simulation as Simulation
     from colocate.solver.place import place as place
     from colocate.solver.plan import Plan as Plan
@@ -72,6 +73,7 @@ _HOMES = {
     "place": "solver.place",
     "predict": "advise.predict",
     "read_fleet": "inputs.fleet",
+    "replan": "replan.replan",
     "score_strategy": "arena.strategy_score",
     "services_of": "advise.service",
     "simulate": "advise.simulation.simulate",

@@ -8,9 +8,11 @@ import typer
 
 import colocate
 from colocate.cli.bench import bench
+from colocate.cli.board import board
 from colocate.cli.calibrate import calibrate
 from colocate.cli.capacity import capacity
 from colocate.cli.check import check
+from colocate.cli.diff import diff
 from colocate.cli.discover import discover
 from colocate.cli.emit import emit
 from colocate.cli.evaluator import evaluator
@@ -29,11 +31,13 @@ from colocate.cli.models import models
 from colocate.cli.observe import observe
 from colocate.cli.plan import plan
 from colocate.cli.predict import predict
+from colocate.cli.replan import replan
 from colocate.cli.schema import schema
 from colocate.cli.score import score
 from colocate.cli.simulate import simulate
 from colocate.cli.size import size
 from colocate.cli.strategies import strategies
+from colocate.cli.watch import watch
 from colocate.errors import (
     ColocateError,
     InfeasibleError,
@@ -63,6 +67,8 @@ app.command()(predict)
 app.command()(simulate)
 app.command()(explain)
 app.command()(capacity)
+app.command()(replan)
+app.command()(diff)
 app.command()(emit)
 app.command()(strategies)
 app.command()(bench)
@@ -72,6 +78,8 @@ app.command()(discover)
 app.command()(footprint)
 app.command()(calibrate)
 app.command()(observe)
+app.command()(watch)
+app.command()(board)
 app.command()(schema)
 app.command()(score)
 app.command()(evaluator)

@@ -9,7 +9,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
-ROOMS_WITH_KERNELS = ("latency", "machine_code", "problem", "simulate", "solver")
+ROOMS_WITH_KERNELS = (
+    "latency",
+    "machine_code",
+    "problem",
+    "replan/search/kernel",
+    "simulate",
+    "solver",
+)
 FOLDER = "NUMBA_CACHE_DIR"
 
 

@@ -1,0 +1,203 @@
+"""`colocate replan`: a better placement close to the one that runs, and the way there."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from colocate.cli.output_files import check_outputs, say_wrote
+from colocate.cli.shared_options import AsJson, Download, Seed
+from colocate.outputs.emit.settings import Target
+
+if TYPE_CHECKING:
+    from colocate.inputs.fleet import Fleet
+    from colocate.replan.replanning import Replanning
+    from colocate.replan.steps.safe_steps import SafeSteps
+    from colocate.replan.worth import MoveWorth
+    from colocate.solver.plan import Plan
+
+SIZES = {"": 1.0, "B": 1e-9, "MB": 1e-3, "GB": 1.0, "TB": 1e3}
+SPANS = {"": 1.0, "S": 1.0, "MIN": 60.0, "M": 60.0, "H": 3600.0, "D": 86400.0}
+
+
+def replan(
+    fleet: Annotated[Path, typer.Argument(help="Fleet file, as the fleet is now.")],
+    old: Annotated[Path, typer.Option("--from", help="Plan file of what runs now.")],
+    budget: Annotated[
+        str | None, typer.Option(help="The most weights to load, such as 40GB.")
+    ] = None,
+    target: Annotated[
+        float | None, typer.Option(help="Reach this pressure or ratio with the fewest bytes.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="A model that may not move now (repeatable).")
+    ] = None,
+    drain: Annotated[
+        list[str] | None,
+        typer.Option(help="A GPU or node to leave; its engines run until moved (repeatable)."),
+    ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option(help="A GPU or node that is lost (repeatable).")
+    ] = None,
+    memory: Annotated[
+        str, typer.Option(help="fixed: engines keep their cache (vLLM, SGLang); elastic: kvcached.")
+    ] = "fixed",
+    lasts: Annotated[str, typer.Option(help="How long demand stays as it is, such as 1h.")] = "1h",
+    uncertainty: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="The share by which that may be less.")
+    ] = 0.5,
+    load_gb_per_second: Annotated[
+        float, typer.Option(min=0.001, help="How fast one machine loads weights.")
+    ] = 2.0,
+    always_serving: Annotated[
+        bool, typer.Option("--always-serving", help="Refuse steps that interrupt a model.")
+    ] = False,
+    time_limit: Annotated[float, typer.Option(min=0.001, help="Seconds to search.")] = 2.0,
+    seed: Seed = 0,
+    download: Download = False,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the new plan and its fleet to this file, as JSON.")
+    ] = None,
+    steps: Annotated[
+        Path | None, typer.Option(help="Write the steps, as commands, to this folder.")
+    ] = None,
+    to: Annotated[Target, typer.Option(help="What the commands are for.")] = Target.VLLM,
+    page: Annotated[Path | None, typer.Option(help="Write a page (.html).")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the frontier to this file (.svg).")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find what moving a few models brings, whether it pays, and safe steps for it."""
+    from colocate.cli.compile_notice import say_when_compiling
+    from colocate.cli.plan_input import read_valid_plan
+    from colocate.inputs.fleet import read_fleet
+    from colocate.outputs.replan.table import replan_table, steps_table
+    from colocate.outputs.text.console import results, show
+    from colocate.replan.placed_engine import checked_mode
+    from colocate.replan.replan import replan as found_by
+    from colocate.replan.replan import weights_of
+    from colocate.replan.steps.safe_steps import safe_steps
+    from colocate.replan.steps.step_times import StepTimes
+    from colocate.replan.transition import change_between
+    from colocate.replan.worth import worth_of
+
+    check_outputs(fleet, (save, page, plot))
+    mode, lasting = checked_mode(memory), in_units(lasts, SPANS, "a time such as 90min or 2h")
+    now, (plan, old_fleet) = read_fleet(fleet, download), read_valid_plan(old)
+    limit = None if budget is None else in_units(budget, SIZES, "a size such as 40GB")
+    say_when_compiling()
+    found = found_by(
+        now,
+        plan,
+        budget_gb=limit,
+        target=target,
+        keep=keep or (),
+        drain=drain or (),
+        without=without or (),
+        time_limit=time_limit,
+        seed=seed,
+    )
+    change = change_between(
+        (old_fleet.problem, plan.placement),
+        (found.problem, found.placement),
+        mode,
+        weights_gb=weights_of(now),
+        draining=found.draining,
+    )
+    times = StepTimes(load_gb_per_second=load_gb_per_second)
+    way = safe_steps(change, times, always_serving=always_serving)
+    worth = None
+    if found.stay is not None and found.point is not found.stay:
+        worth = worth_of(
+            found.problem, plan.placement, found.stay, found.point, way, lasting, uncertainty, seed
+        )
+    if as_json:
+        data = {**found.as_dict(), "worth": worth.as_dict() if worth else None}
+        typer.echo(json.dumps({**data, "way": way.as_dict()}, indent=2, allow_nan=False))
+    else:
+        width = results().width
+        show(replan_table(found, way, worth, width), steps_table(way, width))
+    _write(found, way, worth, now, save, page, plot)
+    if steps is not None:
+        _write_steps(to, way, (plan, old_fleet), (_new_plan(found, now), now), steps)
+
+
+def in_units(text: str, units: dict[str, float], expected: str) -> float:
+    """Return a number with a unit, such as 40GB.
+
+    Parameters
+    ----------
+    text
+        The number and the unit, as the user gave them.
+    units
+        What each unit counts; without one the number is as it is.
+    expected
+        What the error says was expected.
+    """
+    match = re.fullmatch(r"\s*([0-9.]+(?:[eE][0-9]+)?)\s*([a-zA-Z]*)\s*", text)
+    unit = match.group(2).upper() if match else None
+    try:
+        return float(match.group(1)) * units[unit] if match and unit is not None else float("x")
+    except (ValueError, KeyError):
+        raise typer.BadParameter(f"{text!r} is not {expected}") from None
+
+
+def _new_plan(found: "Replanning", fleet: "Fleet") -> "Plan":
+    """Return the chosen placement as a plan for the whole fleet."""
+    from colocate.problem.placement import Placement
+    from colocate.problem.verify import verify
+    from colocate.solver.plan import Plan, Status, with_ratios
+
+    problem = fleet.problem
+    places = Placement({m.name: found.placement.get(m.name, ()) for m in problem.models})
+    verdict = verify(problem, places)
+    plan = Plan(problem, Status.FEASIBLE, places, verdict.pressures, strategy="replan")
+    return replace(with_ratios(plan), seconds=found.seconds)
+
+
+def _write(
+    found: "Replanning",
+    way: "SafeSteps",
+    worth: "MoveWorth | None",
+    fleet: "Fleet",
+    save: Path | None,
+    page: Path | None,
+    plot: Path | None,
+) -> None:
+    from colocate.outputs.plan.json_form import plan_json
+    from colocate.outputs.replan.frontier_plot import frontier_svg
+    from colocate.outputs.replan.page import replan_page
+    from colocate.outputs.text.whole_files import write_text
+
+    texts = {
+        save: plan_json(_new_plan(found, fleet), fleet) if save else "",
+        page: replan_page(found, way, worth) if page else "",
+        plot: frontier_svg(found) if plot else "",
+    }
+    for path, text in texts.items():
+        if path is not None:
+            write_text(path, text)
+            say_wrote(path)
+
+
+def _write_steps(
+    target: Target,
+    way: "SafeSteps",
+    old: "tuple[Plan, Fleet]",
+    new: "tuple[Plan, Fleet]",
+    folder: Path,
+) -> None:
+    from colocate.outputs.emit.catalogue import emit
+    from colocate.outputs.emit.emission import write_files
+    from colocate.outputs.emit.settings import EmitSettings
+    from colocate.outputs.replan.commands import new_base_port, steps_files
+
+    files = steps_files(target, way, old, new)
+    settings = EmitSettings(base_port=new_base_port(old, EmitSettings()))
+    written = [*write_files(folder, files), *emit(target, *new, settings).write(folder / "new")]
+    for path in written:
+        say_wrote(path)

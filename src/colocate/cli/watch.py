@@ -1,0 +1,164 @@
+"""`colocate watch`: follows demand, and moves models where that pays."""
+
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from colocate.cli.exit_codes import INTERRUPTED
+from colocate.errors import InputError
+from colocate.fault import Fault
+
+if TYPE_CHECKING:
+    from colocate.follow.state import WatchState
+    from colocate.follow.watch import Watch
+    from colocate.inputs.fleet import Fleet
+    from colocate.replan.policy.settings import PolicySettings
+
+TOKEN = "PROMETHEUS_TOKEN"
+"""The variable with the bearer token of the Prometheus server."""
+
+
+def watch(
+    fleet: Annotated[Path, typer.Argument(help="Fleet file; it is read again in every round.")],
+    prometheus: Annotated[str, typer.Option(help="Prometheus server with the engines' metrics.")],
+    start: Annotated[
+        Path | None,
+        typer.Option("--from", help="Plan or placement that runs now; needed only at first."),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            help="Command that carries out one step, whose file is its argument. Without it, "
+            "nothing is done (a dry run)."
+        ),
+    ] = None,
+    state: Annotated[
+        Path, typer.Option(help="Folder for what must survive, and for the last change.")
+    ] = Path("colocate-watch"),
+    interval: Annotated[
+        float, typer.Option(min=1.0, max=86400.0, help="Seconds from round to round.")
+    ] = 60.0,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="End after this many rounds (default: never).")
+    ] = None,
+    window: Annotated[str, typer.Option(help="How far demand is looked back at.")] = "15m",
+    commitment: Annotated[
+        float, typer.Option(min=600.0, help="Seconds that an engine stays where it was moved.")
+    ] = 900.0,
+    hysteresis: Annotated[
+        float,
+        typer.Option(min=0.0, max=1.0, help="Share of requests in time that a move must bring."),
+    ] = 0.03,
+    most_moves: Annotated[int, typer.Option(min=0, help="Engines that may move in an hour.")] = 12,
+    horizon: Annotated[
+        float, typer.Option(min=60.0, help="Seconds for which demand is expected to last.")
+    ] = 1200.0,
+    at_once: Annotated[int, typer.Option(min=1, max=64, help="Steps carried out at once.")] = 2,
+    step_timeout: Annotated[
+        float, typer.Option(min=1.0, help="Seconds after which a step has failed.")
+    ] = 1800.0,
+    elastic: Annotated[
+        bool, typer.Option("--elastic", help="Engines share their caches (kvcached).")
+    ] = False,
+    listen: Annotated[
+        str | None, typer.Option(help="HOST:PORT to serve own metrics at, for Prometheus.")
+    ] = None,
+) -> None:
+    """Follow demand: replan where that pays, and carry the steps out; a dry run by default."""
+    from colocate.follow.metrics_server import MetricsServer
+    from colocate.follow.state_folder import StateFolder
+    from colocate.follow.step_command import StepCommand
+    from colocate.follow.watch import Surroundings, Watch
+    from colocate.inputs.calibration.metrics_sources import window_seconds
+    from colocate.inputs.fleet import read_fleet
+    from colocate.inputs.observation.metrics.from_prometheus import (
+        PrometheusQuestion,
+        observe_prometheus,
+    )
+    from colocate.replan.policy.settings import PolicySettings
+    from colocate.solver.interrupt import stopping_on_interrupt
+
+    settings = PolicySettings(
+        commitment=commitment,
+        hysteresis=hysteresis,
+        most_moves_per_hour=most_moves,
+        horizon=horizon,
+        memory="elastic" if elastic else "fixed",
+    )
+    question = PrometheusQuestion(window_seconds(window))
+    planned, token, stop = read_fleet(fleet), os.environ.get(TOKEN), Event()
+    with ExitStack() as stack:
+        folder = stack.enter_context(StateFolder(state))
+        served = stack.enter_context(MetricsServer(listen)) if listen is not None else None
+
+        def show(text: str) -> None:
+            folder.write_metrics(text)
+            if served is not None:
+                served.show(text)
+
+        around = Surroundings(
+            lambda: read_fleet(fleet),
+            lambda: observe_prometheus(prometheus, question, token),
+            StepCommand(run, folder.path, step_timeout, _say) if run is not None else None,
+            _say,
+            time.time,
+            show,
+        )
+        known = folder.read() or _first_state(planned, start, settings)
+        following = Watch(folder, around, planned, known, settings, at_once, stop)
+        _say(_beginning(following, prometheus, served.port if served else None))
+        with stopping_on_interrupt(stop.set):
+            _loop(following, interval, rounds)
+    if stop.is_set():
+        raise typer.Exit(INTERRUPTED)
+
+
+def _first_state(fleet: "Fleet", start: Path | None, settings: "PolicySettings") -> "WatchState":
+    """Return the state in which a placement runs that was made elsewhere."""
+    from colocate.advise.predict import checked_placement
+    from colocate.follow.engine_records import EngineRecord
+    from colocate.follow.state import WatchState
+    from colocate.inputs.plan_file import read_places
+    from colocate.inputs.text_file import naming
+    from colocate.replan.placed_engine import engines_of
+
+    if start is None:
+        raise typer.BadParameter("nothing is known yet: give the plan that runs now with --from")
+    places = read_places(start)
+    with naming(start):
+        placement = checked_placement(fleet.problem, places)
+        engines = engines_of(fleet.problem, placement, settings.memory, {})
+    if not engines:
+        raise InputError(Fault("places no model", "a placement that runs", file=str(start)))
+    return WatchState(tuple(map(EngineRecord, engines)))
+
+
+def _beginning(following: "Watch", prometheus: str, port: int | None) -> str:
+    engines = len(following.state.engines)
+    mode = "dry run" if following.around.perform is None else "steps are carried out"
+    served = f"; own metrics at port {port}" if port else ""
+    return f"watching {engines} engines by {prometheus} ({mode}{served})"
+
+
+def _loop(following: "Watch", interval: float, rounds: int | None) -> None:
+    """Go round after round; one that takes longer than the interval delays the next."""
+    number = 0
+    while not following.stop.is_set():
+        begin = time.monotonic()
+        following.round()
+        number += 1
+        if number == rounds:
+            return
+        following.stop.wait(max(interval - (time.monotonic() - begin), 0.0))
+
+
+def _say(words: str) -> None:
+    """Print a sentence with the time of day; progress goes to stderr."""
+    from colocate.outputs.text.console import notes
+
+    notes().print(f"{time.strftime('%H:%M:%S')}  {words}", markup=False, highlight=False)

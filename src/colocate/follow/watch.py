@@ -1,0 +1,210 @@
+"""One round of `colocate watch`: finish what was begun, read demand, decide, act, write it down."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from threading import Event
+
+from colocate.errors import ColocateError, ServerError
+from colocate.follow.engine_records import places_of, serving, tidying
+from colocate.follow.execution import Perform, carry_out
+from colocate.follow.measured_rates import measured_rates
+from colocate.follow.metrics import metrics_text
+from colocate.follow.state import WatchState
+from colocate.follow.state_folder import StateFolder
+from colocate.follow.words import decision_words
+from colocate.inputs.fleet import Fleet
+from colocate.inputs.observation.demand_changes import fleet_with_demand
+from colocate.inputs.observation.observation import Observation
+from colocate.replan.policy.decide import decide
+from colocate.replan.policy.decision import PolicyDecision
+from colocate.replan.policy.settings import PolicySettings
+from colocate.replan.steps.step import EngineStep
+
+
+class RoundOutcome(StrEnum):
+    """What a round came to."""
+
+    STAY = "stay"
+    MOVE = "move"
+    WOULD_MOVE = "would_move"
+    """A dry run that would move something."""
+    NO_DEMAND = "no_demand"
+    """The source did not answer well, so nothing was decided."""
+    BROKEN_OFF = "broken_off"
+    """A step failed, or it was to stop: the next round goes on from what is there."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Everything outside: where demand comes from, who carries steps out, the clock, the reader.
+
+    Parameters
+    ----------
+    read_fleet
+        Reads the fleet file as it is now.
+    observe
+        Asks the source what the demand is.
+    perform
+        Carries out one step; None for a dry run.
+    say
+        Gets every sentence for the reader.
+    clock
+        Seconds since 1970.
+    show
+        Gets the metrics after every round.
+    """
+
+    read_fleet: Callable[[], Fleet]
+    observe: Callable[[], Observation]
+    perform: Perform | None
+    say: Callable[[str], None]
+    clock: Callable[[], float]
+    show: Callable[[str], None]
+
+
+@dataclass
+class Watch:
+    """Follows demand, round by round; all that it knows is in its folder.
+
+    Parameters
+    ----------
+    folder
+        Where the state is.
+    around
+        Everything outside.
+    fleet
+        The fleet as it was read last.
+    state
+        What is known; as it is in the folder.
+    settings
+        When to move, and when not.
+    at_once
+        Steps that are carried out side by side.
+    stop
+        When it is set, no further step begins.
+    """
+
+    folder: StateFolder
+    around: Surroundings
+    fleet: Fleet
+    state: WatchState
+    settings: PolicySettings
+    at_once: int = 2
+    stop: Event = field(default_factory=Event)
+    _said: dict[str, str] = field(default_factory=dict)
+    _moments: dict[str, float] = field(default_factory=dict)
+
+    def round(self) -> RoundOutcome:
+        """Go once through everything, and return what it came to."""
+        self._read_fleet_again()
+        observation = None
+        outcome = RoundOutcome.BROKEN_OFF
+        if self._finish() and self._tidy():
+            observation = self._observed()
+            outcome = self._follow(observation) if observation else RoundOutcome.NO_DEMAND
+        self._moments["round"] = self.around.clock()
+        self._keep(self.state.counted(f"rounds_{outcome}"))
+        self._show(observation)
+        return outcome
+
+    def _read_fleet_again(self) -> None:
+        """Take up a fleet file that has changed; one that cannot be read changes nothing."""
+        try:
+            self.fleet = self.around.read_fleet()
+        except ColocateError as error:
+            self._say_once("fleet", f"the fleet stays as it was: {error}")
+        else:
+            self._say_once("fleet", "")
+
+    def _finish(self) -> bool:
+        """Carry out what is left of a change; a step that was begun is done once more."""
+        if not self.state.pending:
+            return True
+        self.around.say(f"going on with {len(self.state.pending)} steps of an earlier round")
+        return self._carried_out(self.state.pending)
+
+    def _tidy(self) -> bool:
+        """Make every engine serve or go; return whether that worked."""
+        memory = {gpu.name: gpu.memory_gb for gpu in self.fleet.problem.gpus}
+        there = tuple(each for each in self.state.engines if set(each.engine.gpus) <= set(memory))
+        if there != self.state.engines:
+            self._keep(replace(self.state, engines=there))
+        if self.around.perform is None or not (steps := tidying(there, memory)):
+            return True
+        self.around.say(f"a change was broken off: {len(steps)} steps to tidy up")
+        self._keep(replace(self.state, pending=steps, begun=frozenset()))
+        return self._carried_out(steps)
+
+    def _observed(self) -> Observation | None:
+        try:
+            observation = self.around.observe()
+        except ServerError as error:
+            self._say_once("source", f"no demand, so nothing moves: {error}")
+            return None
+        self._say_once("source", "")
+        return observation
+
+    def _follow(self, observation: Observation) -> RoundOutcome:
+        try:
+            fleet = fleet_with_demand(self.fleet, observation)
+        except ColocateError as error:
+            self._say_once("demand", f"the demand cannot be used, so nothing moves: {error}")
+            return RoundOutcome.NO_DEMAND
+        self._say_once("demand", "")
+        decision = decide(
+            fleet.problem,
+            places_of(serving(self.state.engines)),
+            measured_rates(fleet, observation, self.settings),
+            self.state.moves,
+            self.around.clock(),
+            self.settings,
+        )
+        self._say_once("decision", decision_words(decision))
+        return RoundOutcome.STAY if decision.stay else self._change(fleet, decision)
+
+    def _change(self, fleet: Fleet, decision: PolicyDecision) -> RoundOutcome:
+        assert decision.steps is not None
+        assert decision.placement is not None
+        self.folder.write_change(
+            json.dumps(fleet.as_dict(), indent=1),
+            json.dumps({name: list(gpus) for name, gpus in decision.placement.items()}, indent=1),
+            json.dumps(decision.steps.as_dict(), indent=1),
+        )
+        if self.around.perform is None:
+            return RoundOutcome.WOULD_MOVE
+        self._keep(replace(self.state, pending=decision.steps.steps, begun=frozenset()))
+        self._moments["move"] = self.around.clock()
+        return (
+            RoundOutcome.MOVE if self._carried_out(self.state.pending) else RoundOutcome.BROKEN_OFF
+        )
+
+    def _carried_out(self, steps: Sequence[EngineStep]) -> bool:
+        """Carry steps out, and write down each when it begins and when it ends."""
+        if self.around.perform is None:
+            return True
+        whole = carry_out(
+            steps,
+            self.around.perform,
+            lambda step: self._keep(self.state.with_begun(step)),
+            lambda step, done: self._keep(self.state.with_ended(step, done, self.around.clock())),
+            self.at_once,
+            self.stop,
+        )
+        if not whole and not self.stop.is_set():
+            self._keep(replace(self.state, pending=(), begun=frozenset()))
+        return whole
+
+    def _keep(self, state: WatchState) -> None:
+        self.folder.write(state)
+        self.state = state
+
+    def _say_once(self, about: str, words: str) -> None:
+        """Say something unless it was the last thing said about this."""
+        if words and self._said.get(about) != words:
+            self.around.say(words)
+        self._said[about] = words
+
+    def _show(self, observation: Observation | None) -> None:
+        self.around.show(metrics_text(self.fleet.problem, self.state, observation, self._moments))

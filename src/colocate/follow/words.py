@@ -1,0 +1,45 @@
+"""Decisions in words: one sentence, with the figures that it rests on."""
+
+from colocate.outputs.text.wording import listed
+from colocate.replan.policy.decision import PolicyDecision, PolicyReason
+
+REASONS = {
+    PolicyReason.TOO_LITTLE_KNOWN: "requests have not been counted for long enough",
+    PolicyReason.TARGETS_HOLD: "nearly all requests are in time as it is",
+    PolicyReason.MOST_MOVES: "as many engines moved in the last hour as may",
+    PolicyReason.NOTHING_BETTER: "no placement brings more requests in time",
+    PolicyReason.OVER_BUDGET: "the better placement loads more than one change may",
+    PolicyReason.NO_STEPS: "no safe way leads to the better placement",
+    PolicyReason.DOES_NOT_PAY: "a move would bring too little for what it costs",
+    PolicyReason.NOT_SURE: "it pays at the measured rates, but not at those that are as likely",
+    PolicyReason.PAYS: "going brings more requests in time than it costs",
+    PolicyReason.NOT_SERVED: "a model has no engine",
+}
+MOST_NAMES = 4
+"""Moves that a sentence names."""
+
+
+def decision_words(decision: PolicyDecision) -> str:
+    """Return a decision as a sentence."""
+    head = "stay" if decision.stay else f"move {_moved(decision)}"
+    return f"{head}: {REASONS[decision.reason]}{_figures(decision)}"
+
+
+def _moved(decision: PolicyDecision) -> str:
+    arrivals = [move for move in decision.moves if move.arrived]
+    named = [f"{move.model} to {'+'.join(move.gpus)}" for move in arrivals[:MOST_NAMES]]
+    if len(arrivals) > MOST_NAMES:
+        named.append(f"{len(arrivals) - MOST_NAMES} more")
+    seconds = decision.steps.seconds if decision.steps else 0.0
+    return f"{listed(named) or 'nothing'} ({seconds:.0f} s)"
+
+
+def _figures(decision: PolicyDecision) -> str:
+    gain = decision.gain
+    if gain is None or gain.arrived <= 0.0:
+        return ""
+    stays, goes = (share / gain.arrived for share in (gain.staying, gain.going))
+    return (
+        f" ({stays:.1%} of requests in time while staying, {goes:.1%} while going; "
+        f"the way costs {max(gain.cost, 0.0):.0f} requests)"
+    )

@@ -1,0 +1,1 @@
+"""A board for Grafana, and the rules for Prometheus that it draws."""

@@ -1,0 +1,74 @@
+"""A replan, or the difference of two plans, as a page."""
+
+from colocate.outputs.page.frame import note, section, whole_page
+from colocate.outputs.page.html_table import html_table
+from colocate.outputs.page.markup import Markup, tag
+from colocate.outputs.replan.frontier_plot import STYLE, frontier_picture
+from colocate.outputs.replan.table import frontier_rows, moved_models
+from colocate.outputs.replan.words import (
+    headline,
+    noun,
+    step_text,
+    steps_text,
+    worth_text,
+)
+from colocate.problem.parts import Places
+from colocate.replan.replanning import Replanning
+from colocate.replan.steps.safe_steps import SafeSteps
+from colocate.replan.worth import MoveWorth
+
+
+def replan_page(found: Replanning, steps: SafeSteps, worth: MoveWorth | None) -> str:
+    """Return a page about a replan.
+
+    Parameters
+    ----------
+    found, steps, worth
+        The points, the way to the one that was asked for, and whether it pays.
+    """
+    rows = frontier_rows(found, "chosen")
+    columns = [("", "words"), ("to load", "figures"), (noun(found), "figures")]
+    columns += [("bound", "figures"), ("how good", "words")]
+    way = [
+        (str(s.number), f"{s.start:.0f} s", f"{s.seconds:.0f} s", step_text(s), _after(s.after))
+        for s in steps.steps
+    ]
+    heads = [("step", "figures"), ("starts", "figures"), ("takes", "figures")]
+    heads += [("what", "words"), ("after", "words")]
+    return whole_page(
+        headline(found, worth),
+        (),
+        tag("style", Markup(STYLE)),
+        tag("h1", headline(found, worth)),
+        note(worth_text(worth)) if worth else Markup(""),
+        section("What moving brings", frontier_picture(found)),
+        note("Blue: the best found for what is loaded. Green: no placement is below. Red: chosen."),
+        html_table("The frontier", columns, rows),
+        section("What moves", moves_html(found.old, found.placement)),
+        section("How", note(steps_text(steps)), html_table("The steps", heads, way)),
+    )
+
+
+def difference_page(title: str, facts: list[str], old: Places, new: Places) -> str:
+    """Return a page about two plans.
+
+    Parameters
+    ----------
+    title, facts
+        What it says at the top.
+    old, new
+        Where models are in both.
+    """
+    told = [tag("p", fact) for fact in facts]
+    return whole_page(title, (), tag("h1", title), *told, moves_html(old, new))
+
+
+def moves_html(old: Places, new: Places) -> Markup:
+    """Return a table of the models that are elsewhere."""
+    rows = [(model, *told) for model, told in moved_models(old, new).items()]
+    columns = [("model", "words"), ("from", "words"), ("to", "words")]
+    return html_table("Models that are elsewhere", columns, rows)
+
+
+def _after(numbers: tuple[int, ...]) -> str:
+    return " ".join(map(str, numbers))

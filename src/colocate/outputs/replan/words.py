@@ -1,0 +1,104 @@
+"""Sentences about replans, steps and differences."""
+
+from math import isinf
+
+from colocate.outputs.text.wording import amount, gigabytes, percent, pressure_text
+from colocate.replan.placed_engine import PlacedEngine
+from colocate.replan.replanning import BudgetProof, FrontierPoint, Replanning
+from colocate.replan.steps.exhaustion import ServingProof
+from colocate.replan.steps.safe_steps import SafeSteps
+from colocate.replan.steps.step import EngineStep, StepKind
+from colocate.replan.worth import MoveWorth
+
+PROOFS = {
+    BudgetProof.NONE: "no bound",
+    BudgetProof.ANY_BUDGET: "no placement at all is lower",
+    BudgetProof.EVICTION: "more would have to leave its GPU",
+    BudgetProof.EXHAUSTION: "every placement was tried",
+}
+DOINGS = {
+    StepKind.LOAD: "load",
+    StepKind.WAIT: "wait until it answers",
+    StepKind.SWITCH: "send it requests",
+    StepKind.DRAIN: "send it no more requests, and let it finish",
+    StepKind.UNLOAD: "stop it",
+    StepKind.SLEEP: "put it to sleep",
+    StepKind.WAKE: "wake it",
+}
+
+
+def value_text(value: float) -> str:
+    """Return a value for people."""
+    return "infinite" if isinf(value) else pressure_text(value)
+
+
+def noun(found: Replanning) -> str:
+    """Name what the fleet minimises."""
+    return "ratio" if found.problem.objective == "latency" else "pressure"
+
+
+def proof_text(point: FrontierPoint) -> str:
+    """Say how good a point is for what it moves, and why that is known."""
+    if point.proof is BudgetProof.NONE:
+        return "no bound"
+    if point.proven:
+        return f"optimal: {PROOFS[point.proof]}"
+    return f"within {percent(point.gap)} of optimal: {PROOFS[point.proof]}"
+
+
+def headline(found: Replanning, worth: MoveWorth | None) -> str:
+    """Say in a sentence what to do."""
+    point = found.point
+    if found.stay is None:
+        told = f"move: the old placement breaks {amount(len(found.broken), 'rule')}"
+        return (
+            f"{told}; {gigabytes(point.moved_gb)} to load, {noun(found)} {value_text(point.value)}"
+        )
+    if point.moved_gb <= found.forced_gb and not found.forced_gb:
+        return f"stay: nothing better was found; {noun(found)} {value_text(point.value)}"
+    gain = f"{noun(found)} {value_text(found.stay.value)} -> {value_text(point.value)}"
+    verb = "move" if worth is None or worth.pays else "stay"
+    return f"{verb}: {gain} for {gigabytes(point.moved_gb)}"
+
+
+def worth_text(worth: MoveWorth) -> str:
+    """Say what moving brings and costs."""
+    unit = "requests in time" if worth.simulated else "seconds of the fleet's work"
+    lasts = f"if demand lasts {worth.lasts_seconds * (1 - worth.uncertainty):.0f} s"
+    even = worth.break_even_seconds
+    told = (
+        f"moving costs {worth.cost:.3g} {unit} over {worth.seconds:.0f} s and brings "
+        f"{worth.gain_per_second:.3g} each second: {worth.least_gain:.3g} {lasts}"
+    )
+    if isinf(even):
+        return f"{told}; it never pays"
+    return f"{told}; it pays from {even:.0f} s on"
+
+
+def engine_text(engine: PlacedEngine) -> str:
+    """Name an engine."""
+    return f"{engine.model} on {' + '.join(engine.gpus)}"
+
+
+def step_text(step: EngineStep) -> str:
+    """Say what a step does."""
+    return f"{step.kind.value} {engine_text(step.engine)}"
+
+
+def steps_text(steps: SafeSteps) -> str:
+    """Say what steps take, and what they interrupt."""
+    if not steps.steps:
+        return "no steps: everything stays"
+    told = (
+        f"{amount(len(steps.steps), 'step')}, about {steps.seconds:.0f} s, "
+        f"{gigabytes(steps.loaded_gb)} loaded"
+    )
+    if not steps.interruptions:
+        return f"{told}; every model keeps serving"
+    names = ", ".join(f"{each.model} for {each.seconds:.0f} s" for each in steps.interruptions)
+    why = {
+        ServingProof.NONE: f"no order avoids it: all {steps.states:,} states were tried",
+        ServingProof.LIMIT: f"no order without it was found in {steps.states:,} states",
+        ServingProof.FOUND: "",
+    }[steps.proof]
+    return f"{told}; interrupted: {names} ({why})"

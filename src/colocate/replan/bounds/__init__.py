@@ -1,0 +1,1 @@
+"""Proofs of what no placement within a budget of moved bytes reaches."""

@@ -1,0 +1,86 @@
+"""`colocate replan` and `colocate diff`, as a user calls them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from colocate.cli.main import app
+from colocate.errors import InfeasibleError, UnknownNameError
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+EVENING = EXAMPLES / "evening.yaml"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plans") / "plan.json"
+    assert run("plan", EXAMPLES / "morning.yaml", "--save", path).exit_code == 0
+    return path
+
+
+def test_a_budget_gives_a_plan_with_pages_steps_and_a_picture(plan, tmp_path):
+    new, page, plot, steps = (tmp_path / n for n in ("new.json", "r.html", "r.svg", "steps"))
+    done = run(
+        "replan", EVENING, "--from", plan, "--budget", "20GB", "--memory", "elastic",
+        "--save", new, "--page", page, "--plot", plot, "--steps", steps,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "move: pressure" in done.stdout
+    assert "optimal" in done.stdout
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert plot.read_text().startswith("<svg xmlns")
+    assert run("check", new).exit_code == 0
+    script = (steps / "steps.sh").read_text()
+    assert 'on alpha "$NEW/vllm-alpha.sh" start' in script
+    assert (steps / "new" / "vllm-alpha.sh").exists()
+    command = [str(Path(sys.executable).parent / "shellcheck"), str(steps / "steps.sh")]
+    checked = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+    told = run("diff", plan, new)
+    assert "elsewhere" in told.stdout
+    data = json.loads(run("diff", plan, new, "--json").stdout)
+    assert 0 < data["loaded_gb"] <= 20
+    assert set(data["moved"])
+    assert run("diff", plan, new, "--page", tmp_path / "d.html").exit_code == 0
+
+
+def test_json_has_points_worth_and_way(plan):
+    done = run("replan", EVENING, "--from", plan, "--target", "0.31", "--json", "--lasts", "1min")
+    data = json.loads(done.stdout)
+    assert data["points"][data["chosen"]]["value"] <= 0.31
+    assert data["worth"]["pays"] is False  # after a minute of demand nothing is gained yet
+    assert data["way"]["steps"]
+
+
+@pytest.mark.parametrize("target", ["sglang", "kubernetes", "compose", "ray"])
+def test_every_target_gets_at_least_a_list(plan, tmp_path, target):
+    done = run(
+        "replan", EVENING, "--from", plan, "--budget", "20GB", "--steps", tmp_path, "--to", target
+    )
+    assert done.exit_code == 0, done.output
+    assert "undo: unload" in (tmp_path / "steps.txt").read_text()
+    assert (tmp_path / "steps.sh").exists() == (target in ("sglang", "kubernetes"))
+
+
+def test_wrong_input_is_told(plan):
+    assert run("replan", EVENING, "--from", plan, "--budget", "many").exit_code == 2
+    assert run("replan", EVENING, "--from", EVENING).exit_code != 0
+    lost = run("replan", EVENING, "--from", plan, "--without", "nowhere")
+    assert isinstance(lost.exception, UnknownNameError)
+    out = run("replan", EVENING, "--from", plan, "--target", "0.0001")
+    assert isinstance(out.exception, InfeasibleError)
+
+
+def test_a_lost_gpu_forces_a_move(plan):
+    done = run("replan", EVENING, "--from", plan, "--without", "alpha-0", "--json")
+    data = json.loads(done.stdout)
+    assert data["stay"] is None
+    assert data["forced_gb"] > 0

@@ -1,0 +1,267 @@
+import json
+import multiprocessing
+import os
+from dataclasses import replace
+
+import pytest
+
+from colocate import InputError
+from colocate.errors import SourceError, Trouble
+from colocate.follow import watch as watching
+from colocate.follow.engine_records import Condition, EngineRecord, places_of, serving
+from colocate.follow.state_folder import StateFolder
+from colocate.follow.watch import RoundOutcome
+from colocate.replan.policy.decision import MoveGain, PolicyDecision, PolicyReason
+from colocate.replan.policy.history import moves_between
+from colocate.replan.steps.safe_steps import safe_steps
+from colocate.replan.transition import change_between
+from tests.follow.fleets import PLACES, Fixture, measured, small_fleet
+
+SPREAD = {"chat": ("g-0",), "code": ("g-1",), "tiny": ("g-1",)}
+STAY = PolicyDecision(PolicyReason.TARGETS_HOLD)
+
+
+def going(problem, serving_now, new=SPREAD):
+    """Return the decision to go to a placement."""
+    change = change_between((problem, serving_now), (problem, new), "elastic")
+    moves = moves_between(problem, serving_now, new, 0.0)
+    gain = MoveGain(100.0, 60.0, 90.0, 95.0, 20.0)
+    return PolicyDecision(PolicyReason.PAYS, new, safe_steps(change), moves, gain)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with StateFolder(tmp_path / "state") as made:
+        yield made
+
+
+@pytest.fixture
+def decided(monkeypatch):
+    """Script the decisions: the last one of a list is repeated; functions get the fleet."""
+    script = [STAY]
+    seen = []
+
+    def decide(problem, places, rates, history, now, settings):
+        seen.append((places, rates, history))
+        each = script.pop(0) if len(script) > 1 else script[0]
+        return each(problem, places) if callable(each) else each
+
+    monkeypatch.setattr(watching, "decide", decide)
+    decide.script, decide.seen = script, seen
+    return decide
+
+
+def placed(fixture):
+    return places_of(serving(fixture.watch.state.engines))
+
+
+def test_it_stays_and_says_so_once(folder, decided):
+    fixture = Fixture(folder)
+    assert [fixture.watch.round() for _ in range(3)] == [RoundOutcome.STAY] * 3
+    assert fixture.told == ["stay: nearly all requests are in time as it is"]
+    assert fixture.performed == []
+    assert folder.read().counts == {"rounds_stay": 3.0}
+
+
+def test_it_moves_and_remembers(folder, decided):
+    decided.script[:] = [going, STAY]
+    fixture = Fixture(folder)
+    assert fixture.watch.round() is RoundOutcome.MOVE
+    assert placed(fixture) == SPREAD
+    assert fixture.told[0].startswith("move code to g-1 (")
+    assert "60.0% of requests in time while staying, 90.0% while going" in fixture.told[0]
+    kinds = [kind for kind, model, _ in fixture.performed if model == "code"]
+    assert kinds == ["load", "wait", "switch", "drain", "unload"]
+    kept = folder.read()
+    assert (kept.pending, kept.begun) == ((), frozenset())
+    assert {(move.model, move.arrived) for move in kept.moves} >= {("code", True), ("code", False)}
+    assert json.loads((folder.path / "placement.json").read_text()) == {
+        name: list(gpus) for name, gpus in SPREAD.items()
+    }
+    assert fixture.watch.round() is RoundOutcome.STAY
+    assert decided.seen[-1][0] == SPREAD
+    assert len(decided.seen[-1][2]) >= 2
+
+
+def test_a_dry_run_does_nothing_but_say_and_write(folder, decided):
+    decided.script[:] = [going]
+    fixture = Fixture(folder, dry=True)
+    assert [fixture.watch.round() for _ in range(2)] == [RoundOutcome.WOULD_MOVE] * 2
+    assert placed(fixture) == {name: PLACES[name] for name in sorted(PLACES)}
+    assert len(fixture.told) == 1
+    assert (folder.path / "steps.json").exists()
+
+
+@pytest.mark.parametrize("trouble", list(Trouble))
+def test_a_source_that_does_not_answer_moves_nothing_and_is_told_once(folder, decided, trouble):
+    decided.script[:] = [going]
+    fixture = Fixture(folder)
+    good, fixture.observation = fixture.observation, SourceError(trouble, "p:9090: no answer")
+    assert [fixture.watch.round() for _ in range(3)] == [RoundOutcome.NO_DEMAND] * 3
+    assert fixture.told == ["no demand, so nothing moves: p:9090: no answer"]
+    assert "colocate_watch_source_up 0.0" in fixture.shown[-1]
+    assert fixture.performed == []
+    decided.script[:] = [STAY]
+    fixture.observation = good
+    assert fixture.watch.round() is RoundOutcome.STAY
+    fixture.observation = SourceError(trouble, "p:9090: no answer")
+    fixture.watch.round()
+    assert fixture.told.count("no demand, so nothing moves: p:9090: no answer") == 2
+
+
+def test_demand_that_the_fleet_cannot_have_moves_nothing(folder, decided):
+    decided.script[:] = [going]
+    fixture = Fixture(folder)
+    fixture.observation = measured(stranger=3.0)
+    fixture.watch.round()
+    assert decided.seen[-1][1] == ()
+
+
+def test_a_fleet_file_that_cannot_be_read_stays_as_it_was(folder, decided):
+    fixture = Fixture(folder)
+    fixture.watch.round()
+    fixture.fleet = InputError("fleet.yaml: models: is empty")
+    assert [fixture.watch.round() for _ in range(2)] == [RoundOutcome.STAY] * 2
+    assert fixture.told[1:] == ["the fleet stays as it was: fleet.yaml: models: is empty"]
+
+
+def test_a_gpu_that_is_gone_takes_its_engines_along(folder, decided):
+    fixture = Fixture(folder)
+    fixture.fleet = small_fleet(gpus=[{"name": "g", "kind": "H100-80GB", "count": 1}])
+    gone = [gpu.name for gpu in fixture.fleet.problem.gpus]
+    fixture.watch.round()
+    left = placed(fixture)
+    assert all(set(gpus) <= set(gone) for gpus in left.values())
+    assert decided.seen[-1][0] == left
+
+
+@pytest.mark.parametrize("kind", ["load", "wait", "switch", "drain", "unload"])
+def test_after_a_step_that_failed_it_plans_from_what_is_there(folder, decided, kind):
+    decided.script[:] = [going, STAY]
+    fixture = Fixture(folder)
+    fixture.failing = {(kind, "code")}
+    assert fixture.watch.round() is RoundOutcome.BROKEN_OFF
+    assert folder.read().pending == ()
+    fixture.failing = set()
+    assert fixture.watch.round() is RoundOutcome.STAY
+    state = fixture.watch.state
+    assert {each.condition for each in state.engines} == {Condition.SERVING}
+    assert set(placed(fixture)) == set(PLACES)
+    assert decided.seen[-1][0] == placed(fixture)
+    on_code = placed(fixture)["code"]
+    assert on_code == (("g-0",) if kind in ("load", "wait", "switch") else on_code)
+
+
+def test_what_cannot_be_tidied_is_tried_again_and_never_planned_over(folder, decided):
+    decided.script[:] = [going, STAY]
+    fixture = Fixture(folder)
+    fixture.failing = {("wait", "code"), ("unload", "code")}
+    outcomes = [fixture.watch.round() for _ in range(3)]
+    assert outcomes == [RoundOutcome.BROKEN_OFF] * 3
+    assert len(decided.seen) == 1
+    doubtful = [e for e in fixture.watch.state.engines if e.condition is Condition.DOUBTFUL]
+    assert [each.engine.gpus for each in doubtful] == [("g-1",)]
+    fixture.failing = set()
+    assert fixture.watch.round() is RoundOutcome.STAY
+
+
+def test_it_stops_between_two_steps_and_goes_on_later(folder, decided):
+    decided.script[:] = [going, STAY]
+    fixture = Fixture(folder)
+    perform = fixture.watch.around.perform
+
+    def stopping(step):
+        fixture.stop.set()
+        return perform(step)
+
+    fixture.watch.around = replace(fixture.watch.around, perform=stopping)
+    assert fixture.watch.round() is RoundOutcome.BROKEN_OFF
+    assert len(fixture.performed) == 1
+    assert folder.read().pending
+    again = Fixture(folder)
+    assert again.watch.round() is RoundOutcome.STAY
+    assert again.told[0].startswith("going on with")
+    assert placed(again) == SPREAD
+
+
+def follow_and_die(path, number):
+    """Run a change and end without a word in the middle of a step, as kill -9 does."""
+    with StateFolder(path) as folder:
+        fixture = Fixture(folder)
+        perform = fixture.watch.around.perform
+
+        def dying(step):
+            if len(fixture.performed) == number:
+                os._exit(9)
+            return perform(step)
+
+        fixture.watch.around = replace(fixture.watch.around, perform=dying)
+        watching.decide = lambda problem, places, *_: going(problem, places)
+        fixture.watch.round()
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_it_survives_being_killed_at_any_step(tmp_path, decided, number):
+    context = multiprocessing.get_context("fork")
+    process = context.Process(target=follow_and_die, args=(tmp_path, number))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 9
+    with StateFolder(tmp_path) as folder:
+        found = folder.read()
+        assert len(found.pending) == 5 - number
+        assert len(found.begun) == 1
+        fixture = Fixture(folder)
+        assert fixture.watch.round() is RoundOutcome.STAY
+        assert len(fixture.performed) == 5 - number
+        assert placed(fixture) == SPREAD
+        assert all(each == EngineRecord(each.engine) for each in fixture.watch.state.engines)
+
+
+def test_metrics_tell_plan_source_and_loop(folder, decided):
+    decided.script[:] = [going, STAY]
+    fixture = Fixture(folder)
+    fixture.watch.round()
+    text = fixture.shown[-1]
+    for line in (
+        'colocate_plan_engine{model_name="code",gpu="g-1"} 1.0',
+        'colocate_plan_rate{model_name="chat"} 2.0',
+        'colocate_target_tpot_seconds{model_name="tiny"} 0.05',
+        'colocate_watch_rounds_total{decision="move"} 1.0',
+        'colocate_watch_steps_total{outcome="done"} 5.0',
+        'colocate_watch_measured_rate{model_name="code"} 2.0',
+        "colocate_watch_source_up 1.0",
+        "colocate_watch_steps_pending 0.0",
+    ):
+        assert f"{line}\n" in text
+    assert 'colocate_plan_pressure{gpu="g-0"}' in text
+    assert 'colocate_plan_tpot_seconds{model_name="chat"}' in text
+
+
+def test_a_true_decision_moves_models_that_slow_each_other_down(folder):
+    fleet = small_fleet()
+    busy = {"chat": 24.0, "code": 24.0, "tiny": 0.5}
+    fixture = Fixture(folder, fleet)
+    fixture.observation = measured(**busy)
+    outcome = fixture.watch.round()
+    assert outcome is RoundOutcome.MOVE, fixture.told
+    now = placed(fixture)
+    assert set(now["chat"]).isdisjoint(now["code"])
+    assert fixture.watch.round() is RoundOutcome.STAY
+
+
+def test_a_model_that_a_broken_change_left_without_an_engine_is_served_again(folder):
+    fixture = Fixture(folder, memory="fixed")
+    fixture.observation = measured(chat=24.0, code=24.0, tiny=0.5)
+    fixture.failing = {("load", "code")}
+    assert fixture.watch.round() is RoundOutcome.BROKEN_OFF, fixture.told
+    assert "tiny" not in placed(fixture)  # it made room, with a smaller cache to come back to
+    fixture.failing = set()
+    assert fixture.watch.round() is RoundOutcome.MOVE
+    assert set(placed(fixture)) == set(PLACES)
+
+
+def test_a_true_decision_stays_where_all_is_well(folder):
+    fixture = Fixture(folder, places=SPREAD)
+    assert fixture.watch.round() is RoundOutcome.STAY
+    assert fixture.performed == []
