@@ -19,7 +19,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 # Bytecode of what is used is kept, whatever the shell says: tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-bounds test-walls test-browser test-files test-frameworks test-lab test-llm test-calibrate test-ray test-prometheus lint types contracts unit start-times bench scores best-known fleet-records commands picture clean
+.PHONY: demo test test-long test-bounds test-walls test-browser test-files test-frameworks test-lab test-llm test-calibrate test-ray test-prometheus lint types contracts unit start-times bench scores best-known fleet-records headroom commands picture clean
 
 demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
 	$(BIN)/colocate plan examples/latency.yaml
@@ -99,6 +99,9 @@ scores: $(READY)  ## Measure the scores that `colocate strategies` shows.
 
 best-known: $(READY)  ## Look for better best known values (takes long).
 	$(BIN)/python benchmarks/record_best_known.py 60 adrs idle tight mixed longtail scale chatlmsys prism24 families adrs-hidden idle-hidden tight-hidden longtail-hidden scale-hidden
+
+headroom: $(READY)  ## Measure the room of fleet tasks: 60 generations of the composer on each (takes an hour).
+	$(BIN)/python benchmarks/headroom.py --store
 
 fleet-records: $(READY)  ## Make the best known values of fleet tasks, with certificates (takes long).
 	$(BIN)/python benchmarks/record_fleets.py 60
