@@ -52,8 +52,9 @@ test-ray: $(READY)  ## Judge on a real Ray cluster of two nodes.
 	@$(PIP) --editable '.[ray]'
 	$(BIN)/pytest tests/ray
 
-test-prometheus: $(READY)  ## Observe a real Prometheus, which scrapes engines with the real names of metrics (a minute).
+test-prometheus: $(READY)  ## Observe and follow a real Prometheus, with the real names of metrics; its rules and the board (two minutes).
 	@command -v prometheus >/dev/null || { echo "prometheus is not installed: apt-get install prometheus" >&2; exit 2; }
+	@$(PIP) 'grafana-foundation-sdk==1769699379!11.6.0'
 	$(BIN)/pytest -s tests/prometheus
 
 test-browser: $(READY)  ## Look at all pages in a browser: CHROMIUM=its command, by default chromium.

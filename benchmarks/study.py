@@ -45,7 +45,7 @@ FLEET_COLUMNS = (
 OUTCOMES = ("goodput", "attainment", "worst")
 PLACEMENT_COLUMNS = (
     "fleet", "placement", "names", "where", "pressure", "busy", "ratio", "kept",
-    "held_ratio", "held_kept", "waits", "preemptions",
+    "waits", "preemptions",
     *(f"{outcome}_{seed}" for outcome in OUTCOMES for seed in range(SEEDS)),
 )  # fmt: skip
 

@@ -9,7 +9,8 @@ Every random fleet has a number, which decides all of it. Four regimes take turn
   runs out.
 
 Rates follow Zipf's law. Their level is stated as a share of the highest at which some placement of
-a sample is predicted to keep all targets: from light to beyond saturation.
+a sample is predicted to keep all targets: from light to beyond saturation. Half of the fleets of
+every regime share GPUs by time slices, half by MPS.
 """
 
 from collections.abc import Iterator
@@ -33,9 +34,6 @@ REGIMES = ("short", "mixed", "long", "full")
 LEVELS = (0.4, 0.7, 0.9, 1.1, 1.4)
 """Shares of the highest rate at which all targets hold."""
 SHARINGS = ("slices", "mps")
-BOTH_WAYS = ("short", "mixed")
-"""Regimes in which half of the fleets share GPUs by MPS. With longer prompts it was never measured,
-and the constants do not reach that far: two prefills would slow each other down sevenfold."""
 FEWEST = 8
 """Placements that a random fleet must have, so that there is a choice."""
 KINDS = ("H100-80GB", "A100-80GB", "L40S")
@@ -100,7 +98,7 @@ def random_fleet(number: int) -> StudyFleet:
     """Return one of the random fleets."""
     rng = np.random.default_rng([14, number])
     regime = REGIMES[number % 4]
-    sharing = SHARINGS[number // 4 % 2] if regime in BOTH_WAYS else "slices"
+    sharing = SHARINGS[number // 4 % 2]
     level = LEVELS[number // 8 % 5]
     data = _fitting(rng, regime, sharing)
     return _at_level(f"random-{number:03}", regime, data, level, rng)

@@ -53,9 +53,6 @@ class Figures(NamedTuple):
     """The worst predicted latency over its target."""
     kept: float
     """Requests each second that are predicted to keep their targets."""
-    held_ratio: float
-    held_kept: float
-    """The last two again, with the cache that requests hold where lengths of outputs vary."""
 
 
 def free_of(problem: Problem) -> Problem:
@@ -89,30 +86,12 @@ def figures_of(
             shards = {model.name: model.shards for model in problem.models}
             own = (busy[m.name][kinds[gpu.name]] / shards[m.name] for m in models)
             share = max(share, sum(own))
-    again = predict_placement(with_longer_outputs_in_flight(problem), placement)
-    return Figures(pressure, share, *_worst_and_kept(predicted), *_worst_and_kept(again))
+    return Figures(pressure, share, *_worst_and_kept(predicted))
 
 
 def worst_ratio(problem: Problem, placement: Placement) -> float:
     """Return the worst predicted latency over its target."""
     return max(each.shared.ratio for each in predict_placement(problem, placement))
-
-
-def with_longer_outputs_in_flight(problem: Problem) -> Problem:
-    """Return a problem whose requests hold as much cache as exponential outputs do.
-
-    The law takes a request in flight to be half done on average, which holds if all are equally
-    long. A long one is in flight for longer, so it is met more often: of exponential lengths, those
-    in flight have made as many tokens on average as a request makes in all.
-    """
-    models = []
-    for model in problem.models:
-        asked = model.requests
-        assert asked is not None, "the study knows what models are asked"
-        by_law = asked.prompt_tokens + asked.output_tokens / 2.0
-        held = asked.request_gb * (asked.prompt_tokens + asked.output_tokens) / by_law
-        models.append(model.changed(requests=replace(asked, request_gb=held)))
-    return replace(problem, models=tuple(models))
 
 
 def _worst_and_kept(predicted: Sequence[Prediction]) -> tuple[float, float]:

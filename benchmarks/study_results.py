@@ -15,10 +15,8 @@ FIGURES = {
     "busy": "busy share",
     "ratio": "worst ratio",
     "kept": "predicted goodput",
-    "held_ratio": "worst ratio, cache mended",
-    "held_kept": "predicted goodput, cache mended",
 }
-HIGHER_IS_BETTER = ("kept", "held_kept")
+HIGHER_IS_BETTER = ("kept",)
 OUTCOMES = {"goodput": "goodput", "attainment": "attainment", "worst": "worst model"}
 MATTERS = 0.01
 """Placement matters where the best and the worst differ by more than this share of goodput."""

@@ -19,8 +19,6 @@ from benchmarks.study_results import (
 
 PLANS = ("greedy", "bisection", "pressure plan", "first by latency", "latency plan")
 REGIMES = ("short", "mixed", "long", "full")
-MAIN = 4
-"""Figures that are compared by regime: those after them are variations."""
 KEEPS = 0.9
 """The highest level at which targets can be kept."""
 BROKEN = 0.9
@@ -150,23 +148,22 @@ def _by(
     fleets: Sequence[StoredFleet],
     head: str,
     groups: dict[str, Callable[[StoredFleet], bool]],
-    shown: Sequence[str],
 ) -> str:
     rows = []
     for name, belongs in groups.items():
         some = [fleet for fleet in fleets if belongs(fleet)]
         if not some:
             continue
-        cells = [percent(float(np.mean(regrets(some, figure)))) for figure in shown]
+        cells = [percent(float(np.mean(regrets(some, figure)))) for figure in FIGURES]
         rho = [
             np.nanmedian(
                 [spearman(f.figures[figure], f.outcomes["goodput"].mean(axis=1)) for f in some]
             )
-            for figure in shown
+            for figure in FIGURES
         ]
         told = [f"{cell} ({r:.2f})" for cell, r in zip(cells, rho, strict=True)]
         rows.append([name, f"{len(some)}", *told])
-    return table((head, "fleets", *(FIGURES[figure] for figure in shown)), rows)
+    return table((head, "fleets", *FIGURES.values()), rows)
 
 
 def regime_table(fleets: Sequence[StoredFleet]) -> str:
@@ -175,10 +172,12 @@ def regime_table(fleets: Sequence[StoredFleet]) -> str:
     for regime in REGIMES:
         groups[f"{regime}, up to {KEEPS:g}"] = lambda f, r=regime: f.regime == r and _keeps(f)  # type: ignore[misc]
         groups[f"{regime}, beyond"] = lambda f, r=regime: f.regime == r and not _keeps(f)  # type: ignore[misc]
-    for sharing in ("slices", "mps"):
-        told = f"short and mixed, {sharing}"
-        groups[told] = lambda f, s=sharing: f.regime in REGIMES[:2] and f.sharing == s  # type: ignore[misc]
-    return _by(fleets, "regime and level", groups, list(FIGURES)[:MAIN])
+    for told, regimes in (("short and mixed", REGIMES[:2]), ("long and full", REGIMES[2:])):
+        for sharing in ("slices", "mps"):
+            groups[f"{told}, {sharing}"] = lambda f, s=sharing, r=regimes: (  # type: ignore[misc]
+                f.regime in r and f.sharing == s
+            )
+    return _by(fleets, "regime and level", groups)
 
 
 def _keeps(fleet: StoredFleet) -> bool:
@@ -193,7 +192,7 @@ def level_table(fleets: Sequence[StoredFleet]) -> str:
         f"{level:g}": lambda f, at=level: f.level == at  # type: ignore[misc]
         for level in levels
     }
-    return _by(fleets, "level", groups, list(FIGURES))
+    return _by(fleets, "level", groups)
 
 
 def plan_table(fleets: Sequence[StoredFleet]) -> str:
@@ -248,21 +247,20 @@ def promise_table(fleets: Sequence[StoredFleet]) -> str:
     for regime in REGIMES:
         for sharing in sorted({f.sharing for f in fleets if f.regime == regime}, reverse=True):
             some = [f for f in fleets if (f.regime, f.sharing) == (regime, sharing)]
-            kept, worst = _promised(some, "ratio")
-            mended, _ = _promised(some, "held_ratio")
+            kept, worst = _promised(some)
             cells = [f"{len(kept)}", percent(float(np.mean(kept))), percent(float(np.mean(worst)))]
-            cells += [percent(float(np.mean(np.array(each) < BROKEN))) for each in (kept, mended)]
+            cells += [percent(float(np.mean(np.array(kept) < BROKEN)))]
             rows.append([f"{regime}, {sharing}", *cells])
     head = ("regime", "placements", "requests in time", "of the worst model")
-    return table((*head, "less than 90% in time", "the same, cache mended"), rows)
+    return table((*head, "less than 90% in time"), rows)
 
 
-def _promised(fleets: Sequence[StoredFleet], figure: str) -> tuple[list[float], list[float]]:
-    """Return attainments, and those of the worst models, where a ratio says that targets hold."""
+def _promised(fleets: Sequence[StoredFleet]) -> tuple[list[float], list[float]]:
+    """Return attainments, and those of the worst models, where the law says that targets hold."""
     kept: list[float] = []
     worst: list[float] = []
     for fleet in fleets:
-        fine = fleet.figures[figure] <= 1.0
+        fine = fleet.figures["ratio"] <= 1.0
         kept += list(fleet.outcomes["attainment"][fine].mean(axis=1))
         worst += list(fleet.outcomes["worst"][fine].mean(axis=1))
     return kept, worst

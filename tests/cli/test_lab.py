@@ -201,5 +201,5 @@ def test_an_interrupt_does_not_wait_for_a_server_that_is_silent(lab):
             running.kill()
         connection.close()
     assert running.returncode == 130
-    assert "interrupted; all verdicts so far are kept" in said
+    assert "interrupted; all answers so far are kept" in said
     assert run("lab", "status", cwd=lab).returncode == 0

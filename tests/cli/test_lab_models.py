@@ -146,7 +146,7 @@ def test_an_interrupt_ends_at_once_and_requests_in_flight_count_as_paid(lab):
             running.kill()
         assert monotonic() - begin < 10
     assert running.returncode == 130
-    assert "interrupted; all verdicts so far are kept" in said
+    assert "interrupted; all answers so far are kept" in said
     with Archive.open(lab / "lab" / "lab.db") as archive:
         spent = archive.unanswered()
     assert spent.estimated

@@ -70,9 +70,21 @@ def test_a_step_waits_for_the_link_that_another_one_uses():
 
 
 def test_what_runs_ends_when_another_step_fails():
-    diary = Diary(failing={1}, seconds=0.05)
-    assert not diary.run(chain((), (), (0,)))
-    assert ("ended", 0) in diary.told
+    diary = Diary(failing={1})
+    perform, failed = diary.perform, Event()
+
+    def patient(step):
+        if step.number == 0:
+            assert failed.wait(20)
+        return perform(step)
+
+    def ended(step, succeeded):
+        diary.ended(step, succeeded)
+        if not succeeded:
+            failed.set()
+
+    assert not carry_out(chain((), (), (0,)), patient, diary.begun, ended, 2, Event())
+    assert diary.told[-2:] == [("failed", 1), ("ended", 0)]
     assert ("begun", 2) not in diary.told
 
 

@@ -15,6 +15,8 @@ from tests.simulate.slow_simulator import SlowSimulator
 TELLING = (0, 1, 4, 11, 29, 32, 42, 92)
 """Cases that send requests back, with prompts first and in pieces, caches of both sorts, and with
 or without shards."""
+UNEVEN = (7, 10)
+"""Cases whose shards have other neighbours on each GPU."""
 EXACT = 1e-9
 """Both add up the same times in another order."""
 

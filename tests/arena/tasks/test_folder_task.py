@@ -38,7 +38,7 @@ def judge(source, task=CIRCLES, **options):
 
 def test_the_example_judges_packings():
     task = open_task(str(CIRCLES))
-    assert (task.name, task.entry_point, task.composable) == ("circles", "pack_circles", False)
+    assert (task.name, task.entry_point, task.frame) == ("circles", "pack_circles", None)
     start = judge(task.start_program)
     assert start.score == pytest.approx(26 / 12)
     better = judge(GAP)

@@ -7,9 +7,13 @@ import signal
 import struct
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
+_PRCTL = _LIBC.prctl
+_PRCTL.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 """As in <linux/prctl.h>."""
+KILL = int(signal.SIGKILL)
+"""The signal that nothing survives."""
 CAPABILITIES = struct.pack("Ii", 0x20080522, 0)
 """The version of the kernel's interface, and this process."""
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
@@ -26,8 +30,7 @@ DETACH = 2
 
 def prctl(option: int, *arguments: int) -> None:
     """Change a property of this process."""
-    padded = [ctypes.c_ulong(value) for value in (*arguments, 0, 0, 0, 0)[:4]]
-    if _LIBC.prctl(option, *padded) != 0:
+    if _PRCTL(option, *(*arguments, 0, 0, 0, 0)[:4]) != 0:
         raise _error()
 
 
@@ -57,7 +60,7 @@ def hide_memory() -> None:
 
 def die_with_parent() -> None:
     """Have the kernel end this process when its parent ends."""
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(PR_SET_PDEATHSIG, KILL)
 
 
 def unshare(flags: int) -> None:

@@ -141,7 +141,7 @@ def run(
             typer.echo(f"{reason} ({_account(archive)})")
     except KeyboardInterrupt:
         notes().print(
-            "interrupted; all verdicts so far are kept, and the same command goes on from them"
+            "interrupted; all answers so far are kept, and the same command goes on from them"
         )
         sys.stdout.flush()
         os._exit(INTERRUPTED)  # a request to a silent server would be waited for
