@@ -66,7 +66,8 @@ Users: searches below the best value, bound search."""
 JUST_ABOVE = 1.0 + TIE
 """A target counts as out of reach once this multiple of it is out of reach.
 
-Users: searches at a target, `portfolio/tightening.py`, `advise/explain/bound.py`."""
+Users: searches at a target, `portfolio/tightening.py`, `advise/explain/bound.py`, budgets and
+targets of `replan`."""
 PROVEN = 2.0 * TIE
 """A gap up to this counts as closed: it allows for rounding in the value and in the bound.
 
@@ -97,7 +98,7 @@ ROUNDING = 1e-12
 """Share by which a few floating-point operations may be off: some thousand times the last bit.
 
 Users: packings, bisection, moves that relieve the peak, knapsacks, dual functions, columns, best
-known values."""
+known values, excesses in `replan`."""
 SAFE = 1.0 - ROUNDING
 """The share of a bound that is claimed after a few such operations computed it.
 
@@ -155,7 +156,11 @@ Users: `prove/solvers/same_target.py`."""
 TINY = 1e-300
 """Stands for 0 in divisors.
 
-Users: what sleepers are worth for their memory, whole multipliers."""
+Users: what sleepers are worth for their memory, whole multipliers, `replan`, `observe`."""
+OUT_OF_REACH = 1e-9
+"""A target that nothing under load reaches: a search for it spreads the load, or runs in full.
+
+Users: `replan/search`."""
 LEAST_NEED = 1e-12
 """The same for shares of a GPU: a smaller need counts as none.
 

@@ -14,6 +14,7 @@ from colocate.problem.layout import NOWHERE
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_number, checked_seed
+from colocate.problem.tolerance import JUST_ABOVE
 from colocate.problem.verify import verify
 from colocate.replan.bounds.exhaustion import is_exhaustible, search_below
 from colocate.replan.bounds.proofs import PointProofs
@@ -201,7 +202,7 @@ class _Replan:
         least: float,
     ) -> None:
         """Raise an error if nothing is within the budget or the target."""
-        if budget_gb is not None and all(each.gb > budget_gb * (1 + 1e-9) for each in found):
+        if budget_gb is not None and all(each.gb > budget_gb * JUST_ABOVE for each in found):
             needed = self._proofs.least_gb(inf)
             if needed > budget_gb:
                 raise InfeasibleError(
@@ -211,7 +212,7 @@ class _Replan:
                 f"nothing was found within {budget_gb:.6g} GB; the least found is "
                 f"{min(each.gb for each in found):.6g} GB"
             )
-        if target is not None and all(each.value > target * (1 + 1e-9) for each in found):
+        if target is not None and all(each.value > target * JUST_ABOVE for each in found):
             best = min(each.value for each in found)
             if least == inf:
                 raise InfeasibleError(f"no placement reaches {target:.6g}; the best is {best:.6g}")
@@ -331,6 +332,6 @@ def _spread(found: list[Found], points: int) -> list[Found]:
 
 def _chosen(found: list[Found], budget_gb: float | None, target: float | None) -> Found:
     if target is not None:
-        return min((e for e in found if e.value <= target * (1 + 1e-9)), key=lambda e: e.gb)
-    within = inf if budget_gb is None else budget_gb * (1 + 1e-9)
+        return min((e for e in found if e.value <= target * JUST_ABOVE), key=lambda e: e.gb)
+    within = inf if budget_gb is None else budget_gb * JUST_ABOVE
     return min((e for e in found if e.gb <= within), key=lambda e: (e.value, e.gb))

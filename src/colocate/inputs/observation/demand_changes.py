@@ -8,6 +8,7 @@ from colocate.inputs.footprint.updates import OFF
 from colocate.inputs.observation.observation import ModelObservation, Observation
 from colocate.inputs.observation.windows import WindowBins, window_rates
 from colocate.inputs.spec import ModelSpec
+from colocate.problem.tolerance import TINY
 
 DIGITS = 4
 """Of numbers in a fleet file: more than was ever measured."""
@@ -37,7 +38,7 @@ class DemandChange(NamedTuple):
         pairs = list(zip(_listed(self.stated), _listed(self.measured), strict=False))
         if len(_listed(self.stated)) != len(_listed(self.measured)):
             return True
-        return any(abs(new - old) > OFF * max(abs(old), 1e-9) for old, new in pairs)
+        return any(abs(new - old) > OFF * max(abs(old), TINY) for old, new in pairs)
 
 
 class DemandChanges(NamedTuple):

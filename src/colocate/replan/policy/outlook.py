@@ -9,6 +9,7 @@ import numpy as np
 from colocate.problem.cache import caches_of
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import TINY
 from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.settings import PolicySettings
 from colocate.simulate.demand.kinds import BurstDemand
@@ -70,7 +71,7 @@ def drawn_demand(
         How the engines of a GPU share its memory.
     """
     asked = {each.model: float(getattr(each, bound)) for each in rates}
-    weights = np.array([each.rate for each in rates]) + 1e-9
+    weights = np.array([each.rate for each in rates]) + TINY
     variation = float(np.average([each.variation for each in rates], weights=weights))
     fleet = with_rates(problem, asked)
     pieces = tuple(BurstDemand(variation=variation).pieces(fleet, seconds, seed))

@@ -4,15 +4,13 @@ from functools import cache
 
 from colocate.machine_code.entry import compiled_together
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import OUT_OF_REACH
 from colocate.replan.search.group_values import GroupValues
 from colocate.replan.search.item_homes import homes_of
 from colocate.replan.search.seeker import Seeker
 from colocate.solver.deadline import Deadline
 from colocate.solver.targets import by_latency
 from colocate.solver.warm_up import SHARDED, SMALL, warm_up
-
-TRIED = 1e-6
-"""A target out of reach, so that kernels run in full."""
 
 
 def warm_up_replan(problem: Problem) -> None:
@@ -39,6 +37,6 @@ def _warm_up(with_latency: bool) -> None:
         filled = seeker.filled(start, 1.0, True)
         assert filled is not None, "four small models fit on two GPUs"
         start = filled
-        seeker.refill(start, TRIED, 1.0, 2, 0.1)
-    seeker.seek(start, TRIED, 1.0, 2, 0.1)
+        seeker.refill(start, OUT_OF_REACH, 1.0, 2, 0.1)
+    seeker.seek(start, OUT_OF_REACH, 1.0, 2, 0.1)
     GroupValues(homes.reduction).value(0, frozenset({0}))

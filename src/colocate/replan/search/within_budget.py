@@ -7,7 +7,7 @@ import numpy as np
 
 from colocate.problem.instance import Ints
 from colocate.problem.pressure import lower
-from colocate.problem.tolerance import TIE
+from colocate.problem.tolerance import JUST_ABOVE, OUT_OF_REACH, TIE
 from colocate.replan.search.item_homes import ItemHomes
 from colocate.replan.search.seeker import Seeker
 from colocate.solver.deadline import Deadline
@@ -71,17 +71,17 @@ class BudgetSearch:
 
     def filled(self, kept: Ints) -> Ints | None:
         """Return a placement in which the items without a place have one; None if none is found."""
-        first, second = (self._seeker.filled(kept, 1e-9, tightest) for tightest in (False, True))
-        return first if first is not None else second
+        fills = (self._seeker.filled(kept, OUT_OF_REACH, tightest) for tightest in (False, True))
+        return next((fill for fill in fills if fill is not None), None)
 
     def best(self, budget_gb: float) -> Found | None:
         """Return the placement with the lowest value within a budget; None if there is none."""
-        within = [each for each in self.found if each.gb <= budget_gb * (1 + TIE)]
+        within = [each for each in self.found if each.gb <= budget_gb * JUST_ABOVE]
         return min(within, key=lambda each: (each.value, each.gb), default=None)
 
     def lightest(self, target: float) -> Found | None:
         """Return the placement that moves least among those within a target."""
-        within = [each for each in self.found if each.value <= target * (1 + TIE)]
+        within = [each for each in self.found if each.value <= target * JUST_ABOVE]
         return min(within, key=lambda each: each.gb, default=None)
 
     def lower_value(self, budget_gb: float, floor: float, seconds: float) -> None:
@@ -124,7 +124,7 @@ class BudgetSearch:
         deadline = self._deadline.part(seconds)
         cut, steps, tired = 3 * FIRST_CUT, float(FEWEST_STEPS), 0
         best = self.lightest(target)
-        while best is not None and best.gb > least_gb * (1 + TIE) and tired < PATIENCE:
+        while best is not None and best.gb > least_gb * JUST_ABOVE and tired < PATIENCE:
             if deadline.over:
                 return
             budget = max(best.gb * (1.0 - cut), least_gb)
@@ -144,4 +144,4 @@ class BudgetSearch:
         if found is None:
             return False
         kept = self.offer(found)
-        return kept.value <= target * (1 + TIE) and kept.gb <= budget_gb * (1 + TIE)
+        return kept.value <= target * JUST_ABOVE and kept.gb <= budget_gb * JUST_ABOVE

@@ -10,6 +10,7 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import NamedTuple
 
+from colocate.problem.tolerance import TINY
 from colocate.replan.steps.board import Board
 from colocate.replan.steps.tight_order import search_order
 
@@ -120,7 +121,7 @@ def _harm(board: Board, engine: int) -> float:
     model, placed = board.model[engine], board.engines[engine]
     left = board.open[model] - 1
     share = 1.0 if left <= 0 else 1e-3 / left
-    return share * board.change.demand.get(placed.model, 1.0) * max(placed.weights_gb, 1e-9)
+    return share * board.change.demand.get(placed.model, 1.0) * max(placed.weights_gb, TINY)
 
 
 def _stop_enough(board: Board, wanted: frozenset[int]) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from colocate.errors import InputError
 from colocate.problem.quantity import checked_number
+from colocate.problem.tolerance import JUST_ABOVE
 from colocate.replan.placed_engine import PlacedEngine
 from colocate.replan.steps.step import StepKind
 
@@ -67,7 +68,7 @@ class StepTimes:
         """How many engines all machines load side by side; None for any number."""
         if self.total_gb_per_second is None:
             return None
-        return max(int(self.total_gb_per_second / self.engine_gb_per_second * (1 + 1e-9)), 1)
+        return max(int(self.total_gb_per_second / self.engine_gb_per_second * JUST_ABOVE), 1)
 
     def seconds(self, kind: StepKind, engine: PlacedEngine) -> float:
         """Return how long a step takes."""

@@ -13,11 +13,12 @@ from numpy.random import RandomState
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.instance import Ints
 from colocate.problem.problem import Problem
+from colocate.problem.tolerance import TIE
 
 PRESSURE = 4
 """The pressure of every GPU as planted. Whole loads then come in steps of a few percent of what a
 GPU takes, so several placements are optimal, and none is found by looking for the one exact sum."""
-STATED = 1 - 1e-9
+STATED = 1 - TIE
 """Bounds are stated this little below what is proven: checkers grant GPUs a rounding of memory."""
 EVENNESS = 1.5
 """Shape of the gamma distribution of shares: some models are several times larger than others."""

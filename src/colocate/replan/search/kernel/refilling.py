@@ -12,8 +12,8 @@ import numpy as np
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, fits, pressure_after, put, take
+from colocate.problem.tolerance import ROUNDING
 from colocate.replan.search.kernel.seeking import (
-    REACHED,
     MovingItems,
     SoughtLimits,
     beyond,
@@ -150,7 +150,7 @@ def refill_by_pressure(
     total, gb = sum_over(pressure, target), moved_gb(moving, layout.gpu_of)
     heat, colder = limits.hot, cooling(limits)
     for _ in range(limits.steps):
-        if total <= REACHED and gb <= limits.budget_gb:
+        if total <= ROUNDING and gb <= limits.budget_gb:
             return True
         if layout.go[0] == 0:
             return False
@@ -182,4 +182,4 @@ def refill_by_pressure(
             take(instance, layout, lifted[place])
         for place in range(count):
             put(instance, layout, lifted[place], home[lifted[place]])
-    return total <= REACHED and gb <= limits.budget_gb
+    return total <= ROUNDING and gb <= limits.budget_gb

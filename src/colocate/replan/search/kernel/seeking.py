@@ -13,6 +13,7 @@ import numpy as np
 from colocate.problem.instance import Bools, Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, fits, move, pressure_after, swap
+from colocate.problem.tolerance import ROUNDING
 from colocate.solver.latency.joined import forget_noted, note_joined, rate_noted
 from colocate.solver.latency.now import NOTED, SearchState
 
@@ -25,8 +26,6 @@ SWAPS, RETURNS = 0.5, 0.65
 back home; else it goes anywhere."""
 TRIES = 3
 """Draws of an item until one is on a GPU above the target."""
-REACHED = 1e-12
-"""A sum of excesses up to this is rounding."""
 LOOK = 255
 """Steps between two looks at the clock, as bits."""
 
@@ -197,7 +196,7 @@ def seek_by_pressure(
     total, gb = sum_over(pressure, target), moved_gb(moving, gpu_of)
     heat, colder = limits.hot, cooling(limits)
     for step in range(limits.steps):
-        if total <= REACHED and gb <= limits.budget_gb:
+        if total <= ROUNDING and gb <= limits.budget_gb:
             return True
         if step & LOOK == 0 and layout.go[0] == 0:
             return False
@@ -216,7 +215,7 @@ def seek_by_pressure(
             continue
         exchange(instance, layout, item, other, goal)
         total, gb = max(total + change, 0.0), after
-    return total <= REACHED and gb <= limits.budget_gb
+    return total <= ROUNDING and gb <= limits.budget_gb
 
 
 @leaf_kernel
@@ -252,7 +251,7 @@ def seek_by_latency(
     gpu_of, total = layout.gpu_of, sum_over(costs.cost, target)
     gb, heat, colder = moved_gb(moving, gpu_of), limits.hot, cooling(limits)
     for _ in range(limits.steps):
-        if (total <= REACHED and gb <= limits.budget_gb) or layout.go[0] == 0:
+        if (total <= ROUNDING and gb <= limits.budget_gb) or layout.go[0] == 0:
             break
         heat *= colder
         item, other, goal = drawn(moving, gpu_of, costs.cost, target, rng)
@@ -276,4 +275,4 @@ def seek_by_latency(
                 costs.cost[costs.changed[place]] = costs.trial[costs.changed[place]]
             total, gb = max(total + change, 0.0), after
         forget_noted(costs)
-    return total <= REACHED and gb <= limits.budget_gb
+    return total <= ROUNDING and gb <= limits.budget_gb
