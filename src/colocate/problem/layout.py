@@ -10,7 +10,7 @@ import numpy as np
 
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, leaf_kernel
-from colocate.problem.pressure import peak_load, pressure, within
+from colocate.problem.pressure import pressure, within
 from colocate.problem.rules import COLOURS, HOME, NODE, PIN
 
 NOWHERE = cast(int, np.int64(-1))
@@ -90,16 +90,16 @@ def add_up(instance: Instance, layout: Layout, gpu: int) -> None:
         used += instance.size[model]
         model = layout.after[model]
     layout.used[gpu] = used
-    windows = instance.load.shape[1]
-    for window in range(windows):
-        layout.load[gpu, window] = 0.0
-    # Model after model, all windows at once: these loops become vector instructions.
-    model = layout.first[gpu]
-    while model != NOWHERE:
-        for window in range(windows):
-            layout.load[gpu, window] += instance.load[model, window]
-        model = layout.after[model]
+    highest = 0.0
     # One walk for each sum: a GPU has few models, and no scratch array is needed.
+    for window in range(instance.load.shape[1]):
+        total = 0.0
+        model = layout.first[gpu]
+        while model != NOWHERE:
+            total += instance.load[model, window]
+            model = layout.after[model]
+        layout.load[gpu, window] = total
+        highest = max(highest, total)
     for resource in range(instance.limit.shape[1]):
         total = 0.0
         model = layout.first[gpu]
@@ -107,7 +107,7 @@ def add_up(instance: Instance, layout: Layout, gpu: int) -> None:
             total += instance.use[instance.kind[gpu], model, resource]
             model = layout.after[model]
         layout.use[gpu, resource] = total
-    layout.pressure[gpu] = pressure(peak_load(layout.load, gpu), used, instance.capacity[gpu])
+    layout.pressure[gpu] = pressure(highest, used, instance.capacity[gpu])
 
 
 @leaf_kernel

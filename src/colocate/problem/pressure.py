@@ -27,55 +27,10 @@ def within(amount: float, limit: float) -> bool:
 
 @leaf_kernel
 def peak_load(load: Floats, row: int) -> float:
-    """Return the highest load over the windows of one model or GPU.
-
-    Four maxima side by side become vector instructions, which one maximum of floats does not. A
-    single window, the usual case, costs no more than itself.
-
-    Parameters
-    ----------
-    load : load[n, T]: the loads of models or GPUs
-    row : which of them
-    """
-    windows = load.shape[1]
-    first = second = third = fourth = 0.0
-    for block in range(windows // 4):
-        one, two = load[row, 4 * block], load[row, 4 * block + 1]
-        three, four = load[row, 4 * block + 2], load[row, 4 * block + 3]
-        first = one if one > first else first
-        second = two if two > second else second
-        third = three if three > third else third
-        fourth = four if four > fourth else fourth
-    highest = max(first, second, third, fourth)
-    for window in range(windows - windows % 4, windows):
+    """Return the highest load over the windows of one model or GPU."""
+    highest = 0.0
+    for window in range(load.shape[1]):
         highest = max(highest, load[row, window])
-    return highest
-
-
-@leaf_kernel
-def peak_with(load: Floats, row: int, more: Floats, item: int) -> float:
-    """Return the highest load over the windows of a GPU with one more item.
-
-    Parameters
-    ----------
-    load, row : load[g, T]: the loads of GPUs, and which of them
-    more, item : more[n, T]: the loads of items, and which of them comes
-    """
-    windows = load.shape[1]
-    even = odd = 0.0
-    for block in range(windows // 4):
-        place = 4 * block
-        one, two = (
-            load[row, place] + more[item, place],
-            load[row, place + 1] + more[item, place + 1],
-        )
-        three = load[row, place + 2] + more[item, place + 2]
-        four = load[row, place + 3] + more[item, place + 3]
-        low, high = one if one > three else three, two if two > four else four
-        even, odd = low if low > even else even, high if high > odd else odd
-    highest = max(even, odd)
-    for window in range(windows - windows % 4, windows):
-        highest = max(highest, load[row, window] + more[item, window])
     return highest
 
 

@@ -39,11 +39,6 @@ NO_TAPE: Tape = np.empty(0, np.uint16)
 """For searches whose decisions are not kept."""
 
 
-BUSIEST = 8
-"""Windows, the busiest first, that are looked at one by one: most models that do not fit do not fit
-there. The others are looked at all at once."""
-
-
 class Outcome(IntEnum):
     """How a search ended."""
 
@@ -158,15 +153,9 @@ def has_room(instance: Instance, task: PackingTask, state: State, model: int, gp
     reserve = 0.0
     if task.loaded[model] or state.loaded[gpu] > 0:
         reserve = task.reserve[gpu]
-    for window in range(min(task.need.shape[1], BUSIEST)):
+    for window in range(task.need.shape[1]):
         if task.need[model, window] > state.left[gpu, window] - reserve:
             return False
-    # Without a way out, this loop becomes vector instructions.
-    short = 0
-    for window in range(BUSIEST, task.need.shape[1]):
-        short += task.need[model, window] > state.left[gpu, window] - reserve
-    if short > 0:
-        return False
     kind = instance.kind[task.gpus[gpu]]
     for resource in range(instance.limit.shape[1]):
         use = state.use[gpu, resource] + instance.use[kind, task.models[model], resource]

@@ -11,7 +11,6 @@ import numpy as np
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, empty, fits, node_count, put
-from colocate.problem.pressure import peak_load, peak_with
 from colocate.problem.rules import BY_NODE, FIRST, PIN, SHARD_GROUP
 from colocate.solver.construct.tournament import replay, tournament
 from colocate.solver.construct.volume import volume_bound
@@ -53,10 +52,12 @@ def share_left(instance: Instance, layout: Layout, gpu: int, item: int, target: 
     free = capacity - layout.used[gpu]
     if item != NOWHERE:
         free -= instance.size[item]
-        load = peak_with(layout.load, gpu, instance.load, item)
-    else:
-        load = peak_load(layout.load, gpu)
-    least = float((free - load / target) / capacity)
+    least = np.inf
+    for window in range(instance.load.shape[1]):
+        load = layout.load[gpu, window]
+        if item != NOWHERE:
+            load += instance.load[item, window]
+        least = min(least, (free - load / target) / capacity)
     for resource in range(instance.limit.shape[1]):
         limit = instance.limit[gpu, resource]
         if limit > 0.0 and limit < np.inf:

@@ -12,7 +12,7 @@ import numpy as np
 from colocate.problem.instance import Instance, Ints
 from colocate.problem.kernel import kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, clear, fits, put
-from colocate.problem.pressure import lower, peak_load, peak_with
+from colocate.problem.pressure import lower, peak_load
 from colocate.problem.tolerance import LONG_SUM, ROUNDING
 from colocate.solver.construct.orders import Order
 
@@ -81,7 +81,10 @@ def leftover(instance: Instance, layout: Layout, gpu: int, model: int, target: f
     used = float(layout.used[gpu] + instance.size[model])
     if np.isinf(target):
         return max(capacity - used, 0.0)
-    least = target * (capacity - used) - peak_with(layout.load, gpu, instance.load, model)
+    least = np.inf
+    for window in range(instance.load.shape[1]):
+        load = float(layout.load[gpu, window] + instance.load[model, window])
+        least = min(least, target * (capacity - used) - load)
     # An excess by rounding alone counts as an exact fit.
     if least < 0.0 and least >= -ROUNDING * target * capacity:
         return 0.0

@@ -16,10 +16,8 @@ from colocate.solver.improve.shard_moves import (
 from colocate.solver.progress import ItemProgress
 
 NODES, NODES_OF_ITEM = 4000, 4
-"""Nodes of one regrouping step, and extra nodes per item: rating the result of a step takes longer
-in a larger fleet."""
-WINDOWS_OF_NODE = 8
-"""Windows that take as long to rate as an item: they are added up in vector instructions."""
+"""Nodes of one regrouping step, and extra nodes per item and window: rating the result of a step
+takes longer in a larger fleet."""
 PATIENCE = 300
 """Steps without an improvement after which a shard group moves at random."""
 SHARD_GROUP_TRIES = 20
@@ -28,9 +26,7 @@ SHARD_GROUP_TRIES = 20
 
 def nodes_of_step(reduction: Reduction) -> int:
     """Return how many nodes one regrouping step searches."""
-    return NODES + len(reduction.items) * (
-        NODES_OF_ITEM + reduction.whole.windows // WINDOWS_OF_NODE
-    )
+    return NODES + len(reduction.items) * (NODES_OF_ITEM + reduction.whole.windows)
 
 
 class Regrouping:
