@@ -8,7 +8,8 @@ For each condition the same requests are replayed on:
 - static plans in hindsight: by latency and by pressure, for the mean rates of the whole time, for
   the highest of each model in ten minutes, and for each half of the time. The best one counts,
   by the requests that it serves in time.
-- the plan from the first five minutes, which stays.
+- the plan for the rates that the fleet file states, which stays. These are the means over the time
+  that was planned for; when a model is asked more, and when less, the file does not know.
 - the policy of `replan.policy`, which begins with that plan and looks every minute.
 - naive replanning: it begins with that plan too, and goes every ten minutes to the plan for the
   last ten, whatever the way there costs.
@@ -54,7 +55,7 @@ SOLVE_SECONDS = 20.0
 COUNTED = 30.0
 """Seconds of the intervals in which arrivals are counted."""
 FIRST = 300.0
-"""Seconds from which the first plan knows its rates."""
+"""Seconds that pass before a controller may move anything."""
 NAIVE = 600.0
 """Seconds between two plans of naive replanning."""
 
@@ -73,7 +74,7 @@ def planned(problem: Problem, rates: NDArray[np.float64], objective: str) -> Pla
     names = [model.name for model in problem.models]
     floor = np.maximum(rates, 1e-3)
     asked = with_rates(problem, dict(zip(names, floor.tolist(), strict=True)))
-    before = [m.requests.rate for m in problem.models if m.requests]
+    before = stated_rates(problem).tolist()
     scaled = tuple(
         model.changed(load=tuple(load * rate / old for load in model.load))
         for model, rate, old in zip(asked.models, floor.tolist(), before, strict=True)
@@ -83,6 +84,11 @@ def planned(problem: Problem, rates: NDArray[np.float64], objective: str) -> Pla
     )
     assert plan.placement, plan.reason
     return {name: tuple(plan.placement[name]) for name in names}
+
+
+def stated_rates(problem: Problem) -> NDArray[np.float64]:
+    """Return the rates that a fleet file states."""
+    return np.array([model.requests.rate for model in problem.models if model.requests])
 
 
 def window_rates(
@@ -211,8 +217,8 @@ def measured(condition: Condition) -> dict[str, str | float | int]:
         name: in_time(problem, each, stream) for name, each in candidates(problem, stream).items()
     }
     best = max(static, key=lambda name: static[name])
-    start = planned(problem, window_rates(problem, stream, 0.0, FIRST), "latency")
-    first = in_time(problem, start, stream)
+    start = planned(problem, stated_rates(problem), "latency")
+    stays = in_time(problem, start, stream)
     policy = followed(problem, start, stream, MINUTE, by_policy(problem, PolicySettings()))
     naive = followed(problem, start, stream, NAIVE, naively(problem))
     row: dict[str, str | float | int] = {
@@ -222,7 +228,7 @@ def measured(condition: Condition) -> dict[str, str | float | int]:
         "requests": total,
         "best_static": best,
         "static": round(static[best] / total, 4),
-        "first": round(first / total, 4),
+        "file": round(stays / total, 4),
         "policy": round(policy.in_time / total, 4),
         "naive": round(naive.in_time / total, 4),
         "over_static": round(policy.in_time / static[best], 4),

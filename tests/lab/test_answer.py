@@ -1,5 +1,5 @@
 from contextlib import suppress
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -286,7 +286,7 @@ def test_a_cut_off_answer_in_the_form_of_the_records():
     ],
 )
 def test_a_megabyte_of_anything_is_read_in_linear_time(text):
-    begin = perf_counter()
+    begin = process_time()
     with suppress(PatchRefused):
         read_patch(f"{text[:999_000]}\n{HEAD}{diff(ONE)}")
-    assert perf_counter() - begin < 20
+    assert process_time() - begin < 20

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from colocate.errors import InfeasibleError, InputError, NothingFoundError
@@ -177,6 +177,7 @@ def test_engines_that_do_not_fit_are_refused():
 
 @campaign(600)
 @given(st.integers(0, 10**9))
+@example(27339)
 def test_any_steps_are_safe_however_long_each_takes_and_whichever_fails(seed):
     rng = np.random.default_rng(seed)
     changed = random_change(
@@ -204,6 +205,7 @@ def test_any_steps_are_safe_however_long_each_takes_and_whichever_fails(seed):
 
 @campaign(200)
 @given(st.integers(0, 10**9))
+@example(678657787)
 def test_where_nothing_was_found_to_keep_serving_there_is_nothing(seed):
     rng = np.random.default_rng(seed)
     changed = random_change(seed, 2, int(rng.integers(2, 5)), 1.0)

@@ -1,8 +1,10 @@
 """What must hold of every replay in which engines come, go and fail, on random fleets."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from colocate.simulate import replay as replays
@@ -91,13 +93,30 @@ def test_no_gpu_is_over_its_memory_at_any_moment(seed, moments):
         assert state.gpus[number, columns.MEMBERS] == stay
 
 
+def without_means(found):
+    """Return an outcome without the sums whose last digit is that of the order of their terms.
+
+    Two engines of a model on different GPUs add to them, and where a replay pauses, both stop.
+    """
+    models = []
+    for model in found.models:
+        timings = (model.ttft, model.tpot, model.end_to_end)
+        ttft, tpot, end_to_end = (replace(each, mean=0.0) for each in timings)
+        models.append(replace(model, ttft=ttft, tpot=tpot, end_to_end=end_to_end))
+    return replace(found, models=tuple(models))
+
+
 @campaign(200)
 @given(seeds, st.lists(st.floats(0.0, 14.0), max_size=8))
+@example(7653076, [11.0])
 def test_pieces_and_repetition_make_no_difference(seed, moments):
     problem, lives, stream, options = drawn_lives(seed)
     once, _ = replayed(problem, lives, stream, options)
     again, _ = replayed(problem, lives, stream, options, moments)
-    equal(once, again)
+    for field in ("ttft", "tpot", "end_to_end"):
+        means = [[getattr(model, field).mean for model in each.models] for each in (once, again)]
+        assert means[0] == pytest.approx(means[1], rel=1e-12)
+    equal(without_means(once), without_means(again))
 
 
 @pytest.mark.parametrize("seed", range(12))

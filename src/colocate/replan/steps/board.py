@@ -99,10 +99,13 @@ class Board:
         )
 
     def is_welcome(self, engine: int, gpu: int) -> bool:
-        """Whether nobody who is on a GPU, or comes there, must be apart from an engine."""
-        enemies = self._enemies.get(self.model[engine])
-        here = (*self.present[gpu], *self.awaited[gpu]) if enemies else ()
-        return not any(self.model[other] in enemies for other in here if enemies)
+        """Whether nobody who is on a GPU, or comes there, must be apart from an engine.
+
+        Two engines of one model do not share a GPU either: nobody could tell which is to leave.
+        """
+        apart = {self.model[engine], *self._enemies.get(self.model[engine], ())}
+        here = (*self.present[gpu], *self.awaited[gpu])
+        return not any(self.model[other] in apart for other in here)
 
     def is_tight(self, gpu: int) -> bool:
         """Whether what comes to a GPU must wait for what goes."""

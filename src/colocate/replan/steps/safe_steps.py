@@ -20,6 +20,10 @@ MOST_STATES = 20_000
 all of them for some five models on three GPUs."""
 
 
+CHANGES = {StepKind.DRAIN: -1, StepKind.SWITCH: 1}
+"""By how much steps change the number of engines that serve a model."""
+
+
 @dataclass(frozen=True)
 class Interruption:
     """A while in which a model has fewer engines than before and after.
@@ -29,7 +33,8 @@ class Interruption:
     model
         The model.
     left
-        How many of its engines serve meanwhile; with 0 its requests wait.
+        How many of its engines serve meanwhile at least, however long steps take; with 0 its
+        requests wait.
     start, seconds
         When, and for how long, as expected.
     """
@@ -176,24 +181,48 @@ def _as_order(change: FleetChange, ways: ServingWays) -> MoveOrder:
 
 def _interruptions(change: FleetChange, steps: tuple[EngineStep, ...]) -> tuple[Interruption, ...]:
     """Return when models have fewer engines than before and after, if all goes as expected."""
-    events: dict[str, list[tuple[float, int]]] = {}
+    events: dict[str, list[EngineStep]] = {}
     for step in steps:
-        if step.kind is StepKind.DRAIN:
-            events.setdefault(step.engine.model, []).append((step.start, -1))
-        elif step.kind is StepKind.SWITCH:
-            events.setdefault(step.engine.model, []).append((step.end, 1))
-    found = []
+        if step.kind in CHANGES:
+            events.setdefault(step.engine.model, []).append(step)
     running = Counter(engine.model for engine in change.now)
-    for model, changes in events.items():
-        serving = running[model]
-        since, lowest = 0.0, serving
-        for moment, by in sorted(changes, key=lambda each: (each[0], -each[1])):
-            fewest = change.fewest.get(model, 0)
-            if serving >= fewest > serving + by:
-                since, lowest = moment, serving + by
-            serving += by
-            lowest = min(lowest, serving)
-            if serving == fewest and by > 0 and moment > since and lowest < fewest:
-                found.append(Interruption(model, lowest, since, moment - since))
-                lowest = serving
+    found: list[Interruption] = []
+    for model, mine in events.items():
+        fewest, left = change.fewest.get(model, 0), _fewest_left(running[model], mine)
+        if left < fewest:
+            spans = _spans_below(fewest, running[model], mine) or [(mine[0].start, 0.0)]
+            found += (Interruption(model, left, start, seconds) for start, seconds in spans)
     return tuple(sorted(found, key=lambda each: (each.start, each.model)))
+
+
+def _fewest_left(serving: int, steps: list[EngineStep]) -> int:
+    """Return how many engines a model keeps at least: no step waits for a later one of the list."""
+    fewest = serving
+    for step in steps:
+        serving += CHANGES[step.kind]
+        fewest = min(fewest, serving)
+    return fewest
+
+
+def _spans_below(fewest: int, serving: int, steps: list[EngineStep]) -> list[tuple[float, float]]:
+    """Return when a model is expected to have fewer engines than it should, and for how long.
+
+    Parameters
+    ----------
+    fewest, serving
+        How many engines it should have, and how many it has before.
+    steps
+        Those that change it.
+    """
+    moments = sorted(
+        (step.start if step.kind is StepKind.DRAIN else step.end, -CHANGES[step.kind])
+        for step in steps
+    )
+    found, since = [], 0.0
+    for moment, fewer in moments:
+        before, serving = serving, serving - fewer
+        if before >= fewest > serving:
+            since = moment
+        elif before < fewest <= serving and moment > since:
+            found.append((since, moment - since))
+    return found
