@@ -11,7 +11,7 @@ from colocate.arena.contest import Contest
 from colocate.arena.leaderboard import program_table, verdict_page
 from colocate.arena.luck import Chance, Luck, SeedResult, luck_sentence
 from colocate.arena.programs import Entry, judge_all
-from colocate.arena.repeats import FIRST_LOOK, Part, Repeats, Run, repeated
+from colocate.arena.repeats import FIRST_LOOK, CasePart, Repeats, Run, repeated
 from colocate.arena.sandbox import Limits
 from colocate.arena.set_order import may_see_order
 from colocate.arena.verdict import CaseVerdict, Failure, Formula
@@ -48,7 +48,7 @@ class Script:
         self.rows, self.drew, self.public, self.asked = rows, drew, public, []
 
     def __call__(self, wanted):
-        hidden = wanted.part is Part.HIDDEN
+        hidden = wanted.part is CasePart.HIDDEN
         part = slice(self.public, None) if hidden else slice(self.public)
         values, drew = self.rows[wanted.seed][part], self.drew[part]
         if values:
@@ -72,7 +72,7 @@ def judged(script, repeats=None, may_see_order=False):
 
 
 def public(*asked):
-    return [(Part.PUBLIC, seed, kept) for seed, kept in asked]
+    return [(CasePart.PUBLIC, seed, kept) for seed, kept in asked]
 
 
 def test_a_program_without_chance_runs_once():
@@ -147,7 +147,7 @@ def test_all_public_cases_come_before_any_hidden_one(how):
     verdict = judged(script, Repeats(seeds=3), sees)
     parts = [part for part, *_ in script.asked]
     assert parts == sorted(parts, reverse=True)
-    assert parts.count(Part.HIDDEN) >= 1
+    assert parts.count(CasePart.HIDDEN) >= 1
     alone = judged(Script(*[row[:1] for row in rows], drew=drew[:1], public=1),
                    Repeats(seeds=3), sees)  # fmt: skip
     assert repr(verdict.public_only) == repr(alone.public_only)

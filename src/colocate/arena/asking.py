@@ -9,7 +9,7 @@ from threading import Lock
 
 from colocate.arena.contest import Contest
 from colocate.arena.question import Question
-from colocate.arena.repeats import Part, Run, Wanted
+from colocate.arena.repeats import CasePart, Run, RunRequest
 from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply, Sandbox
 from colocate.arena.seeds import seed_of
 from colocate.arena.verdict import CaseVerdict, Failure
@@ -78,7 +78,7 @@ class Asking:
         limits: Limits,
         sandbox: Callable[[], Sandbox],
         workers: int,
-        wanted: Wanted,
+        wanted: RunRequest,
         on_case: OnCase | None,
     ) -> None:
         self._contest = contest
@@ -89,7 +89,7 @@ class Asking:
         self._on_case = on_case
         self._seed = wanted.seed
         public = len(contest.public)
-        hidden = wanted.part is Part.HIDDEN
+        hidden = wanted.part is CasePart.HIDDEN
         self._numbers = range(public, len(self._questions)) if hidden else range(public)
         kept = {self._numbers[place]: result for place, result in wanted.kept.items()}
         self._answers: dict[int, bytes] = {}

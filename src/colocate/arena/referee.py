@@ -12,7 +12,7 @@ from colocate.arena.asking import Asking, Halt, OnCase
 from colocate.arena.contest import Contest
 from colocate.arena.enclosure import Enclosure, find_packages
 from colocate.arena.program_text import read_program
-from colocate.arena.repeats import SEEDS, Repeats, Run, Wanted, repeated
+from colocate.arena.repeats import SEEDS, Repeats, Run, RunRequest, repeated
 from colocate.arena.sandbox import Limits, Sandbox
 from colocate.arena.set_order import may_see_order
 from colocate.arena.starter import USUAL_ORDER, best_enclosure, leak_of
@@ -138,7 +138,7 @@ class Referee:
         limits = self.limits or self.task.limits
         end = halt or Halt()
 
-        def run(wanted: Wanted) -> Run:
+        def run(wanted: RunRequest) -> Run:
             def sandbox() -> Sandbox:
                 order = wanted.seed if sees_order else USUAL_ORDER
                 return Sandbox(program, limits, self.allow, self.enclosure, order)

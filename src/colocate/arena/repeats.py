@@ -56,7 +56,7 @@ FIRST_LOOK = Repeats(seeds=1)
 """One run of each case, for a search in which most programs do not matter later."""
 
 
-class Part(StrEnum):
+class CasePart(StrEnum):
     """A part of the cases of a contest."""
 
     PUBLIC = "public"
@@ -90,7 +90,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunRequest:
     """What a run is to do.
 
     Parameters
@@ -105,13 +105,13 @@ class Wanted:
         The public results under this seed, for a run of hidden cases.
     """
 
-    part: Part
+    part: CasePart
     seed: int
     kept: Kept
     before: tuple[CaseVerdict, ...] = ()
 
 
-def repeated(run: Callable[[Wanted], Run], repeats: Repeats, may_see_order: bool) -> "Trials":
+def repeated(run: Callable[[RunRequest], Run], repeats: Repeats, may_see_order: bool) -> "Trials":
     """Run a program as often as chance may matter to it.
 
     All public cases come first, under all seeds; then the hidden ones, under as many seeds or more.
@@ -134,12 +134,12 @@ def repeated(run: Callable[[Wanted], Run], repeats: Repeats, may_see_order: bool
     """
     public = _Series(repeats, may_see_order)
     while public.needs_more() and not (public.has_all_runs and public.runs[-1].failed):
-        public.add(run(Wanted(Part.PUBLIC, public.next_seed, public.kept)))
+        public.add(run(RunRequest(CasePart.PUBLIC, public.next_seed, public.kept)))
     hidden = _Series(repeats, may_see_order, public.differs)
     failed = public.runs[-1].failed
     while len(hidden.runs) < len(public.runs) or (not failed and hidden.needs_more()):
         before = public.under(len(hidden.runs)).results
-        hidden.add(run(Wanted(Part.HIDDEN, hidden.next_seed, hidden.kept, before)))
+        hidden.add(run(RunRequest(CasePart.HIDDEN, hidden.next_seed, hidden.kept, before)))
     return Trials(repeats.first_seed, public, hidden)
 
 
