@@ -5,6 +5,7 @@ Runs in the environment of the frameworks, with nothing of these tests.
 
 import asyncio
 import json
+import logging
 import sys
 from pathlib import Path
 
@@ -44,9 +45,14 @@ def skydiscover(folder, programs):
     config = load_config(str(folder / "config.yaml")).evaluator
     config.max_retries = 0
     evaluator = Evaluator(config, str(folder / "evaluator.py"))
+    logged = []  # it tells what an evaluator raised in its log alone
+    handler = logging.Handler()
+    handler.emit = lambda record: logged.append(record.getMessage())
+    logging.getLogger("skydiscover").addHandler(handler)
     for name, source in programs.items():
         result = asyncio.run(evaluator.evaluate_program(source, name))
-        yield name, result.metrics, [result.metrics, result.artifacts], {}
+        yield name, result.metrics, [result.metrics, result.artifacts], {"log": list(logged)}
+        logged.clear()
 
 
 def gepa(folder, programs):

@@ -17,7 +17,7 @@ evaluator:
   timeout: @SECONDS@  # the referee ends long before; this is for the case that it hangs
 llm:
   api_base: @API_BASE@
-  models: [{name: @MODEL@, weight: 1.0}]
+  models: [{name: @MODEL@, weight: 1.0, api_base: @API_BASE@}]  # it asks api.openai.com without
 prompt:
   system_message: |
 @FACTS@
