@@ -1,12 +1,10 @@
 """Random draws of programs: from the seed that the referee gives, and seen when it is taken."""
 
-import json
-
 import pytest
 
 from colocate.arena.sandbox import Limits, Sandbox
 from colocate.arena.seeds import seed_of
-from tests.arena.tiny_contest import behind_each_wall, program, question
+from tests.arena.tiny_contest import answered, behind_each_wall, program, question
 
 QUESTION = question().as_data()
 LIMITS = Limits(seconds=5, memory_mb=512)
@@ -64,9 +62,8 @@ def seen(body, number=0, case=3, enclosure=None, hash_seed=0):
     source = program(body, "{0: [repr(seen)]}")
     with Sandbox(source, LIMITS, enclosure=enclosure, hash_seed=hash_seed) as sandbox:
         reply = sandbox.ask(QUESTION, seed_of(case, number))
-    answer = json.loads(reply.text)
-    assert "placement" in answer, answer
-    return answer["placement"][0][1][0], reply.drew
+    ((_, answer),) = answered(reply)
+    return answer, reply.drew
 
 
 @pytest.mark.parametrize("body", UNSEEDED.values(), ids=UNSEEDED)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -10,10 +11,10 @@ from colocate.arena.contest import Contest
 from colocate.arena.leaderboard import program_table, verdict_page
 from colocate.arena.luck import Chance, Luck, SeedResult, luck_sentence
 from colocate.arena.programs import Entry, judge_all
-from colocate.arena.repeats import FIRST_LOOK, Repeats, Run, repeated
+from colocate.arena.repeats import FIRST_LOOK, CasePart, Repeats, Run, repeated
 from colocate.arena.sandbox import Limits
 from colocate.arena.set_order import may_see_order
-from colocate.arena.verdict import CaseVerdict, Tally
+from colocate.arena.verdict import CaseVerdict, Failure, Formula
 from colocate.outputs.text.console import show
 from tests.arena.tiny_contest import CONTEST, program, question
 
@@ -41,34 +42,50 @@ def judge(source, contest=SIX, **options):
 
 
 class Script:
-    """Runs from a table: the values and seeds taken of each case, one row a run."""
+    """Runs from a table: the values and seeds taken of each case, one row a seed."""
 
     def __init__(self, *rows, drew=(False, False), public=2):
         self.rows, self.drew, self.public, self.asked = rows, drew, public, []
 
-    def __call__(self, seed, kept):
-        values = self.rows[len(self.asked)]
-        self.asked.append((seed, sorted(kept)))
+    def __call__(self, wanted):
+        hidden = wanted.part is CasePart.HIDDEN
+        part = slice(self.public, None) if hidden else slice(self.public)
+        values, drew = self.rows[wanted.seed][part], self.drew[part]
+        if values:
+            self.asked.append((wanted.part, wanted.seed, sorted(wanted.kept)))
         results = [
-            kept.get(number, CaseVerdict(f"c{number}", value, 1.0, drew=drew))
-            for number, (value, drew) in enumerate(zip(values, self.drew, strict=True))
+            wanted.kept.get(place, case(value, taken))
+            for place, (value, taken) in enumerate(zip(values, drew, strict=True))
         ]
-        tallies = Tally(tuple(results[: self.public])), Tally(tuple(results[self.public :]))
-        answers = tuple(b"" if number in kept else b"%f" % v for number, v in enumerate(values))
-        return Run(seed, Verdict("script", *tallies, ()), answers)
+        answers = (b"" if n in wanted.kept else b"%f" % value for n, value in enumerate(values))
+        return Run(tuple(results), tuple(answers))
+
+
+def case(value, drew):
+    failure = Failure.CRASH if value == inf else None
+    return CaseVerdict("case", value, 1.0, drew=drew, failure=failure)
+
+
+def judged(script, repeats=None, may_see_order=False):
+    trials = repeated(script, repeats or Repeats(), may_see_order)
+    return trials.verdict("script", Formula.PRESSURE, "")
+
+
+def public(*asked):
+    return [(CasePart.PUBLIC, seed, kept) for seed, kept in asked]
 
 
 def test_a_program_without_chance_runs_once():
     script = Script((1.0, 2.0))
-    verdict = repeated(script, Repeats(), may_see_order=False)
-    assert script.asked == [(0, [])]
+    verdict = judged(script)
+    assert script.asked == public((0, []))
     assert (verdict.runs, verdict.steady, verdict.luck.chance) == (1, True, Chance.NONE)
 
 
 def test_only_cases_with_chance_are_run_again_and_the_worst_run_counts():
     script = Script((1.0, 1.0), (9.0, 4.0), (9.0, 2.0), drew=(False, True))
-    verdict = repeated(script, Repeats(seeds=3), may_see_order=False)
-    assert script.asked == [(0, []), (1, [0]), (2, [0])]
+    verdict = judged(script, Repeats(seeds=3))
+    assert script.asked == public((0, []), (1, [0]), (2, [0]))
     assert [result.value for result in verdict.public.results] == [1.0, 4.0]
     assert [trial.score for trial in verdict.luck.trials] == pytest.approx([2, 1.4, 1 + 2 / 3])
     luck = verdict.luck
@@ -80,29 +97,29 @@ def test_only_cases_with_chance_are_run_again_and_the_worst_run_counts():
 
 def test_who_may_see_the_order_of_sets_is_compared_once_and_run_again_if_that_mattered():
     same = Script((1.0, 2.0), (1.0, 2.0))
-    verdict = repeated(same, Repeats(), may_see_order=True)
-    assert same.asked == [(0, []), (1, [])]
+    verdict = judged(same, may_see_order=True)
+    assert same.asked == public((0, []), (1, []))
     assert (verdict.runs, verdict.luck.chance) == (2, Chance.NONE)
     other = Script(*[(1.0, 2.0), (1.0, 3.0)] * 3)
-    verdict = repeated(other, Repeats(), may_see_order=True)
-    assert other.asked == [(seed, []) for seed in range(6)]
+    verdict = judged(other, may_see_order=True)
+    assert other.asked == public(*((seed, []) for seed in range(6)))
     assert (verdict.runs, verdict.luck.chance) == (6, Chance.OTHER)
 
 
 def test_the_best_runs_three_times_and_further_if_that_mattered():
     best = Repeats().of_the_best
     steady, clock = Script(*[(1.0, 2.0)] * 3), Script(*[(1.0, 2.0), (1.0, 2.0), (2.0, 2.0)] * 2)
-    assert repeated(steady, best, may_see_order=False).runs == 3
-    verdict = repeated(clock, best, may_see_order=False)
+    assert judged(steady, best).runs == 3
+    verdict = judged(clock, best)
     assert (verdict.runs, verdict.luck.chance) == (6, Chance.OTHER)
     assert best.enough_for(verdict)
     assert not best.enough_for(replace(verdict, runs=5))
-    assert not best.enough_for(repeated(Script((1.0, 2.0)), FIRST_LOOK, may_see_order=True))
+    assert not best.enough_for(judged(Script((1.0, 2.0)), FIRST_LOOK, may_see_order=True))
 
 
 def test_the_worst_public_run_does_not_depend_on_hidden_cases():
     rows = [(1.0, 9.0), (3.0, 1.0), (2.0, 1.0)]
-    verdict = repeated(Script(*rows, drew=(True, True), public=1), Repeats(seeds=3), False)
+    verdict = judged(Script(*rows, drew=(True, True), public=1), Repeats(seeds=3))
     assert [result.value for result in verdict.public.results] == [3.0]
     assert [result.value for result in verdict.hidden.results] == [9.0]
     assert verdict.fitness == min(trial.fitness for trial in verdict.luck.trials)
@@ -110,6 +127,39 @@ def test_the_worst_public_run_does_not_depend_on_hidden_cases():
     assert "hidden" not in told.feedback
     assert {trial.fitness for trial in told.luck.trials} == {1, 1 / 3, 1 / 2}
     assert json.dumps(told.luck.as_dict()).count('"hidden_ratio": null') == 3
+
+
+HIDDEN_ROWS = {
+    "draws in hidden cases alone": ([(1.0, 1.0), (9.0, 2.0), (9.0, 3.0)], (False, True), False),
+    "draws in public cases alone": ([(1.0, 1.0), (2.0, 9.0), (3.0, 9.0)], (True, False), False),
+    "draws in both": ([(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)], (True, True), False),
+    "differs in hidden cases": ([(1.0, 1.0), (1.0, 2.0), (9.0, 3.0)], (False, False), True),
+    "differs in public cases": ([(1.0, 1.0), (2.0, 1.0), (3.0, 3.0)], (False, False), True),
+    "a public case fails": ([(1.0, 1.0), (inf, 2.0), (9.0, 9.0)], (True, True), False),
+    "a hidden case fails": ([(1.0, 1.0), (2.0, inf), (3.0, 3.0)], (True, True), False),
+}
+
+
+@pytest.mark.parametrize("how", HIDDEN_ROWS)
+def test_all_public_cases_come_before_any_hidden_one(how):
+    rows, drew, sees = HIDDEN_ROWS[how]
+    script = Script(*rows, drew=drew, public=1)
+    verdict = judged(script, Repeats(seeds=3), sees)
+    parts = [part for part, *_ in script.asked]
+    assert parts == sorted(parts, reverse=True)
+    assert parts.count(CasePart.HIDDEN) >= 1
+    alone = judged(Script(*[row[:1] for row in rows], drew=drew[:1], public=1),
+                   Repeats(seeds=3), sees)  # fmt: skip
+    assert repr(verdict.public_only) == repr(alone.public_only)
+    assert verdict.runs == len(verdict.luck.trials) == (2 if how == "a public case fails" else 3)
+
+
+def test_hidden_cases_count_with_the_worst_seed_even_if_only_they_draw():
+    rows, drew, _ = HIDDEN_ROWS["draws in hidden cases alone"]
+    verdict = judged(Script(*rows, drew=drew, public=1), Repeats(seeds=3))
+    assert (verdict.public.ratio, verdict.hidden.ratio) == (1.0, pytest.approx(1 / 3))
+    assert (verdict.luck.chance, verdict.luck.public_chance) == (Chance.SEED, Chance.NONE)
+    assert verdict.public_only.feedback.count("chance") == 0
 
 
 @pytest.mark.parametrize(
@@ -160,6 +210,12 @@ def test_a_case_that_takes_no_seed_is_not_run_again():
     assert [result.case for result in seen] == ["q0", "q1", "q2", "odd"] + ["odd"] * 5
     assert verdict.luck.chance is Chance.SEED
     assert [result.drew for result in verdict.public.results] == [False, False, False, True]
+
+
+def test_hidden_cases_are_asked_when_all_seeds_of_the_public_ones_are_over():
+    seen = []
+    Referee(limits=LIMITS).judge_source(UNSEEDED, SIX, on_case=seen.append)
+    assert [result.case for result in seen] == ["q0", "q1", "q2", "q3"] * 6 + ["q4", "q5"] * 6
 
 
 def test_who_fails_gets_no_more_seeds():

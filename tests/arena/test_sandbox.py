@@ -18,6 +18,7 @@ from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Sandbox
 from colocate.arena.starter import best_enclosure
 from colocate.errors import InputError, SandboxError
 from tests.arena.tiny_contest import (
+    answered,
     behind_each_wall,
     behind_walls_that_keep_secrets,
     needs_landlock,
@@ -49,9 +50,8 @@ def told(body, enclosure, limits=LIMITS, allow=()):
     """Return what a program has in `seen` after running a body, told as the names of models."""
     reply = ask(program(f"seen = {{}}\n{body}", "{0: map(repr, seen.items())}"), enclosure, limits,
                 allow)  # fmt: skip
-    answer = json.loads(reply.text)
-    assert "placement" in answer, answer
-    return dict(eval(pair) for pair in answer["placement"][0][1])
+    ((_, *pairs),) = answered(reply)
+    return dict(map(eval, pairs))
 
 
 def descendants(process):
@@ -78,7 +78,7 @@ def test_a_question_goes_in_and_plain_data_comes_out(enclosure):
     with Sandbox(program(), LIMITS, enclosure=enclosure) as sandbox:
         for _ in range(2):
             reply = sandbox.ask(QUESTION)
-            assert json.loads(reply.text) == {"placement": [[0, ["model_0"]], [1, ["model_1"]]]}
+            assert answered(reply) == [["0", "model_0"], ["1", "model_1"]]
             assert (reply.code, reply.late, reply.overfull) == (0, False, False)
             assert 0 < reply.cpu_seconds < 5
             assert 0 < reply.seconds < 5
@@ -276,7 +276,7 @@ def test_no_case_finds_what_another_left(enclosure, what, tmp_path):
     with Sandbox(source, LIMITS, enclosure=enclosure) as sandbox:
         for _ in range(2):
             reply = sandbox.ask(QUESTION)
-            assert json.loads(reply.text) == {"placement": [[0, ["0"]]]}
+            assert answered(reply) == [["0", "0"]]
     assert victim.read_text() == "untouched"
     assert stat.S_IMODE(victim.stat().st_mode) == 0o640
 
@@ -290,7 +290,7 @@ def test_no_case_finds_what_another_left(enclosure, what, tmp_path):
     ],
 )
 def test_memory_files_and_what_is_open_are_limited(enclosure, body, ending):
-    answer = json.loads(ask(program(body), enclosure).text)
+    answer = answered(ask(program(body), enclosure))
     assert ending in answer["error"]
     assert "main.py" in answer["traceback"]
 
@@ -298,13 +298,13 @@ def test_memory_files_and_what_is_open_are_limited(enclosure, body, ending):
 @behind_walls_that_keep_secrets
 def test_a_file_is_limited(enclosure):
     body = "open('x', 'wb').write(bytes(20_000_000))"
-    assert "File too large" in json.loads(ask(program(body), enclosure).text)["error"]
+    assert "File too large" in answered(ask(program(body), enclosure))["error"]
 
 
 @needs_landlock
 def test_behind_landlock_alone_nothing_can_be_written():
     body = "open('x', 'wb').write(b'y')"
-    answer = json.loads(ask(program(body), Enclosure.LANDLOCK).text)
+    answer = answered(ask(program(body), Enclosure.LANDLOCK))
     assert answer["kind"] == "PermissionError"
 
 
@@ -364,7 +364,7 @@ def test_the_deadline_ends_a_case_and_the_next_one_is_fresh(enclosure, how):
         assert reply.late
         assert reply.code == -signal.SIGKILL
         assert 0.4 <= reply.seconds < 2.4
-        assert b"placement" in sandbox.ask(QUESTION | {"gpu_num": 1}).text
+        assert b"answer" in sandbox.ask(QUESTION | {"gpu_num": 1}).text
 
 
 @behind_each_wall
@@ -384,7 +384,7 @@ def test_how_a_process_ends_is_told_whatever_it_patches(enclosure, body, code):
     with Sandbox(program(f"if gpu_num == 2:\n    {body}"), LIMITS, enclosure=enclosure) as sandbox:
         reply = sandbox.ask(QUESTION)
         assert (reply.text, reply.code, reply.late) == (b"", code, False)
-        assert b"placement" in sandbox.ask(QUESTION | {"gpu_num": 1}).text
+        assert b"answer" in sandbox.ask(QUESTION | {"gpu_num": 1}).text
 
 
 @behind_each_wall
@@ -394,7 +394,7 @@ def test_an_answer_without_end_is_cut_off(enclosure):
         reply = sandbox.ask(QUESTION)
         assert LONGEST_ANSWER < len(reply.text) < 2 * LONGEST_ANSWER
         assert (reply.code, reply.late) == (None, False)
-        assert b"placement" in sandbox.ask(QUESTION | {"gpu_num": 1}).text
+        assert b"answer" in sandbox.ask(QUESTION | {"gpu_num": 1}).text
 
 
 @behind_each_wall
@@ -409,7 +409,7 @@ def test_an_answer_without_end_is_cut_off(enclosure):
     ],
 )
 def test_errors_are_told_in_few_words(enclosure, raised, told):
-    answer = json.loads(ask(program(raised), enclosure).text)
+    answer = answered(ask(program(raised), enclosure))
     assert answer["error"].startswith(told)
     assert answer.pop("called") is True
     assert max(len(words) for words in answer.values()) < 5000
@@ -437,7 +437,7 @@ def test_all_processes_end_with_the_one_that_serves(enclosure):
         while any(descendants(pid) for pid in running) and time.monotonic() < until:
             time.sleep(0.05)
         assert not any(descendants(pid) for pid in running)
-        assert b"placement" in sandbox.ask(QUESTION | {"gpu_num": 1}).text
+        assert b"answer" in sandbox.ask(QUESTION | {"gpu_num": 1}).text
 
 
 @behind_each_wall
@@ -446,7 +446,7 @@ def test_a_sandbox_that_ended_between_two_cases_is_replaced(enclosure):
         assert sandbox.ask(QUESTION).code == 0
         os.kill(sandbox._process.pid, signal.SIGKILL)
         assert sandbox._process.wait(5)
-        assert b"placement" in sandbox.ask(QUESTION).text
+        assert b"answer" in sandbox.ask(QUESTION).text
 
 
 @behind_each_wall

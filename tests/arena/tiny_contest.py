@@ -9,6 +9,7 @@ from colocate import Gpu, Model, Problem
 from colocate.arena.contest import Contest
 from colocate.arena.enclosure import Enclosure
 from colocate.arena.inside import landlock
+from colocate.arena.inside.flat_text import ANSWER, ERROR, rows_of, text_of
 from colocate.arena.sandbox import Sandbox
 from colocate.arena.tasks.placement_question import PlacementQuestion
 from colocate.errors import SandboxError
@@ -58,6 +59,16 @@ def program(body="", returns=APART):
         + indent(dedent(body).strip("\n"), "    ")
         + f"\n    return {returns}\n"
     )
+
+
+def answered(reply):
+    """Return what a case has written: the rows of its placement, or the parts of an error."""
+    kind, _, body = reply.text.partition(b"\n")
+    if kind == ANSWER:
+        return [[text_of(field) for field in row] for row in rows_of(body)]
+    assert kind == ERROR, reply.text
+    called, *words = map(text_of, body.split(b"\n"))
+    return dict(zip(("kind", "error", "traceback"), words, strict=True)) | {"called": called == "1"}
 
 
 @cache

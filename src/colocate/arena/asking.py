@@ -1,4 +1,4 @@
-"""One run of a program: all public questions, then all hidden ones, apart from each other."""
+"""One run of a program: all questions of a part, under one seed."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from threading import Lock
 
 from colocate.arena.contest import Contest
 from colocate.arena.question import Question
-from colocate.arena.repeats import Kept
+from colocate.arena.repeats import CasePart, Run, RunRequest
 from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply, Sandbox
 from colocate.arena.seeds import seed_of
 from colocate.arena.verdict import CaseVerdict, Failure
@@ -66,10 +66,8 @@ class Asking:
         Makes a sandbox of the program.
     workers
         Questions put at a time.
-    seed
-        The number of the seed for random draws.
-    kept
-        Verdicts that are known from another run: what does not draw ends in the same way.
+    wanted
+        Which questions to put, under which seed, and what is known already.
     on_case
         Called after every case, from any thread.
     """
@@ -80,8 +78,7 @@ class Asking:
         limits: Limits,
         sandbox: Callable[[], Sandbox],
         workers: int,
-        seed: int,
-        kept: Kept,
+        wanted: RunRequest,
         on_case: OnCase | None,
     ) -> None:
         self._contest = contest
@@ -90,28 +87,28 @@ class Asking:
         self._sandbox = sandbox
         self._workers = workers
         self._on_case = on_case
-        self._seed = seed
-        self._kept = kept
+        self._seed = wanted.seed
+        public = len(contest.public)
+        hidden = wanted.part is CasePart.HIDDEN
+        self._numbers = range(public, len(self._questions)) if hidden else range(public)
+        kept = {self._numbers[place]: result for place, result in wanted.kept.items()}
         self._answers: dict[int, bytes] = {}
-        self._results: dict[int, CaseVerdict] = dict(kept)
+        ran = {number: told for number, told in enumerate(wanted.before) if told.seconds > 0}
+        self._results: dict[int, CaseVerdict] = ran | kept
         self._free: SimpleQueue[Sandbox] = SimpleQueue()
-        self.walls: tuple[str, ...] = ()
+        self._walls: tuple[str, ...] = ()
 
-    def run(self, halt: Halt) -> tuple[CaseVerdict, ...]:
-        """Put all questions, and return a verdict for each, in order.
+    def run(self, halt: Halt) -> Run:
+        """Put the questions, and return the verdicts.
 
-        Hidden questions come when all public ones are over. They go to new sandboxes, so no
-        process, folder or number that has to do with them is ever seen by a public case.
+        They go to new sandboxes, so no process, folder or number that has to do with a hidden case
+        is ever seen by a public one.
         """
-        public = len(self._contest.public)
-        for part in (range(public), range(public, len(self._questions))):
-            if numbers := [number for number in part if number not in self._kept]:
-                self._put(numbers, halt)
-        return tuple(self._result(number) for number in range(len(self._questions)))
-
-    def answers_in_order(self) -> tuple[bytes, ...]:
-        """Return a digest of what came back to every question; empty where none was put."""
-        return tuple(self._answers.get(number, b"") for number in range(len(self._questions)))
+        if numbers := [number for number in self._numbers if number not in self._results]:
+            self._put(numbers, halt)
+        results = tuple(self._result(number) for number in self._numbers)
+        answers = tuple(self._answers.get(number, b"") for number in self._numbers)
+        return Run(results, answers, self._walls)
 
     def _put(self, numbers: Sequence[int], halt: Halt) -> None:
         sandboxes = [self._sandbox() for _ in range(self._workers)]
@@ -131,7 +128,7 @@ class Asking:
             halt.forget(sandboxes)
             for sandbox in sandboxes:
                 sandbox.close()
-                self.walls = self.walls or sandbox.walls
+                self._walls = self._walls or sandbox.walls
 
     def _ask(self, number: int) -> None:
         """Put one question, unless it is known by now how that ends."""

@@ -99,7 +99,8 @@ def luck_parts(luck: Luck, width: int) -> list[RenderableType]:
 def trial_row(trial: SeedResult) -> tuple[str, ...]:
     """Return the figures under one seed as text, one per column of `TRIALS`."""
     ratios = (fixed(trial.ratio, 6), fixed(trial.hidden_ratio, 6))
-    return str(trial.seed), fixed(trial.score, 4), *ratios, str(trial.valid_cases)
+    valid = trial.valid_cases + trial.hidden_valid_cases
+    return str(trial.seed), fixed(trial.score, 4), *ratios, str(valid)
 
 
 def program_table(

@@ -1,7 +1,7 @@
 """What luck was worth to a program: its figures under every seed that it was judged under."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from math import isfinite, nan
 from statistics import fmean
@@ -35,7 +35,9 @@ class SeedResult:
     fitness: float
     """The figure that ranks."""
     valid_cases: int
-    """Cases that did not fail, public and hidden."""
+    """Public cases that did not fail."""
+    hidden_valid_cases: int = 0
+    """Hidden cases that did not fail; earlier versions counted them among the public ones."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON; None for a figure that is not finite."""
@@ -56,6 +58,20 @@ class Luck:
     """How chance gets into it."""
     trials: tuple[SeedResult, ...] = ()
     """Its figures under every seed, in order; a program without chance has one, or equal ones."""
+    public_chance: Chance = Chance.UNKNOWN
+    """How chance gets into it on the public cases."""
+    public_trials: int = 0
+    """Seeds that the public cases needed; more trials than that are due to hidden cases."""
+
+    @property
+    def public_only(self) -> Self:
+        """What the public cases alone tell: nothing in it depends on hidden ones."""
+        seen = self.trials[: self.public_trials]
+        shown = (
+            replace(trial, hidden_ratio=nan, fitness=trial.ratio, hidden_valid_cases=0)
+            for trial in seen
+        )
+        return replace(self, chance=self.public_chance, trials=tuple(shown))
 
     @property
     def mean(self) -> float:
@@ -83,13 +99,16 @@ class Luck:
         figures |= {"spread": self.spread}
         finite = {name: f if isfinite(f) else None for name, f in figures.items()}
         trials = [trial.as_dict() for trial in self.trials]
-        return {"chance": self.chance.value, **finite, "trials": trials}
+        public = {"public_chance": self.public_chance.value, "public_trials": self.public_trials}
+        return {"chance": self.chance.value, **finite, **public, "trials": trials}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read what `as_dict` wrote; verdicts of earlier versions have nothing of it."""
         trials = tuple(map(SeedResult.from_dict, data.get("trials", ())))
-        return cls(Chance(data.get("chance", Chance.UNKNOWN)), trials)
+        chance = data.get("chance", Chance.UNKNOWN)
+        public = Chance(data.get("public_chance", chance))
+        return cls(Chance(chance), trials, public, data.get("public_trials", len(trials)))
 
 
 def luck_sentence(luck: Luck) -> str:

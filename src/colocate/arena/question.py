@@ -10,21 +10,23 @@ from math import inf, isfinite
 from signal import SIGKILL, SIGXCPU, Signals
 from typing import Any, ClassVar
 
+from colocate.arena.inside.flat_text import ANSWER, END, ERROR, EXIT, RETURNED, text_of
 from colocate.arena.sandbox import LONGEST_ANSWER, Reply
 from colocate.arena.verdict import CaseVerdict, Failure
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line, visible
 from colocate.problem.tolerance import RECORDED_AS_PROVEN, TIE
 
-PARSED_AT_ONCE = 256 * 1024
-"""Bytes that are parsed within ten milliseconds, whatever they are."""
+READ_AT_ONCE = 64 * 1024
+"""Bytes that are cut into fields within a tenth of a second, whatever they are.
+
+The longest error that a case tells has 50 kB.
+"""
 ANSWER_BY_QUESTION = 2
 """An answer repeats names of its question. It is at most so many times as long."""
 LONGEST_TRACEBACK = 4000
 """Letters kept from its end: about fifty lines."""
-
-
-class UnusualNumberError(ValueError):
-    """An answer has a number in it that is not finite."""
+LONGEST_FIELD = 6 * LONGEST_TRACEBACK
+"""Bytes of as many letters, however they are written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +48,7 @@ class Question(ABC):
     """Whether programs are to raise the value; by default, they are to lower it."""
 
     form: ClassVar[str] = "plain"
-    """How `inside.answer` makes the call: ``plain`` passes `arguments`, and takes plain data."""
-    answer_key: ClassVar[str] = "answer"
-    """Where the answer is in what comes back."""
+    """How `inside.answer` makes the call: ``plain`` passes `arguments`, and writes plain data."""
     wanted: ClassVar[str] = "plain data: numbers, texts, lists and dicts"
     """What a program must return."""
 
@@ -68,18 +68,13 @@ class Question(ABC):
         """A hash of the case."""
 
     @abstractmethod
-    def check(self, answer: Any) -> CaseVerdict:
-        """Return the verdict on an answer: plain data in which every number is finite."""
+    def check(self, answer: bytes) -> CaseVerdict:
+        """Return the verdict on an answer, as `form` has it written; it may be forged."""
 
     @property
     def most_bytes(self) -> int:
-        """How long an answer may be that is parsed in this process: that takes milliseconds."""
-        return PARSED_AT_ONCE + ANSWER_BY_QUESTION * len(json.dumps(self.arguments))
-
-    def long_answer(self, _text: bytes) -> CaseVerdict:
-        """Return the verdict on an answer that is too long to be parsed in this process."""
-        reason = f"what came back is longer than {self.most_bytes} bytes, as no answer here is"
-        return self.failed(Failure.NO_ANSWER, reason)
+        """How long an answer may be."""
+        return READ_AT_ONCE + ANSWER_BY_QUESTION * len(json.dumps(self.arguments))
 
     @property
     def proven(self) -> bool:
@@ -139,36 +134,35 @@ class Question(ABC):
         if reply.code != 0 or not reply.text:
             return self._broken_off(reply.code)
         if len(reply.text) > self.most_bytes:
-            return self.long_answer(reply.text)
-        try:
-            said = json.loads(reply.text, parse_constant=_refused, parse_float=_finite)
-        except UnusualNumberError as error:
-            return self.failed(Failure.NOT_FINITE, str(error))
-        except (ValueError, RecursionError):
-            return self.failed(Failure.NO_ANSWER, "what came back is not plain data")
-        return self._said(said if isinstance(said, dict) else {})
+            reason = f"what came back is longer than {self.most_bytes} bytes, as no answer here is"
+            return self.failed(Failure.NO_ANSWER, reason)
+        kind, _, body = reply.text.partition(END)
+        return self.check(body) if kind == ANSWER else self._without_answer(kind, body)
 
     def _verdict(self, value: float, **failure: Any) -> CaseVerdict:
         verdict = CaseVerdict(self.case, value, self.optimum, **failure)
         return replace(verdict, bound=self.bound, higher_is_better=self.higher_is_better)
 
-    def _said(self, said: dict[str, Any]) -> CaseVerdict:
-        words = {key: text for key, text in said.items() if isinstance(text, str)}
-        called = said.get("called") is not False
-        if "error" in words:
-            lines = filter(str.strip, words["error"].splitlines())
+    def _without_answer(self, kind: bytes, body: bytes) -> CaseVerdict:
+        """Return the verdict on a reply that says why there is no answer."""
+        fields = body.split(END, 3)
+        first, second, third, fourth = (*fields, *(b"" for _ in range(4 - len(fields))))
+        if kind == ERROR:
+            lines = filter(str.strip, text_of(third[:LONGEST_FIELD]).splitlines())
             reason = next(lines, "an error without a word")
-            trace, kind = words.get("traceback", ""), words.get("kind", "")
-            return replace(self.failed(Failure.CRASH, reason, trace, kind), called=called)
-        if "exit" in words:
-            ended = self.failed(Failure.EXIT, f"it ended itself, saying {words['exit']}")
-            return replace(ended, called=called)
-        if "returned" in words:
-            reason = f"it returned {words['returned']}, must return {self.wanted}"
+            trace = text_of(fourth[-LONGEST_FIELD:])
+            error = text_of(second[:LONGEST_FIELD])
+            verdict = self.failed(Failure.CRASH, reason, trace, error)
+        elif kind == EXIT:
+            code = text_of(second[:LONGEST_FIELD])
+            verdict = self.failed(Failure.EXIT, f"it ended itself, saying {code}")
+        elif kind == RETURNED:
+            returned = text_of(first[:LONGEST_FIELD])
+            reason = f"it returned {returned}, must return {self.wanted}"
             return self.failed(Failure.NO_ANSWER, reason)
-        if self.answer_key not in said:
-            return self.failed(Failure.NO_ANSWER, f"what came back is no {self.answer_key}")
-        return self.check(said[self.answer_key])
+        else:
+            return self.failed(Failure.NO_ANSWER, "what came back is no answer")
+        return replace(verdict, called=first != b"0")
 
     def _broken_off(self, code: int | None) -> CaseVerdict:
         if code is None:
@@ -190,12 +184,3 @@ def _beyond_limits(reply: Reply, limit: float) -> tuple[Failure, str] | None:
     if len(reply.text) > LONGEST_ANSWER:
         return Failure.NO_ANSWER, f"what came back is longer than {LONGEST_ANSWER} bytes"
     return None
-
-
-def _refused(constant: str) -> float:
-    raise UnusualNumberError(f"what came back holds {constant}")
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    return value if isfinite(value) else _refused("a number that is too large")

@@ -12,13 +12,13 @@ from colocate.arena.asking import Asking, Halt, OnCase
 from colocate.arena.contest import Contest
 from colocate.arena.enclosure import Enclosure, find_packages
 from colocate.arena.program_text import read_program
-from colocate.arena.repeats import SEEDS, Kept, Repeats, Run, repeated
+from colocate.arena.repeats import SEEDS, Repeats, Run, RunRequest, repeated
 from colocate.arena.sandbox import Limits, Sandbox
 from colocate.arena.set_order import may_see_order
-from colocate.arena.starter import best_enclosure, leak_of
+from colocate.arena.starter import USUAL_ORDER, best_enclosure, leak_of
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.task import Task
-from colocate.arena.verdict import NOTHING, Tally, Verdict
+from colocate.arena.verdict import NOTHING, Verdict
 from colocate.errors import InputError, SandboxError, TaskError
 
 
@@ -132,51 +132,24 @@ class Referee:
         TaskError
             If the scorer of the task failed.
         """
-        asked = contest or self.contest
+        whole = contest or self.contest
+        asked = replace(whole, hidden=()) if self.hidden_refused else whole
         sees_order = bool(self.allow) or may_see_order(program)
+        limits = self.limits or self.task.limits
         end = halt or Halt()
 
-        def run(seed: int, kept: Kept) -> Run:
-            return self._run(program, asked, _Seed(seed, sees_order), kept, on_case, end)
+        def run(wanted: RunRequest) -> Run:
+            def sandbox() -> Sandbox:
+                order = wanted.seed if sees_order else USUAL_ORDER
+                return Sandbox(program, limits, self.allow, self.enclosure, order)
 
-        return repeated(run, repeats or self.repeats(), sees_order)
+            return Asking(asked, limits, sandbox, self.workers, wanted, on_case).run(end)
+
+        trials = repeated(run, repeats or self.repeats(), sees_order)
+        refused = self.hidden_refused if whole.hidden or whole is self.contest else ""
+        return trials.verdict(asked.suite, asked.formula, refused)
 
     @cached_property
     def hidden_refused(self) -> str:
         """Why hidden cases cannot be asked on this machine; empty if they can."""
         return leak_of(self.enclosure or best_enclosure()) if self.hidden else ""
-
-    def _run(
-        self,
-        program: str,
-        contest: Contest,
-        seed: "_Seed",
-        kept: Kept,
-        on_case: OnCase | None,
-        halt: Halt,
-    ) -> Run:
-        asked = replace(contest, hidden=()) if self.hidden_refused else contest
-        limits = self.limits or self.task.limits
-
-        def sandbox() -> Sandbox:
-            return Sandbox(program, limits, self.allow, self.enclosure, seed.of_hashes)
-
-        asking = Asking(asked, limits, sandbox, self.workers, seed.number, kept, on_case)
-        results = asking.run(halt)
-        public, hidden = results[: len(asked.public)], results[len(asked.public) :]
-        tallies = (Tally(public, asked.formula), Tally(hidden, asked.formula))
-        refused = self.hidden_refused if contest.hidden or contest is self.contest else ""
-        verdict = Verdict(asked.suite, *tallies, asking.walls, hidden_refused=refused)
-        return Run(seed.number, verdict, asking.answers_in_order())
-
-
-@dataclass(frozen=True)
-class _Seed:
-    """A seed by its number, and whether the order of sets follows from it as well."""
-
-    number: int
-    orders_sets: bool
-
-    @property
-    def of_hashes(self) -> int:
-        return self.number if self.orders_sets else 0

@@ -264,13 +264,15 @@ class Verdict:
     @property
     def public_only(self) -> Self:
         """The verdict on the public cases alone: what a search may know."""
-        shown = [replace(t, hidden_ratio=nan, fitness=t.ratio) for t in self.luck.trials]
-        return replace(self, hidden=NOTHING, luck=replace(self.luck, trials=tuple(shown)))
+        luck = self.luck.public_only
+        runs = min(self.runs, self.luck.public_trials or self.runs)
+        steady = len({trial.score for trial in luck.trials}) <= 1
+        return replace(self, hidden=NOTHING, runs=runs, steady=steady, luck=luck)
 
     def trial(self, seed: int) -> SeedResult:
         """Return the figures of this run, which was under that seed."""
-        valid = self.public.valid_cases + self.hidden.valid_cases
-        return SeedResult(seed, self.score, self.ratio, self.hidden.ratio, self.fitness, valid)
+        figures = (self.score, self.ratio, self.hidden.ratio, self.fitness)
+        return SeedResult(seed, *figures, self.public.valid_cases, self.hidden.valid_cases)
 
     @property
     def worst_cases(self) -> tuple[CaseVerdict, ...]:

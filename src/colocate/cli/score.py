@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from colocate.cli.exit_codes import FAULT, INTERRUPTED
+from colocate.cli.fresh_cases import saying_what_is_solved
 from colocate.cli.lab.options import (
     TASK_HELP,
     CaseMemory,
@@ -110,7 +111,7 @@ def score(
     )
     found = _read_folder(program, referee.task.entry_point) if folder else []
     source = "" if folder else read_program(program)
-    contest = referee.contest
+    contest = _opened(referee)
     if folder:
         document, page = _judge_folder(found, contest, referee, processes, runs)
     else:
@@ -125,6 +126,18 @@ def score(
     else:
         show(*page)
     _end_unless_whole(document, referee)
+
+
+def _opened(referee: "Referee") -> "Contest":
+    """Return the questions; fresh ones are solved first."""
+    from colocate.outputs.text.console import notes
+
+    try:
+        with saying_what_is_solved():
+            return referee.contest
+    except KeyboardInterrupt:
+        notes().print("interrupted: no case was judged", markup=False)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _end_unless_whole(document: dict[str, Any], referee: "Referee") -> None:

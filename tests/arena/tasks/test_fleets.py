@@ -7,6 +7,7 @@ import pytest
 from numpy.random import RandomState
 
 from colocate import InputError, Referee
+from colocate.arena.inside.answer import FORMS
 from colocate.arena.sandbox import Reply
 from colocate.arena.tasks.catalogue import TASKS, open_task
 from colocate.arena.tasks.fleets.fleet import (
@@ -149,7 +150,7 @@ def question_of(task):
 
 
 def judged(task, answer):
-    text = json.dumps({"answer": answer}).encode()
+    text = FORMS["places"](lambda: answer, {"arguments": []})
     return question_of(task).judged(Reply(text, 0, False, 0.1, 0.0), 1)
 
 

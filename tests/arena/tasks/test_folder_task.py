@@ -1,13 +1,15 @@
 """Tasks from a folder: what their author gets told, and how answers are judged."""
 
 import shutil
+import time
+from json import loads
 from pathlib import Path
 
 import pytest
 
 from colocate import InputError, Referee
 from colocate.arena.luck import Chance
-from colocate.arena.sandbox import Limits
+from colocate.arena.sandbox import Limits, Reply
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.verdict import Failure
 
@@ -68,6 +70,35 @@ def test_what_is_no_packing_fails(body, failure, reason):
     assert result.failure is failure
     assert reason in result.reason
     assert verdict.score == 0
+
+
+HOSTILE_ANSWERS = {
+    "depth": (b"[" * 8_000_000, Failure.NO_ANSWER),
+    "lists": (b"[" + b"[]," * 900_000 + b"[]]", Failure.INVALID),
+    "digits": (b"[[0, 0, " + b"9" * 3_000_000 + b"]]", Failure.NOT_FINITE),
+    "a large whole number": (b"[[0, 0, " + b"9" * 400 + b"]]", Failure.NOT_FINITE),
+    "a large number": (b"[[0, 0, 1e999]]", Failure.NOT_FINITE),
+    "infinite": (b"[[0, 0, -Infinity]]", Failure.NOT_FINITE),
+    "one key often": (b"{" + b'"a":0,' * 500_000 + b'"a":0}', Failure.INVALID),
+    "half a letter": (b'["\\ud800"]', Failure.INVALID),
+    "no letters": (b'"\xff"', Failure.NO_ANSWER),
+    "two answers": (b"[] []", Failure.NO_ANSWER),
+    "another line": (b"[]\n{}", Failure.NO_ANSWER),
+    "nothing": (b"", Failure.NO_ANSWER),
+}
+
+
+@pytest.mark.parametrize("how", HOSTILE_ANSWERS)
+def test_the_scorer_parses_what_programs_write_and_the_referee_does_not(how, monkeypatch):
+    written, failure = HOSTILE_ANSWERS[how]
+    (asked,) = open_task(str(CIRCLES)).contest().public
+    seen = []
+    monkeypatch.setattr("json.loads", lambda text, **_: seen.append(len(text)) or loads(text))
+    started = time.process_time()
+    verdict = asked.judged(Reply(b"answer\n" + written, 0, False, 0.1, 0.0), 1)
+    assert time.process_time() - started < 0.5
+    assert verdict.failure is failure
+    assert max(seen, default=0) < 3000  # what the scorer says, which is ours
 
 
 def test_luck_counts_here_as_well():

@@ -1,4 +1,4 @@
-"""One case: loads the program, calls it, and writes its answer as plain data."""
+"""One case: loads the program, calls it, and writes what came of it."""
 
 import json
 import os
@@ -10,6 +10,17 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from .chance import lend
+from .flat_text import (
+    ANSWER,
+    END,
+    ERROR,
+    EXIT,
+    NAME,
+    RETURNED,
+    SOMETHING_ELSE,
+    lines,
+    table,
+)
 
 LONGEST_TRACEBACK = 4000
 """Letters: about fifty lines. The referee keeps as many."""
@@ -74,7 +85,7 @@ def answer(request: int, reply: int, chance: int, program: LoadedProgram) -> Non
     with os.fdopen(request, "rb") as file:
         file.seek(0)
         question = json.load(file)
-    tell(reply, json.dumps(_outcome(question, program)).encode())
+    tell(reply, _outcome(question, program))
 
 
 def tell(file: int, text: bytes) -> None:
@@ -83,7 +94,7 @@ def tell(file: int, text: bytes) -> None:
         text = text[os.write(file, text) :]
 
 
-def _outcome(question: dict[str, Any], program: LoadedProgram) -> dict[str, Any]:
+def _outcome(question: dict[str, Any], program: LoadedProgram) -> bytes:
     called = False
     try:
         function = _load(program, question["entry_point"])
@@ -91,12 +102,12 @@ def _outcome(question: dict[str, Any], program: LoadedProgram) -> dict[str, Any]
         return FORMS[question["form"]](function, question)
     except SystemExit as end:
         code = end.code
-        return {"exit": _words(lambda: repr(code)[:LONGEST_KEY]), "called": called}
+        return lines(EXIT, str(int(called)), _words(lambda: repr(code)[:LONGEST_KEY]))
     except BaseException as error:  # a border: a program may raise anything
         if isinstance(error, MemoryError):
             traceback.clear_frames(error.__traceback__)  # they hold what filled the memory
-        told = {"error": _sentence(error), "kind": type(error).__name__, "called": called}
-        return told | {"traceback": _trace(error)}
+        kind = type(error).__name__
+        return lines(ERROR, str(int(called)), kind, _sentence(error), _trace(error))
 
 
 def _load(program: LoadedProgram, entry_point: str) -> Callable[..., Any]:
@@ -109,12 +120,13 @@ def _load(program: LoadedProgram, entry_point: str) -> Callable[..., Any]:
     return getattr(module, entry_point)  # type: ignore[no-any-return]
 
 
-def _plain(function: Callable[..., Any], question: dict[str, Any]) -> dict[str, Any]:
+def _plain(function: Callable[..., Any], question: dict[str, Any]) -> bytes:
+    """Write what was returned as one line of JSON."""
     returned = function(*question["arguments"])
     try:
-        return {"answer": json.loads(json.dumps(returned, default=_listed))}
+        return ANSWER + END + json.dumps(returned, default=_listed).encode()
     except TypeError:
-        return {"returned": type(returned).__name__}
+        return lines(RETURNED, type(returned).__name__)
 
 
 def _listed(returned: Any) -> Any:
@@ -122,7 +134,8 @@ def _listed(returned: Any) -> Any:
     return returned.tolist() if hasattr(returned, "tolist") else list(returned)
 
 
-def _placement(function: Callable[..., Any], question: dict[str, Any]) -> dict[str, Any]:
+def _placement(function: Callable[..., Any], question: dict[str, Any]) -> bytes:
+    """Write a row for each GPU: its number, or what was in its place, and the names of models."""
     models = [
         Model(name, size, rate, slo, number)
         for number, (name, size, rate, slo) in enumerate(question["models"])
@@ -130,21 +143,44 @@ def _placement(function: Callable[..., Any], question: dict[str, Any]) -> dict[s
     numbers = {number: number for number in range(question["gpu_num"])}
     placed = function(question["gpu_num"], models)
     if not hasattr(placed, "items"):
-        return {"returned": type(placed).__name__}
-    pairs = [
-        (_index(key, numbers), [_name(model) for model in group]) for key, group in placed.items()
-    ]
-    return {"placement": pairs}
+        return lines(RETURNED, type(placed).__name__)
+    return table(
+        (_index(key, numbers), *(_name(model) for model in group)) for key, group in placed.items()
+    )
 
 
-FORMS = {"plain": _plain, "placement": _placement}
+def _places(function: Callable[..., Any], question: dict[str, Any]) -> bytes:
+    """Write a row for each model: its name and those of its GPUs."""
+    placed = function(*question["arguments"])
+    if not hasattr(placed, "items"):
+        return lines(RETURNED, type(placed).__name__)
+    return table(
+        (_words(lambda key=key: str(key)), *_names(found))  # type: ignore[misc]
+        for key, found in placed.items()
+    )
+
+
+FORMS = {"plain": _plain, "placement": _placement, "places": _places}
 """How a function is called, and what is made of that which it returns."""
 
 
-def _index(key: Any, numbers: dict[int, int]) -> int | str:
+def _names(found: Any) -> list[str]:
+    """Return names with a mark before each: for one name or several, or for something else."""
+    names = [found] if isinstance(found, str) else found
+    if hasattr(names, "tolist"):
+        names = names.tolist()
+    if hasattr(names, "items") or not hasattr(names, "__iter__"):
+        return [SOMETHING_ELSE]
+    listed = list(names)
+    if not all(isinstance(name, str) for name in listed):
+        return [SOMETHING_ELSE]
+    return [NAME + name for name in listed]
+
+
+def _index(key: Any, numbers: dict[int, int]) -> str:
     """Return the number of the GPU that a key of any type equals, or else the key's text."""
     number = numbers.get(key)
-    return _words(lambda: repr(key)[:LONGEST_KEY]) if number is None else number
+    return NAME + _words(lambda: repr(key)[:LONGEST_KEY]) if number is None else str(number)
 
 
 def _name(model: Any) -> str:

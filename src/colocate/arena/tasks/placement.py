@@ -4,7 +4,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, partial
+from tempfile import TemporaryFile
 
 from colocate.arena.best_known import read_best_known
 from colocate.arena.contest import Contest
@@ -12,6 +14,7 @@ from colocate.arena.suites import SUITES, Suite, load_suite
 from colocate.arena.tasks.frame import Frame
 from colocate.arena.tasks.hidden_cases import hidden_suite, renamed
 from colocate.arena.tasks.placement_question import ENTRY_POINT, PlacementQuestion
+from colocate.arena.tasks.solved_cases import tell_solved
 from colocate.arena.tasks.start import start_program
 from colocate.arena.tasks.task import Task
 from colocate.errors import InputError, TaskError
@@ -121,12 +124,32 @@ def _hidden_questions(suite: str, seed: int | None) -> Iterator[PlacementQuestio
 def _fresh_optima(suite: str, seed: int) -> dict[str, tuple[float, float]]:
     """Return the best values and bounds of fresh cases; the solver runs in another process."""
     command = [sys.executable, "-m", SOLVES, suite, str(seed)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
-        raise TaskError(f"the hidden cases of seed {seed} could not be solved: {reason}")
-    rows = map(json.loads, done.stdout.splitlines())
-    return {row["case"]: (row["value"], row["bound"]) for row in rows}
+    count = len(hidden_suite(suite, seed).cases)
+    found: dict[str, tuple[float, float]] = {}
+    tell_solved(0, count)
+    with (
+        TemporaryFile("w+") as complaints,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, text=True) as solving,
+        _ended(solving),
+    ):
+        for line in solving.stdout or ():
+            row = json.loads(line)
+            found[row["case"]] = (row["value"], row["bound"])
+            tell_solved(len(found), count)
+        if solving.wait():
+            complaints.seek(0)
+            reason = (complaints.read().strip().splitlines() or ["it gave no reason"])[-1]
+            raise TaskError(f"the hidden cases of seed {seed} could not be solved: {reason}")
+    return found
+
+
+@contextmanager
+def _ended(process: "subprocess.Popen[str]") -> Iterator[None]:
+    """Let no process outlive an interrupt."""
+    try:
+        yield
+    finally:
+        process.kill()
 
 
 def _question(

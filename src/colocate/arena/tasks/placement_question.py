@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar
 
-from colocate.arena.question import Question
+from colocate.arena.inside.flat_text import NAME, rows_of, text_of
+from colocate.arena.question import LONGEST_FIELD, Question
 from colocate.arena.tasks.placed_names import fault_of_names, listed_few
 from colocate.arena.verdict import CaseVerdict, Failure
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
@@ -14,6 +15,8 @@ from colocate.problem.verify import verify
 
 ENTRY_POINT = "compute_model_placement"
 """The function of the public benchmark."""
+MOST_DIGITS = 9
+"""Of the number of a GPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +27,6 @@ class PlacementQuestion(Question):
     """The problem that the program must solve."""
 
     form: ClassVar[str] = "placement"
-    answer_key: ClassVar[str] = "placement"
     wanted: ClassVar[str] = "a dict of GPUs to models"
 
     @property
@@ -46,13 +48,9 @@ class PlacementQuestion(Question):
         """The digest of the problem."""
         return self.problem.digest
 
-    def check(self, answer: Any) -> CaseVerdict:
-        """Return the verdict on a placement: pairs of a GPU and the names of its models."""
-        if not _is_placement(answer):
-            return self.failed(Failure.NO_ANSWER, "what came back is no placement")
-        return self._placed(answer)
-
-    def _placed(self, placement: list[tuple[int | str, list[str]]]) -> CaseVerdict:
+    def check(self, answer: bytes) -> CaseVerdict:
+        """Return the verdict on a placement: rows of a GPU and the names of its models."""
+        placement = [(_gpu(row[0]), list(map(text_of, row[1:]))) for row in rows_of(answer)]
         gpus = range(len(self.problem.gpus))
         strange = [key for key, names in placement if key not in gpus and names]
         if strange:
@@ -78,16 +76,11 @@ def _plain(figure: float | None) -> float | int | None:
     return int(figure) if figure is not None and figure == int(figure) else figure
 
 
-def _is_placement(answer: object) -> bool:
-    return isinstance(answer, list) and all(
-        isinstance(pair, list)
-        and len(pair) == 2
-        and isinstance(pair[0], int | str)
-        and not isinstance(pair[0], bool)
-        and isinstance(pair[1], list)
-        and all(isinstance(name, str) for name in pair[1])
-        for pair in answer
-    )
+def _gpu(key: bytes) -> int | str:
+    """Return the number of a GPU, or the text that was in its place."""
+    if key.isdigit() and len(key) <= MOST_DIGITS:
+        return int(key)
+    return text_of(key[:LONGEST_FIELD]).removeprefix(NAME)
 
 
 def _gpu_key(key: int | str) -> str:

@@ -13,12 +13,15 @@ from typing import IO, Any
 from weakref import finalize
 
 from colocate.arena.tasks import scoring
+from colocate.arena.verdict import Failure
 from colocate.errors import TaskError
 
 LONGEST_REPLY = 64 * 1024 * 1024
 """Bytes: more than all cases of any task."""
 GRACE = 5.0
 """Seconds after which a scorer without a parent ends itself, beyond its own limit."""
+REFUSED = (Failure.NO_ANSWER, Failure.NOT_FINITE, Failure.INVALID)
+"""How an answer can fail before it has a score."""
 
 
 class Scorer:
@@ -51,27 +54,26 @@ class Scorer:
         found = self._asked({"seed": seed}).get("cases")
         return found if isinstance(found, list) else []
 
-    def score(self, arguments: list[Any], answer: Any) -> float | str:
-        """Return the score of an answer, or why it is invalid.
+    def score(self, arguments: list[Any], text: str) -> float | tuple[Failure, str]:
+        """Return the score of an answer, or how it fails and why.
 
-        Raises
-        ------
-        TaskError
-            If the scorer fails; that is no fault of the answer.
-        RecursionError
-            If the answer is nested too deeply to be passed on.
-        """
-        return _outcome(self._asked({"arguments": arguments, "answer": answer}))
-
-    def score_text(self, arguments: list[Any], text: str) -> float | str:
-        """Return the same for an answer that nobody has parsed yet; the scorer's process does.
+        Parameters
+        ----------
+        arguments
+            What the program got.
+        text
+            Its answer as JSON, which nobody has parsed yet: the process of the scorer does.
 
         Raises
         ------
         TaskError
             If the scorer fails; that is no fault of the answer.
         """
-        return _outcome(self._asked({"arguments": arguments, "text": text}))
+        found = self._asked({"arguments": arguments, "text": text})
+        for failure in REFUSED:
+            if failure.value in found:
+                return failure, str(found[failure.value]) or "the scorer says so"
+        return float(found["value"])
 
     def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
         line = json.dumps(request, allow_nan=False).encode() + b"\n"
@@ -124,10 +126,6 @@ class Scorer:
         return TaskError(
             f"{self.path}: the scorer failed, which is no fault of a program: {reason}"
         )
-
-
-def _outcome(found: dict[str, Any]) -> float | str:
-    return str(found["invalid"]) if "invalid" in found else float(found["value"])
 
 
 def _ended(process: subprocess.Popen[bytes]) -> None:

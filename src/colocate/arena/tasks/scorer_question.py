@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from colocate.arena.question import Question
+from colocate.arena.sandbox import LONGEST_ANSWER
 from colocate.arena.tasks.scorer import Scorer
 from colocate.arena.verdict import CaseVerdict, Failure
 
@@ -38,25 +39,18 @@ class ScorerQuestion(Question):
         """A hash of the case and of the scorer."""
         return self.rules
 
-    def check(self, answer: Any) -> CaseVerdict:
-        """Return the verdict of the scorer on an answer."""
-        try:
-            found = self.scorer.score(list(self.inputs), answer)
-        except RecursionError:
-            return self.failed(Failure.NO_ANSWER, "what came back is nested too deeply")
-        return self._scored(found)
+    @property
+    def most_bytes(self) -> int:
+        """How long an answer may be: this process does not look into it."""
+        return LONGEST_ANSWER
 
-    def long_answer(self, text: bytes) -> CaseVerdict:
-        """Return the verdict of the scorer, whose process also parses the answer."""
+    def check(self, answer: bytes) -> CaseVerdict:
+        """Return the verdict of the scorer on an answer, which its process parses."""
         try:
-            return self._scored(self.scorer.score_text(list(self.inputs), text.decode()))
+            found = self.scorer.score(list(self.inputs), answer.decode())
         except UnicodeDecodeError:
             return self.failed(Failure.NO_ANSWER, "what came back is not plain data")
-
-    def _scored(self, found: float | str) -> CaseVerdict:
-        if isinstance(found, str):
-            return self.failed(Failure.INVALID, found or "the scorer says so")
-        return self.reached(found)
+        return self.failed(*found) if isinstance(found, tuple) else self.reached(found)
 
 
 def question_digest(scorer: Path, case: Any) -> str:

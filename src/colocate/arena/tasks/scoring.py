@@ -14,6 +14,11 @@ from typing import Any
 
 MOST_LINES = 3
 """Lines from the end of a traceback: where the scorer failed, and why."""
+LONGEST_REASON = 2000
+"""Letters: a scorer may repeat a whole answer in its reason."""
+MOST_DIGITS = 300
+"""Of a whole number: a float holds it still."""
+TOO_LARGE = "a number that is too large"
 FUNCTIONS = ("cases", "score")
 """What a scorer defines."""
 
@@ -36,41 +41,46 @@ def main() -> None:
 
 
 def _reply(scorer: dict[str, Any], line: bytes) -> dict[str, Any]:
-    try:
-        request = json.loads(line)
-    except RecursionError:
-        return {"invalid": "it is nested too deeply"}
+    request = json.loads(line)
     try:
         if not all(name in scorer for name in FUNCTIONS):
             _load(scorer)
         if "seed" in request:
             return {"cases": _strict(scorer["cases"](request["seed"]))}
-        if "text" in request:
-            request["answer"] = _parsed(request["text"])
-        return _score(scorer["score"](request["arguments"], request["answer"]))
+        return _score(scorer["score"](request["arguments"], _parsed(request["text"])))
     except NoAnswerError as error:
-        return {"invalid": str(error)}
+        kind, reason = error.args
+        return {kind: reason}
     except BaseException as error:  # a border: whatever a scorer raises is told to its author
         return {"fault": _told(error)}
 
 
 class NoAnswerError(Exception):
-    """What a program wrote is no answer."""
+    """What a program wrote is no answer: the kind of failure, and the reason."""
 
 
 def _parsed(text: str) -> Any:
-    """Return the answer in a text that a program wrote."""
+    """Return the answer in a text that a program wrote: plain data with finite numbers."""
     try:
-        said = json.loads(text, parse_constant=_refused)
+        return json.loads(text, parse_constant=_refused, parse_float=_finite, parse_int=_whole)
     except (ValueError, RecursionError, MemoryError) as error:
-        raise NoAnswerError("what came back is not plain data") from error
-    if not isinstance(said, dict) or "answer" not in said:
-        raise NoAnswerError("what came back is no answer")
-    return said["answer"]
+        raise NoAnswerError("no answer", "what came back is not plain data") from error
 
 
 def _refused(constant: str) -> float:
-    raise NoAnswerError(f"what came back holds {constant}")
+    raise NoAnswerError("not finite", f"what came back holds {constant}")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    return value if isfinite(value) else _refused(TOO_LARGE)
+
+
+def _whole(digits: str) -> int:
+    """Return a whole number, unless a scorer that divides it would fail."""
+    if len(digits) > MOST_DIGITS:
+        _refused(TOO_LARGE)
+    return int(digits)
 
 
 def _load(scorer: dict[str, Any]) -> None:
@@ -83,7 +93,7 @@ def _load(scorer: dict[str, Any]) -> None:
 
 def _score(found: Any) -> dict[str, Any]:
     if isinstance(found, str):
-        return {"invalid": found}
+        return {"invalid answer": found[:LONGEST_REASON]}
     value = found.tolist() if hasattr(found, "tolist") else found
     if isinstance(value, bool) or not isinstance(value, int | float):
         kind = type(found).__name__

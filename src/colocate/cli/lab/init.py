@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from colocate.cli.fresh_cases import saying_what_is_solved
 from colocate.cli.lab.options import FOLDER, TASK_HELP, CaseMemory, CaseSeconds, Folder, HiddenSeed
 
 
@@ -60,7 +61,8 @@ def init(
     source = read_program(start) if start else opened.start_program
     say_when_compiling()
     referee = referee_of(settings)
-    assert referee.contest  # what cannot be judged on is no fault of the program
+    with saying_what_is_solved():
+        assert referee.contest  # what cannot be judged on is no fault of the program
     if referee.hidden_refused:
         notes().print(f"no hidden cases will be asked: {referee.hidden_refused}", markup=False)
     evaluation = local_evaluation(settings, os.cpu_count() or 1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from colocate.cli.exit_codes import INTERRUPTED
+from colocate.cli.fresh_cases import saying_what_is_solved
 from colocate.cli.lab.model_options import FREE, fields_of, is_priced, names_of, openai_proposer
 from colocate.cli.lab.options import FOLDER, Folder, Workers
 from colocate.errors import InputError, ProposerError
@@ -129,7 +130,8 @@ def run(
             settings = settings_of(archive)
             task = open_task(settings.task)
             _check_proposer(proposer, task)
-            contest = referee_of(settings).contest
+            with saying_what_is_solved():
+                contest = referee_of(settings).contest
             many = askers if proposer == OPENAI else 1
             search = Lab(archive, settings, contest, evaluation, chosen, many)
             budget = Budget(generations, proposals, tokens, cost, seconds)

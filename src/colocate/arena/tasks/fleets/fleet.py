@@ -19,6 +19,7 @@ from colocate.arena.tasks.fleets.records import read_records
 from colocate.arena.tasks.fleets.shown import Shown, shown_copies, shown_latency, shown_windows
 from colocate.arena.tasks.fleets.windows import windows_case
 from colocate.arena.tasks.frame import Frame
+from colocate.arena.tasks.solved_cases import tell_solved
 from colocate.arena.tasks.start import start_program
 from colocate.arena.tasks.task import Task
 from colocate.arena.verdict import Formula
@@ -160,13 +161,18 @@ def _made(fleet: FleetRecipe, seed: int, count: int, prefix: str) -> dict[str, F
 
 def _questions(name: str, seed: int, count: int, prefix: str) -> Iterator[FleetQuestion]:
     fleet, records = FLEETS[name], read_records(name)
+    solved = 0
     for number, (case, made) in enumerate(_made(fleet, seed, count, prefix).items()):
         problem = made if isinstance(made, Problem) else made.problem
         record = records.get(case)
         if record and record.digest == problem.digest:
             value, bound = record.value, record.certificate.bound
+        elif isinstance(made, FleetCase):
+            value, bound = made.value, made.certificate.bound
         else:
-            known = _solved(made) if isinstance(made, Problem) else made
+            tell_solved(solved, count)
+            known = _solved(made)
+            solved += 1
             value, bound = known.value, known.certificate.bound
         yield FleetQuestion(
             case=case,

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from colocate.arena.inside.flat_text import NAME, rows_of, text_of
 from colocate.arena.question import Question
 from colocate.arena.tasks.placed_names import fault_of_names, listed_few
 from colocate.arena.verdict import CaseVerdict, Failure
@@ -24,6 +25,7 @@ class FleetQuestion(Question):
     problem: Problem
     """The same for the checker."""
 
+    form: ClassVar[str] = "places"
     wanted: ClassVar[str] = "a dict from the names of models to those of their GPUs"
 
     @property
@@ -41,14 +43,13 @@ class FleetQuestion(Question):
         """The digest of the problem."""
         return self.problem.digest
 
-    def check(self, answer: Any) -> CaseVerdict:
-        """Return the verdict on a placement: names of GPUs by the name of the model."""
-        if not isinstance(answer, dict):
-            reason = f"it returned {type(answer).__name__}, must return {self.wanted}"
-            return self.failed(Failure.NO_ANSWER, reason)
-        if fault := fault_of_names([m.name for m in self.problem.models], Counter(answer.keys())):
+    def check(self, answer: bytes) -> CaseVerdict:
+        """Return the verdict on a placement: rows of a model and the names of its GPUs."""
+        rows = [list(map(text_of, row)) for row in rows_of(answer)]
+        models = [model.name for model in self.problem.models]
+        if fault := fault_of_names(models, Counter(name for name, *_ in rows)):
             return self.failed(*fault)
-        placement = {name: _places(found) for name, found in answer.items()}
+        placement = {name: _places(found) for name, *found in rows}
         strange = [name for name, places in placement.items() if places is None]
         if strange:
             reason = f"{listed_few(strange)} on something else than names of GPUs"
@@ -74,12 +75,11 @@ class FleetQuestion(Question):
         return self.reached(verdict.ratio if latency else verdict.pressure)
 
 
-def _places(found: Any) -> list[str] | None:
+def _places(found: list[str]) -> list[str] | None:
     """Return the names of the GPUs of one model; None if it is on something else."""
-    places = [found] if isinstance(found, str) else found
-    if not isinstance(places, list) or not all(isinstance(place, str) for place in places):
+    if not all(place.startswith(NAME) for place in found):
         return None
-    return places
+    return [place.removeprefix(NAME) for place in found]
 
 
 def _unknown(placed: Iterable[list[str]], gpus: frozenset[str]) -> list[str]:

@@ -18,6 +18,8 @@ def solved_case(problem: Problem, seconds: float) -> FleetCase:
         How long the solver may take.
     """
     plan = solve(problem, time_limit=seconds)
+    if plan.interrupted:  # who waits for cases does not want worse ones
+        raise KeyboardInterrupt
     placement = {model: list(gpus) for model, gpus in plan.placement.items()}
     verdict = verify(problem, placement)
     value = verdict.ratio if problem.objective == "latency" else verdict.pressure
