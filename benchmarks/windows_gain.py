@@ -3,11 +3,10 @@
 Each fleet is planned three times: by its windows, by the mean of each model, and by each model's
 own peak. All three placements are then rated in all windows, and the requests are replayed on each.
 
-    python -m benchmarks.windows_gain           # writes benchmarks/data/windows_gain.csv
-    python -m benchmarks.windows_gain picture   # draws docs/pictures/windows_gain.svg from it
+    python -m benchmarks.windows_gain   # writes benchmarks/data/windows_gain.csv
+    python -m docs.draw_windows         # draws docs/windows_gain.svg from it
 """
 
-import argparse
 import csv
 from collections.abc import Callable, Iterator
 from dataclasses import replace

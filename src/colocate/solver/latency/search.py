@@ -27,7 +27,7 @@ from colocate.solver.targets import without_requests
 BEGINNING = 0.3
 """The share of the time in which the ordinary solver may look for a first placement."""
 START_STEPS = 10
-"""Steps of the search before bounds are raised beside it."""
+"""Steps of the search before bounds are raised beside it; fewer where windows make them longer."""
 SEARCHING = 0.5
 """The share of the time for the search, if a single worker has to raise bounds as well."""
 FINISHING, SHORTEST = 0.1, 0.02
@@ -68,7 +68,8 @@ def search_by_latency(
         return replace(first, problem=problem)
     progress = LatencyProgress(reduction_of(problem), budget.keeping(_reserved(problem, budget)))
     progress.prove(proof)
-    improve(progress, budget.seed, first.placement, START_STEPS, only=False)
+    steps = max(START_STEPS // problem.windows, 1)
+    improve(progress, budget.seed, first.placement, steps, only=False)
     if problem.objective == "latency":
         progress.prove(bound_alone(problem))
     if len(progress.best) and not progress.finished:
