@@ -164,7 +164,8 @@ def test_what_a_field_must_hold_is_read_off_its_type(section, field, words):
 def test_a_decimal_comma_is_answered_with_a_point(written, point):
     (fault,) = faults(FLEET.replace("rate: 4", f"rate: {written}"))
     assert (fault.value, fault.advice) == (written, f"write {point}")
-    assert str(fault).endswith(f"rate='{written}', must be a finite number >= 0; write {point}")
+    expected = "must be a finite number >= 0, or a list with at least one finite number >= 0"
+    assert str(fault).endswith(f"rate='{written}', {expected}; write {point}")
 
 
 def test_a_decimal_comma_in_braces_is_noticed_too():

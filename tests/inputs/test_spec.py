@@ -117,7 +117,7 @@ MODEL = "{name: llama, size_gb: 16, rate: 4, slo: 8}"
         (MODEL, "{'': 2, name: a, size_gb: 1, load: 1}", "models[0] 'a': '' is not known, must be"),
         (MODEL, "{0: 2, name: a, size_gb: 1, load: 1}", "models[0] 'a': 0 is not known, must be"),
         ("slo: 8", "slo: 1:30", "models[0] 'llama': slo='1:30', must be a finite number > 0"),
-        ("load: 0}", "load: [0, 1, 2]}", "models[1] 'qwen': load has 2 windows, give 3 like"),
+        ("load: 0}", "load: [0, 1, 2]}", "models[1] 'qwen': load has 2 numbers, must be 3, as the"),
         (MODEL, "{1: 2, name: a, size_gb: 1, load: 1}", "models[0] 'a': 1 is not known, must be"),
         ("slo: 8", "slo: 8, load: 1", "models[0] 'llama': has load itself and rate, give one"),
         ("name: llama", "name: ' '", "models[0] ' ': name=' ', must be a text that is not empty"),

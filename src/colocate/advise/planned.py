@@ -93,7 +93,7 @@ def _cache_rooms(fleet: Fleet, placement: Placement) -> dict[str, float]:
 def _planned(
     model: Model, replicas: list[Prediction], room_gb: float, measured: ModelObservation
 ) -> PlannedModel:
-    rate = sum(each.requests.rate for each in replicas) if replicas else model.rate
+    rate = sum(each.requests.rate for each in replicas) if replicas else model.peak_rate
     in_use = sum(each.shared.cache_gb for each in replicas)
     return PlannedModel(
         model.name,

@@ -58,6 +58,21 @@ def plan(
             help="Pressures to minimise, the highest first, then the next (default: all).",
         ),
     ] = None,
+    headroom: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Plan for so much more demand than the fleet states: 0.2 is a fifth more.",
+        ),
+    ] = None,
+    percentile: Annotated[
+        float | None,
+        typer.Option(
+            min=1.0,
+            max=100.0,
+            help="Plan for this percent of the time: time windows with most demand are left out.",
+        ),
+    ] = None,
     workers: Workers = None,
     seed: Seed = 0,
     download: Download = False,
@@ -88,13 +103,15 @@ def plan(
     """Place the models of a fleet on its GPUs and print the plan."""
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.cli.infeasible import explain_infeasible
-    from colocate.inputs.fleet import read_fleet
+    from colocate.cli.window_notes import say_about_windows
+    from colocate.inputs.fleet import read_fleet, replanned_for
     from colocate.inputs.text_file import name_of
     from colocate.outputs.text.console import notes
 
     check_outputs(fleet, (save, report, plot))
     chosen = _strategy(strategy) if strategy else None
     stated = read_fleet(fleet, download)
+    stated = replanned_for(stated, headroom, percentile)
     say_when_compiling()
     if chosen:
         answer = chosen(stated.problem, seed)
@@ -108,6 +125,7 @@ def plan(
         _plot(plot, answer, stated)
     _print(answer, stated, as_json, _replayed(answer, seed) if simulate else None)
     _say_notes(stated)
+    say_about_windows(stated)
     if answer.placement:
         _say_why_latency_is_unknown(stated)
         _say_what_ends_queues(answer)

@@ -79,7 +79,7 @@ def _of_plan(problem: Problem, state: WatchState) -> Iterator[MetricFamily]:
     yield _gauge(
         "plan_pressure", "Load for each GB of cache of a GPU.", _pressures(problem, places)
     )
-    rates = [({"model_name": each.name}, each.rate or 0.0) for each in problem.models]
+    rates = [({"model_name": each.name}, each.peak_rate or 0.0) for each in problem.models]
     yield _gauge("plan_rate", "Requests a second that the plan is for.", rates)
     if problem.has_requests:
         yield from _of_latency(predict_placement(problem, places))

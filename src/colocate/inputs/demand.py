@@ -4,11 +4,14 @@ The older form of load is `rate / slo`, the newer one tokens per second x KV byt
 per output token. They rank placements differently, so a fleet file has one of them.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.inputs.spec import ModelSpec
+from colocate.inputs.window_spec import mean_of, numbers_of, peak_of
+from colocate.problem.window import Window
 
 Value = TypeVar("Value")
 
@@ -33,21 +36,22 @@ def load_of(model: ModelSpec, form: str) -> float | list[float]:
     return _load_by_requests(model) if form == "requests" else _load_by_tokens(model)
 
 
-def demand_of(model: ModelSpec) -> float:
+def demand_of(model: ModelSpec, windows: Sequence[Window] = ()) -> float:
     """Return what is lost, before its importance, while a model is asleep.
 
     These are the requests each second, or the tokens where that is the form of load (only there a
-    model has no `slo`), or the load itself where nothing else is told.
+    model has no `slo`), on average over the time windows; or the load itself, at its peak, where
+    nothing else is told.
     """
     if model.load is not None:
-        return max(model.load) if isinstance(model.load, list) else model.load
+        return peak_of(model.load) or 0.0
     if model.slo is not None:
-        return model.rate or 0.0
-    return _tokens_per_second(model) or 0.0
+        return mean_of(model.rate or 0.0, windows)
+    return mean_of(_tokens_per_second(model) or 0.0, windows)
 
 
 def tokens_of(model: ModelSpec) -> Tokens | None:
-    """Return the tokens of a model, None if they are not all told."""
+    """Return the tokens of a model in its busiest window, None if they are not all told."""
     if model.prompt_tokens is None or model.output_tokens is None:
         return None
     context = model.prompt_tokens + model.output_tokens / 2
@@ -58,30 +62,40 @@ def tokens_of(model: ModelSpec) -> Tokens | None:
 
 
 def rate_of(model: ModelSpec) -> float | None:
-    """Return the requests each second, None if they are not told."""
+    """Return the requests each second in the busiest window, None if they are not told."""
+    return peak_of(rates_of(model))
+
+
+def rates_of(model: ModelSpec) -> list[float] | None:
+    """Return the requests each second in every window, or in all; None if they are not told."""
     if model.tokens_per_second is None:
-        return model.rate
+        return None if model.rate is None else numbers_of(model.rate)
     if model.prompt_tokens is None or model.output_tokens is None:
         return None
     of_request = model.prompt_tokens + model.output_tokens
-    return model.tokens_per_second / of_request if of_request else 0.0
+    tokens = numbers_of(model.tokens_per_second)
+    return [each / of_request if of_request else 0.0 for each in tokens]
 
 
-def _tokens_per_second(model: ModelSpec) -> float | None:
+def _tokens_per_second(model: ModelSpec) -> list[float] | None:
+    """Return the tokens each second in every window, or in all; None if they are not told."""
     if model.tokens_per_second is not None:
-        return model.tokens_per_second
-    known = tokens_of(model)
-    return None if known is None else known.prompt + known.output
+        return numbers_of(model.tokens_per_second)
+    rates = rates_of(model)
+    if rates is None or model.prompt_tokens is None or model.output_tokens is None:
+        return None
+    return [rate * model.prompt_tokens + rate * model.output_tokens for rate in rates]
 
 
-def _load_by_requests(model: ModelSpec) -> float:
+def _load_by_requests(model: ModelSpec) -> float | list[float]:
     if model.tokens_per_second is not None:
         raise _misplaced("tokens_per_second", "requests", "give rate and slo")
-    rate = _needed(model.rate, "rate", "rate and slo, or load")
-    return rate / _needed(model.slo, "slo", "rate and slo, or load")
+    rates = _needed(rates_of(model), "rate", "rate and slo, or load")
+    slo = _needed(model.slo, "slo", "rate and slo, or load")
+    return _for_windows([rate / slo for rate in rates])
 
 
-def _load_by_tokens(model: ModelSpec) -> float:
+def _load_by_tokens(model: ModelSpec) -> float | list[float]:
     if model.slo is not None:
         raise _misplaced("slo", "tokens", "give tpot_slo")
     wanted = "tokens_per_second, or rate, prompt_tokens and output_tokens"
@@ -89,7 +103,13 @@ def _load_by_tokens(model: ModelSpec) -> float:
         _refuse(model, "tokens_per_second", "rate")
     tokens = _needed(_tokens_per_second(model), "tokens_per_second", wanted)
     kv_bytes = _needed(model.kv_bytes_per_token, "kv_bytes_per_token", "it, or a config")
-    return tokens * (kv_bytes / BYTES) / _needed(model.tpot_slo, "tpot_slo", "seconds per token")
+    target = _needed(model.tpot_slo, "tpot_slo", "seconds per token")
+    return _for_windows([each * (kv_bytes / BYTES) / target for each in tokens])
+
+
+def _for_windows(loads: list[float]) -> float | list[float]:
+    """Return loads as a model takes them: one number if that stands for all windows."""
+    return loads[0] if len(loads) == 1 else loads
 
 
 def _needed(value: Value | None, field: str, wanted: str) -> Value:

@@ -22,7 +22,7 @@ from colocate.inputs.compute import (
     known_accelerator,
     operations_of,
 )
-from colocate.inputs.demand import rate_of
+from colocate.inputs.demand import rate_of, rates_of
 from colocate.inputs.huggingface.formats import bits_of
 from colocate.inputs.least_cache import cache_repeats, mean_request_gb
 from colocate.inputs.overheads import most_requests, stated_requests
@@ -56,8 +56,8 @@ def requests_of(model: ModelSpec, kinds: set[str]) -> Requests | None:
     It is known where the file says how many tokens and requests there are, and the kind of every
     GPU is in the catalogue or has measured constants.
     """
-    rate, output = rate_of(model), model.output_tokens
-    if rate is None or model.prompt_tokens is None or output is None:
+    rates, output = rates_of(model), model.output_tokens
+    if rates is None or model.prompt_tokens is None or output is None:
         return None
     engines = {kind: engine_on(model, kind) for kind in kinds}
     known = {kind: engine for kind, engine in engines.items() if engine is not None}
@@ -65,7 +65,7 @@ def requests_of(model: ModelSpec, kinds: set[str]) -> Requests | None:
         return None
     tpot, ttft, stated = _targets(model, output)
     return Requests(
-        rate,
+        max(rates),
         output,
         tuple(known.items()),
         tpot,
@@ -77,6 +77,7 @@ def requests_of(model: ModelSpec, kinds: set[str]) -> Requests | None:
         ),
         request_gb=mean_request_gb(model),
         prompt_tokens=model.prompt_tokens,
+        rates=tuple(rates),
     )
 
 

@@ -83,8 +83,10 @@ def _range(limits: Iterable[object]) -> str:
     least = next((limit.ge for limit in limits if isinstance(limit, Ge)), None)
     most = next((limit.le for limit in limits if isinstance(limit, Le)), None)
     above = next((limit.gt for limit in limits if isinstance(limit, Gt)), None)
+    if most is not None and above is not None:
+        return f" > {above} and at most {most}"
     if most is not None:
-        return f" from {least} to {most}"
+        return f" from {least} to {most}" if least is not None else f" of at most {most}"
     return f" > {above}" if above is not None else f" >= {least}" if least is not None else ""
 
 

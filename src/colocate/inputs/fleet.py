@@ -17,6 +17,7 @@ from colocate.inputs.bulk import without_collection
 from colocate.inputs.compute import busy_shares, known_accelerator
 from colocate.inputs.demand import demand_of, load_of
 from colocate.inputs.entry_faults import EntryFaults
+from colocate.inputs.fleet_windows import check_windows, planned_for, windows_of
 from colocate.inputs.format_support import FormatLimit, kept_off, limits_of
 from colocate.inputs.huggingface import ConfigLookup
 from colocate.inputs.known_requests import known_requests
@@ -152,8 +153,29 @@ def fleet_of(data: Any, configs: ConfigLookup = NO_LOOKUP) -> Fleet:
     total = sum(entry.count or 1 for entry in spec.gpus)
     if total > MOST_GPUS:
         raise InputError(Fault(f"are {total} in all", f"at most {MOST_GPUS}", path=("gpus",)))
+    check_windows(spec)
     resolved = _resolved(spec, configs)
-    return Fleet(resolved, _problem(resolved))
+    return Fleet(resolved, _problem(planned_for(resolved)))
+
+
+def replanned_for(
+    fleet: Fleet, headroom: float | None = None, window_percentile: float | None = None
+) -> Fleet:
+    """Return a fleet that is planned for more demand, or for another share of the time.
+
+    Parameters
+    ----------
+    fleet
+        The fleet.
+    headroom
+        How much more demand than it states; None for what it says itself.
+    window_percentile
+        Percent of the time; None for what it says itself.
+    """
+    asked = {"headroom": headroom, "window_percentile": window_percentile}
+    update = {field: value for field, value in asked.items() if value is not None}
+    spec = fleet.spec.model_copy(update=update)
+    return Fleet(spec, _problem(planned_for(spec)))
 
 
 def looks_like_a_plan(data: Any) -> bool:
@@ -215,6 +237,8 @@ def _problem(spec: FleetSpec) -> Problem:
             spec.most_pressure,
             sharing=spec.sharing or "slices",
             objective=objective_of(spec, known),
+            stated_windows=windows_of(spec),
+            headroom=spec.headroom,
         )
     except InputError as error:
         entries = [n for n, entry in enumerate(spec.gpus) for _ in range(entry.count or 1)]
@@ -285,11 +309,15 @@ def _model(
         only=model.only,
         never=[*model.never, *kept_off(model, kinds, spec.gpus)],
         most_replicas=max(gpu_count // model.shards, 1) if auto else None,
-        sleep_cost=model.importance * demand_of(model) if model.may_sleep else None,
+        sleep_cost=_sleep_cost(model, spec) if model.may_sleep else None,
         shared_uses=shared,
         least_cache_gb=least_cache_gb(model),
         requests=requests,
     )
+
+
+def _sleep_cost(model: ModelSpec, spec: FleetSpec) -> float:
+    return model.importance * demand_of(model, windows_of(spec))
 
 
 def _load_on_gpus(model: ModelSpec, form: str) -> float | list[float]:

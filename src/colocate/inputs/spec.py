@@ -17,6 +17,7 @@ from colocate.inputs.gpu_catalogue import find_accelerator
 from colocate.inputs.huggingface import ModelConfig, ModelSize
 from colocate.inputs.huggingface.formats import bits_of
 from colocate.inputs.overheads import overhead_gb
+from colocate.inputs.window_spec import PerWindow, StatedWindows
 
 MOST_GPUS = 20_000
 """In a fleet: more are a slip, and would fill the memory before the solver sees them."""
@@ -164,15 +165,24 @@ class ModelSpec(_Section):
         description="What an engine holds on each GPU beyond weights and KV cache; by default an "
         "estimate with a config, and 0 with size_gb, which is taken to include it.",
     )
-    rate: NotNegative | None = Field(None, description="Requests per second.")
+    rate: PerWindow | None = Field(
+        None, description="Requests per second, one number or one for each time window."
+    )
     slo: Positive | None = Field(None, description="Latency objective in seconds.")
-    load: NotNegative | Annotated[list[NotNegative], Field(min_length=1)] | None = Field(
+    load: PerWindow | None = Field(
         None, description="The load itself, one number or one for each time window."
     )
     prompt_tokens: NotNegative | None = Field(None, description="Of a request, on average.")
     output_tokens: NotNegative | None = Field(None, description="Of a request, on average.")
-    tokens_per_second: NotNegative | None = Field(
-        None, description="Prompt and output tokens together, instead of rate."
+    tokens_per_second: PerWindow | None = Field(
+        None,
+        description="Prompt and output tokens together, instead of rate; one number or one for "
+        "each time window.",
+    )
+    predictability: Annotated[float, Field(le=1, allow_inf_nan=False)] | None = Field(
+        None,
+        description="How well its history tells its demand, as `colocate observe` measures it: 1 "
+        "less the error of the same hour yesterday over that of the last minutes.",
     )
     tpot_slo: Positive | None = Field(None, description="Seconds for each output token.")
     ttft_slo: Positive | None = Field(None, description="Seconds to the first output token.")
@@ -340,6 +350,19 @@ class FleetSpec(_Section):
         None,
         description="What to minimise: the worst latency over its target (the default where it "
         "is known), or the highest pressure.",
+    )
+    windows: StatedWindows | None = Field(
+        None,
+        description="Names of the time windows that lists of rates and loads have, or sections "
+        "with name and weight; by default they are numbered and count alike.",
+    )
+    window_percentile: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] | None = Field(
+        None,
+        description="Plan for this share of the time, in percent by the weights of the windows: "
+        "the windows with most demand are left out; by default none is.",
+    )
+    headroom: NotNegative = Field(
+        0.0, description="How much more demand to plan for than is stated: 0.2 is a fifth more."
     )
     compute_limit: Positive | None = Field(
         None,

@@ -8,6 +8,7 @@ from colocate.latency.law import (
     TPOT,
     arrived,
     delay_by,
+    ratio_of,
     settle_one,
     step_and_turns,
     work_and_turns,
@@ -37,6 +38,20 @@ def settle_all(placed: PlacedEngines, sharing: Floats, state: Floats) -> None:
             if arrived(moved, before, SETTLED):
                 break
             before = moved
+
+
+@entry_kernel
+def rate_all(placed: PlacedEngines, state: Floats, slots: Floats, ratios: Floats) -> None:
+    """Write the ratio of every engine of a placement.
+
+    Parameters
+    ----------
+    placed, state : the engines, and their fixed point
+    slots : the most requests at once of each, by its cache too
+    ratios : ratios[n], written here
+    """
+    for engine in range(ratios.shape[0]):
+        ratios[engine] = ratio_of(placed.engines, engine, state, engine, slots[engine])
 
 
 @leaf_kernel

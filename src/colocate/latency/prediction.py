@@ -20,8 +20,15 @@ from colocate.latency.law import (
     saturated,
     wait_for_slot,
 )
-from colocate.latency.placed import settle_all
-from colocate.latency.table import PlacedEngines, placed_engines, replicas_on, spread_of
+from colocate.latency.placed import rate_all, settle_all
+from colocate.latency.table import (
+    PlacedEngines,
+    placed_engines,
+    rates_in,
+    replicas_on,
+    rows_in_window,
+    spread_of,
+)
 from colocate.problem.cache import caches_of
 from colocate.problem.instance import Floats
 from colocate.problem.parts import Part, Places
@@ -82,6 +89,11 @@ class Prediction(NamedTuple):
     """Requests that it works on at once, by its settings and by its cache."""
     requests: Requests
     """What it is asked, and how fast it must answer."""
+    window: int = 0
+    """The time window that all of this is about: the one in which it is furthest from its target.
+    """
+    window_name: str = ""
+    """What that window is called; empty where there is only one."""
 
     @property
     def slower(self) -> float:
@@ -99,7 +111,7 @@ class Prediction(NamedTuple):
 def predict_placement(
     problem: Problem, placement: Places, sharing: str | None = None
 ) -> tuple[Prediction, ...]:
-    """Predict what users of every replica feel, in the order of the problem.
+    """Predict what users of every replica feel in its worst window, in the order of the problem.
 
     Parameters
     ----------
@@ -122,21 +134,46 @@ def predict_placement(
     engines = placed_engines(problem, replicas)
     cache = {(c.model, c.replica): c for c in caches_of(problem, placement)}
     slots = np.array([_slots(parts, cache[_key(parts)].cache_gb) for parts in replicas])
+    rates = rates_in(replicas, problem.windows)
     with np.errstate(over="ignore"):  # more requests than a float holds saturate an engine
-        shared = _settled(engines, sharing or problem.sharing)
-        alone = _settled(engines, "alone")
-        return tuple(
-            Prediction(
-                parts[0].model.name,
-                parts[0].replica,
-                tuple(part.gpu for part in parts),
-                _latency(engines, row, shared, slots[row], parts[0]),
-                _latency(engines, row, alone, slots[row], parts[0]),
-                float(slots[row]),
-                _requests(parts[0]),
-            )
-            for row, parts in enumerate(replicas)
-        )
+        worst = _worst_windows(engines, sharing or problem.sharing, rates, slots)
+        found: dict[int, Prediction] = {}
+        for window in sorted(set(worst)):
+            here = _in_window(engines, rates, window)
+            shared, alone = (_settled(here, way) for way in (sharing or problem.sharing, "alone"))
+            for row in (row for row, of_row in enumerate(worst) if of_row == window):
+                parts = replicas[row]
+                found[row] = Prediction(
+                    parts[0].model.name,
+                    parts[0].replica,
+                    tuple(part.gpu for part in parts),
+                    _latency(here, row, shared, slots[row], parts[0]),
+                    _latency(here, row, alone, slots[row], parts[0]),
+                    float(slots[row]),
+                    _requests(parts[0]).in_window(window),
+                    window,
+                    problem.named_windows[window].name if problem.windows > 1 else "",
+                )
+    return tuple(found[row] for row in range(len(replicas)))
+
+
+def _worst_windows(engines: PlacedEngines, sharing: str, rates: Floats, slots: Floats) -> list[int]:
+    """Return the window in which the ratio of every replica is highest; of equal ones, the busiest.
+
+    Without a target, or where all queues grow, that is the window with most requests.
+    """
+    if len(rates) == 1:
+        return [0] * len(slots)
+    ratios = np.zeros(rates.shape)
+    for window in range(len(rates)):
+        here = _in_window(engines, rates, window)
+        rate_all(here, _settled(here, sharing), slots, ratios[window])
+    busiest = np.where(ratios == ratios.max(axis=0), rates, -1.0)
+    return [int(window) for window in busiest.argmax(axis=0)]
+
+
+def _in_window(engines: PlacedEngines, rates: Floats, window: int) -> PlacedEngines:
+    return engines._replace(engines=rows_in_window(engines.engines, rates, window))
 
 
 def ratios_of(predictions: tuple[Prediction, ...], gpus: Mapping[str, object]) -> dict[str, float]:

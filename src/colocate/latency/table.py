@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colocate.latency.law import ENGINE_COLUMNS
+from colocate.latency.law import ENGINE_COLUMNS, RATE, TPOT_SLO, TTFT_SLO
 from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.parts import Part, Places, parts_of
@@ -40,7 +40,7 @@ def spread_of(percentile: float | None) -> float:
 
 
 def engine_row(requests: Requests, engine: EngineSpeed) -> list[float]:
-    """Return the columns of an engine."""
+    """Return the columns of an engine, in its busiest window."""
     return [
         requests.rate,
         requests.decode_tokens,
@@ -63,7 +63,7 @@ def replicas_on(problem: Problem, placement: Places) -> list[list[Part]]:
 
 
 def placed_engines(problem: Problem, replicas: Sequence[Sequence[Part]]) -> PlacedEngines:
-    """Return the engines of a placement's replicas."""
+    """Return the engines of a placement's replicas, each in its busiest window."""
     number = {gpu.name: place for place, gpu in enumerate(problem.gpus)}
     named = {gpu.name: gpu for gpu in problem.gpus}
     engines = np.zeros((len(replicas), ENGINE_COLUMNS))
@@ -83,6 +83,35 @@ def placed_engines(problem: Problem, replicas: Sequence[Sequence[Part]]) -> Plac
         np.array([row for rows in lots for row in rows], np.int64),
         _starts([len(rows) for rows in lots]),
     )
+
+
+def rates_in(replicas: Sequence[Sequence[Part]], windows: int) -> Floats:
+    """Return rates[T, n]: the requests each second to every replica in every window."""
+    rates = np.zeros((windows, len(replicas)))
+    for row, parts in enumerate(replicas):
+        requests = parts[0].model.requests
+        assert requests is not None, "the caller has checked that requests are known"
+        rates[:, row] = requests.rates or requests.rate
+    return rates
+
+
+def rows_in_window(rows: Floats, rates: Floats, window: int) -> Floats:
+    """Return the columns of engines in a time window; who is not asked there misses no target.
+
+    Parameters
+    ----------
+    rows
+        rows[..., n, ENGINE_COLUMNS]: the engines.
+    rates
+        rates[T, n]: requests each second, in all windows.
+    window
+        The window.
+    """
+    found = rows.copy()
+    found[..., RATE] = rates[window]
+    idle = (rates[window] == 0.0) & (rates.max(axis=0) > 0.0)
+    found[..., idle, TPOT_SLO] = found[..., idle, TTFT_SLO] = np.inf
+    return found
 
 
 def _lots(gpus_of: Sequence[Sequence[int]], gpus: int) -> list[list[int]]:

@@ -73,7 +73,8 @@ class Certificate:
         No placement has a lower pressure, or a lower ratio. If it is infinite, there is no
         placement at all.
     window
-        The time window that the proof looks at (volume and multipliers).
+        The time window that the proof looks at (volume and multipliers), or begins with (groups
+        and cover).
     model
         The name of the model that the proof looks at (model and alone).
     multipliers
@@ -130,7 +131,9 @@ class Certificate:
 
     def _stated(self) -> dict[str, Any]:
         """Return the fields that a proof of this kind has, except the tree."""
-        of_groups = {"multipliers": list(self.multipliers), "carried": list(self.carried)}
+        of_groups: dict[str, Any] = {"multipliers": list(self.multipliers)}
+        of_groups |= {"carried": list(self.carried)}
+        of_groups |= {"window": self.window} if self.window else {}
         details: dict[Proof, dict[str, Any]] = {
             Proof.VOLUME: {"window": self.window},
             Proof.MODEL: {"model": self.model},

@@ -33,7 +33,8 @@ class Model:
     size_gb
         Memory it always holds: weights and runtime overhead.
     rate, slo
-        Requests per second and the latency objective; the load is `rate / slo`.
+        Requests per second, one number or one per time window, and the latency objective; the load
+        is `rate / slo`.
     load
         The load itself, one number or one per time window; it takes precedence over `rate` and
         `slo`. Kept as a tuple with one entry per window.
@@ -63,7 +64,7 @@ class Model:
 
     name: str
     size_gb: float
-    rate: float | None
+    rate: float | tuple[float, ...] | None
     slo: float | None
     load: tuple[float, ...]
     uses: Uses
@@ -81,7 +82,7 @@ class Model:
         self,
         name: str,
         size_gb: float,
-        rate: float | None = None,
+        rate: float | Iterable[float] | None = None,
         slo: float | None = None,
         load: float | Iterable[float] | None = None,
         uses: Mapping[str, float | Mapping[str, float]] | Uses = (),
@@ -97,12 +98,15 @@ class Model:
     ) -> None:
         owner = Owner("model", checked_name(name, owner=NAMELESS))
         size = checked_number(size_gb, ("size_gb",), owner)
-        rate = None if rate is None else checked_number(rate, ("rate",), owner)
+        rates = None if rate is None else _checked_windows(owner, "rate", rate)
         slo = None if slo is None else checked_number(slo, ("slo",), owner, positive=True)
-        loads = (_quotient(owner, rate, slo),) if load is None else _checked_load(owner, load)
+        if load is None:
+            loads = _quotients(owner, rates, slo)
+        else:
+            loads = _checked_windows(owner, "load", load)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "size_gb", size)
-        object.__setattr__(self, "rate", rate)
+        object.__setattr__(self, "rate", rates[0] if rates and len(rates) == 1 else rates)
         object.__setattr__(self, "slo", slo)
         object.__setattr__(self, "load", loads)
         cost = None if sleep_cost is None else checked_number(sleep_cost, ("sleep_cost",), owner)
@@ -135,6 +139,27 @@ class Model:
     def parts(self) -> int:
         """The least number of GPUs that it is on."""
         return self.replicas * self.shards
+
+    @property
+    def peak_rate(self) -> float | None:
+        """Requests each second in the busiest time window; None if they are not stated."""
+        return max(self.rate) if isinstance(self.rate, tuple) else self.rate
+
+    @property
+    def peak_demand(self) -> float:
+        """Requests each second in the busiest time window, or its load where none are stated."""
+        return max(self.load) if self.peak_rate is None else self.peak_rate
+
+    @property
+    def windows(self) -> int:
+        """How many time windows its demand is stated for."""
+        return max([stated for _, stated in self.counted_windows])
+
+    @property
+    def counted_windows(self) -> tuple[tuple[str, int], ...]:
+        """How many time windows its load has, and its requests."""
+        rates = self.requests.rates if self.requests is not None else ()
+        return ("load", len(self.load)), ("rate", len(rates) or 1)
 
     @property
     def open_replicas(self) -> bool:
@@ -170,6 +195,14 @@ class Model:
         model = copy(self)
         object.__setattr__(model, "sleep_cost", None)
         return model
+
+    def in_window(self, window: int) -> "Model":
+        """Return the model with the demand of one time window."""
+        if self.windows == 1:
+            return self
+        load = self.load[window] if len(self.load) > 1 else self.load
+        requests = self.requests and self.requests.in_window(window)
+        return self.changed(rate=None, load=load, requests=requests)
 
     def changed(self, **fields: Any) -> "Model":
         """Return the model with some of its fields changed."""
@@ -208,22 +241,29 @@ def _checked_names(owner: Owner, field: str, names: Iterable[str]) -> tuple[str,
     return tuple(checked_name(name, (field, n), owner) for n, name in enumerate(names))
 
 
-def _quotient(owner: Owner, rate: float | None, slo: float | None) -> float:
-    if rate is None or slo is None:
-        missing = "rate" if rate is None else "slo"
+def _quotients(
+    owner: Owner, rates: tuple[float, ...] | None, slo: float | None
+) -> tuple[float, ...]:
+    """Return the load of every window from its rate."""
+    if rates is None or slo is None:
+        missing = "rate" if rates is None else "slo"
         raise InputError.missing(missing, advice="give rate and slo, or load", owner=owner)
-    if not math.isfinite(rate / slo):
-        found = f"over slo={slo:g} is {rate / slo:g}"
-        raise InputError(Fault(found, "a finite number", value=rate, path=("rate",), owner=owner))
-    return rate / slo
+    for rate in rates:
+        if not math.isfinite(rate / slo):
+            found = f"over slo={slo:g} is {rate / slo:g}"
+            raise InputError(
+                Fault(found, "a finite number", value=rate, path=("rate",), owner=owner)
+            )
+    return tuple(rate / slo for rate in rates)
 
 
-def _checked_load(owner: Owner, load: float | Iterable[float]) -> tuple[float, ...]:
-    if isinstance(load, str) or not isinstance(load, Iterable):
-        return (checked_number(load, ("load",), owner),)
-    numbers = tuple(checked_number(value, ("load", t), owner) for t, value in enumerate(load))
+def _checked_windows(owner: Owner, field: str, value: float | Iterable[float]) -> tuple[float, ...]:
+    """Return what is stated for every window, one number if that stands for all."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return (checked_number(value, (field,), owner),)
+    numbers = tuple(checked_number(number, (field, t), owner) for t, number in enumerate(value))
     if not numbers:
-        raise InputError.of("load", [], "a list with at least one window", owner)
+        raise InputError.of(field, [], "a list with at least one window", owner)
     return numbers
 
 

@@ -17,6 +17,7 @@ from colocate.problem.gpu import Gpu
 from colocate.problem.instance import Instance, instance_of
 from colocate.problem.model import ANY_KIND, MEMORY, Model
 from colocate.problem.quantity import checked_number
+from colocate.problem.window import Window, checked_windows, numbered_windows
 
 Item = TypeVar("Item", Gpu, Model)
 
@@ -41,6 +42,11 @@ class Problem:
         How the models on a GPU share it: `slices` or `mps`.
     objective
         What a placement minimises: the highest `pressure`, or the worst `latency` over its target.
+    stated_windows
+        The names and weights of the time windows; by default they are numbered and count alike.
+    headroom
+        By which share of it loads and rates are above the demand that is expected; simulations take
+        it off again.
     """
 
     gpus: tuple[Gpu, ...]
@@ -51,6 +57,8 @@ class Problem:
     most_pressure: float | None = None
     sharing: str = "slices"
     objective: str = "pressure"
+    stated_windows: tuple[Window, ...] = ()
+    headroom: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", _checked_items("gpus", Gpu, self.gpus))
@@ -59,6 +67,7 @@ class Problem:
         object.__setattr__(self, "apart", self._checked_groups("apart", self.apart))
         object.__setattr__(self, "together", self._checked_groups("together", self.together))
         self._check_constraints()
+        object.__setattr__(self, "headroom", checked_number(self.headroom, ("headroom",)))
         self._check_windows()
         self._check_sums()
         self._check_uses()
@@ -198,8 +207,19 @@ class Problem:
 
     @cached_property
     def windows(self) -> int:
-        """How many time windows the loads have."""
-        return max([len(model.load) for model in self.models])
+        """How many time windows the loads and the rates of requests have."""
+        return max([model.windows for model in self.models])
+
+    def in_window(self, window: int) -> "Problem":
+        """Return the problem of one time window alone."""
+        models = tuple(model.in_window(window) for model in self.models)
+        return replace(self, models=models, stated_windows=())
+
+    @cached_property
+    def named_windows(self) -> tuple[Window, ...]:
+        """All time windows, by their names or by their numbers."""
+        stated = self.stated_windows if len(self.stated_windows) == self.windows else ()
+        return stated or numbered_windows(self.windows)
 
     def _check_sums(self) -> None:
         memory = sum(gpu.memory_gb for gpu in self.gpus)
@@ -303,10 +323,13 @@ class Problem:
     def _check_windows(self) -> None:
         windows = self.windows
         for number, model in enumerate(self.models):
-            if len(model.load) not in (1, windows):
-                found = f"has {len(model.load)} windows"
-                advice = f"give {windows} like the longest load, or one"
-                raise self._of_model(number, ("load",), found, advice)
+            for field, stated in model.counted_windows:
+                if stated not in (1, windows):
+                    found = f"has {stated} windows"
+                    advice = f"give {windows} like the longest {field}, or one"
+                    raise self._of_model(number, (field,), found, advice)
+        checked = checked_windows(self.stated_windows, windows)
+        object.__setattr__(self, "stated_windows", checked)
 
 
 def _awake(group: Iterable[str], asleep: Container[str]) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ from colocate.problem.quantity import checked_number
 
 PERCENTILES = (95.0, 99.0)
 """The percentiles that a target may be about, besides the mean."""
-LEFT_OUT = ("engines", "prompt_tokens")
-"""Fields that the digest of a problem has in another form: prompts are in the times of prefills."""
+LEFT_OUT = ("engines", "prompt_tokens", "rates")
+"""Fields that the digest of a problem has in another form. Prompts are in the times of prefills,
+and rates stand at its end, where there are windows."""
 SLOTS = 256.0
 """Requests that an engine works on at once where nothing else is stated, as in emitted files."""
 
@@ -53,7 +54,7 @@ class Requests:
     Parameters
     ----------
     rate
-        Requests each second, shared by the replicas.
+        Requests each second, shared by the replicas; where windows differ, those of the busiest.
     output_tokens
         Of a request, on average; 0 for a model that only reads, such as an encoder.
     engines
@@ -70,6 +71,8 @@ class Requests:
         The cache that a request holds on average, over all shards.
     prompt_tokens
         Of a request, on average; `prefill` is the time for so many. 0 where it is not known.
+    rates
+        Requests each second in every time window; empty where all have `rate`.
     """
 
     rate: float
@@ -82,6 +85,7 @@ class Requests:
     slots: float = SLOTS
     request_gb: float = 0.0
     prompt_tokens: float = 0.0
+    rates: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for field in ("rate", "output_tokens", "slots", "request_gb", "prompt_tokens"):
@@ -95,6 +99,10 @@ class Requests:
         if self.slots < 1.0:
             raise InputError.of("slots", self.slots, "at least 1")
         object.__setattr__(self, "engines", tuple(sorted(self.engines)))
+        rates = tuple(checked_number(r, ("rates", t)) for t, r in enumerate(self.rates))
+        if rates and self.rate != max(rates):
+            raise InputError.of("rate", self.rate, f"{max(rates):g}, the highest of rates")
+        object.__setattr__(self, "rates", rates if len(rates) > 1 else ())
 
     @property
     def decode_tokens(self) -> float:
@@ -112,7 +120,28 @@ class Requests:
 
     def of_replica(self, replicas: int) -> "Requests":
         """Return the requests to one of several replicas."""
-        return self if replicas == 1 else replace(self, rate=self.rate / replicas)
+        if replicas == 1:
+            return self
+        rates = tuple(rate / replicas for rate in self.rates)
+        return replace(self, rate=max(rates) if rates else self.rate / replicas, rates=rates)
+
+    def rate_in(self, window: int) -> float:
+        """Return the requests each second in a time window."""
+        return self.rates[window] if self.rates else self.rate
+
+    def idle_in(self, window: int) -> bool:
+        """Return whether nobody asks in a time window though somebody does in others.
+
+        Then nobody waits there either, and targets say nothing of it.
+        """
+        return self.rate_in(window) == 0.0 and self.rate > 0.0
+
+    def in_window(self, window: int) -> "Requests":
+        """Return the requests of one time window alone."""
+        if not self.rates:
+            return self
+        alone = replace(self, rate=self.rates[window], rates=())
+        return replace(alone, tpot_slo=inf, ttft_slo=inf) if self.idle_in(window) else alone
 
     def as_numbers(self) -> list[Any]:
         """Return every number that a placement depends on, for the digest of a problem."""
@@ -120,4 +149,5 @@ class Requests:
             [kind, *(getattr(e, f) for f in EngineSpeed.__slots__)] for kind, e in self.engines
         ]
         others = [getattr(self, f) for f in Requests.__slots__ if f not in LEFT_OUT]
-        return [engines, *(str(value) if value == inf else value for value in others)]
+        rates = [list(self.rates)] if self.rates else []
+        return [engines, *(str(value) if value == inf else value for value in others), *rates]

@@ -17,6 +17,8 @@ from colocate.problem.checker.sums import refuted_model, refuted_volume
 from colocate.problem.checker.tree import refuted_tree
 from colocate.problem.problem import Problem
 
+OF_WINDOWS = (Proof.VOLUME, Proof.MULTIPLIERS, Proof.GROUPS, Proof.COVER)
+"""Proofs that look at one time window."""
 CHECKS = {
     Proof.VOLUME: refuted_volume,
     Proof.MODEL: refuted_model,
@@ -56,6 +58,6 @@ def _out_of_place(problem: Problem, certificate: Certificate) -> str | None:
         return "multipliers cannot prove an infinite bound"
     if certificate.finite and proof not in (Proof.TREE, Proof.ALONE):
         return "only a search can prove that no pressure is finite"
-    if proof in (Proof.VOLUME, Proof.MULTIPLIERS) and not 0 <= certificate.window < problem.windows:
+    if proof in OF_WINDOWS and not 0 <= certificate.window < problem.windows:
         return f"window {certificate.window} is not one of the {problem.windows} of the problem"
     return None

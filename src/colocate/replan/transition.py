@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 
-from colocate.problem.model import Model
 from colocate.problem.parts import Places
 from colocate.problem.pressure import within
 from colocate.problem.problem import Problem
@@ -59,15 +58,11 @@ def change_between(
         now,
         then,
         {gpu: node for gpu, node in nodes.items() if gpu in memory},
-        {model.name: _demand(model) for model in problem.models},
+        {model.name: model.peak_demand for model in problem.models},
         _open_to(problem, everywhere=not draining),
         frozenset(model.name for model in problem.sleepers),
         frozenset(pairs),
     )
-
-
-def _demand(model: Model) -> float:
-    return model.rate if model.rate is not None else max(model.load)
 
 
 def _open_to(problem: Problem, everywhere: bool) -> dict[str, frozenset[str]]:

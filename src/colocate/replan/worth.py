@@ -156,7 +156,7 @@ def _by_value(
     problem: Problem, stay: FrontierPoint, point: FrontierPoint, steps: SafeSteps
 ) -> tuple[float, float]:
     """Return the share by which the value falls, and the seconds of all demand that wait."""
-    demand = {m.name: m.rate if m.rate is not None else max(m.load) for m in problem.models}
+    demand = {m.name: m.peak_demand for m in problem.models}
     whole = sum(demand.values()) or 1.0
     gain = 1.0 if stay.value == inf else 1.0 - point.value / stay.value if stay.value else 0.0
     waiting = (demand.get(each.model, 0.0) * each.seconds for each in steps.interruptions)

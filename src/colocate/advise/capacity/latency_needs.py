@@ -33,6 +33,8 @@ from colocate.problem.tolerance import LONG_SUM, OVER_LIMIT
 
 MOST_ENGINES = 200
 """Models up to which all pairs are looked at: the time grows with their square."""
+MOST_WINDOWS = 8
+"""Time windows that are looked at, the busiest ones: each takes as long as a problem of its own."""
 LONGEST_WAIT = 1e3
 """Seconds that a turn may wait; an engine that bears more bears any number of neighbours."""
 HALVINGS = 60
@@ -51,8 +53,26 @@ def latency_needs(problem: Problem, kinds: int) -> list[Need]:
     """
     if not problem.limits_latency or len(problem.models) > MOST_ENGINES:
         return []
+    least = max(_least_gpus(problem.in_window(window)) for window in _busiest(problem))
+    if least <= 0:
+        return []
+    certain = least * (1 - Fraction(LONG_SUM))
+    return [Need((Fraction(1),) * kinds, certain, "GPUs", "for its latency targets")]
+
+
+def _busiest(problem: Problem) -> list[int]:
+    """Return the time windows with most requests: what one of them needs, all of them need."""
+    total = [
+        sum(m.requests.rate_in(t) for m in problem.models if m.requests)
+        for t in range(problem.windows)
+    ]
+    return sorted(range(problem.windows), key=lambda t: -total[t])[:MOST_WINDOWS]
+
+
+def _least_gpus(problem: Problem) -> Fraction:
+    """Return how many GPUs a problem with one window needs at least."""
     by_gpu = [_Engines(problem, gpu) for gpu in _one_of_each(problem.gpus)]
-    least = max(
+    return max(
         sum(
             (
                 model.parts * Fraction(min(shares[number] for shares in of_turn))
@@ -62,10 +82,6 @@ def latency_needs(problem: Problem, kinds: int) -> list[Need]:
         )
         for of_turn in zip(*(engines.shares() for engines in by_gpu), strict=True)
     )
-    if least <= 0:
-        return []
-    certain = least * (1 - Fraction(LONG_SUM))
-    return [Need((Fraction(1),) * kinds, certain, "GPUs", "for its latency targets")]
 
 
 def replica_needs(problem: Problem, kind_of: Sequence[int], queues: bool) -> list[Need]:

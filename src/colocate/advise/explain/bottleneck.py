@@ -52,6 +52,8 @@ class Bottleneck:
         The models on it, most load first.
     tied
         How many GPUs have this pressure, up to rounding.
+    window_name
+        What that window is called; empty where there is only one.
     """
 
     gpu: str
@@ -64,6 +66,7 @@ class Bottleneck:
     pressure: float
     tenants: tuple[Tenant, ...]
     tied: int
+    window_name: str = ""
 
     @property
     def free_gb(self) -> float:
@@ -89,11 +92,12 @@ def bottleneck_of(state: FixedPlan) -> Bottleneck:
         gpu.node,
         gpu.memory_gb,
         float(state.used[here]),
-        window if state.problem.windows > 1 else None,
+        window if state.load.shape[1] > 1 else None,
         load,
         state.peak,
         _tenants(state, here, window, load),
         int(np.count_nonzero(tied)),
+        state.problem.named_windows[window].name if state.load.shape[1] > 1 else "",
     )
 
 

@@ -23,6 +23,7 @@ from colocate.advise.what_if import Change, ChangeKind, Combination, Ladder, Opt
 from colocate.inputs.compute import known_accelerator
 from colocate.inputs.demand import demand_of
 from colocate.inputs.fleet import Fleet
+from colocate.inputs.fleet_windows import windows_of
 from colocate.inputs.huggingface import ModelConfig
 from colocate.inputs.shard_rules import accepted_shards
 from colocate.problem.model import Model
@@ -210,7 +211,8 @@ def _by_demand(fleet: Fleet, names: Iterable[str]) -> list[str]:
 
 
 def _demand(fleet: Fleet, name: str) -> float:
-    return fleet.models[name].importance * demand_of(fleet.models[name])
+    model = fleet.models[name]
+    return model.importance * demand_of(model, windows_of(fleet.spec))
 
 
 def _sleep(fleet: Fleet, names: Sequence[str]) -> Change:

@@ -10,6 +10,7 @@ from colocate.advise.remedies.lone_engines import highest_rate
 from colocate.advise.what_if import Change, ChangeKind, Ladder, TargetDelta
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.format_support import Maker, maker_of
+from colocate.inputs.window_spec import in_all_windows, peak_of
 from colocate.latency.prediction import Prediction, predict_placement
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
@@ -47,7 +48,8 @@ def rate_ladder(fleet: Fleet, name: str) -> Ladder:
     """Yield a model with fewer requests: as many as it serves alone, and then ever fewer."""
     spec = fleet.models[name]
     field = "rate" if spec.rate is not None else "tokens_per_second"
-    before = getattr(spec, field)
+    asked = getattr(spec, field)
+    before = peak_of(asked)
     stated = next(model for model in fleet.problem.models if model.name == name)
     if not before or stated.requests is None:
         return
@@ -55,7 +57,8 @@ def rate_ladder(fleet: Fleet, name: str) -> Ladder:
     for of_it in FEWER:
         after = rounded_down(before * share * of_it)
         if 0.0 < after < before:
-            problem = problem_with_models(fleet, [spec.model_copy(update={field: after})])
+            fewer = in_all_windows(asked, after / before)
+            problem = problem_with_models(fleet, [spec.model_copy(update={field: fewer})])
             if problem is not None:
                 kind = ChangeKind.RATE
                 yield Change(kind, problem, (name,), to=field, before=before, after=after)

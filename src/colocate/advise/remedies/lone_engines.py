@@ -182,6 +182,6 @@ def _predicted(model: Model, rate: float, gpu: Gpu, sharing: str) -> Prediction:
         only=(),
         never=(),
         sleep_cost=None,
-        requests=replace(model.requests, rate=rate),
+        requests=replace(model.requests, rate=rate, rates=()),
     )
     return predict_placement(Problem(gpus, (one,), sharing=sharing), {model.name: names})[0]

@@ -38,7 +38,7 @@ class PlacementQuestion(Question):
     def arguments(self) -> dict[str, Any]:
         """The number of GPUs and the models, as the public benchmark passes them."""
         models = [
-            (model.name, _plain(model.size_gb), _plain(model.rate), _plain(model.slo))
+            (model.name, _plain(model.size_gb), _plain(model.peak_rate), _plain(model.slo))
             for model in self.problem.models
         ]
         return {"gpu_num": len(self.problem.gpus), "models": models}

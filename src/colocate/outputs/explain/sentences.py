@@ -64,7 +64,7 @@ def _bottleneck(found: Bottleneck) -> Iterator[str]:
     if found.hottest is None:
         yield "no GPU is under pressure: no model has any load"
         return
-    window = f" in time window {found.window}" if found.window is not None else ""
+    window = f" in {quoted(found.window_name, '')}" if found.window_name else ""
     yield (
         f"{name} has the highest pressure, {pressure_text(found.pressure)}{window}: a load of "
         f"{found.load:.4g} over {gigabytes(found.free_gb)} free of {gigabytes(found.memory_gb)}"

@@ -56,6 +56,7 @@ def _replica_data(prediction: Prediction) -> dict[str, Any]:
         "model": prediction.model,
         "replica": prediction.replica,
         "gpus": prediction.gpus,
+        **({"window": prediction.window_name} if prediction.window_name else {}),
         "rate": requests.rate,
         "slots": prediction.slots,
         **_latency_data(prediction.shared),

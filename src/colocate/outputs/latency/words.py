@@ -1,5 +1,6 @@
 """Latencies, targets and what is missing to predict them, in words."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import isinf
 
@@ -64,6 +65,10 @@ def verdict_text(prediction: Prediction) -> str:
     return "holds" if prediction.keeps_targets else "misses"
 
 
+MOST_WINDOWS = 4
+"""Time windows that one line names."""
+
+
 def summary_lines(predictions: Sequence[Prediction], sharing: str) -> list[str]:
     """Return what predictions come to, of one replica or more under one way to share a GPU."""
     worst = max(predictions, key=lambda each: each.shared.ratio)
@@ -74,7 +79,16 @@ def summary_lines(predictions: Sequence[Prediction], sharing: str) -> list[str]:
         lines.append(f"{listed(saturated)} {verb} saturated: the queue grows without end")
     elif worst.shared.ratio > 0.0:
         lines.append(_worst_line(worst))
-    return lines
+    return [*lines, *windows_lines(predictions)]
+
+
+def windows_lines(predictions: Sequence[Prediction]) -> list[str]:
+    """Return in which time windows models are furthest from their targets, if there are several."""
+    counts = Counter(each.window_name for each in predictions if each.window_name)
+    if not counts:
+        return []
+    found = [f"{name} ({number})" for name, number in counts.most_common()]
+    return [f"latencies are those of each replica's worst window: {listed(found, MOST_WINDOWS)}"]
 
 
 def _worst_line(worst: Prediction) -> str:

@@ -5,6 +5,7 @@ from math import isinf
 
 from colocate.advise.latency import SharingChange, missing, with_targets, worst_of
 from colocate.latency.prediction import Prediction
+from colocate.outputs.latency.words import windows_lines
 from colocate.outputs.plan.words import levels_line, peak_line, proof_line, sleep_line
 from colocate.outputs.text.wording import amount, listed, quoted
 from colocate.problem.tolerance import PROVEN
@@ -51,11 +52,13 @@ def value_lines(plan: Plan, predictions: Sequence[Prediction]) -> Iterator[str]:
         yield held_line(predictions)
         yield from proofs
         yield peak_line(plan)
+        yield from windows_lines(predictions)
         return
     yield peak_line(plan)
     yield from proofs
     if predictions:
         yield felt_line(predictions)
+        yield from windows_lines(predictions)
 
 
 def felt_line(predictions: Sequence[Prediction]) -> str:

@@ -42,7 +42,29 @@ def shown_gap(gap: float) -> str:
 
 def peak_line(plan: Plan) -> str:
     """Return the highest pressure and its GPU, in words."""
-    return f"peak pressure {shown_pressure(plan.pressure)} on {plan.bottleneck}"
+    peak = f"peak pressure {shown_pressure(plan.pressure)} on {plan.bottleneck}"
+    return f"{peak}{_in_window(plan)}{_with_headroom(plan)}"
+
+
+def _in_window(plan: Plan) -> str:
+    """Return in which time window the bottleneck has its pressure; empty if there is only one."""
+    windows = plan.problem.named_windows
+    if len(windows) == 1 or not plan.pressure > 0.0 or not plan.bottleneck:
+        return ""
+    parts = plan.models_by_gpu()[plan.bottleneck]
+    if all(len(part.load) == 1 for part in parts):
+        return ""
+    loads = [
+        sum(part.load[window] if len(part.load) > 1 else part.load[0] for part in parts)
+        for window in range(len(windows))
+    ]
+    busiest = max(range(len(windows)), key=loads.__getitem__)
+    return f" in {windows[busiest].name}, the worst of {len(windows)} windows"
+
+
+def _with_headroom(plan: Plan) -> str:
+    headroom = plan.problem.headroom
+    return f", with {100 * headroom:.3g}% more demand than stated" if headroom else ""
 
 
 def proof_line(plan: Plan) -> str:

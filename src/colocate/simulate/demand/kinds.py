@@ -16,6 +16,7 @@ from colocate.simulate.demand.arrivals import Asked, Clock, Lengths, ModelReques
 from colocate.simulate.demand.day_curve import DayCurve
 from colocate.simulate.demand.lengths import LengthDistribution
 from colocate.simulate.demand.requests import Floats, RequestStream, Whole
+from colocate.simulate.demand.window_clock import WindowClock, mean_rate, window_seconds
 
 PIECE = 131_072
 """Requests of a piece: few enough for a few megabytes, enough to hide the cost of making one."""
@@ -53,6 +54,9 @@ class Demand(Protocol):
 class PoissonDemand:
     """Requests that know nothing of each other, at the rates of the models.
 
+    Where rates differ by time window, requests go through all windows in turn, each for its share
+    of the time.
+
     Parameters
     ----------
     prompts, outputs
@@ -82,13 +86,21 @@ class PoissonDemand:
         """
         span = checked_number(seconds, ("seconds",), positive=True)
         number, lengths = checked_seed(seed), Lengths(self.prompts, self.outputs)
-        asked = [_asked(model) for model in problem.models]
-        expected = self._expected(asked, span)
+        clocks = [self._clock_of(model, problem, span) for model in problem.models]
+        asked = [
+            _asked(model, problem, in_windows=isinstance(clock, WindowClock))
+            for model, clock in zip(problem.models, clocks, strict=True)
+        ]
+        on_average = [
+            each._replace(rate=each.rate * clock.mean) if isinstance(clock, WindowClock) else each
+            for each, clock in zip(asked, clocks, strict=True)
+        ]
+        expected = self._expected(on_average, span)
         if expected > MOST_REQUESTS:
             raise InputError.of("seconds", span, f"short enough for {MOST_REQUESTS:g} requests")
         streams = [
-            (index, ModelRequests(each, lengths, self._variation(), self._clock(each.name), number))
-            for index, each in enumerate(asked)
+            (index, ModelRequests(each, lengths, self._variation(), clock, number))
+            for index, (each, clock) in enumerate(zip(asked, clocks, strict=True))
             if each.rate > 0.0
         ]
         together = max(self.piece, OF_MODEL * len(streams))
@@ -99,6 +111,15 @@ class PoissonDemand:
 
     def _clock(self, name: str) -> Clock | None:
         return None
+
+    def _clock_of(self, model: Model, problem: Problem, seconds: float) -> Clock | None:
+        """Return the clock of a model: that of this demand, or of the fleet's time windows."""
+        own, rates = self._clock(model.name), model.requests.rates if model.requests else ()
+        if own is not None or not any(rates):
+            return own
+        return WindowClock(
+            tuple(rate / max(rates) for rate in rates), window_seconds(problem, seconds)
+        )
 
     def _expected(self, asked: Sequence[Asked], seconds: float) -> float:
         """Return how many requests there are on average."""
@@ -127,6 +148,8 @@ class BurstDemand(PoissonDemand):
 @dataclass(frozen=True)
 class DayDemand(BurstDemand):
     """Requests that rise and fall over the day, for all models alike.
+
+    Time windows of the fleet do not count: models have their mean rates times the curve.
 
     Parameters
     ----------
@@ -239,15 +262,32 @@ def _told(models: Whole, problem: Problem, rng: np.random.Generator) -> Whole:
     """Return which models are asked, drawn by their rates where nothing else says it."""
     if not len(models) or models[0] >= 0:
         return models
-    rates = np.cumsum([each.requests.rate if each.requests else 0.0 for each in problem.models])
+    rates = np.cumsum([_mean_rate(each, problem) for each in problem.models])
     if not rates[-1] > 0.0:
         raise InputError(Fault(WITHOUT_REQUESTS, advice="give the models a rate"))
     drawn = np.searchsorted(rates / rates[-1], rng.random(len(models)), side="right")
     return drawn.astype(np.int32)
 
 
-def _asked(model: Model) -> Asked:
-    """Return what a model is asked on average, or say what is not known of it."""
+def _mean_rate(model: Model, problem: Problem) -> float:
+    """Return the requests each second over all time windows, as they are without headroom."""
+    if model.requests is None:
+        return 0.0
+    rates = model.requests.rates
+    rate = mean_rate(problem, rates) if rates else model.requests.rate
+    return rate / (1.0 + problem.headroom)
+
+
+def _asked(model: Model, problem: Problem, in_windows: bool) -> Asked:
+    """Return what a model is asked, or say what is not known of it.
+
+    Parameters
+    ----------
+    model, problem
+        The model, and the problem that it is of.
+    in_windows
+        Whether its rate is the one of its busiest window, not the mean.
+    """
     owner = Owner("model", model.name)
     if model.requests is None:
         advice = "give prompt_tokens, output_tokens, a rate and a known kind of GPU"
@@ -255,7 +295,8 @@ def _asked(model: Model) -> Asked:
     asked = model.requests
     if asked.prompt_tokens == 0.0:
         raise InputError.missing("prompt_tokens", "tokens of a prompt, on average", owner=owner)
-    return Asked(model.name, asked.rate, asked.prompt_tokens, asked.output_tokens)
+    rate = asked.rate / (1.0 + problem.headroom) if in_windows else _mean_rate(model, problem)
+    return Asked(model.name, rate, asked.prompt_tokens, asked.output_tokens)
 
 
 def _merged(

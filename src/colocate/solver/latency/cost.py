@@ -12,6 +12,7 @@ from math import inf
 
 from colocate.latency.law import (
     PREFILLED,
+    RATE,
     SLOTS,
     SPREAD,
     STRETCHED,
@@ -127,15 +128,48 @@ def settled_by(
 
 
 @leaf_kernel
+def next_window(table: EngineTable, costs: GpuCosts, count: int, before: int) -> int:
+    """Return the window to look at next for the engines in `members`, or `NOWHERE`.
+
+    That is the one in which they press on each other most. A window in which none of them is asked
+    more than in one that was looked at is passed over: it cannot be worse.
+
+    Parameters
+    ----------
+    table, costs : the engines, and the list of those to rate
+    count : how many there are
+    before : the window that was looked at last; `NOWHERE` to begin
+    """
+    windows = table.rows.shape[0]
+    best, most = NOWHERE, -1.0
+    for window in range(windows):
+        if before == NOWHERE:
+            costs.passed[window] = 0
+        elif costs.passed[window] == 0:
+            more = 0
+            for row in range(count):
+                engine = costs.members[row]
+                more += table.rows[window, 0, engine, RATE] > table.rows[before, 0, engine, RATE]
+            costs.passed[window] = more == 0
+        if costs.passed[window] == 0:
+            push = 0.0
+            for row in range(count):
+                push += table.push[window, costs.members[row]]
+            if push > most:
+                best, most = window, push
+    return best
+
+
+@leaf_kernel
 def settled_within(
-    table: EngineTable, costs: GpuCosts, kind: int, count: int, limit: float
+    table: EngineTable, costs: GpuCosts, window: int, kind: int, count: int, limit: float
 ) -> bool:
     """Find the fixed point of the engines in `members`; False once it is above a limit.
 
     Parameters
     ----------
     table, costs : the engines, and the list of those on one GPU
-    kind : the kind of the GPU
+    window, kind : the time window, and the kind of the GPU
     count : how many there are
     limit : the limit on the cost
     """
@@ -143,12 +177,12 @@ def settled_within(
     kept, free = ratio_limits(table, limit)
     for row in range(count):
         for column in range(state.shape[1]):
-            state[row, column] = table.lone[kind, members[row], column]
+            state[row, column] = table.lone[window, kind, members[row], column]
     before = inf
     for _ in range(SWEEPS if count > 1 else 0):
         moved = 0.0
         for row in range(count):
-            rows, engine = table.rows[kind], members[row]
+            rows, engine = table.rows[window, kind], members[row]
             most = kept if table.binding[engine] else free
             delays = waits(rows, engine, state, row, count, table.sharing)
             moved = max(moved, settled_by(rows, engine, delays, table.sharing, state, row, most))
@@ -256,12 +290,18 @@ def cost_alone(now: SearchState, gpu: int, limit: float) -> float:
     if table.by_pressure and layout.pressure[gpu] > limit:
         return inf
     kind = now.instance.kind[gpu]
-    if not settled_within(table, costs, kind, count, limit):
-        return inf
     share_out(table, costs, count, table.memory[gpu] - layout.used[gpu])
-    rows = table.rows[kind]
     for row in range(count):
-        engine = costs.members[row]
-        slots = slots_of(table, engine, rows[engine, SLOTS], costs.share[row])
-        costs.worst[engine] = ratio_of(rows, engine, costs.state, row, slots)
+        costs.worst[costs.members[row]] = 0.0
+    window = next_window(table, costs, count, NOWHERE)
+    while window != NOWHERE:
+        if not settled_within(table, costs, window, kind, count, limit):
+            return inf
+        rows = table.rows[window, kind]
+        for row in range(count):
+            engine = costs.members[row]
+            slots = slots_of(table, engine, rows[engine, SLOTS], costs.share[row])
+            ratio = ratio_of(rows, engine, costs.state, row, slots)
+            costs.worst[engine] = max(costs.worst[engine], ratio)
+        window = next_window(table, costs, count, window)
     return cost_by_ratios(table, layout, costs, gpu)

@@ -8,14 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colocate.latency.law import BUSY, ENGINE_COLUMNS, STATE_COLUMNS, STEP_TURN, settle_one
-from colocate.latency.table import engine_row
+from colocate.latency.law import (
+    BUSY,
+    ENGINE_COLUMNS,
+    STATE_COLUMNS,
+    STEP_TURN,
+    settle_one,
+)
+from colocate.latency.table import engine_row, rows_in_window
 from colocate.problem.instance import Bools, Floats, Ints
 from colocate.problem.kernel import entry_kernel
 from colocate.problem.model import Model
 from colocate.problem.reduction import Reduction
 from colocate.problem.sharing import COSTS
 from colocate.problem.verify import highest_pressure
+from colocate.problem.window import telling_windows
 
 LEAST, WEIGHT, EQUAL, REQUEST = 0, 1, 2, 3
 """Columns of `cache`, for one part of an engine: its least cache, its load, whether it has a share
@@ -23,16 +30,22 @@ where nobody has load, and the cache that a request takes from the part."""
 
 
 class EngineTable(NamedTuple):
-    """What is known of e engines, on k kinds of GPU, in n items."""
+    """What is known of e engines, in T windows, on k kinds of GPU, in n items.
+
+    Of the windows of a problem only those are here that ask more of some engine than each other
+    one: latencies rise with the requests of every engine, so no other window can be the worst.
+    """
 
     rows: Floats
-    """rows[k, e, ENGINE_COLUMNS]: as `latency.law` takes them."""
+    """rows[T, k, e, ENGINE_COLUMNS]: as `latency.law` takes them."""
     lone: Floats
-    """lone[k, e, STATE_COLUMNS]: the state of an engine without neighbours."""
+    """lone[T, k, e, STATE_COLUMNS]: the state of an engine without neighbours."""
+    push: Floats
+    """push[T, e]: seconds that its neighbours wait each turn, where that is least."""
     cache: Floats
     """cache[e, 4]: see `LEAST` and the others."""
     harm: Floats
-    """harm[e]: seconds that its neighbours wait each turn, where that is least."""
+    """harm[e]: the same in the window where it is most."""
     binding: Bools
     """binding[e]: whether its targets must hold."""
     items: Ints
@@ -71,14 +84,17 @@ def engine_table(reduction: Reduction) -> EngineTable:
         first.append(len(engine))
         group = item.shard_group
     rows = np.array([[_row(part, kind) for part in engines] for kind in kinds])
+    rows = _in_windows(rows.reshape(len(kinds), len(engines), ENGINE_COLUMNS), engines)
     sharing = np.array(COSTS[problem.sharing])
-    lone = np.zeros((len(kinds), len(engines), STATE_COLUMNS))
+    lone = np.zeros((*rows.shape[:-1], STATE_COLUMNS))
     settle_alone(rows, sharing, lone)
+    push = np.ascontiguousarray((lone[..., BUSY] * lone[..., STEP_TURN]).min(axis=1))
     return EngineTable(
-        rows.reshape(len(kinds), len(engines), ENGINE_COLUMNS),
+        rows,
         lone,
+        push,
         np.array([_cache(part, shards) for part, (_, shards) in zip(engines, items, strict=True)]),
-        (lone[:, :, BUSY] * lone[:, :, STEP_TURN]).min(axis=0),
+        push.max(axis=0),
         np.array([_binds(part) for part in engines]),
         np.array(items, np.int64),
         np.array(engine, np.int64),
@@ -89,6 +105,20 @@ def engine_table(reduction: Reduction) -> EngineTable:
         problem.objective == "pressure",
         any(model.shards > 1 for model in problem.models),
     )
+
+
+def _in_windows(rows: Floats, engines: list[Model]) -> Floats:
+    """Return the rows of engines in every window that can be the worst."""
+    asked = [part.requests for part in engines]
+    windows = max(len(each.rates) if each else 0 for each in asked)
+    if windows < 2:
+        return rows[np.newaxis]
+    rates = np.zeros((windows, len(engines)))
+    for number, each in enumerate(asked):
+        assert each is not None, "the caller has checked that requests are known"
+        rates[:, number] = each.rates or each.rate
+    telling = telling_windows(rates)
+    return np.array([rows_in_window(rows, rates, window) for window in telling])
 
 
 def _row(part: Model, kind: str) -> list[float]:
@@ -115,10 +145,13 @@ def settle_alone(rows: Floats, sharing: Floats, lone: Floats) -> None:
 
     Parameters
     ----------
-    rows : rows[k, e, ENGINE_COLUMNS], the engines
+    rows : rows[T, k, e, ENGINE_COLUMNS], the engines
     sharing : the constants of the way to share
-    lone : lone[k, e, STATE_COLUMNS], written here
+    lone : lone[T, k, e, STATE_COLUMNS], written here
     """
-    for kind in range(rows.shape[0]):
-        for engine in range(rows.shape[1]):
-            settle_one(rows[kind], engine, 0.0, 0.0, sharing, lone[kind], engine)
+    for window in range(rows.shape[0]):
+        for kind in range(rows.shape[1]):
+            for engine in range(rows.shape[2]):
+                settle_one(
+                    rows[window, kind], engine, 0.0, 0.0, sharing, lone[window, kind], engine
+                )

@@ -9,8 +9,11 @@ from math import inf
 
 from colocate.latency.law import (
     ENGINE_COLUMNS,
+    RATE,
     SLOTS,
     SWEEPS,
+    TPOT_SLO,
+    TTFT_SLO,
     arrived,
     delay_by,
     ratio_of,
@@ -23,6 +26,7 @@ from colocate.problem.tolerance import ARRIVED
 from colocate.solver.latency.cost import (
     cost_alone,
     cost_by_ratios,
+    next_window,
     ratio_limits,
     settled_by,
     slots_of,
@@ -130,16 +134,20 @@ def _rate_together(now: SearchState, limit: float) -> bool:
     """Rate all noted GPUs as one; parameters as `rate_noted` takes them."""
     table, layout, costs = now.table, now.layout, now.costs
     count = _list_engines(now)
-    within = _settled(now, count, limit)
-    if within:
-        _share_out(table, layout, costs, count)
+    _share_out(table, layout, costs, count)
+    for row in range(count):
+        costs.worst[costs.members[row]] = 0.0
+    within = True
+    window = next_window(table, costs, count, NOWHERE)
+    while within and window != NOWHERE:
         for row in range(count):
-            engine = costs.members[row]
-            slots = costs.rows[row, SLOTS]
-            # One more item where a shard is can leave more cache where another shard is.
-            if costs.number[PARTIAL] == 0:
-                slots = slots_of(table, engine, slots, costs.share[row])
-            costs.worst[engine] = ratio_of(costs.rows, row, costs.state, row, slots)
+            for column in (RATE, TPOT_SLO, TTFT_SLO):
+                costs.rows[row, column] = table.rows[window, 0, costs.members[row], column]
+        within = _settled(now, count, limit)
+        if within:
+            _rate_listed(table, costs, count)
+        window = next_window(table, costs, count, window)
+    if within:
         for place in range(costs.number[NOTED]):
             gpu = costs.changed[place]
             costs.trial[gpu] = cost_by_ratios(table, layout, costs, gpu)
@@ -147,6 +155,19 @@ def _rate_together(now: SearchState, limit: float) -> bool:
     for row in range(count):
         costs.place[costs.members[row]] = NOWHERE
     return within
+
+
+@leaf_kernel
+def _rate_listed(table: EngineTable, costs: GpuCosts, count: int) -> None:
+    """Raise the ratios of the listed engines to those of the window that was settled."""
+    for row in range(count):
+        engine = costs.members[row]
+        slots = costs.rows[row, SLOTS]
+        # One more item where a shard is can leave more cache where another shard is.
+        if costs.number[PARTIAL] == 0:
+            slots = slots_of(table, engine, slots, costs.share[row])
+        ratio = ratio_of(costs.rows, row, costs.state, row, slots)
+        costs.worst[engine] = max(costs.worst[engine], ratio)
 
 
 @leaf_kernel
@@ -168,7 +189,7 @@ def _list_engines(now: SearchState) -> int:
                     costs.place[engine] = row
                     costs.rows[row, :] = 0.0
                 for column in range(ENGINE_COLUMNS):
-                    here = table.rows[now.instance.kind[gpu], engine, column]
+                    here = table.rows[0, now.instance.kind[gpu], engine, column]
                     costs.rows[row, column] = max(costs.rows[row, column], here)
             item = layout.after[item]
     return count

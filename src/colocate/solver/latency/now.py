@@ -42,7 +42,9 @@ class GpuCosts(NamedTuple):
     share: Floats
     """share[e]: the cache of a part, by the place of its engine in `members`."""
     worst: Floats
-    """worst[e]: the ratio of an engine, by its number."""
+    """worst[e]: the ratio of an engine in its worst window, by its number."""
+    passed: Ints
+    """passed[T]: whether a window is done with, while engines are rated."""
 
 
 class SearchState(NamedTuple):
@@ -77,6 +79,7 @@ def no_costs(table: EngineTable) -> GpuCosts:
         np.full(engines, -1),
         share,
         worst,
+        np.zeros(len(table.rows), np.int64),
     )
 
 

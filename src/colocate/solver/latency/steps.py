@@ -132,9 +132,9 @@ class LatencySearch:
     def _lone_ratio(self) -> Floats:
         """Return about how much of its targets each engine needs alone."""
         table = self._open.table
-        tpot = table.lone[:, :, TPOT] / table.rows[:, :, TPOT_SLO]
-        ttft = table.lone[:, :, PREFILLED] / table.rows[:, :, TTFT_SLO]
-        ratio: Floats = np.maximum(tpot, ttft).min(axis=0)
+        tpot = table.lone[..., TPOT] / table.rows[..., TPOT_SLO]
+        ttft = table.lone[..., PREFILLED] / table.rows[..., TTFT_SLO]
+        ratio: Floats = np.maximum(tpot, ttft).max(axis=0).min(axis=0)
         return ratio
 
     def _filled(self, order: Ints, start: Ints) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from colocate.problem.checker.items import Kin, kin_of, open_to, use_on
 from colocate.problem.checker.latency.delays import LENGTHS, STRIDE, item_tables, item_turns
-from colocate.problem.checker.latency.engines import engine_of, must_keep
+from colocate.problem.checker.latency.engines import engine_of, must_keep, rate_in
 from colocate.problem.checker.latency.law import COUNTS, ENGINE_NUMBERS
 from colocate.problem.checker.tolerance import BELOW, FITS
 from colocate.problem.gpu import Gpu
@@ -25,6 +25,11 @@ from colocate.problem.sharing import COSTS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+MOST_WINDOWS = 24
+"""Further time windows in which groups are tried, those with the peak of some model first: the time
+that a proof takes grows with them."""
 
 
 class ItemChoice(NamedTuple):
@@ -74,6 +79,9 @@ class GpuCompany(NamedTuple):
     late: Floats
     """late[lengths, n, 2 rows]: the same in a group whose items add up to the delay of a row; then,
     for every row, when the item itself has its delay."""
+    others: Floats
+    """others[w, e]: the requests each second to the engines in further time windows. All else is
+    about one window. A group that is possible there may be impossible in one of these."""
 
 
 def choices_of(problem: Problem) -> list[ItemChoice]:
@@ -86,7 +94,11 @@ def choices_of(problem: Problem) -> list[ItemChoice]:
 
 
 def companies_of(
-    problem: Problem, choices: Sequence[ItemChoice], ratio: float, binding: bool
+    problem: Problem,
+    choices: Sequence[ItemChoice],
+    ratio: float,
+    binding: bool,
+    window: int | None = None,
 ) -> list[GpuCompany]:
     """Return what may be on every kind of GPU at a ratio.
 
@@ -98,6 +110,8 @@ def companies_of(
         Groups with a ratio as high as this are impossible.
     binding
         Whether only the targets that a placement must keep count.
+    window
+        The time window that the tables are about; None for the only one.
     """
     pins = [choice.kin.pins for choice in choices]
     sorts: dict[object, list[Gpu]] = {}
@@ -109,8 +123,20 @@ def companies_of(
     for gpus in sorts.values():
         numbers = [n for n, pin in enumerate(pins) if not pin or open_to(pin, gpus[0])]
         numbers = [n for n in numbers if not choices[n].kin.homeless]
-        found.append(_company(problem, choices, numbers, gpus, kinds, ratio, binding))
+        found.append(_company(problem, choices, numbers, gpus, kinds, ratio, binding, window or 0))
     return found
+
+
+def further_windows(problem: Problem, window: int) -> list[int]:
+    """Return the time windows besides one that groups are tried in, those with most requests first.
+
+    Fewer would be safe: what is impossible in one window is impossible.
+    """
+    total = [sum(rate_in(m, t) for m in problem.models) for t in range(problem.windows)]
+    busiest = sorted(range(problem.windows), key=lambda t: -total[t])
+    peaks = {max(range(problem.windows), key=lambda t: rate_in(m, t)) for m in problem.models}
+    ordered = [*(t for t in busiest if t in peaks), *(t for t in busiest if t not in peaks)]
+    return [t for t in ordered if t != window][:MOST_WINDOWS]
 
 
 def _company(
@@ -121,14 +147,18 @@ def _company(
     kinds: Sequence[str],
     ratio: float,
     binding: bool,
+    window: int,
 ) -> GpuCompany:
+    further = further_windows(problem, window)
+    rates: list[list[float]] = []
     engines: list[tuple[float, ...]] = []
     first, colours, first_colour = [0], list[int](), [0]
     for number in numbers:
         choice = choices[number]
         others = kinds if choice.kin.shards > 1 else ()
         for member in choice.kin.members:
-            engine = engine_of(member, choice.replicas, (gpus[0].kind,), others)
+            engine = engine_of(member, choice.replicas, (gpus[0].kind,), others, window)
+            rates.append([rate_in(member, other) / choice.replicas for other in further])
             counts = not binding or must_keep(member)
             engines.append((*engine[:COUNTS], float(counts)))
         first.append(len(engines))
@@ -157,6 +187,7 @@ def _company(
         np.searchsorted(lengths, turns, "right") - 1,
         push,
         _late(grid, push),
+        np.array(rates).reshape(len(engines), len(further)).T.copy(),
     )
     possible = (tolerance > 0.0) & (demand <= FITS).all(axis=1)
     return _only(whole, np.flatnonzero(possible))
@@ -198,6 +229,7 @@ def _only(company: GpuCompany, kept: Ints) -> GpuCompany:
         length=company.length[kept],
         push=np.ascontiguousarray(company.push[:, kept]),
         late=np.ascontiguousarray(company.late[:, kept]),
+        others=np.ascontiguousarray(company.others[:, engines]),
     )
 
 

@@ -1,14 +1,18 @@
 """The numbers of engines, from models as they were stated."""
 
 from collections.abc import Iterable
-from math import log
+from math import inf, log
 
 from colocate.problem.model import Model
 from colocate.problem.requests import Requests
 
 
 def engine_of(
-    model: Model, replicas: int, kinds: Iterable[str], neighbours: Iterable[str] = ()
+    model: Model,
+    replicas: int,
+    kinds: Iterable[str],
+    neighbours: Iterable[str] = (),
+    window: int | None = None,
 ) -> tuple[float, ...]:
     """Return the numbers of one replica of a model (see `latency.RATE` and the others).
 
@@ -23,6 +27,8 @@ def engine_of(
     neighbours
         Kinds that others of its shards may be on: more layers there divide its work into shorter
         turns.
+    window
+        The time window; None for the one with most requests to the model.
     """
     requests = asked(model)
     by_kind = dict(requests.engines)
@@ -31,7 +37,7 @@ def engine_of(
     turn_layers = max([layers, *[by_kind[kind].layers for kind in neighbours]])
     spread = 1.0 if requests.percentile is None else -log(1.0 - requests.percentile / 100.0)
     return (
-        requests.rate / replicas,
+        rate_in(model, window) / replicas,
         max(requests.output_tokens - 1.0, 0.0),
         max([engine.step for engine in on]),
         max([engine.step_per_request for engine in on]),
@@ -40,11 +46,27 @@ def engine_of(
         layers,
         turn_layers,
         requests.slots,
-        requests.tpot_slo,
-        requests.ttft_slo,
+        inf if is_idle(model, window) else requests.tpot_slo,
+        inf if is_idle(model, window) else requests.ttft_slo,
         spread,
         1.0,
     )
+
+
+def rate_in(model: Model, window: int | None) -> float:
+    """Return the requests each second to all replicas of a model in a time window, or the most."""
+    requests = asked(model)
+    if not requests.rates:
+        return requests.rate
+    return max(requests.rates) if window is None else requests.rates[window]
+
+
+def is_idle(model: Model, window: int | None) -> bool:
+    """Return whether nobody asks a model in a time window, though somebody does in others.
+
+    Then nobody feels its latency there.
+    """
+    return rate_in(model, window) == 0.0 and rate_in(model, None) > 0.0
 
 
 def asked(model: Model) -> Requests:

@@ -18,7 +18,9 @@ from colocate.problem.checker.latency.kernel_parts import kernel_part
 from colocate.problem.checker.latency.law import (
     BESIDE_NUMBERS,
     COUNTS,
+    ENGINE_NUMBERS,
     PREFILLED,
+    RATE,
     TOKEN,
     beside,
     beside_at,
@@ -60,6 +62,10 @@ class SearchedGroup(NamedTuple):
     """The engines of a group, while the law itself is asked."""
     state: Floats
     """state[engine, BESIDE_NUMBERS]: what delays make of them."""
+    row: Floats
+    """row[engine, ENGINE_NUMBERS]: their numbers in a time window."""
+    start: Floats
+    """start[engine]: a delay that each of them has at least."""
 
 
 @kernel_part
@@ -183,14 +189,40 @@ def possible(c: GpuCompany, s: SearchedGroup, depth: int) -> bool:
             if engines >= s.engine.shape[0]:
                 return True
             s.engine[engines] = engine
-            found = beside_at(c.engine[engine], c.grid[s.level[depth, place]], c.sharing, BELOW)
-            for number in range(BESIDE_NUMBERS):
-                s.state[engines, number] = found[number]
+            s.start[engines] = c.grid[s.level[depth, place]]
+            for number in range(ENGINE_NUMBERS):
+                s.row[engines, number] = c.engine[engine, number]
             engines += 1
+    if not _settles(c, s, engines):
+        return False
+    for window in range(c.others.shape[0]):
+        for row in range(engines):
+            s.start[row] = 0.0
+            s.row[row, RATE] = c.others[window, s.engine[row]]
+            # Nobody feels the latency of a model that is not asked.
+            s.row[row, COUNTS] = c.engine[s.engine[row], COUNTS] if s.row[row, RATE] > 0.0 else 0.0
+        if not _settles(c, s, engines):
+            return False
+    return True
+
+
+@kernel_part
+def _settles(c: GpuCompany, s: SearchedGroup, engines: int) -> bool:
+    """Return whether engines that share a GPU may all stay below the ratio.
+
+    Parameters
+    ----------
+    c, s : the items, and the engines: their numbers in a time window, and delays to start from
+    engines : how many there are
+    """
+    for row in range(engines):
+        found = beside_at(s.row[row], s.start[row], c.sharing, BELOW)
+        for number in range(BESIDE_NUMBERS):
+            s.state[row, number] = found[number]
     for _ in range(SWEEPS):
         rose = 0.0
         for row in range(engines):
-            engine = c.engine[s.engine[row]]
+            engine = s.row[row]
             step = own_turn(engine, s.state[row, TOKEN], c.sharing, False) * BELOW
             work = own_turn(engine, s.state[row, TOKEN], c.sharing, True) * BELOW
             for_step = for_work = 0.0
@@ -225,6 +257,8 @@ def empty_search(company: GpuCompany) -> SearchedGroup:
         np.zeros(DEEPEST),
         np.zeros(engines, np.int64),
         np.zeros((engines, BESIDE_NUMBERS)),
+        np.zeros((engines, ENGINE_NUMBERS)),
+        np.zeros(engines),
     )
 
 

@@ -3,13 +3,17 @@
 The shards of a replica run in step, so each turn waits as long as on the GPU where the wait is
 longest. An iteration from zero comes close to the least fixed point. A point just above it that
 nothing moves upwards is above the least fixed point for certain; the ratios stated are those there.
+
+Where demand differs by time window, a replica feels what it does in its worst window. Latencies
+rise with the requests of every engine. So a window counts only if it asks more of some engine that
+shares GPUs with others, directly or through more of them, than each other window does.
 """
 
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
-from colocate.problem.checker.latency.engines import asked, engine_of, must_keep
+from colocate.problem.checker.latency.engines import asked, engine_of, is_idle, must_keep, rate_in
 from colocate.problem.checker.latency.law import (
     PREFILLED,
     SLOTS,
@@ -43,6 +47,13 @@ class PlacedReplica(NamedTuple):
     """Of one of its parts, at its peak."""
     slots: float
     """The most requests at once, by its cache too."""
+    replicas: int
+    """How many replicas share the requests of the model."""
+
+    def in_window(self, window: int) -> "PlacedReplica":
+        """Return it with the requests of a time window."""
+        rate = rate_in(self.model, window) / self.replicas
+        return self._replace(engine=(rate, *self.engine[1:]))
 
 
 class PlacedLatency(NamedTuple):
@@ -52,13 +63,17 @@ class PlacedLatency(NamedTuple):
     gpus: tuple[str, ...]
     tpot: float
     ttft: float
+    window: int = 0
+    """The time window in which it is furthest from its target."""
 
     @property
     def ratio(self) -> float:
-        """The worst latency over its target; infinite if saturated."""
+        """The worst latency over its target; infinite if saturated, 0 if nobody asks."""
         requests = asked(self.model)
         if self.ttft == inf:
             return inf
+        if is_idle(self.model, self.window):
+            return 0.0
         return max(self.tpot / requests.tpot_slo, self.ttft / requests.ttft_slo)
 
 
@@ -74,17 +89,50 @@ def felt_latencies(problem: Problem, placement: Places) -> list[PlacedLatency]:
     """
     replicas = _with_slots(problem, _replicas(problem, placement))
     sharing = COSTS[problem.sharing]
-    delays = [(0.0, 0.0)] * len(replicas)
+    found: dict[int, PlacedLatency] = {}
     for numbers in _joined(replicas):
-        settled = _settled_above([replicas[number] for number in numbers], sharing)
-        for number, delay in zip(numbers, settled, strict=True):
-            delays[number] = delay
+        together = [replicas[number] for number in numbers]
+        for window in _telling_windows(problem, together):
+            here = [replica.in_window(window) for replica in together]
+            for number, felt in zip(numbers, _felt(here, sharing, window), strict=True):
+                if number not in found or felt.ratio > found[number].ratio:
+                    found[number] = felt
+    return [found[number] for number in range(len(replicas))]
+
+
+def _felt(
+    replicas: Sequence[PlacedReplica], sharing: Sequence[float], window: int
+) -> list[PlacedLatency]:
+    """Return what users of replicas that share GPUs feel in a time window."""
     found = []
+    delays = _settled_above(replicas, sharing)
     for replica, (for_step, for_work) in zip(replicas, delays, strict=True):
         state = beside(replica.engine, for_step, for_work, sharing, ABOVE)
         token, step, prefill = state[TOKEN], state[STRETCHED], state[PREFILLED]
         tpot, ttft = latencies(replica.engine, token, step, prefill, replica.slots, ABOVE)
-        found.append(PlacedLatency(replica.model, replica.gpus, tpot, ttft))
+        found.append(PlacedLatency(replica.model, replica.gpus, tpot, ttft, window))
+    return found
+
+
+def _telling_windows(problem: Problem, replicas: Sequence[PlacedReplica]) -> list[int]:
+    """Return the windows that can be the worst, those with most requests first.
+
+    Each of the others asks no more of any of these replicas than one of them does.
+    """
+    if problem.windows == 1:
+        return [0]
+    rates = [
+        [rate_in(replica.model, window) for replica in replicas]
+        for window in range(problem.windows)
+    ]
+    found: list[int] = []
+    for window in sorted(range(problem.windows), key=lambda window: -sum(rates[window])):
+        mine = rates[window]
+        if not any(
+            all(less <= more for less, more in zip(mine, rates[other], strict=True))
+            for other in found
+        ):
+            found.append(window)
     return found
 
 
@@ -133,7 +181,7 @@ def _replicas(problem: Problem, placement: Places) -> list[PlacedReplica]:
             gpus = places[first : first + model.shards]
             engine = engine_of(model, number, [kind[gpu] for gpu in gpus])
             load = max(model.load) / len(places)
-            found.append(PlacedReplica(model, engine, gpus, load, engine[SLOTS]))
+            found.append(PlacedReplica(model, engine, gpus, load, engine[SLOTS], number))
     return found
 
 

@@ -51,7 +51,10 @@ def refuted_alone(problem: Problem, certificate: Certificate) -> str | None:
 
 
 def ratio_alone(problem: Problem, model: Model) -> float:
-    """Return the least ratio that a model has on any GPU, alone and with any number of replicas."""
+    """Return the least ratio that a model has on any GPU, alone and with any number of replicas.
+
+    Its ratio is the worst over all time windows, so at least that of the one with most requests.
+    """
     sharing = COSTS[problem.sharing]
     pins = ((frozenset(model.only), frozenset(model.never)),)
     pinned = bool(model.only or model.never)
@@ -85,7 +88,9 @@ def _refuted(
     choices = choices_of(problem)
     if fault := _malformed(choices, certificate):
         return fault
-    companies = companies_of(problem, choices, certificate.bound, certificate.binding)
+    companies = companies_of(
+        problem, choices, certificate.bound, certificate.binding, certificate.window
+    )
     if homeless_owner(choices, companies) is not None:
         return None
     if len(certificate.carried) != len(companies):

@@ -7,7 +7,7 @@ groups decides.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from math import inf, isinf, sqrt
+from math import exp, inf, isinf, sqrt
 
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.checker.latency.companies import GpuCompany, choices_of, companies_of
@@ -116,6 +116,20 @@ def bound_alone(problem: Problem, binding: bool = False) -> Certificate | None:
     return Certificate(Proof.ALONE, bound * SAFE, model=name, binding=binding)
 
 
+def busiest_window(problem: Problem) -> int:
+    """Return the time window in which all models together have most to do."""
+    if problem.windows == 1:
+        return 0
+    work = [0.0] * problem.windows
+    for model in problem.models:
+        requests = model.requests
+        assert requests is not None, "bounds on ratios need requests"
+        steps = [e.prefill + requests.decode_tokens * e.step for _, e in requests.engines]
+        for window in range(problem.windows):
+            work[window] += 1.0 - exp(-requests.rate_in(window) * min(steps))
+    return max(range(problem.windows), key=work.__getitem__)
+
+
 class _Way:
     """One way to prove, and the lowest ratio at which it failed.
 
@@ -186,6 +200,7 @@ class RatioBounds:
         self._deadline = deadline
         self._binding = binding
         self._choices = choices_of(problem)
+        self._window = busiest_window(problem)
         self._columns = GroupColumns(self._choices)
         self._relaxed = KnapsackColumns(self._choices)
         self._begun = False
@@ -245,7 +260,7 @@ class RatioBounds:
         prove: Callable[[Companies, Deadline], Multipliers | None],
         patience: float,
     ) -> Certificate | None:
-        companies = companies_of(self._problem, self._choices, ratio, self._binding)
+        companies = self._companies(ratio)
         if homeless_owner(self._choices, companies) is not None:
             found: Multipliers | None = (0,) * len(self._choices), ()
         else:
@@ -257,7 +272,7 @@ class RatioBounds:
         """Try whether any groups take all models."""
         if self._problem.open_replicas or self._deadline.over:
             return None
-        companies = companies_of(self._problem, self._choices, ratio, self._binding)
+        companies = self._companies(ratio)
         found = self._columns.best(companies, self._deadline)
         looks = int(max(self._deadline.left, 0.0) * LOOKS_A_SECOND)
         if found is None or looks == 0:
@@ -266,8 +281,16 @@ class RatioBounds:
             return None
         return self._certificate(Proof.COVER, ratio, found)
 
+    def _companies(self, ratio: float) -> Companies:
+        return companies_of(self._problem, self._choices, ratio, self._binding, self._window)
+
     def _certificate(self, proof: Proof, ratio: float, found: Multipliers) -> Certificate:
         multipliers, carried = found
         return Certificate(
-            proof, ratio, multipliers=multipliers, carried=carried, binding=self._binding
+            proof,
+            ratio,
+            self._window,
+            multipliers=multipliers,
+            carried=carried,
+            binding=self._binding,
         )

@@ -1,0 +1,103 @@
+"""Small random problems whose demand differs by time window, and their answers by brute force."""
+
+from dataclasses import replace
+from math import inf
+from random import Random
+
+from colocate.latency.prediction import predict_placement
+from colocate.problem.requests import Requests
+from colocate.problem.window import Window
+from tests.latency_problems import all_placements, random_problem
+
+
+def windowed_problem(seed, plain=False):
+    """A problem of `tests/latency_problems.py` with two to five windows."""
+    draw = Random(seed)
+    problem = random_problem(seed, plain)
+    windows = draw.randint(2, 5)
+    models = tuple(_windowed(draw, model, windows) for model in problem.models)
+    names = [f"hour {number}" for number in range(windows)]
+    stated = tuple(Window(name, draw.choice([1.0, 2.0, 8.0])) for name in names)
+    several = any(model.windows > 1 for model in models)
+    return replace(problem, models=models, stated_windows=stated if several else ())
+
+
+def _windowed(draw, model, windows):
+    requests, load = model.requests, model.load
+    if draw.random() < 0.8:
+        rates = tuple(requests.rate * draw.choice([0.0, 0.2, 0.7, 1.0]) for _ in range(windows))
+        requests = replace(requests, rate=max(rates), rates=rates)
+    if draw.random() < 0.7:
+        load = [model.load[0] * draw.choice([0.0, 0.3, 1.0]) for _ in range(windows)]
+    return model.changed(load=load, requests=requests)
+
+
+def rates_of_window(problem, window):
+    """The problem with the requests of one window; caches stay as the peaks of load share them."""
+    models = tuple(
+        model.changed(rate=None, load=max(model.load), requests=_in_window(model.requests, window))
+        for model in problem.models
+    )
+    return replace(problem, models=models, stated_windows=())
+
+
+def _in_window(requests, window):
+    if not requests.rates:
+        return requests
+    nobody = requests.rates[window] == 0.0 and requests.rate > 0.0
+    return Requests(
+        requests.rates[window],
+        requests.output_tokens,
+        requests.engines,
+        inf if nobody else requests.tpot_slo,
+        inf if nobody else requests.ttft_slo,
+        requests.percentile,
+        requests.binding,
+        requests.slots,
+        requests.request_gb,
+    )
+
+
+def ratios_by_windows(problem, placement):
+    """The ratio of every replica in its worst window, one window after the other."""
+    found = [
+        predict_placement(rates_of_window(problem, window), placement)
+        for window in range(problem.windows)
+    ]
+    return [
+        max(each.shared.ratio for each in of_replica) for of_replica in zip(*found, strict=True)
+    ]
+
+
+def best_windowed_ratio(problem, binding=False):
+    """The lowest worst ratio over all placements and windows; infinite if there is none."""
+    counts = {
+        model.name: not binding or (model.requests.binding and model.requests.has_target)
+        for model in problem.models
+    }
+    best = inf
+    for placement in all_placements(problem):
+        names = [
+            model.name
+            for model in problem.models
+            for _ in range(len(placement[model.name]) // model.shards)
+        ]
+        ratios = ratios_by_windows(problem, placement)
+        felt = [ratio for name, ratio in zip(names, ratios, strict=True) if counts[name]]
+        best = min(best, max(felt, default=0.0))
+    return best
+
+
+def pressure_by_windows(problem, placement):
+    """The highest pressure over all windows, from sums of what was stated."""
+    highest = 0.0
+    for gpu in problem.gpus:
+        here = [model for model in problem.models if gpu.name in placement[model.name]]
+        free = gpu.memory_gb - sum(model.size_gb / model.shards for model in here)
+        for window in range(problem.windows):
+            load = sum(
+                model.load[window if len(model.load) > 1 else 0] / len(placement[model.name])
+                for model in here
+            )
+            highest = max(highest, load / free if load > 0 else 0.0)
+    return highest
