@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import count
 from pathlib import Path
 from threading import Thread
 
@@ -31,6 +30,8 @@ from colocate.arena.verdict import NOTHING, CaseVerdict, Verdict
 from colocate.lab.lab_folder import make_lab, referee_of
 from colocate.lab.loop import Lab
 from colocate.lab.messages import Kind, Request
+from colocate.lab.patches.answer import read_patch
+from colocate.lab.patches.patch import apply_patch
 from colocate.lab.program import Program
 from colocate.lab.proposers.composer.composer import Composer
 from colocate.lab.proposers.openai.priced_model import PricedModel
@@ -38,6 +39,10 @@ from colocate.lab.proposers.openai.server import OpenAiProposer
 from colocate.lab.settings import Budget, Settings
 
 CORES = os.cpu_count() or 1
+KINDS = 8
+"""Compositions; every answer is a different program of one of them."""
+END = "# EVOLVE-BLOCK-END"
+"""Up to where a program may change."""
 
 
 @dataclass
@@ -128,14 +133,14 @@ def composed_answers(number: int) -> list[str]:
     """Return different answers as a model would give them: whole programs."""
     task = open_task()
     start = Program(0, "start", "", task.start_program, Verdict("adrs", NOTHING, NOTHING, ()))
-    request = Request(Kind.REWRITE, start, (), (), seed=1, number=1, task=task)
-    composer, found = Composer(), {}
-    for seed in count(1):
-        answer = composer.propose(Request(**(vars(request) | {"seed": seed})))
-        found[answer.text] = None
-        if len(found) == number:
-            return list(found)
-    raise AssertionError("there are always more seeds")
+    composer = Composer()
+    found = []
+    for seed in range(number):
+        request = Request(Kind.REWRITE, start, (), (), seed=seed % KINDS, number=1, task=task)
+        program = apply_patch(read_patch(composer.propose(request).text), start.source).source
+        marked = program.replace(END, f"NUMBER = {seed}\n{END}")
+        found.append(f"<NAME>\nnumber {seed}\n</NAME>\n<CODE>\n{marked}\n</CODE>\n")
+    return found
 
 
 @contextmanager
