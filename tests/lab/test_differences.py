@@ -47,9 +47,12 @@ def words(*changes, parent=PARENT, entry="solve"):
         (("1e-7", "1e-8"), "changes a constant of `solve` from 1e-07 to 1e-08"),
         (("SEED = 3", "SEED = 4"), "changes the seed alone: `SEED` from 3 to 4"),
         (("m.size", "m.load"), "turns `sort(size, ascending)` into `sort(load, ascending)` and "
-         "rewrites 1 statement in `minimise`"),
+         "turns `return sorted(x, key=lambda m: m.size)` into `return sorted(x, key=lambda m: "
+         "m.load)` in `minimise`"),
         (("            best = y\n", "            best = y\n            x.pop()\n"),
-         "rewrites 1 statement in `solve`"),
+         "adds `x.pop()` to `solve`"),
+        (("            best = y\n", "            pass\n"),
+         "turns `best = y` into `pass` in `solve`"),
     ],
 )  # fmt: skip
 def test_a_change_in_words(change, told):
@@ -60,15 +63,17 @@ def test_several_changes_are_told_together():
     told = words(("restarts=10", "restarts=40"), ("range(50)", "range(80)"), ("m.size", "-m.size"))
     assert told == (
         "turns `sort(size, ascending)` into `sort(size, descending)`, changes `restarts` of "
-        "`solve` from 10 to 40 and `rounds` of `solve` from 50 to 80 and rewrites 1 statement in "
-        "`minimise`"
+        "`solve` from 10 to 40 and `rounds` of `solve` from 50 to 80 and turns `return sorted(x, "
+        "key=lambda m: m.size)` into `return sorted(x, key=lambda m: -m.size)` in `minimise`"
     )
 
 
 def test_a_new_function_is_named():
     more = "def relieve(x):\n    return x\n\n\ndef minimise("
     told = words(("def minimise(", more), ("return best", "return relieve(best)"))
-    assert told == "brings in `relieve` and rewrites 1 statement in `solve`"
+    assert (
+        told == "brings in `relieve` and turns `return best` into `return relieve(best)` in `solve`"
+    )
 
 
 def test_settings_of_blocks_are_constants_too():

@@ -321,6 +321,20 @@ def test_a_program_that_is_there_already_is_refused(tmp_path):
     assert "the child does the same as its parent" in later
 
 
+def test_an_answer_that_changes_a_seed_alone_is_refused_and_told_so(tmp_path):
+    seeded = source(0.7).replace("    return", "    import random; random.seed(SEED)\n    return")
+    answers = [f"<CODE>\n{seeded.replace('SEED', seed)}</CODE>\n" for seed in "34567"]
+    settings = replace(SETTINGS, proposals=1, islands=1, attempts=3)
+    proposer = Scripted(*answers)
+    archive, _ = grown(tmp_path / "lab.db", settings, 2, proposer=proposer)
+    assert len(archive.programs()) == 2
+    codes = {a.refusal.code for a in archive.attempts() if a.refusal}
+    assert codes <= {RefusalCode.ONLY_A_SEED, RefusalCode.KNOWN_PROGRAM}
+    assert codes
+    told = {str(request.refusal) for request in proposer.requests if request.refusal}
+    assert any("seed" in words for words in told)
+
+
 def test_a_proposer_that_never_answers_ends_the_run_and_leaves_no_trace(tmp_path):
     archive = make(tmp_path / "lab.db", SETTINGS)
     with pytest.raises(ProposerError, match="the server is down"):

@@ -35,19 +35,38 @@ def test_a_program_is_judged_before_the_next_one_is_known():
     assert evaluation.first.wait(10)
     assert evaluation.judged == ["a"]
     judging.add("b")
-    found = dict(judging.verdicts(["b", "c", "a"]))
-    assert found == {source: f"verdict on {source}" for source in "abc"}
+    judging.close(["b", "c", "a"], dict)
+    assert judging.outcome() == {source: f"verdict on {source}" for source in "abc"}
     assert evaluation.judged == ["a", "b", "c"]
 
 
 def test_nothing_to_judge_asks_nobody():
     evaluation = Watched()
-    assert list(JudgingMeanwhile(evaluation, CONTEST, FIRST_LOOK).verdicts([])) == []
+    judging = JudgingMeanwhile(evaluation, CONTEST, FIRST_LOOK)
+    judging.close([], dict)
+    assert judging.outcome() == {}
     assert evaluation.judged == []
 
 
 def test_a_fault_is_raised_where_somebody_waits():
     judging = JudgingMeanwhile(Watched(), CONTEST, FIRST_LOOK)
     judging.add("broken")
-    with pytest.raises(SandboxError, match="the disk is full"):
-        list(judging.verdicts(["broken", "more"]))
+    after = JudgingMeanwhile(Watched(), CONTEST, FIRST_LOOK, judging)
+    after.close(["more"], dict)
+    judging.close(["broken", "more"], dict)
+    for each in (judging, after):
+        with pytest.raises(SandboxError, match="the disk is full"):
+            each.outcome()
+
+
+def test_no_program_is_judged_before_those_that_were_there_first():
+    evaluation = Watched()
+    first = JudgingMeanwhile(evaluation, CONTEST, FIRST_LOOK)
+    second = JudgingMeanwhile(evaluation, CONTEST, FIRST_LOOK, first)
+    first.add("a")
+    second.add("c")
+    assert evaluation.first.wait(10)
+    first.close(["a", "b"], dict)
+    second.close(["c"], dict)
+    assert list(second.outcome()) == ["c"]
+    assert evaluation.judged == ["a", "b", "c"]

@@ -112,7 +112,8 @@ def test_what_a_program_does_is_told_function_by_function():
         "\n\ndef solve(x):\n    relief(x)\n    return sorted(x, key=lambda m: m.r)\n"
     )
     assert implementation(anatomy(source, "solve")) == (
-        "`relief` makes random changes (9) and shuffles; `solve` sorts by `r, ascending`"
+        "`relief` repeats up to `9` times, with random changes and shuffles; `solve` sorts by "
+        "`r, ascending`"
     )
 
 
@@ -150,3 +151,45 @@ def test_hostile_code_is_read_in_bounded_time(source):
     seen = anatomy(source, "solve")
     assert all(len(block) < 400 for block in seen.blocks)
     assert len(implementation(seen)) < 2000
+
+
+PACK = """
+def pack(items, bins, key):
+    free = [1.0] * bins
+    for item in sorted(items, key=key, reverse=True):
+        best, room = None, None
+        for place in range(bins):
+            if free[place] >= item.size:
+                TAKE
+        free[best] -= item.size
+
+
+def solve(items, bins):
+    for key in (lambda i: i.size + i.load, lambda i: i.load):
+        pack(items, bins, key)
+"""
+
+
+@pytest.mark.parametrize(
+    ("take", "told"),
+    [
+        ("best = place; break", "takes the first place that fits"),
+        ("held[place].append(item); break", "takes the first place that fits"),
+        (
+            "left = free[place]\n                if room is None or left < room:\n"
+            "                    best, room = place, left",
+            "rates all candidates and takes the best",
+        ),
+    ],
+)
+def test_how_a_packing_takes_its_place_and_what_it_is_given_to_sort_by(take, told):
+    how = implementation(anatomy(PACK.replace("TAKE", take), "solve"))
+    assert how == f"`pack` {told} and sorts by `size + load or load, descending`"
+
+
+def test_a_place_that_a_list_holds_is_named_by_the_list():
+    source = "def solve(x, values):\n    return max(range(9), key=values.__getitem__)\n"
+    assert (
+        implementation(anatomy(source, "solve"))
+        == "`solve` takes the one with the highest `values`"
+    )

@@ -135,7 +135,7 @@ def test_a_sentence_is_read_as_it_was_written(refusal):
 def test_every_code_of_that_version_is_read():
     since = {RefusalCode.NO_ANSWER, RefusalCode.NOT_WRITABLE, RefusalCode.UNKNOWN}
     since |= {RefusalCode.FILTERED, RefusalCode.MODEL_REFUSED, RefusalCode.NO_TEXT}
-    since |= {RefusalCode.TOOL_CALL}
+    since |= {RefusalCode.TOOL_CALL, RefusalCode.ONLY_A_SEED}
     assert set(PHRASES.values()) == set(RefusalCode) - since
 
 

@@ -45,6 +45,50 @@ def test_what_python_sees_makes_another_program(one, other):
     assert not same_program(one, other)
 
 
+DRAWS = [
+    "import random\nrandom.seed(3)",
+    "import random as r\nr.seed(3)",
+    "from random import seed as start\nstart(3)",
+    "import random\nx = random.Random(3).random()",
+    "import random\nrng = random.Random(5)\nrng.seed(3)",
+    "import numpy as np\nrng = np.random.default_rng(3)",
+    "import numpy as np\nrng = np.random.default_rng(seed=3)",
+    "import numpy as np\nrng = np.random.Generator(np.random.PCG64(-3))",
+    "import numpy as np\nrng = np.random.default_rng([3, n])",
+    "from numpy import random\nrandom.seed(3)",
+    "from numpy.random import default_rng\nrngs = [default_rng(3 + n) for n in range(9)]",
+    "import random\nSEED = 3\nrandom.seed(SEED)",
+    "import random\nSEED: int = 3\nrandom.seed(SEED + len(models))",
+    "import random\ndef f(models, seed=3):\n    rng = random.Random(seed)\nf(1)",
+    "import random\ndef f(models, *, seed):\n    rng = random.Random(seed)\nf(1, seed=3)",
+    "import random\nrandom.seed('a3')",
+]
+
+
+@pytest.mark.parametrize("source", DRAWS)
+def test_another_seed_makes_no_other_program(source):
+    assert same_program(source, source.replace("3", "4"))
+    assert not same_program(source, f"{source}\nx = 3")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def seed(models, count): pass\nseed(models, 3)",
+        "import random\nSEED = 3\nrandom.seed(SEED)\nx = SEED + 1",
+        "import random\nfor n in range(3):\n    random.seed(n)",
+        "import random\nx = random.randint(0, 3)",
+        "import numpy as np\nx = np.random.default_rng(1).random(3)",
+        "import random\nstarts = 3\nfor n in range(starts):\n    random.seed(n)",
+        "rng = make(3)\nrng.seed(3)",
+        "import mine\nmine.random.seed(3)",
+        "x." + "y." * 2000 + "seed(3)",
+    ],
+)
+def test_what_is_no_seed_makes_another_program(source):
+    assert not same_program(source, source.replace("3", "4"))
+
+
 def test_trees_that_ast_dump_cannot_write():
     long_sum = "x = " + " + ".join(["a"] * 2000)
     with pytest.raises(RecursionError):

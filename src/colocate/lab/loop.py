@@ -1,40 +1,33 @@
 """The loop: asks for changes, takes those that fit, judges the programs, learns, and asks again.
 
 A generation sees only the generations before it, and its requests follow from the seed alone. So a
-run that was killed continues where it stopped, and the same answers make the same archive.
+run that was killed continues where it stopped, and the same answers make the same archive. If it is
+asked for while the one before it is judged, it sees only those before that one: not what happens to
+be judged by then.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import as_completed
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from math import inf
 from time import monotonic
 
 from colocate.arena.contest import Contest
 from colocate.arena.repeats import FIRST_LOOK, Repeats
 from colocate.arena.tasks.catalogue import open_task
+from colocate.arena.verdict import Verdict
 from colocate.errors import ProposerError
 from colocate.lab.archive import Archive
 from colocate.lab.judging.evaluation import Evaluation
 from colocate.lab.judging.meanwhile import JudgingMeanwhile
 from colocate.lab.lab_record import LabRecord
-from colocate.lab.messages import (
-    NOBODY,
-    Attempt,
-    LearningProposer,
-    PaidProposer,
-    Proposer,
-    Request,
-)
-from colocate.lab.patches.refusal import Refusal, RefusalCode
+from colocate.lab.messages import NOBODY, LearningProposer, PaidProposer, Proposer
 from colocate.lab.population import Population
 from colocate.lab.program import Program, best_first
-from colocate.lab.proposers.asking import Child, ask, askers, unanswered
+from colocate.lab.proposers.asking import Child
+from colocate.lab.proposing import Generation, Proposing
 from colocate.lab.review.report import write_review
 from colocate.lab.settings import Budget, Settings
-from colocate.lab.spending import NOTHING
 
 
 class Lab:
@@ -53,6 +46,7 @@ class Lab:
     """
 
     _record: LabRecord
+    _proposing: Proposing
 
     def __init__(
         self,
@@ -74,160 +68,141 @@ class Lab:
     def run(self, budget: Budget, on_generation: Callable[[int, Program], None]) -> str:
         """Run until the optimum is reached or the budget is spent; return why it ended.
 
-        The last generation of the archive may be unfinished, so the run continues there. It never
-        touches earlier generations again.
+        The last generations of the archive may be unfinished, so the run continues there. It never
+        touches earlier ones again.
         """
         started = monotonic()
         self._record = LabRecord(self._archive, self._contest.digest)
+        self._proposing = Proposing(self._record, self._settings, self._proposer, self._askers)
         self._judge_again_if_the_contest_changed()
         if isinstance(self._proposer, PaidProposer):
             self._proposer.allow(*budget.left(self._record.spent))
-        for generation in count(self._record.last_generation):
-            complete = self._make(generation) if generation else True
-            best = self._confirmed_best()
-            on_generation(generation, best)
-            if best.verdict.public.optimal:
-                return f"the {self._contest.goal} is reached on every public case"
+
+        def over(generation: int) -> str:
             seconds = monotonic() - started
-            spent = self._record.spent
-            reason = budget.spent(generation, self._record.attempts, spent, seconds)
-            if not complete:
-                return f"{reason or 'the budget is spent'}, within generation {generation}"
+            return budget.spent(generation, self._record.attempts, self._record.spent, seconds)
+
+        ahead = self._settings.ahead
+        reason = ""
+        first = max(self._record.last_generation - ahead, 0)
+        if first == 0:
+            first = 1
+            reason = self._told(0, self._confirmed(self._record.programs), on_generation) or over(0)
+        asked: deque[Generation] = deque()
+        for generation in count(first):
             if reason:
-                return reason
-        raise AssertionError("no budget is as large as that")
+                break
+            asked.append(self._asked_after(asked, generation, on_generation))
+            if not asked[-1].complete:
+                why = over(generation) or "the budget is spent"
+                reason = f"{why}, within generation {generation}"
+            while len(asked) > ahead and not reason:
+                reason = self._finish(asked.popleft(), on_generation)
+            reason = reason or over(generation)
+        return self._finish_all(asked, on_generation) or reason
 
-    def _make(self, generation: int) -> bool:
-        """Make a generation; reuse everything that the archive already holds of it.
+    def _asked_after(
+        self,
+        asked: "deque[Generation]",
+        generation: int,
+        on_generation: Callable[[int, Program], None],
+    ) -> Generation:
+        """Ask for a generation; if nobody answers, finish those before it first."""
+        try:
+            return self._asked(generation, asked[-1] if asked else None)
+        except ProposerError:
+            self._finish_all(asked, on_generation)
+            raise
 
-        Return whether it is complete: a budget may end within it, and the next run completes it.
+    def _asked(self, generation: int, last: Generation | None) -> Generation:
+        """Ask for a generation; reuse everything that the archive already holds of it.
+
+        Its requests know the programs of all generations but the one that is still being judged.
         """
-        programs = [p for p in self._record.programs if p.generation < generation]
+        seen = max(generation - self._settings.ahead, 1)
+        programs = [p for p in self._record.programs if p.generation < seen]
         population = Population(programs, self._settings)
-        advice = self._advice(programs, generation)
+        advice = self._advice(programs, seen)
         slots = range(self._settings.proposals)
         blank = [population.request(generation, slot, advice) for slot in slots]
         requests = [replace(request, task=self._task) for request in blank]
-        self._teach(programs, generation)
-        judging = JudgingMeanwhile(self._evaluation, self._contest, FIRST_LOOK)
-        children, complete = self._propose(generation, requests, programs, judging)
-        self._judge(generation, children, judging)
-        return complete
+        self._teach(programs, seen)
+        children = last.children if last else ()
+        known = {child.made.key: child.number for child in children}
+        known |= self._record.numbers_by_key(programs)
+        judging = JudgingMeanwhile(
+            self._evaluation, self._contest, FIRST_LOOK, last.judging if last else None
+        )
+        made = self._proposing.ask(generation, requests, known, judging)
+        self._close(made, last)
+        return made
 
-    def _propose(
+    def _close(self, made: Generation, last: Generation | None) -> None:
+        """Have the programs of a generation made when they are judged, and the best confirmed."""
+        before = [p for p in self._record.programs if p.generation <= made.number]
+        done = {program.number for program in before}
+        new = [child for child in made.children if child.number not in done]
+
+        def programs(verdicts: Mapping[str, Verdict]) -> list[Program]:
+            earlier = {program.number: program for program in before}
+            if last:
+                earlier |= {program.number: program for program in last.judging.outcome()}
+            born = [self._born(child, made.number, verdicts[child.made.source]) for child in new]
+            return self._confirmed([*earlier.values(), *born])
+
+        made.judging.close([child.made.source for child in new], programs)
+
+    def _born(self, child: Child, generation: int, verdict: Verdict) -> Program:
+        island = (child.number - 1) % self._settings.proposals % self._settings.islands
+        patch = child.made.patch
+        told = (child.number, patch.name, patch.description, child.made.source, verdict)
+        return Program(*told, child.parents, generation, island)
+
+    def _finish(self, made: Generation, on_generation: Callable[[int, Program], None]) -> str:
+        """Keep the programs of a generation; return why the run ends, if the optimum is reached."""
+        keys = {child.number: child.made.key for child in made.children}
+        programs = made.judging.outcome()
+        kept = {program.number: program for program in self._record.programs}
+        for program in programs:
+            if kept.get(program.number) != program:
+                self._record.add_program(program, keys.get(program.number))
+        return self._told(made.number, programs, on_generation)
+
+    def _finish_all(
+        self, asked: "deque[Generation]", on_generation: Callable[[int, Program], None]
+    ) -> str:
+        """Finish all generations that have been asked for; return why the run ends, if it does."""
+        reason = ""
+        while asked:
+            reason = self._finish(asked.popleft(), on_generation) or reason
+        return reason
+
+    def _told(
         self,
         generation: int,
-        requests: Sequence[Request],
         programs: Sequence[Program],
-        judging: JudgingMeanwhile,
-    ) -> tuple[list[Child], bool]:
-        """Send the requests without a recorded answer, and have the children judged meanwhile.
+        on_generation: Callable[[int, Program], None],
+    ) -> str:
+        """Report the best program; return why the run ends, if it is optimal."""
+        best = best_first(programs)[0]
+        on_generation(generation, best)
+        optimal = best.verdict.public.optimal
+        return f"the {self._contest.goal} is reached on every public case" if optimal else ""
 
-        Return the children in order, and whether all requests were sent. Children after a request
-        that was not sent are left to the next run, since that may make a twin of them.
-        """
-        by_number = {program.number: program for program in programs}
-        known = self._record.numbers_by_key(programs)
-        answered: dict[int, list[Attempt]] = {}
-        children: dict[int, Child] = {}
-        unsent: list[int] = []
-        done = {program.number for program in self._record.programs}
-        with self._unanswered_when_interrupted(), askers(self._askers) as pool:
-            asked = {}
-            for request in requests:
-                before = self._record.attempts_at(request.number)
-                blank = before[0] if before else unanswered(request, generation)
-                # If the contest has changed since, the choice of parent would differ now.
-                told = replace(request, parent=by_number[blank.parents[0]])
-                arguments = (told, blank, before, self._settings.attempts, known)
-                asked[pool.submit(ask, self._proposer, *arguments)] = request.number
-            for future in as_completed(asked):
-                attempts, child = future.result()
-                answered[asked[future]] = attempts
-                if not child and len(attempts) < self._settings.attempts:
-                    unsent.append(asked[future])
-                if any(attempt.answer.came for attempt in attempts):
-                    self._record.add_attempts(attempts)
-                if child:
-                    twins = (other.made.key == child.made.key for other in children.values())
-                    if child.number not in done and not any(twins):
-                        judging.add(child.made.source)
-                    children[child.number] = child
-        self._keep_silent(answered, complete=not unsent)
-        kept = [number for number in sorted(children) if number < min(unsent, default=inf)]
-        return self._without_twins([children[number] for number in kept], answered), not unsent
-
-    @contextmanager
-    def _unanswered_when_interrupted(self) -> Iterator[None]:
-        """Count requests as paid for whose answers nobody waits for any more."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            if isinstance(self._proposer, PaidProposer):
-                self._record.add_unanswered(self._proposer.in_flight)
-            raise
-
-    def _keep_silent(self, answered: Mapping[int, list[Attempt]], complete: bool) -> None:
-        """Record requests without an answer: the next generation continues without them.
-
-        If nobody answered, or the generation is not complete, the next run asks again. What they
-        cost counts all the same.
-        """
-        came = {n: any(attempt.answer.came for attempt in a) for n, a in answered.items()}
-        nobody = not any(came.values())
-        for number in (number for number in answered if not came[number]):
-            if complete and not nobody:
-                self._record.add_attempts(answered[number])
-            elif not self._record.attempts_at(number):
-                costs = (attempt.answer.spending for attempt in answered[number])
-                self._record.add_unanswered(sum(costs, NOTHING))
-        if complete and nobody:
-            raise ProposerError(str(answered[min(answered)][-1].refusal))
-
-    def _without_twins(
-        self, children: Sequence[Child], answered: Mapping[int, list[Attempt]]
-    ) -> list[Child]:
-        """Of identical children in one generation, keep the first."""
-        first: dict[str, Child] = {}
-        for child in children:
-            twin = first.setdefault(child.made.key, child)
-            if twin is not child:
-                fault = f"program {twin.number} of the same generation is the same"
-                last = answered[child.number][-1]
-                refused = replace(last, refusal=Refusal(RefusalCode.TWIN, fault))
-                self._record.add_attempts([refused])
-        return list(first.values())
-
-    def _judge(self, generation: int, children: Sequence[Child], judging: JudgingMeanwhile) -> None:
-        done = {program.number for program in self._record.programs}
-        waiting = {child.made.source: child for child in children if child.number not in done}
-        for source, verdict in judging.verdicts(list(waiting)):
-            child = waiting[source]
-            island = (child.number - 1) % self._settings.proposals % self._settings.islands
-            program = Program(
-                child.number,
-                child.made.patch.name,
-                child.made.patch.description,
-                child.made.source,
-                verdict,
-                child.parents,
-                generation,
-                island,
-            )
-            self._record.add_program(program, child.made.key)
-
-    def _confirmed_best(self) -> Program:
-        """Return the best program so far, after enough runs of it to call it best.
+    def _confirmed(self, programs: Sequence[Program]) -> list[Program]:
+        """Return the programs after enough runs of the best to call it that.
 
         New programs run under one seed. One that seems best runs under all of them: if that was
         luck, another one leads.
         """
         enough = Repeats().of_the_best
+        found = {program.number: program for program in programs}
         while True:
-            best = best_first(self._record.programs)[0]
+            best = best_first(list(found.values()))[0]
             if enough.enough_for(best.verdict):
-                return best
-            self._judge_again([best], enough)
+                return [found[number] for number in sorted(found)]
+            ((_, verdict),) = self._evaluation.judge([best.source], self._contest, enough)
+            found[best.number] = replace(best, verdict=verdict)
 
     def _judge_again_if_the_contest_changed(self) -> None:
         outdated = set(self._archive.judged_otherwise(self._contest.digest))

@@ -36,6 +36,9 @@ class Settings:
         The resources of a program for a case; see `Sandbox`.
     hidden_seed
         Makes fresh hidden cases; by default they are those of the task.
+    ahead
+        1 if a generation is asked for while the one before it is judged. Its parents are then two
+        generations older; with 0, they are one generation older, and nobody asks meanwhile.
     """
 
     task: str = DEFAULT
@@ -50,9 +53,12 @@ class Settings:
     memory_mb: int = 2048
     allow: tuple[str, ...] = ()
     hidden_seed: int | None = None
+    ahead: int = 0
 
     def __post_init__(self) -> None:
         checked_seed(self.seed)
+        if self.ahead not in (0, 1):
+            raise InputError.of("ahead", self.ahead, "0 or 1")
         for name in ("islands", "proposals", "migration", "attempts", "review"):
             if getattr(self, name) < 1:
                 raise InputError.of(name, getattr(self, name), "at least 1")

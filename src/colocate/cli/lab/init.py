@@ -28,6 +28,12 @@ def init(
         int, typer.Option(min=1, help="Answers to ask for until one can be used.")
     ] = 3,
     review: Annotated[int, typer.Option(min=1, help="Programs between reviews.")] = 20,
+    ahead: Annotated[
+        bool,
+        typer.Option(
+            "--ahead", help="Ask for a generation while the one before it is judged, for models."
+        ),
+    ] = False,
     time_limit: CaseSeconds = None,
     memory: CaseMemory = None,
     hidden_seed: HiddenSeed = None,
@@ -57,6 +63,7 @@ def init(
         memory_mb=memory or opened.limits.memory_mb,
         allow=tuple(allow or ()),
         hidden_seed=hidden_seed,
+        ahead=int(ahead),
     )
     source = read_program(start) if start else opened.start_program
     say_when_compiling()

@@ -123,7 +123,7 @@ def run(
     say_when_compiling()
     try:
         with (
-            _opened(lab, seed) as archive,
+            _opened(lab, seed, ahead=proposer == OPENAI) as archive,
             evaluation_of(settings_of(archive), workers or os.cpu_count() or 1, ray) as evaluation,
             notes().status("generation 0") as status,
         ):
@@ -182,7 +182,8 @@ class _Ladder:
             )
 
 
-def _opened(lab: Path, seed: int | None) -> "Archive":
+def _opened(lab: Path, seed: int | None, ahead: bool) -> "Archive":
+    """Open a lab, or make one; who asks models asks ahead."""
     from colocate.arena.tasks.catalogue import open_task
     from colocate.lab.archive import Archive
     from colocate.lab.lab_folder import archive_path, local_evaluation, make_lab
@@ -198,7 +199,7 @@ def _opened(lab: Path, seed: int | None) -> "Archive":
             advice = "or take another folder with --lab"
             raise InputError(Fault("", expected, advice, value=seed, path=("seed",)))
         return archive
-    settings = Settings(seed=seed or 0)
+    settings = Settings(seed=seed or 0, ahead=int(ahead))
     return make_lab(lab, settings, open_task().start_program, local_evaluation(settings, 1))
 
 

@@ -7,10 +7,21 @@ from enum import StrEnum
 from colocate.lab.patches.evolve_block import Sections, bare, is_marker, kept_outside, sections
 from colocate.lab.patches.matching import place_of
 from colocate.lab.patches.refusal import PatchRefused, RefusalCode
-from colocate.lab.patches.syntax import ENTRY, defines_entry, syntax_key, syntax_tree, tree_key
+from colocate.lab.patches.syntax import (
+    ENTRY,
+    defines_entry,
+    seeds_alone_differ,
+    syntax_key,
+    syntax_tree,
+    tree_key,
+)
 
 MOST_CHARACTERS = 1_000_000
 """An answer or a program longer than this is a mistake."""
+ONLY_A_SEED = "nothing changes but a seed of random numbers, which is luck and no improvement"
+CHANGE_MORE = (
+    "change what the program does; it is judged under seeds of the referee, and the worst counts"
+)
 
 
 class PatchKind(StrEnum):
@@ -204,6 +215,8 @@ def _key_of_fit(child: str, parent: str, parent_key: str, entry: str) -> str:
             f"keep `def {entry}` with its parameters",
         )
     key = tree_key(tree)
+    if key == parent_key and seeds_alone_differ(tree, syntax_tree(parent)):
+        raise PatchRefused(RefusalCode.ONLY_A_SEED, ONLY_A_SEED, CHANGE_MORE)
     if key == parent_key:
         raise PatchRefused(
             RefusalCode.SAME_AS_PARENT,

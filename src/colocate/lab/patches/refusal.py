@@ -26,6 +26,7 @@ class RefusalCode(StrEnum):
     NO_ENTRY = "no-entry"
     NO_TEXT = "no-text"
     NOT_WRITABLE = "not-writable"
+    ONLY_A_SEED = "only-a-seed"
     OUTSIDE_CHANGED = "outside-changed"
     SAME_AS_PARENT = "same-as-parent"
     SEARCH_AMBIGUOUS = "search-ambiguous"

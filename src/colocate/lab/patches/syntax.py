@@ -9,6 +9,7 @@ from symtable import symtable
 from warnings import catch_warnings
 
 from colocate.lab.patches.refusal import PatchRefused, RefusalCode
+from colocate.lab.patches.seed_constants import seed_constants
 
 ENTRY = "compute_model_placement"
 """The function that a program defines at top level, unless its task has another one."""
@@ -95,7 +96,7 @@ def defines_entry(source: str, entry: str = ENTRY, tree: ast.Module | None = Non
 
 @lru_cache(MOST_KEPT)
 def syntax_key(source: str, whose: str = "the program") -> str:
-    """Return a digest that ignores comments, docstrings and layout.
+    """Return a digest that ignores comments, docstrings, layout and seeds of random numbers.
 
     Every bare string that is a statement counts as a docstring, wherever it stands. Refusals call
     the program `whose`.
@@ -109,16 +110,25 @@ def syntax_key(source: str, whose: str = "the program") -> str:
 
 
 def same_program(one: str, other: str) -> bool:
-    """Whether two programs that compile are the same to Python, docstrings aside."""
+    """Whether two programs that compile are the same, docstrings and seeds aside."""
     return syntax_key(one) == syntax_key(other)
 
 
 def tree_key(tree: ast.Module) -> str:
     """Return the digest of a tree, see `syntax_key`."""
-    return sha256("\n".join(_tokens(tree)).encode()).hexdigest()
+    return _digest(tree, seed_constants(tree))
 
 
-def _tokens(tree: ast.Module) -> Iterator[str]:
+def seeds_alone_differ(one: ast.Module, other: ast.Module) -> bool:
+    """Whether two trees with the same key differ all the same: in seeds of random numbers."""
+    return _digest(one, frozenset()) != _digest(other, frozenset())
+
+
+def _digest(tree: ast.Module, seeds: frozenset[int]) -> str:
+    return sha256("\n".join(_tokens(tree, seeds)).encode()).hexdigest()
+
+
+def _tokens(tree: ast.Module, seeds: frozenset[int]) -> Iterator[str]:
     """Yield the tokens that distinguish one tree from another, each node before its children.
 
     `ast.dump` fails on two kinds of programs that compile: it recurses too deeply on a sum of a
@@ -127,7 +137,9 @@ def _tokens(tree: ast.Module) -> Iterator[str]:
     stack: list[object] = [tree]
     while stack:
         part = stack.pop()
-        if isinstance(part, ast.AST):
+        if id(part) in seeds:
+            yield "seed"
+        elif isinstance(part, ast.AST):
             yield type(part).__name__
             fields = (name for name in reversed(part._fields) if name not in SILENT_FIELDS)
             stack.extend(getattr(part, name, None) for name in fields)

@@ -130,7 +130,7 @@ def _made(answer: Answer, request: Request, known: Mapping[str, int]) -> Patched
     )
     twin = known.get(made.key)
     if twin is not None:
-        fault = f"program {twin} is the same, but for its comments"
+        fault = f"program {twin} is the same, but for its comments and seeds"
         raise PatchRefused(RefusalCode.KNOWN_PROGRAM, fault, "change something")
     return made
 

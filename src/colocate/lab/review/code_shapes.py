@@ -1,7 +1,7 @@
 """Shapes of code: what a few lines are, whatever their names."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 Loop = ast.For | ast.While
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -100,6 +100,18 @@ def is_emptied(node: ast.AST) -> bool:
     if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.List):
         return False
     return not node.value.elts and isinstance(node.targets[0], ast.Subscript)
+
+
+def takes_place(node: ast.stmt, places: Collection[str]) -> bool:
+    """Whether a statement keeps the place that a loop is at, or puts something there."""
+    if isinstance(node, ast.Assign):
+        return isinstance(node.value, ast.Name) and node.value.id in places
+    call = node.value if isinstance(node, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    owner = call.func.value
+    there = isinstance(owner, ast.Subscript) and _is_name(owner.slice, *places)
+    return there and call.func.attr in ("append", "add")
 
 
 def is_swap(node: ast.Assign) -> bool:

@@ -67,6 +67,9 @@ class FunctionChange:
     added: int
     removed: int
     """How many statements came and went."""
+    before: str = ""
+    after: str = ""
+    """The first line of the first statement that went, and of the first that came."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,15 @@ class _Statement:
     numbers: tuple[tuple[str, str], ...]
     """The name and the text of each."""
     where: str
+    node: ast.AST
+
+    @property
+    def line(self) -> str:
+        """Its first line, as Python would write it."""
+        try:
+            return ast.unparse(self.node).partition("\n")[0]
+        except (RecursionError, ValueError, AttributeError):
+            return ""
 
 
 @lru_cache(MOST_KEPT)
@@ -154,16 +166,18 @@ def _compared(
     if max(len(mine), len(theirs)) > MOST_STATEMENTS:
         return [], FunctionChange(name, len(theirs), len(mine))
     constants = []
-    added = removed = 0
+    came: list[_Statement] = []
+    went: list[_Statement] = []
     before, after = ([each.shape for each in side] for side in (mine, theirs))
     for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind == "equal":
             for one, other in zip(mine[i:j], theirs[k:m], strict=True):
                 constants += list(_other_numbers(one, other))
         else:
-            removed += j - i
-            added += m - k
-    return constants, FunctionChange(name, added, removed)
+            went += mine[i:j]
+            came += theirs[k:m]
+    first = [side[0].line if side else "" for side in (went, came)]
+    return constants, FunctionChange(name, len(came), len(went), *first)
 
 
 def _other_numbers(one: _Statement, other: _Statement) -> Iterator[ConstantChange]:
@@ -207,7 +221,7 @@ def _statement(node: ast.AST, where: str) -> _Statement:
             waiting.extend((each, name) for each in reversed(part))
         else:
             shape.append(repr(part))
-    return _Statement("\n".join(shape), tuple(numbers), where)
+    return _Statement("\n".join(shape), tuple(numbers), where, node)
 
 
 def _children(node: ast.AST, name: str, first: bool) -> Iterator[tuple[object, str]]:

@@ -28,6 +28,7 @@ from colocate.lab.review.code_shapes import (
     names_in,
     never_ends,
     swaps_items,
+    takes_place,
 )
 from colocate.lab.review.mechanism import Mechanism, Role
 from colocate.lab.review.sort_keys import OrderFinder
@@ -260,13 +261,19 @@ def _told_setting(name: str, value: ast.expr | None) -> Iterator[str]:
 
 def _improvement(loop: Loop) -> Iterator[tuple[Role, str, str]]:
     """Yield how loops within a loop take a candidate: the best of all, or the first."""
-    for node in inside_of(loop):
-        if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
+    inside = list(inside_of(loop))
+    places = {
+        n.target.id for n in inside if isinstance(n, ast.For) and isinstance(n.target, ast.Name)
+    }
+    for node in inside:
+        if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare | ast.BoolOp):
             continue
         compared = {n.id for n in ast.walk(node.test) if isinstance(n, ast.Name)}
         kept = {name for each in node.body for name, _ in assigned(each)}
         stops = any(isinstance(each, ast.Break) for each in node.body)
-        if stops and len(node.body) > 1 and not compared & kept:
+        if stops and any(takes_place(each, places) for each in node.body):
+            yield Role.CHOICE, "first fit", ""
+        elif stops and len(node.body) > 1 and not compared & kept:
             yield Role.CHOICE, "first improvement", ""
         elif compared & kept and not stops:
             yield Role.CHOICE, "best of all", ""

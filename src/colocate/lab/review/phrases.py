@@ -8,7 +8,7 @@ LONGEST_QUOTE = 240
 """Letters of a quotation: two or three lines."""
 LONGEST_DESCRIPTION = 420
 """Letters of what a proposer says of its program: a few sentences."""
-MOST_LISTED = 6
+MOST_LISTED = 8
 """Names that a sentence lists before it counts the rest."""
 
 

@@ -27,6 +27,10 @@ from colocate.problem.tolerance import SAME_FITNESS
 
 HOW_MANY = 5
 """Few enough that a model heeds each of them."""
+SETTINGS = frozenset({"rounds", "random rounds", "tolerance", "seed", "sort"})
+"""Blocks of code that are settings of others: alone, they do nothing for another program."""
+FIRST_ANSWER = frozenset({"bisection", "first fit"})
+"""Mechanisms that make an answer, and beside which nothing improves one."""
 OFTEN_FAILED = 0.25
 """The share of programs with failed cases from which on failures get advice of their own."""
 
@@ -158,6 +162,8 @@ class _Advice:
         """Whether a block is neither in the best program, nor tried on it, nor shown to hurt."""
         if block in self._own.blocks | self._tried | self._unwelcome | self._named:
             return False
+        if bare_name(block) in SETTINGS:
+            return False
         plain = block == bare_name(block)
         return not (plain and block in self._own.names) and bare_name(block) not in self._unwelcome
 
@@ -191,7 +197,8 @@ class _Advice:
             if not isinstance(place, Role):
                 return f"{code(place)} of {whole}"
             for each in self._own.mechanisms:
-                if each.role is place and each.where:
+                # What improves an answer comes after that which makes the first one.
+                if each.role is place and each.where and each.name not in FIRST_ANSWER:
                     return f"{code(each.where)} of {whole}"
         return f"{code(self._evidence.entry)} of {whole}"
 

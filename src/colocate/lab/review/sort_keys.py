@@ -8,6 +8,8 @@ from colocate.lab.review.mechanism import Role
 
 LONGEST_KEY = 50
 """Letters of a key: a sentence holds several of them."""
+MOST_KEYS = 4
+"""Keys of a sort that has several, one after the other."""
 ITEM = "x"
 """What the argument of a key is called."""
 CASTS = frozenset({"float", "int", "abs"})
@@ -28,6 +30,7 @@ class OrderFinder:
             and node.body[-1].value is not None
             and all(isinstance(each, ast.Expr) for each in node.body[:-1])
         }
+        self._given = given_keys(tree)
 
     def of(self, call: ast.Call) -> Iterator[tuple[Role, str, str]]:
         """Yield what a call sorts or chooses by, if it does."""
@@ -49,7 +52,10 @@ class OrderFinder:
         """Return a key as text, and whether it is turned round by a minus sign."""
         argument, body = self._body(key)
         if body is None:
-            return _short(dotted(key) or "a key"), False
+            known = self._given.get(key.id, []) if isinstance(key, ast.Name) else []
+            spelt = list(dict.fromkeys(self._spelt(each)[0] for each in known[:MOST_KEYS]))
+            text = " or ".join(spelt) or dotted(key).removesuffix(".__getitem__") or "a key"
+            return _short(text), False
         minus = isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.USub)
         inner = body.operand if isinstance(body, ast.UnaryOp) and minus else body
         if isinstance(inner, ast.Tuple):
@@ -74,6 +80,38 @@ class OrderFinder:
             return ast.unparse(_Plain(argument).visit(_copied(node)))
         except (MemoryError, RecursionError, SyntaxError, ValueError):
             return "a long key"
+
+
+def given_keys(tree: ast.Module) -> dict[str, list[ast.expr]]:
+    """Return the keys without a name that a parameter stands for, by the name of the parameter.
+
+    A call passes them to a function of the program, itself or from a loop over several.
+    """
+    nodes = list(ast.walk(tree))
+    looped: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        loops = isinstance(node, ast.For | ast.comprehension)
+        if loops and isinstance(node.target, ast.Name):  # type: ignore[attr-defined]
+            elements = getattr(node.iter, "elts", ())  # type: ignore[attr-defined]
+            keys = [each for each in elements if isinstance(each, ast.Lambda)]
+            looped.setdefault(node.target.id, []).extend(keys)  # type: ignore[attr-defined]
+    functions = {
+        node.name: [each.arg for each in node.args.args]
+        for node in nodes
+        if isinstance(node, ast.FunctionDef)
+    }
+    found: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        names = functions.get(node.func.id, [])
+        passed = [*zip(names, node.args, strict=False)]
+        passed += [(each.arg, each.value) for each in node.keywords if each.arg in names]
+        for name, value in passed:
+            direct = [value] if isinstance(value, ast.Lambda) else []
+            loop = looped.get(value.id, []) if isinstance(value, ast.Name) else []
+            found.setdefault(name, []).extend([*direct, *loop])
+    return found
 
 
 class _Plain(ast.NodeTransformer):

@@ -11,6 +11,8 @@ from colocate.outputs.text.wording import amount, listed
 MOST_CONSTANTS = 4
 MOST_FUNCTIONS = 3
 """Constants and functions that a sentence names."""
+LONGEST_LINE = 70
+"""Letters of a quoted statement."""
 
 
 def step_words(pair: Pair) -> str:
@@ -59,6 +61,19 @@ def _is_told(block: str, constants: Sequence[ConstantChange]) -> bool:
 
 def _functions(found: CodeDifference) -> Iterator[str]:
     for each in found.changed[:MOST_FUNCTIONS]:
-        where = f"in {code(each.name)}" if each.name else "outside of functions"
-        count = max(each.added, each.removed)
-        yield f"rewrites {amount(count, 'statement')} {where}"
+        place = code(each.name) if each.name else "the code outside of functions"
+        old, new = (code(line, LONGEST_LINE) for line in (each.before, each.after))
+        if each.added == each.removed == 1 and old != new:
+            yield f"turns {old} into {new} in {place}"
+        elif not each.removed:
+            yield f"adds {_statements(each.added, new)} to {place}"
+        elif not each.added:
+            yield f"takes {_statements(each.removed, old)} out of {place}"
+        else:
+            count = max(each.added, each.removed)
+            first = f", first {old} into {new}" if old != new else ""
+            yield f"rewrites {amount(count, 'statement')} in {place}{first}"
+
+
+def _statements(count: int, first: str) -> str:
+    return first if count == 1 else f"{first} and {amount(count - 1, 'more statement')}"

@@ -24,6 +24,7 @@ TITLES = {
     RefusalCode.NO_ENTRY: "the child lacks the function that the task calls",
     RefusalCode.NO_TEXT: "the answer has no text",
     RefusalCode.NOT_WRITABLE: "no answer can express the change",
+    RefusalCode.ONLY_A_SEED: "only a seed of random numbers changes",
     RefusalCode.OUTSIDE_CHANGED: "the child changes lines outside of the evolve block",
     RefusalCode.SAME_AS_PARENT: "the child does the same as its parent",
     RefusalCode.SEARCH_AMBIGUOUS: "its SEARCH matches at several lines",
