@@ -66,7 +66,15 @@ def settled_above(replicas: Sequence[PlacedReplica], sharing: Sequence[float]) -
 def at_most(
     delays: Sequence[tuple[float, float]], limits: Sequence[tuple[float, float]], times: float
 ) -> bool:
-    """Return whether no delay is above so many times its limit."""
+    """Return whether no delay is above so many times its limit.
+
+    Parameters
+    ----------
+    delays, limits
+        Of the same replicas.
+    times
+        How many times its limit each may be.
+    """
     return all(
         step <= times * most_step and work <= times * most_work
         for (step, work), (most_step, most_work) in zip(delays, limits, strict=True)
@@ -92,7 +100,19 @@ def caused_delays(
     sharing: Sequence[float],
     tilt: float,
 ) -> Delays:
-    """Return the delays that engines with these delays cause."""
+    """Return the delays that engines with these delays cause.
+
+    Parameters
+    ----------
+    replicas, neighbours
+        Replicas that share GPUs, and who is beside each of them there.
+    delays
+        Of the replicas.
+    sharing
+        The constants of the way to share.
+    tilt
+        1, or a little more for upper limits.
+    """
     states = [
         beside(replica.engine, for_step, for_work, sharing, tilt)
         for replica, (for_step, for_work) in zip(replicas, delays, strict=True)
