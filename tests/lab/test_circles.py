@@ -1,5 +1,6 @@
 """A lab on the example task, which is not placement: a few generations with scripted answers."""
 
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,14 @@ from colocate.lab.archive import Archive
 from colocate.lab.lab_folder import archive_path, differences, local_evaluation, make_lab, replayed
 from colocate.lab.loop import Lab
 from colocate.lab.messages import Answer
+from colocate.lab.patches.answer import read_patch
+from colocate.lab.patches.patch import apply_patch
 from colocate.lab.program import best_first
 from colocate.lab.proposers.composer.composer import Composer
 from colocate.lab.proposers.openai.prompt import messages
 from colocate.lab.settings import Budget, Settings
 from colocate.lab.watch import html_page, status_page
-from tests.arena.tasks.test_folder_task import CIRCLES, GAP
+from tests.arena.tasks.test_folder_task import CIRCLES, GAP, judge
 
 OVERLAP = "def pack_circles(count):\n    return [[0.5, 0.5, 0.5]] * count\n"
 CLIMB = """
@@ -116,3 +119,16 @@ def test_the_composer_says_that_it_writes_placements_only(tmp_path):
         search = Lab(archive, settings, evaluation.referee.contest, evaluation, Composer())
         with pytest.raises(ProposerError, match="writes placement programs only"):
             search.run(Budget(generations=1), lambda generation, best: None)
+
+
+def test_the_stand_in_for_a_model_improves_the_packing(tmp_path):
+    spec = spec_from_file_location("stand_in", CIRCLES / "model.py")
+    model = module_from_spec(spec)
+    spec.loader.exec_module(model)
+    start = (CIRCLES / "start.py").read_text()
+    assert len({model.answer(number) for number in range(len(model.CHOICES))}) == 30
+    first, last = (
+        apply_patch(read_patch(model.answer(number)), start, "pack_circles").source
+        for number in (0, 10)
+    )
+    assert 2.49 < judge(first).score < judge(last).score < 2.64

@@ -82,6 +82,13 @@ def test_a_run_that_stopped_goes_on_as_if_it_had_not(tmp_path):
     assert all(quality not in known for quality, runs in evaluation.judged if runs == 1)
 
 
+def test_the_start_is_confirmed_once_and_that_is_kept(tmp_path):
+    evaluation = ToyEvaluation()
+    archive, _ = grown(tmp_path / "lab.db", evaluation=evaluation, generations=3)
+    assert evaluation.judged.count((0.5, 3)) == 1
+    assert archive.programs()[0].verdict.runs == 3
+
+
 def test_recorded_answers_make_the_same_programs(tmp_path):
     old, _ = grown(tmp_path / "old.db")
     new, _ = grown(tmp_path / "new.db", proposer=Replay(old.attempts()), askers=3)

@@ -7,6 +7,8 @@ by a set, or by a hash, that these rules know of. One that does not pass is run 
 import ast
 from typing import TypeGuard
 
+from colocate.arena.program_tree import module_tree
+
 MODULES = """
 __future__ abc bisect collections copy dataclasses enum functools heapq itertools math numpy
 operator random statistics time typing warnings
@@ -27,7 +29,7 @@ list tuple sorted len max min sum enumerate zip reversed dict map filter any all
 def may_see_order(source: str) -> bool:
     """Whether a program may see the order of sets; True for a text that is no program."""
     try:
-        tree = ast.parse(source)
+        tree = module_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
     tree.body = [part for part in tree.body if not _is_left_out(part)]

@@ -46,7 +46,7 @@ def watch(
     rounds: Annotated[
         int | None, typer.Option(min=1, help="End after this many rounds (default: never).")
     ] = None,
-    window: Annotated[str, typer.Option(help="How far demand is looked back at.")] = "15m",
+    window: Annotated[str, typer.Option(help="How far demand is looked back at.")] = "2h",
     commitment: Annotated[
         float, typer.Option(min=600.0, help="Seconds that an engine stays where it was moved.")
     ] = 900.0,
@@ -56,8 +56,8 @@ def watch(
     ] = 0.03,
     most_moves: Annotated[int, typer.Option(min=0, help="Engines that may move in an hour.")] = 12,
     horizon: Annotated[
-        float, typer.Option(min=60.0, help="Seconds for which demand is expected to last.")
-    ] = 1200.0,
+        float, typer.Option(min=60.0, help="Seconds ahead that a move must pay in.")
+    ] = 1800.0,
     at_once: Annotated[int, typer.Option(min=1, max=64, help="Steps carried out at once.")] = 2,
     step_timeout: Annotated[
         float, typer.Option(min=1.0, help="Seconds after which a step has failed.")

@@ -84,10 +84,13 @@ class Lab:
 
         ahead = self._settings.ahead
         reason = ""
-        first = max(self._record.last_generation - ahead, 0)
+        last = self._record.last_generation
+        first = max(last - ahead, 0)
         if first == 0:
             first = 1
-            reason = self._told(0, self._confirmed(self._record.programs), on_generation) or over(0)
+            start = [program for program in self._record.programs if program.generation == 0]
+            reason = self._kept(0, self._confirmed(start), {}, on_generation)
+            reason = reason or ("" if last else over(0))
         asked: deque[Generation] = deque()
         for generation in count(first):
             if reason:
@@ -98,7 +101,8 @@ class Lab:
                 reason = f"{why}, within generation {generation}"
             while len(asked) > ahead and not reason:
                 reason = self._finish(asked.popleft(), on_generation)
-            reason = reason or over(generation)
+            if generation >= last:  # those that were asked for already cost no more
+                reason = reason or over(generation)
         return self._finish_all(asked, on_generation) or reason
 
     def _asked_after(
@@ -161,12 +165,7 @@ class Lab:
     def _finish(self, made: Generation, on_generation: Callable[[int, Program], None]) -> str:
         """Keep the programs of a generation; return why the run ends, if the optimum is reached."""
         keys = {child.number: child.made.key for child in made.children}
-        programs = made.judging.outcome()
-        kept = {program.number: program for program in self._record.programs}
-        for program in programs:
-            if kept.get(program.number) != program:
-                self._record.add_program(program, keys.get(program.number))
-        return self._told(made.number, programs, on_generation)
+        return self._kept(made.number, made.judging.outcome(), keys, on_generation)
 
     def _finish_all(
         self, asked: "deque[Generation]", on_generation: Callable[[int, Program], None]
@@ -177,13 +176,18 @@ class Lab:
             reason = self._finish(asked.popleft(), on_generation) or reason
         return reason
 
-    def _told(
+    def _kept(
         self,
         generation: int,
         programs: Sequence[Program],
+        keys: Mapping[int, str],
         on_generation: Callable[[int, Program], None],
     ) -> str:
-        """Report the best program; return why the run ends, if it is optimal."""
+        """Keep what is new and report the best; return why the run ends, if it is optimal."""
+        known = {program.number: program for program in self._record.programs}
+        for program in programs:
+            if known.get(program.number) != program:
+                self._record.add_program(program, keys.get(program.number))
         best = best_first(programs)[0]
         on_generation(generation, best)
         optimal = best.verdict.public.optimal

@@ -194,20 +194,24 @@ def cost_of(archive):
 
 @pytest.mark.parametrize("budget", [Budget(6, tokens=150), Budget(6, cost=0.12)])
 @pytest.mark.parametrize("askers", [1, 3])
-def test_a_budget_ends_within_a_generation_and_the_next_run_completes_it(tmp_path, budget, askers):
-    archive = make(tmp_path / "lab.db", SETTINGS)
-    search = lab(archive, SETTINGS, Metered(), askers=askers)
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_a_budget_ends_within_a_generation_and_the_next_run_completes_it(
+    tmp_path, budget, askers, ahead
+):
+    settings = replace(SETTINGS, ahead=ahead)
+    archive = make(tmp_path / "lab.db", settings)
+    search = lab(archive, settings, Metered(), askers=askers)
     reason = search.run(budget, quiet)
     assert "is spent, within generation" in reason
     spent = cost_of(archive)
     assert 150 <= spent.tokens < 180 + 30 * askers if budget.tokens else 0.12 <= spent.cost < 0.15
     before = archive.attempts()
-    again = lab(archive, SETTINGS, Metered(), askers=askers)
+    again = lab(archive, settings, Metered(), askers=askers)
     assert again.run(budget, quiet) == reason
     assert archive.attempts() == before
-    lab(archive, SETTINGS, Metered(), askers=askers).run(Budget(6), quiet)
-    whole = make(tmp_path / "whole.db", SETTINGS)
-    lab(whole, SETTINGS, Metered()).run(Budget(6), quiet)
+    lab(archive, settings, Metered(), askers=askers).run(Budget(6), quiet)
+    whole = make(tmp_path / "whole.db", settings)
+    lab(whole, settings, Metered()).run(Budget(6), quiet)
     assert (archive.programs(), archive.attempts()) == (whole.programs(), whole.attempts())
     assert archive.unanswered() == Spending()
 

@@ -25,7 +25,7 @@ def test_the_rate_of_a_steady_demand_is_the_mean_of_the_window():
     assert found.rate == pytest.approx(counts[-30:].mean() / 30.0)
     assert found.low < found.rate < found.high
     assert found.high - found.low == pytest.approx(2 * 1.5 * (60 / 30) ** 0.5 / 30, rel=0.5)
-    assert found.seconds == 900.0
+    assert found.seconds == 1200.0
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -80,3 +80,18 @@ def test_counts_that_do_not_suit_are_told(counts, interval):
 def test_settings_that_cannot_be_are_told(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         PolicySettings(**wrong)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("age", [6, 9, 13, 25])
+def test_what_was_before_a_change_does_not_count_however_old_it_is(seed, age):
+    found = estimate(poisson(*[30.0] * 40, *[90.0] * age, seed=seed))
+    assert found.rate == pytest.approx(3.0, rel=0.2)
+    assert found.seconds == pytest.approx(age * 30.0, abs=60.0)
+    assert sum(found.phases) == pytest.approx(1200.0, abs=60.0)
+
+
+def test_phases_tell_how_long_rates_last():
+    found = estimate(poisson(*([30.0] * 20 + [120.0] * 10) * 3, *[30.0] * 12))
+    assert found.phases == pytest.approx((300, 600, 300, 600, 300, 600), abs=60.0)
+    assert len(found.past) * found.interval == 102 * 30.0

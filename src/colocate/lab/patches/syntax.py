@@ -8,6 +8,7 @@ from reprlib import Repr
 from symtable import symtable
 from warnings import catch_warnings
 
+from colocate.arena.program_tree import module_tree
 from colocate.lab.patches.refusal import PatchRefused, RefusalCode
 from colocate.lab.patches.seed_constants import seed_constants
 
@@ -53,7 +54,7 @@ def syntax_tree(source: str, whose: str = "the program") -> ast.Module:
         with catch_warnings(action="ignore"):
             # Parsing alone lets a `return` outside of a function pass.
             compile(source, "<program>", "exec", dont_inherit=True)
-            return ast.parse(source)
+            return module_tree(source)
     except SyntaxError as error:
         place = f" at its line {error.lineno}, {_line(source, error)}" if error.lineno else ""
         reason = f"{error.msg}{place}"

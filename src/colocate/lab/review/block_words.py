@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from colocate.arena.program_tree import expression_tree
 from colocate.lab.review.anatomy import Anatomy
 from colocate.lab.review.mechanism import Mechanism
 from colocate.lab.review.phrases import code, code_list
@@ -86,7 +87,7 @@ def block_settings(block: str) -> dict[str, str]:
 
 def _call(block: str) -> ast.Call | None:
     try:
-        found = ast.parse(block, mode="eval").body
+        found = expression_tree(block)
     except (MemoryError, RecursionError, SyntaxError, ValueError):
         return None
     if isinstance(found, ast.Name):

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from colocate.arena.program_tree import expression_tree
 from colocate.lab.review.code_names import dotted
 from colocate.lab.review.mechanism import Role
 
@@ -150,7 +151,7 @@ class _Plain(ast.NodeTransformer):
 
 def _copied(node: ast.expr) -> ast.expr:
     """Return an expression of its own, which may be changed."""
-    return ast.parse(ast.unparse(node), mode="eval").body
+    return expression_tree(ast.unparse(node))
 
 
 def _is(node: ast.expr, name: str) -> bool:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from colocate.errors import InfeasibleError, NothingFoundError
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
@@ -16,9 +18,10 @@ from colocate.replan.policy.history import (
     moves_between,
 )
 from colocate.replan.policy.outlook import (
+    SAMPLE,
     DrawnDemand,
     Outlook,
-    drawn_demand,
+    expected_demand,
     outlook,
     settled_lives,
 )
@@ -27,11 +30,12 @@ from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.settings import PolicySettings
 from colocate.replan.steps.safe_steps import SafeSteps, safe_steps
 from colocate.replan.transition import change_between
+from colocate.simulate.demand.requests import Floats
 from colocate.simulate.engine_life import EngineLife
 
-TRIAL = 180.0
-"""Seconds of requests on which placements are compared in a search: some hundred for most models,
-and some milliseconds of work."""
+TRIALS = 12
+"""Samples of the time to come on which placements are compared in a search, close to each other at
+first: some minutes of requests in all, and some milliseconds of work."""
 
 Propose = Callable[[Problem, Places, frozenset[Place], Rating], Proposal | None]
 """Finds a placement that is better than one, with engines that may not move."""
@@ -54,16 +58,17 @@ class _Case(NamedTuple):
 
     def outlooks(self, bound: str, *ways: Iterable[EngineLife]) -> list[Outlook]:
         """Return what becomes of the same requests in several ways, over the horizon."""
-        demand = self._demand(bound, self.settings.horizon)
+        demand = self._demand(bound)
         return [outlook(demand, lives) for lives in ways]
 
     def rating(self) -> Rating:
         """Return what rates placements, all on the same requests."""
-        demand = self._demand("rate", TRIAL)
+        moments = self.settings.horizon * np.linspace(0.0, 1.0, TRIALS, endpoint=False) ** 2
+        demand = self._demand("rate", moments)
         return lambda places: outlook(demand, self.settled(places))
 
-    def _demand(self, bound: str, seconds: float) -> DrawnDemand:
-        return drawn_demand(self.problem, self.rates, bound, seconds, self.settings, self.seed)
+    def _demand(self, bound: str, moments: Floats | None = None) -> DrawnDemand:
+        return expected_demand(self.problem, self.rates, bound, self.settings, self.seed, moments)
 
 
 def decide(
@@ -109,7 +114,7 @@ def decide(
         return PolicyDecision(PolicyReason.MOST_MOVES)
     rated = case.rating()
     soon = rated(serving)
-    needed = chosen.hysteresis * soon.arrived * chosen.horizon / TRIAL
+    needed = chosen.hysteresis * soon.arrived * chosen.horizon / (TRIALS * SAMPLE)
     if not forced and soon.arrived - soon.in_time <= chosen.hysteresis * soon.arrived:
         return PolicyDecision(PolicyReason.TARGETS_HOLD, needed=needed)
     held = held_places([] if forced else history, now, chosen.commitment)

@@ -34,9 +34,6 @@ class PolicyReason(StrEnum):
     """A model that must be awake has no engine."""
 
 
-LOOK_AGAIN = 300.0
-"""Seconds after which it is worth looking again where a search found nothing that pays: rates that
-are measured over minutes do not change sooner."""
 GOES = frozenset((PolicyReason.PAYS, PolicyReason.NOT_SERVED))
 """The reasons to go; all others are reasons to stay."""
 
@@ -86,12 +83,6 @@ class PolicyDecision:
     moves: tuple[EngineMove, ...] = ()
     gain: MoveGain | None = None
     needed: float = 0.0
-
-    @property
-    def pause(self) -> float:
-        """Seconds for which the same question is not worth asking again."""
-        looked = (PolicyReason.NOTHING_BETTER, PolicyReason.DOES_NOT_PAY, PolicyReason.NOT_SURE)
-        return LOOK_AGAIN if self.reason in looked else 0.0
 
     @property
     def stay(self) -> bool:

@@ -1,4 +1,4 @@
-"""How many requests would be in time if rates stayed as they are: by replays."""
+"""How many requests would be in time, by replays of what the rates let expect."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,15 +9,18 @@ import numpy as np
 from colocate.problem.cache import caches_of
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
-from colocate.problem.tolerance import TINY
 from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.settings import PolicySettings
-from colocate.simulate.demand.kinds import BurstDemand
-from colocate.simulate.demand.requests import RequestStream
+from colocate.simulate.demand.moving import MovingDemand
+from colocate.simulate.demand.rate_curve import RateCurve
+from colocate.simulate.demand.requests import Floats, RequestStream
 from colocate.simulate.engine_life import EngineLife
 from colocate.simulate.live.run import simulate_lives
 from colocate.simulate.options import Cache, SimulateOptions
 from colocate.simulate.result import Simulation
+
+SAMPLE = 30.0
+"""Seconds for which a rate to come is steady: as short as counts usually are."""
 
 
 class Outlook(NamedTuple):
@@ -49,15 +52,15 @@ def with_rates(problem: Problem, rates: Mapping[str, float]) -> Problem:
     return replace(problem, models=models)
 
 
-def drawn_demand(
+def expected_demand(
     problem: Problem,
     rates: Sequence[RateEstimate],
     bound: str,
-    seconds: float,
     settings: PolicySettings,
     seed: int,
+    moments: Floats | None = None,
 ) -> DrawnDemand:
-    """Return requests to a fleet for some time to come.
+    """Return requests to a fleet until the horizon, with bursts that come together as before.
 
     Parameters
     ----------
@@ -65,18 +68,62 @@ def drawn_demand(
         The fleet, and how often its models are asked.
     bound
         `low`, `rate` or `high`: which of the estimates holds.
-    seconds, seed
-        For how long, and what decides when they come.
     settings
-        How the engines of a GPU share its memory.
+        How far the horizon is, and how the engines of a GPU share its memory.
+    seed
+        Decides when they come.
+    moments
+        Samples of the time to come that follow each other, each for `SAMPLE` seconds; None for all
+        of it.
     """
     asked = {each.model: float(getattr(each, bound)) for each in rates}
-    weights = np.array([each.rate for each in rates]) + TINY
-    variation = float(np.average([each.variation for each in rates], weights=weights))
-    fleet = with_rates(problem, asked)
-    pieces = tuple(BurstDemand(variation=variation).pieces(fleet, seconds, seed))
+    served = {model.name for model in problem.models if model.requests}
+    fleet, lasting = with_rates(problem, asked), _lasting(rates, settings)
+    sampled = np.arange(0.0, settings.horizon, SAMPLE) if moments is None else moments
+    curves = {
+        each.model: _curve(each, lasting, settings.horizon, sampled)
+        for each in rates
+        if each.model in served
+    }
+    pieces = MovingDemand(curves=curves).pieces(fleet, SAMPLE * len(sampled), seed)
     cache: Cache = "elastic" if settings.memory == "elastic" else "blocks"
-    return DrawnDemand(fleet, pieces, SimulateOptions(cache=cache, router="least-requests"))
+    options = SimulateOptions(cache=cache, router="least-requests")
+    return DrawnDemand(fleet, tuple(pieces), options)
+
+
+def _lasting(rates: Sequence[RateEstimate], settings: PolicySettings) -> float:
+    """Return for how long rates last: as earlier ones did, and for the horizon if there are none.
+
+    The mean is that of orders of magnitude, since phases last from minutes to days.
+    """
+    seen = [seconds for each in rates for seconds in each.phases]
+    return float(np.exp(np.mean(np.log(seen)))) if seen else settings.horizon
+
+
+def _curve(known: RateEstimate, lasting: float, horizon: float, moments: Floats) -> RateCurve:
+    """Return how a rate goes on: as it has been while it lasted, then as in all that is known.
+
+    It lasts as long again as it has lasted, or as rates usually do if that is longer.
+
+    Parameters
+    ----------
+    known, lasting
+        What is known of the rate, and how long rates last.
+    horizon
+        The seconds to come. They repeat as many seconds of the past, or all of it again and again.
+    moments
+        Those that the curve shows, one after the other.
+    """
+    past = np.array(known.past)
+    if not len(past) or not known.rate > 0.0:
+        return RateCurve((0.0,), (1.0,))
+    now = max(int(known.seconds / known.interval), 1)
+    steps = (moments / known.interval).astype(int)
+    again = (steps - int(horizon / known.interval)) % len(past)
+    as_now = len(past) - now + steps % now
+    still = (moments < max(known.seconds, lasting)) & (now < len(past))
+    factors = past[np.where(still, as_now, again)] / known.rate
+    return RateCurve(tuple(SAMPLE * n for n in range(len(moments))), tuple(factors.tolist()))
 
 
 def settled_lives(problem: Problem, places: Places) -> list[EngineLife]:

@@ -24,7 +24,8 @@ class PolicySettings:
     recent
         How far back where they have just changed.
     horizon
-        How long demand is expected to last as it is; what a move costs must come back in it.
+        How far ahead demand is expected; what a move costs must come back in it. Until changes are
+        seen, rates are expected to last so long.
     commitment
         How long an engine that came stays, and one that left stays away; at least ten minutes.
     hysteresis
@@ -40,10 +41,10 @@ class PolicySettings:
     """
 
     window: float = 900.0
-    recent: float = 180.0
-    horizon: float = 1200.0
+    recent: float = 90.0
+    horizon: float = 1800.0
     commitment: float = 900.0
-    hysteresis: float = 0.02
+    hysteresis: float = 0.03
     most_moves_per_hour: int = 12
     budget_gb: float | None = None
     memory: MemoryMode = "elastic"

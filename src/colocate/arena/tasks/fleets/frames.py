@@ -2,13 +2,14 @@
 
 import ast
 
+from colocate.arena.program_tree import module_tree
 from colocate.arena.tasks.frame import Frame
 from colocate.arena.tasks.start import start_program
 
 
 def _functions(program: str, without: str) -> str:
     """Return the constants and functions of a program, except one, without their types."""
-    tree = ast.parse(program)
+    tree = module_tree(program)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             node.returns = None

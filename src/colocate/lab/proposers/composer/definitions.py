@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
+from colocate.arena.program_tree import module_tree
 from colocate.arena.tasks.frame import Frame
 from colocate.lab.proposers.composer.plain_python import on_lists
 
@@ -90,7 +91,7 @@ def _refuse_namesakes(homes: Iterable[Home]) -> None:
 def _definition(home: Home, windows: bool, copies: bool) -> Definition:
     source = _source(home.module)
     text = on_lists(source.definitions[home.name], windows, copies)
-    names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    names = {node.id for node in ast.walk(module_tree(text)) if isinstance(node, ast.Name)}
     own = {name: Home(home.module, name) for name in source.definitions}
     reachable = source.imports | own
     place = _ranks()[home.module], list(source.definitions).index(home.name)
@@ -101,7 +102,7 @@ def _definition(home: Home, windows: bool, copies: bool) -> Definition:
 def _source(module: str) -> _Source:
     definitions: dict[str, ast.stmt] = {}
     imports: dict[str, Home] = {}
-    for part in ast.parse(inspect.getsource(import_module(module))).body:
+    for part in module_tree(inspect.getsource(import_module(module))).body:
         if isinstance(part, ast.ImportFrom) and part.module and part.module.startswith(PACKAGE):
             imports |= {each.name: Home(part.module, each.name) for each in part.names}
         elif isinstance(part, ast.FunctionDef | ast.ClassDef):

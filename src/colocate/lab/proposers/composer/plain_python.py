@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache
 
+from colocate.arena.program_tree import expression_tree, module_tree
+
 TABLES = (".load", ".use")
 """How the names of arrays with a column for each window, or for each resource, end."""
 KERNEL_DECORATORS = ("entry_kernel", "kernel", "kernel_section", "leaf_kernel", "leaf_section")
@@ -124,8 +126,8 @@ class _Respelling(ast.NodeTransformer):
             return node
         whole, value = (ast.unparse(found[letter]) for letter in "AX")
         if self._rows and whole.endswith(TABLES):
-            return ast.parse(f"{whole}[:] = [[{value}] * len(each) for each in {whole}]").body[0]
-        return ast.parse(f"{whole}[:] = [{value}] * len({whole})").body[0]
+            return module_tree(f"{whole}[:] = [[{value}] * len(each) for each in {whole}]").body[0]
+        return module_tree(f"{whole}[:] = [{value}] * len({whole})").body[0]
 
     def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
         """Leave out branches that never run."""
@@ -236,7 +238,7 @@ def _is_unread(part: ast.stmt, read: set[str]) -> bool:
 
 
 def _expression(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return expression_tree(text)
 
 
 @cache

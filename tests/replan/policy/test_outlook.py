@@ -1,0 +1,61 @@
+"""The demand to come: as now for as long as rates last here, then as in the past."""
+
+import numpy as np
+import pytest
+
+from colocate.problem.gpu import Gpu
+from colocate.problem.model import Model
+from colocate.problem.problem import Problem
+from colocate.replan.policy.outlook import expected_demand
+from colocate.replan.policy.rates import RateEstimate
+from colocate.replan.policy.settings import PolicySettings
+from tests.simulate.drawn_fleets import KIND, asked
+
+SETTINGS = PolicySettings(horizon=1200.0)
+
+
+def estimate(name, past, lasted, phases=()):
+    """Return a rate that has lasted for some intervals of 30 s, as counts of the past show it."""
+    rate = float(np.mean(past[-lasted:]))
+    return RateEstimate(name, rate, rate, rate, 1.0, lasted * 30.0, tuple(past), 30.0, phases)
+
+
+def arrivals(estimates, seed=0):
+    """Return requests of each model in each minute to come."""
+    names = [each.model for each in estimates]
+    problem = Problem(
+        [Gpu("g", 80.0, KIND)], [Model(n, 1.0, load=1.0, requests=asked()) for n in names]
+    )
+    demand = expected_demand(problem, estimates, "rate", SETTINGS, seed)
+    counts = np.zeros((len(names), 20), int)
+    for piece in demand.pieces:
+        for model in range(len(names)):
+            mine = piece.arrival[piece.model == model]
+            counts[model] += np.histogram(mine, np.arange(0.0, 1201.0, 60.0))[0]
+    return counts
+
+
+def test_a_rate_that_never_changed_goes_on():
+    (found,) = arrivals([estimate("a", [5.0] * 20, 20)])
+    assert found.mean() == pytest.approx(300.0, rel=0.05)
+
+
+def test_a_new_rate_lasts_as_earlier_ones_did_and_then_the_past_comes_again():
+    past = [1.0] * 40 + [10.0] * 4
+    (short,) = arrivals([estimate("a", past, 4, (240.0,))])
+    assert short[:4].mean() == pytest.approx(600.0, rel=0.1)
+    assert short[5:17].mean() == pytest.approx(60.0, rel=0.2)
+    (unknown,) = arrivals([estimate("a", past, 4)])
+    assert unknown.mean() == pytest.approx(600.0, rel=0.05)
+
+
+def test_a_rate_lasts_at_least_as_long_again_as_it_has_lasted():
+    (found,) = arrivals([estimate("a", [1.0] * 40 + [10.0] * 20, 20, (60.0,))])
+    assert found[:10].mean() == pytest.approx(600.0, rel=0.1)
+
+
+def test_bursts_come_together_as_they_did():
+    past = ([1.0] * 8 + [12.0] * 2) * 4
+    first, second = arrivals([estimate("a", past, 40), estimate("b", past, 40)])
+    assert np.corrcoef(first, second)[0, 1] > 0.9
+    assert first.max() > 4 * np.median(first)
