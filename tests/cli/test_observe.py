@@ -3,6 +3,7 @@
 import json
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -133,6 +134,31 @@ def test_demand_in_windows_and_whether_to_trust_it(trace, tmp_path):
     assert data["models"][0]["rate"] == pytest.approx([1.333, 1.333, 1.342], rel=0.01)
     hours = run(trace, "--write", path, "--gpus", "H100=4", "--windows", "day")
     assert "needs times of day" in str(hours.exception)
+
+
+def test_a_fleet_with_measured_windows_plans_and_says_what_it_cannot_trust(tmp_path):
+    times = np.arange(4 * 86400, step=240.0)
+    day = 0.5 - 0.5 * np.cos(times * 2 * np.pi / 86400)
+    drawn = np.random.default_rng(3).random(len(times))
+    walk = np.abs(np.cumsum(np.random.default_rng(4).normal(size=len(times)))) / 60
+    trace, fleet = tmp_path / "trace.csv", tmp_path / "fleet.yaml"
+    rows = [
+        f"{1_700_438_400 + time:.0f},{name},100,20\n"
+        for number, time in enumerate(times)
+        for name, chance in (("chat", day[number]), ("code", walk[number]))
+        if drawn[number] < chance
+    ]
+    trace.write_text(HEAD + "".join(rows))
+    fleet.write_text(FLEET)
+    found = run(trace, "--fleet", fleet, "--update", "--windows", "day")
+    assert found.exit_code == 0, found.output
+    models = yaml.safe_load(fleet.read_text())["models"]
+    assert models[0]["predictability"] > 0.2
+    assert models[1]["predictability"] <= 0.0
+    planned = CliRunner().invoke(app, ["plan", str(fleet)])
+    assert planned.exit_code == 0, planned.output
+    assert "code: windows are not worth trusting" in planned.stderr.replace("'", "")
+    assert "the worst of 24 windows" in planned.stdout
 
 
 def test_files_for_the_eye(trace, tmp_path):

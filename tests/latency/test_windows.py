@@ -149,3 +149,52 @@ def test_targets_hold_in_every_window():
     verdict = verify(replace(problem, models=tight), split)
     assert not verdict.valid
     assert solve(replace(problem, models=tight), time_limit=2).placement
+
+
+@pytest.mark.parametrize("batch", batches(60, 2))
+def test_the_checker_passes_over_no_window_that_is_the_worst(batch):
+    for seed in seeds(batch):
+        draw = Random(seed)
+        problem = windowed_problem(seed, plain=True)
+        hours = [draw.uniform(0.1, 1.0) for _ in range(40)]
+        models = []
+        for model in problem.models:
+            noise, shift = draw.choice([0.0, 0.1, 0.9]), draw.randrange(40)
+            peak = model.requests.rate
+            rates = tuple(
+                peak * hours[(hour + shift) % 40] * (1.0 - noise * draw.random())
+                for hour in range(40)
+            )
+            requests = replace(model.requests, rate=max(rates), rates=rates)
+            models.append(model.changed(load=max(model.load), requests=requests))
+        problem = replace(problem, models=tuple(models), stated_windows=())
+        placements = list(all_placements(problem))
+        for placement in draw.sample(placements, min(len(placements), 2)):
+            one_by_one = ratios_by_windows(problem, placement)
+            checked = [each.ratio for each in felt_latencies(problem, placement)]
+            assert checked == pytest.approx(one_by_one, rel=1e-6), seed
+
+
+@pytest.mark.parametrize("batch", batches(60, 1))
+def test_no_forged_proof_over_windows_is_believed(batch):
+    refused = 0
+    for seed in seeds(batch):
+        draw = Random(seed)
+        problem = windowed_problem(seed, plain=True)
+        best = best_windowed_ratio(problem)
+        if not 0.0 < best < inf:
+            continue
+        for certificate in latency_bounds(problem, Deadline(1), best):
+            for _ in range(4):
+                multipliers = [draw.choice([m, 0, m + 1, 7]) for m in certificate.multipliers]
+                forged = replace(
+                    certificate,
+                    bound=best * draw.choice([1.0 + 1e-6, 1.01, 2.0, 1e6]),
+                    window=draw.randrange(problem.windows),
+                    multipliers=draw.choice([certificate.multipliers, tuple(multipliers)]),
+                    carried=tuple(draw.choice([c, 0, c // 2]) for c in certificate.carried),
+                    binding=False,
+                )
+                assert refuted(problem, forged) is not None, (seed, forged)
+                refused += 1
+    assert refused > BATCH

@@ -1,14 +1,10 @@
 """A real Prometheus that scrapes engines with the real names of metrics, on loopback."""
 
 import json
-import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
-from time import monotonic, sleep
-from urllib.error import URLError
-from urllib.request import urlopen
+from time import sleep
 
 import pytest
 import yaml
@@ -30,6 +26,7 @@ from tests.prometheus.exporter import (
     trtllm,
     vllm,
 )
+from tests.prometheus.server import running_prometheus
 
 ENGINES = {
     "vllm-a": vllm("llama", 6.0, growing=3.0),
@@ -42,15 +39,9 @@ ENGINES = {
 }
 RATES = {"llama": 13.0, "behind": 9.0, "qwen": 8.0, "gemma": 7.0, "mixtral": 5.0}
 """With the queue of llama, and requests that started where they are counted."""
-SECONDS, READY = 45.0, 30.0
-"""How long is scraped, and how long Prometheus may take to start."""
+SECONDS = 45.0
+"""How long is scraped."""
 WINDOW = 40.0
-
-
-def free_port():
-    with socket.socket() as each:
-        each.bind(("127.0.0.1", 0))
-        return each.getsockname()[1]
 
 
 def config(port):
@@ -73,43 +64,13 @@ def config(port):
 @pytest.fixture(scope="module")
 def scraped(tmp_path_factory):
     """A Prometheus server that has scraped for a while, and the engines."""
-    folder = tmp_path_factory.mktemp("prometheus")
-    command = shutil.which("prometheus")
-    assert command, "prometheus is not installed: apt-get install prometheus"
     with exporting(ENGINES) as exporter:
-        (folder / "prometheus.yml").write_text(yaml.safe_dump(config(exporter.server_port)))
-        port = free_port()
-        url = f"http://127.0.0.1:{port}"
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(
-                [command, f"--config.file={folder / 'prometheus.yml'}",
-                 f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address=127.0.0.1:{port}",
-                 "--log.level=warn"],
-                stdout=log, stderr=log,
-            )  # fmt: skip
-        try:
-            wait_for(url, process, folder / "log")
+        folder = tmp_path_factory.mktemp("prometheus")
+        with running_prometheus(folder, config(exporter.server_port)) as url:
             sleep(SECONDS / 2)
             exporter.restart("vllm-b")
             sleep(SECONDS / 2)
             yield url, exporter
-        finally:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def wait_for(url, process, log):
-    end = monotonic() + READY
-    while monotonic() < end and process.poll() is None:
-        try:
-            urlopen(f"{url}/-/ready", timeout=1.0).read()
-            return
-        except (URLError, OSError):
-            sleep(0.2)
-    pytest.fail(f"Prometheus did not start: {log.read_text()[-2000:]}")
 
 
 def test_it_tells_what_engines_count(scraped):

@@ -7,11 +7,8 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from time import sleep, time
-from urllib.parse import quote
-from urllib.request import urlopen
 
 import pytest
-import yaml
 from grafana_foundation_sdk.cog import plugins
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
@@ -20,7 +17,7 @@ from colocate.inputs.observation.metrics.metric_names import known_metric_names
 from colocate.outputs.board.board import board
 from colocate.outputs.board.rules import recording_rules
 from tests.prometheus.exporter import vllm
-from tests.prometheus.test_real_prometheus import free_port, wait_for
+from tests.prometheus.server import free_port, running_prometheus, value
 
 MINUTES, APART = 30, 15
 """How long the history is, and seconds between two of its samples."""
@@ -85,23 +82,8 @@ def prometheus(folder, rates, watched=None):
     jobs = [{"job_name": "watch", "static_configs": [{"targets": [watched]}]}] if watched else []
     timing = {"scrape_interval": "1s", "evaluation_interval": "1s"}
     config = {"global": timing, "rule_files": ["rules.yml"], "scrape_configs": jobs}
-    (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
-    port = free_port()
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [shutil.which("prometheus"), "--config.file=prometheus.yml",
-             "--storage.tsdb.path=data", f"--web.listen-address=127.0.0.1:{port}"],
-            cwd=folder, stdout=log, stderr=log,
-        )  # fmt: skip
-    try:
-        wait_for(f"http://127.0.0.1:{port}", process, folder / "log")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
+    with running_prometheus(folder, config) as url:
+        yield url
 
 
 @pytest.fixture
@@ -122,13 +104,6 @@ def watch(place, url, *options, **more):
 
 def acting(place):
     return "--run", f"'{sys.executable}' '{place / 'step.py'}'"
-
-
-def value(url, query):
-    with urlopen(f"{url}/api/v1/query?query={quote(query)}", timeout=10) as answer:
-        data = json.load(answer)
-    assert data["status"] == "success", query
-    return data["data"]["result"]
 
 
 def test_it_stays_while_demand_is_low_and_moves_when_it_is_high(place):

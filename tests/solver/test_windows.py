@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 from math import inf
+from random import Random
 
 import pytest
 
 from colocate import Gpu, Model, Problem, Status, solve, verify
+from colocate.problem.certificate import Proof
 from colocate.problem.verify_bound import refuted
 from tests.campaign import batches
 from tests.latency_problems import all_placements
@@ -55,3 +57,27 @@ def test_many_windows_are_the_same_as_the_few_that_decide():
     found = solve(Problem(gpus, [Model(f"m{n}", 9 + n, load=each) for n, each in enumerate(many)]))
     assert (found.status, found.placement) == (Status.OPTIMAL, wanted.placement)
     assert found.pressure == wanted.pressure
+
+
+@pytest.mark.parametrize("batch", batches(60, 2))
+def test_no_forged_proof_over_windows_is_believed(batch):
+    refused = 0
+    for seed in range(BATCH * batch, BATCH * (batch + 1)):
+        draw = Random(seed)
+        problem = without_requests(windowed_problem(seed))
+        best = min((pressure_by_windows(problem, p) for p in all_placements(problem)), default=inf)
+        true = solve(problem, time_limit=1).certificate
+        # What other solvers have searched carries no proof: `colocate check` searches again.
+        if not 0.0 < best < inf or true is None or true.proof is Proof.SOLVERS:
+            continue
+        for _ in range(6):
+            forged = replace(
+                true,
+                bound=best * draw.choice([1.0 + 1e-6, 1.01, 2.0, 1e6]),
+                window=draw.randrange(problem.windows),
+                multipliers=tuple(draw.choice([m, 0, 2 * m]) for m in true.multipliers),
+                tree=draw.choice([true.tree, true.tree[: len(true.tree) // 2]]),
+            )
+            assert refuted(problem, forged) is not None, (seed, forged)
+            refused += 1
+    assert refused > BATCH

@@ -66,7 +66,8 @@ def telling_windows(demand: NDArray[np.float64]) -> list[int]:
         demand[T, n]: what is asked of everyone in every window.
     """
     kept: list[int] = []
-    for window in np.argsort(-demand.sum(axis=1), kind="stable").tolist():
-        if not any((demand[window] <= demand[other]).all() for other in kept):
-            kept.append(window)
+    left = np.argsort(-demand.sum(axis=1), kind="stable")
+    while len(left):
+        kept.append(int(left[0]))
+        left = left[(demand[left] > demand[left[0]]).any(axis=1)]
     return sorted(kept)

@@ -28,6 +28,12 @@ def without_targets(problem: Problem) -> Problem:
     return replace(problem, models=models, objective="pressure")
 
 
+def without_requests(problem: Problem) -> Problem:
+    """Return the problem for a first placement: nobody has to know what its users would feel."""
+    models = tuple(model.changed(requests=None) for model in problem.models)
+    return replace(problem, models=models, objective="pressure")
+
+
 def keeps_targets(problem: Problem, placement: Places) -> bool:
     """Return whether a placement keeps every target that it must."""
     if not problem.limits_latency:

@@ -11,7 +11,9 @@ from colocate.inputs.observation.estimate import BinTally
 from colocate.inputs.observation.measured_model import REQUESTS, measured_model
 from colocate.inputs.observation.observation import Basis, Observation
 from colocate.inputs.observation.windows import window_rates, windows_in
+from colocate.inputs.window_trust import window_trust
 from colocate.inputs.yaml_text import parse_yaml
+from colocate.outputs.observation.fleet_draft import fleet_draft
 
 FLEET = """# ours
 gpus: [{name: g, memory_gb: 80}]
@@ -132,6 +134,28 @@ def test_hours_of_the_day_and_of_the_week():
     week = windows_in(found, "week")
     assert week[0].name == "mon-06h"
     assert len(week) == 30
+
+
+def test_windows_come_with_how_far_they_can_be_trusted():
+    hours = np.arange(5 * 24)
+    walk = 9.0 + np.cumsum(np.random.default_rng(5).normal(size=len(hours))) * 0.3
+    found = observation(
+        begin=1_700_438_400.0,
+        bin_seconds=3600.0,
+        one=(3.0 - 2.0 * np.cos(hours * np.pi / 12)).tolist(),
+        two=walk.tolist(),
+    )
+    fleet = parse_fleet(FLEET)
+    windows = windows_in(found, "day")
+    new = fleet_with_demand(fleet, found, windows)
+    assert new.models["one"].predictability == 1.0
+    assert new.models["two"].predictability <= 0.0
+    assert new.models["three"].predictability is None
+    assert window_trust(new.spec).doubtful == ("two",)
+    assert new.problem.windows == 24
+    assert "predictability: 1\n" in fleet_draft(found, {"H100-80GB": 1}, windows)
+    without = demand_changes(fleet.spec.models, found)
+    assert not any(change.field == "predictability" for change in without.changes)
 
 
 @pytest.mark.parametrize(("by", "message"), [

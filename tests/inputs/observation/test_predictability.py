@@ -92,3 +92,22 @@ def test_a_short_history_has_a_short_horizon():
     assert (one.error, one.yesterday, one.last_week) == (None, None, None)
     nobody = predictability_of(BinTally(np.zeros(120), np.ones(120)), 1.0)
     assert nobody.error is None
+
+
+@pytest.mark.parametrize(
+    ("rates", "least", "most"),
+    [
+        (daily(4), 0.99, 1.0),
+        (100.0 + np.cumsum(np.random.default_rng(5).normal(size=10 * A_DAY)) * 0.3, -99.0, 0.0),
+        (np.random.default_rng(11).poisson(0.05 * BIN, 6 * A_DAY) / BIN, -99.0, 0.0),
+        (np.tile(np.repeat([1.0, 9.0, 2.0, 8.0, 3.0, 7.0, 4.0], A_DAY), 3), 0.99, 1.0),
+    ],
+)
+def test_the_skill_of_a_fleet_file_is_above_0_only_where_hours_come_again(rates, least, most):
+    told = found(rates)
+    assert least <= told.skill <= most
+    assert (told.skill > 0.0) == told.follows_hours
+
+
+def test_a_short_history_has_no_skill():
+    assert found(daily(1)).skill is None

@@ -57,6 +57,9 @@ class ModelReplay:
     gpus: tuple[str, ...]
     predictions: tuple[Prediction, ...]
     """One for each replica; none if it is asleep."""
+    same_demand: bool = True
+    """Whether the law is about the demand of the replay. With time windows it is about the worst of
+    them, and with headroom about more requests than are replayed."""
 
     @property
     def misses(self) -> tuple[TargetMiss, ...]:
@@ -118,9 +121,9 @@ class ModelReplay:
 
     @property
     def comparable(self) -> bool:
-        """Whether enough was replayed to hold against the law, or a queue grows."""
+        """Whether the law is about this demand, and enough was replayed or a queue grows."""
         enough = self.found.finished.mean >= ENOUGH or self.queue_grows
-        return bool(self.predictions) and enough
+        return self.same_demand and bool(self.predictions) and enough
 
     @property
     def disagrees(self) -> bool:
@@ -149,6 +152,7 @@ def model_replays(
     predictions
         What the law says of every replica.
     """
+    same_demand = problem.headroom == 0.0 and not any(each.window_name for each in predictions)
     told: dict[str, list[Prediction]] = {}
     for each in predictions:
         told.setdefault(each.model, []).append(each)
@@ -158,6 +162,7 @@ def model_replays(
             model.requests,
             tuple(placement.get(model.name, ())),
             tuple(told.get(model.name, ())),
+            same_demand,
         )
         for model, means in zip(problem.models, found.models, strict=True)
         if model.requests is not None

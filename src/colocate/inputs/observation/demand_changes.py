@@ -175,6 +175,8 @@ def _measured(
         estimate = getattr(measured, name)
         if estimate is not None and estimate.value > 0.0:
             found.append((name, _rounded(estimate.value), estimate.margin))
+    if windows and (skill := measured.predictability.skill) is not None:
+        found.append(("predictability", _rounded(skill), None))
     return found
 
 

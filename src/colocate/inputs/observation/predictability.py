@@ -16,6 +16,7 @@ yesterday. Demand follows hours only if these also tell more than the mean of th
 week, before.
 """
 
+from collections.abc import Iterator
 from math import sqrt
 from typing import NamedTuple
 
@@ -65,15 +66,29 @@ class Predictability(NamedTuple):
 
         None if that is unknown.
         """
-        found = [
-            _is_clear(skill) and _is_clear(over_mean)
-            for skill, over_mean in (
-                (self.yesterday, self.yesterday_over_mean),
-                (self.last_week, self.last_week_over_mean),
-            )
-            if skill is not None and over_mean is not None
-        ]
+        found = [_is_clear(skill) and _is_clear(over_mean) for skill, over_mean in self._known()]
         return any(found) if found else None
+
+    @property
+    def skill(self) -> float | None:
+        """How much hours of earlier days tell, as fleet files state it; None if that is unknown.
+
+        That is their skill against the last minutes or against the mean of the day, whichever is
+        lower; at most 0 where it may be chance.
+        """
+        found = [min(skill.value, over_mean.value) for skill, over_mean in self._known()]
+        if not found:
+            return None
+        return max(found) if self.follows_hours else min(max(found), 0.0)
+
+    def _known(self) -> Iterator[tuple[Estimate, Estimate]]:
+        """Yield the skills of days and of weeks that are known, over minutes and over the mean."""
+        for skill, over_mean in (
+            (self.yesterday, self.yesterday_over_mean),
+            (self.last_week, self.last_week_over_mean),
+        ):
+            if skill is not None and over_mean is not None:
+                yield skill, over_mean
 
 
 def _is_clear(skill: Estimate) -> bool:

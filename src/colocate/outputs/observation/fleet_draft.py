@@ -68,6 +68,8 @@ def _model(
     ):
         if estimate is not None:
             lines.append(f"    {field}: {estimate.value:.{DIGITS}g}")
+    if windows and (skill := model.predictability.skill) is not None:
+        lines.append(f"    predictability: {skill:.{DIGITS}g}")
     return lines
 
 

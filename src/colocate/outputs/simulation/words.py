@@ -161,6 +161,12 @@ _CAUSES = {
 
 def law_lines(models: Sequence[ModelReplay]) -> Iterator[str]:
     """Yield where the closed form says something else than the replay, or that it does not."""
+    if any(model.predictions and not model.same_demand for model in models):
+        yield (
+            "predictions are of each model's worst time window and count headroom; the replay goes "
+            "through all windows as they are stated, so the two are not compared"
+        )
+        return
     apart = [model for model in models if model.disagrees]
     compared = [model for model in models if model.comparable and model.predicted_tpot]
     if not compared:

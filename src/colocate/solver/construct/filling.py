@@ -11,6 +11,7 @@ import numpy as np
 from colocate.problem.instance import Floats, Instance, Ints
 from colocate.problem.kernel import entry_kernel, kernel, kernel_section, leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, empty, fits, node_count, put
+from colocate.problem.pressure import peak_load
 from colocate.problem.rules import BY_NODE, FIRST, PIN, SHARD_GROUP
 from colocate.solver.construct.tournament import replay, tournament
 from colocate.solver.construct.volume import volume_bound
@@ -52,12 +53,12 @@ def share_left(instance: Instance, layout: Layout, gpu: int, item: int, target: 
     free = capacity - layout.used[gpu]
     if item != NOWHERE:
         free -= instance.size[item]
-    least = np.inf
-    for window in range(instance.load.shape[1]):
-        load = layout.load[gpu, window]
-        if item != NOWHERE:
-            load += instance.load[item, window]
-        least = min(least, (free - load / target) / capacity)
+        highest = 0.0
+        for window in range(instance.load.shape[1]):
+            highest = max(highest, layout.load[gpu, window] + instance.load[item, window])
+    else:
+        highest = peak_load(layout.load, gpu)
+    least = float((free - highest / target) / capacity)
     for resource in range(instance.limit.shape[1]):
         limit = instance.limit[gpu, resource]
         if limit > 0.0 and limit < np.inf:

@@ -81,10 +81,10 @@ def leftover(instance: Instance, layout: Layout, gpu: int, model: int, target: f
     used = float(layout.used[gpu] + instance.size[model])
     if np.isinf(target):
         return max(capacity - used, 0.0)
-    least = np.inf
+    highest = 0.0
     for window in range(instance.load.shape[1]):
-        load = float(layout.load[gpu, window] + instance.load[model, window])
-        least = min(least, target * (capacity - used) - load)
+        highest = max(highest, float(layout.load[gpu, window] + instance.load[model, window]))
+    least = target * (capacity - used) - highest
     # An excess by rounding alone counts as an exact fit.
     if least < 0.0 and least >= -ROUNDING * target * capacity:
         return 0.0

@@ -20,6 +20,8 @@ DRAWN = 4
 """Items drawn for every place; the one that leaves least is taken."""
 LOOKED_AT = 128
 """The most items to look at for one that fills the rest."""
+BLOCK = 16
+"""Windows that are looked at together."""
 SHARPNESS = 100
 """A window with a hundredth less load counts for about a third as much."""
 
@@ -50,13 +52,13 @@ class Room(NamedTuple):
     gpu: int
     target: float
     need: Floats
-    """need[n, T]: what items need at the target."""
+    """need[n, T]: what items need at the target, the busiest window of the whole fleet first."""
     left: Floats
-    """By window and then by resource."""
+    """By window in that order, and then by resource."""
     weight: Floats
-    """How much each window counts."""
-    busiest: int
-    """The window with the most load in the whole fleet."""
+    """How much each window counts, in that order."""
+    order: Ints
+    """The windows in that order."""
 
 
 @leaf_kernel
@@ -104,7 +106,7 @@ def look(instance: Instance, layout: Layout, room: Room) -> None:
     windows = room.weight.shape[0]
     for window in range(windows):
         free = instance.capacity[gpu] - layout.used[gpu]
-        room.left[window] = room.target * free - layout.load[gpu, window]
+        room.left[window] = room.target * free - layout.load[gpu, room.order[window]]
     for resource in range(instance.limit.shape[1]):
         room.left[windows + resource] = instance.limit[gpu, resource] - layout.use[gpu, resource]
 
@@ -142,16 +144,47 @@ def squares_with(instance: Instance, room: Room, item: int) -> float:
     instance, room, item : the problem as arrays, the GPU being filled, and an item
     """
     windows = room.weight.shape[0]
-    total = 0.0
-    for window in range(windows):
-        rest = room.left[window] - room.need[item, window]
-        if rest < 0.0:
+    # Within a block there is no way out, so it becomes vector instructions.
+    for block in range(windows // BLOCK):
+        short = 0
+        for window in range(block * BLOCK, block * BLOCK + BLOCK):
+            short += room.left[window] < room.need[item, window]
+        if short > 0:
             return np.inf
-        total += room.weight[window] * rest * rest
+    for window in range(windows - windows % BLOCK, windows):
+        if room.left[window] < room.need[item, window]:
+            return np.inf
     for resource in range(instance.limit.shape[1]):
         used = instance.use[instance.kind[room.gpu], item, resource]
         if room.left[windows + resource] < used:
             return np.inf
+    return _rest_squares(room, item)
+
+
+@leaf_kernel
+def _rest_squares(room: Room, item: int) -> float:
+    """Return the squares of what is left with one more item that fits.
+
+    Parameters
+    ----------
+    room, item : the GPU being filled, and the item
+    """
+    left, need, weight = room.left, room.need, room.weight
+    first = second = third = fourth = 0.0
+    windows = weight.shape[0]
+    for block in range(windows // 4):
+        place = 4 * block
+        one, two = left[place] - need[item, place], left[place + 1] - need[item, place + 1]
+        three = left[place + 2] - need[item, place + 2]
+        four = left[place + 3] - need[item, place + 3]
+        first += weight[place] * one * one
+        second += weight[place + 1] * two * two
+        third += weight[place + 2] * three * three
+        fourth += weight[place + 3] * four * four
+    total = (first + second) + (third + fourth)
+    for window in range(windows - windows % 4, windows):
+        rest = left[window] - need[item, window]
+        total += weight[window] * rest * rest
     return total
 
 
@@ -168,7 +201,7 @@ def filling_up(instance: Instance, room: Room, pool: Pool, number: int) -> tuple
     """
     # Items are sorted by their need in the busiest window: the search starts at the largest that
     # fits there and goes down until one fits in all windows.
-    most = np.searchsorted(pool.least, room.left[room.busiest], side="right")
+    most = np.searchsorted(pool.least, room.left[0], side="right")
     rank = highest_left(pool, most - 1)
     for _ in range(LOOKED_AT):
         if rank == NOWHERE:
@@ -277,12 +310,19 @@ def make_pool(items: Ints, need: Floats) -> Pool:
 
 
 @kernel_section
-def needs(instance: Instance, target: float) -> Floats:
-    """Return what all items need in every window."""
+def needs(instance: Instance, target: float, order: Ints) -> Floats:
+    """Return what all items need in every window.
+
+    Parameters
+    ----------
+    instance : the problem as arrays
+    target : the highest pressure allowed; infinite counts memory alone
+    order : the windows in the order of the result
+    """
     need = np.empty(instance.load.shape)
     for item in range(instance.load.shape[0]):
         for window in range(instance.load.shape[1]):
-            need[item, window] = virtual_size(instance, item, window, target)
+            need[item, window] = virtual_size(instance, item, order[window], target)
     return need
 
 
@@ -325,11 +365,11 @@ def fill_vectors(
     order = largest_first(instance, np.flatnonzero(layout.gpu_of == NOWHERE), target)
     count = order.shape[0]
     total = instance.load.sum(axis=0)
-    busiest = int(total.argmax())
+    windows = np.argsort(-total, kind="mergesort")
     # A window well below the busiest will hardly be the first to overflow.
-    weight = (total / total[busiest]) ** SHARPNESS
-    need = needs(instance, target)
-    pool = make_pool(order, need[:, busiest])
+    weight = (total[windows] / total[windows[0]]) ** SHARPNESS
+    need = needs(instance, target, windows)
+    pool = make_pool(order, need[:, 0])
     left = np.empty(instance.load.shape[1] + instance.limit.shape[1])
     best = np.empty(count + 1, np.int64)
     number = 0
@@ -340,7 +380,7 @@ def fill_vectors(
         # Items are sorted, and none comes back: this index never moves down.
         while layout.gpu_of[order[largest]] != NOWHERE:
             largest += 1
-        room = Room(gpu, target, need, left, weight, busiest)
+        room = Room(gpu, target, need, left, weight, windows)
         size = 0
         least = np.inf
         for _ in range(rounds):

@@ -22,18 +22,20 @@ from colocate.solver.latency.steps import LatencySearch
 from colocate.solver.plan import Alarm, Plan, Status
 from colocate.solver.prove.latency.bounds import bound_alone
 from colocate.solver.search import NOT_FOUND, attempt
-from colocate.solver.targets import without_targets
+from colocate.solver.targets import without_requests
 
 BEGINNING = 0.3
 """The share of the time in which the ordinary solver may look for a first placement."""
 START_STEPS = 10
-"""Steps of the search before bounds are raised beside it."""
+"""Steps of the search before bounds are raised beside it; fewer where windows make them longer."""
 SEARCHING = 0.5
 """The share of the time for the search, if a single worker has to raise bounds as well."""
 FINISHING, SHORTEST = 0.1, 0.02
 """The share of the time for the costs below the peak, and the fewest seconds for them."""
 CHECKING_A_MODEL = 3e-4
 """Seconds that the checker takes for each model of a placement: 0.6 s for 2,000 models."""
+CHECKED_TOGETHER = 16
+"""Time windows that take the checker as long as one: most are passed over."""
 BROKEN_TARGETS = (
     "no placement was found that keeps all targets; it is not proven that there is none"
 )
@@ -66,7 +68,8 @@ def search_by_latency(
         return replace(first, problem=problem)
     progress = LatencyProgress(reduction_of(problem), budget.keeping(_reserved(problem, budget)))
     progress.prove(proof)
-    improve(progress, budget.seed, first.placement, START_STEPS, only=False)
+    steps = max(START_STEPS // problem.windows, 1)
+    improve(progress, budget.seed, first.placement, steps, only=False)
     if problem.objective == "latency":
         progress.prove(bound_alone(problem))
     if len(progress.best) and not progress.finished:
@@ -99,7 +102,7 @@ def first_places(
     )
     if enough:
         return Plan(problem, Status.UNKNOWN, Placement(start))
-    return attempt(without_targets(problem), budget, seconds, target=np.inf)
+    return attempt(without_requests(problem), budget, seconds, target=np.inf)
 
 
 def _reserved(problem: Problem, budget: SolveBudget) -> float:
@@ -107,7 +110,7 @@ def _reserved(problem: Problem, budget: SolveBudget) -> float:
 
 
 def _checking(problem: Problem) -> float:
-    return CHECKING_A_MODEL * len(problem.models)
+    return CHECKING_A_MODEL * len(problem.models) * (1.0 + (problem.windows - 1) / CHECKED_TOGETHER)
 
 
 def improve(

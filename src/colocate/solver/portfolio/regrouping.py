@@ -1,5 +1,7 @@
 """Regrouping: empties the bottleneck and a few other GPUs, and fills them again."""
 
+from math import ceil
+
 import numpy as np
 
 from colocate.problem.instance import confined, own_units
@@ -16,8 +18,10 @@ from colocate.solver.improve.shard_moves import (
 from colocate.solver.progress import ItemProgress
 
 NODES, NODES_OF_ITEM = 4000, 4
-"""Nodes of one regrouping step, and extra nodes per item and window: rating the result of a step
-takes longer in a larger fleet."""
+"""Nodes of one regrouping step, and extra nodes per item: rating the result of a step takes longer
+in a larger fleet."""
+WINDOWS_OF_NODE = 8
+"""Windows of an item that take as long to rate as one: they are added up in vector instructions."""
 PATIENCE = 300
 """Steps without an improvement after which a shard group moves at random."""
 SHARD_GROUP_TRIES = 20
@@ -26,7 +30,8 @@ SHARD_GROUP_TRIES = 20
 
 def nodes_of_step(reduction: Reduction) -> int:
     """Return how many nodes one regrouping step searches."""
-    return NODES + len(reduction.items) * (NODES_OF_ITEM + reduction.whole.windows)
+    of_windows = ceil(reduction.whole.windows / WINDOWS_OF_NODE)
+    return NODES + len(reduction.items) * (NODES_OF_ITEM + of_windows)
 
 
 class Regrouping:

@@ -1,17 +1,22 @@
 """What users of a placement would feel, worked out again from the problem as it was stated.
 
 The shards of a replica run in step, so each turn waits as long as on the GPU where the wait is
-longest. An iteration from zero comes close to the least fixed point. A point just above it that
-nothing moves upwards is above the least fixed point for certain; the ratios stated are those there.
+longest. The ratios stated are those at delays that are above the least fixed point for certain.
 
 Where demand differs by time window, a replica feels what it does in its worst window. Latencies
 rise with the requests of every engine. So a window counts only if it asks more of some engine that
-shares GPUs with others, directly or through more of them, than each other window does.
+shares GPUs with others, directly or through more of them, than each other window does. Most of
+these need no fixed point of their own: delays as high as in any window before, which the window
+does not move upwards, are above its own. If nobody feels more there than before, it is not the
+worst.
 """
 
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from colocate.problem.checker.latency.engines import asked, engine_of, is_idle, must_keep, rate_in
 from colocate.problem.checker.latency.law import (
@@ -20,40 +25,26 @@ from colocate.problem.checker.latency.law import (
     STRETCHED,
     TOKEN,
     beside,
-    delay_by,
     latencies,
-    own_turn,
 )
-from colocate.problem.checker.tolerance import ABOVE, NARROWEST, SETTLED, SLACK, WIDEST
+from colocate.problem.checker.latency.settled import (
+    Delays,
+    PlacedReplica,
+    at_most,
+    caused_delays,
+    neighbours_of,
+    settled_above,
+)
+from colocate.problem.checker.tolerance import ABOVE, SLACK
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 from colocate.problem.sharing import COSTS
 
-SWEEPS = 5000
-"""The most sweeps over all engines; a few dozen are usual."""
-WIDER = 10.0
-"""How many times further above the iteration the next point is tried."""
+DESCENTS = 4
+"""How often delays that are too high in a window are lowered before its fixed point is sought: each
+costs as much as one of some twenty sweeps."""
 
 Places = Mapping[str, Sequence[str]]
-
-
-class PlacedReplica(NamedTuple):
-    """One replica of a model in a placement."""
-
-    model: Model
-    engine: tuple[float, ...]
-    gpus: tuple[str, ...]
-    load: float
-    """Of one of its parts, at its peak."""
-    slots: float
-    """The most requests at once, by its cache too."""
-    replicas: int
-    """How many replicas share the requests of the model."""
-
-    def in_window(self, window: int) -> "PlacedReplica":
-        """Return it with the requests of a time window."""
-        rate = rate_in(self.model, window) / self.replicas
-        return self._replace(engine=(rate, *self.engine[1:]))
 
 
 class PlacedLatency(NamedTuple):
@@ -92,20 +83,72 @@ def felt_latencies(problem: Problem, placement: Places) -> list[PlacedLatency]:
     found: dict[int, PlacedLatency] = {}
     for numbers in _joined(replicas):
         together = [replicas[number] for number in numbers]
-        for window in _telling_windows(problem, together):
-            here = [replica.in_window(window) for replica in together]
-            for number, felt in zip(numbers, _felt(here, sharing, window), strict=True):
-                if number not in found or felt.ratio > found[number].ratio:
-                    found[number] = felt
+        found |= zip(numbers, _felt_at_worst(problem, together, sharing), strict=True)
     return [found[number] for number in range(len(replicas))]
 
 
-def _felt(
-    replicas: Sequence[PlacedReplica], sharing: Sequence[float], window: int
+def _felt_at_worst(
+    problem: Problem, replicas: Sequence[PlacedReplica], sharing: Sequence[float]
 ) -> list[PlacedLatency]:
-    """Return what users of replicas that share GPUs feel in a time window."""
+    """Return what users of replicas that share GPUs feel, each in its worst time window."""
+    worst: list[PlacedLatency] = []
+    roof: Delays = []
+    for window in _telling_windows(problem, replicas):
+        here = [replica.in_window(window) for replica in replicas]
+        if worst and _is_no_worse(here, sharing, window, roof, worst):
+            continue
+        delays = settled_above(here, sharing)
+        felt = _felt(here, sharing, window, delays)
+        if not worst:
+            worst, roof = felt, delays
+            continue
+        pairs = zip(worst, felt, strict=True)
+        worst = [then if then.ratio >= now.ratio else now for then, now in pairs]
+        roof = [
+            (max(one[0], other[0]), max(one[1], other[1]))
+            for one, other in zip(roof, delays, strict=True)
+        ]
+    return worst
+
+
+def _is_no_worse(
+    replicas: Sequence[PlacedReplica],
+    sharing: Sequence[float],
+    window: int,
+    roof: Delays,
+    worst: Sequence[PlacedLatency],
+) -> bool:
+    """Return whether it is certain that nobody feels more in a time window than in those before.
+
+    Delays that a window does not move upwards are above its least fixed point. What they cause is
+    so too, since that rises with them, and it is lower.
+
+    Parameters
+    ----------
+    replicas, sharing, window
+        Replicas that share GPUs, with the requests of the window.
+    roof
+        Delays to start from.
+    worst
+        What each of them felt before.
+    """
+    beside_them, delays = neighbours_of(replicas), roof
+    for descent in range(DESCENTS):
+        lower = caused_delays(replicas, beside_them, delays, sharing, ABOVE)
+        if descent == 0 and not at_most(lower, delays, 1.0):
+            return False
+        delays = lower
+        felt = _felt(replicas, sharing, window, delays)
+        if all(now.ratio <= then.ratio for now, then in zip(felt, worst, strict=True)):
+            return True
+    return False
+
+
+def _felt(
+    replicas: Sequence[PlacedReplica], sharing: Sequence[float], window: int, delays: Delays
+) -> list[PlacedLatency]:
+    """Return what users of replicas that share GPUs feel in a time window with such delays."""
     found = []
-    delays = _settled_above(replicas, sharing)
     for replica, (for_step, for_work) in zip(replicas, delays, strict=True):
         state = beside(replica.engine, for_step, for_work, sharing, ABOVE)
         token, step, prefill = state[TOKEN], state[STRETCHED], state[PREFILLED]
@@ -115,25 +158,22 @@ def _felt(
 
 
 def _telling_windows(problem: Problem, replicas: Sequence[PlacedReplica]) -> list[int]:
-    """Return the windows that can be the worst, those with most requests first.
+    """Return the windows that can be the worst: the peaks of replicas, then by all requests.
 
     Each of the others asks no more of any of these replicas than one of them does.
     """
     if problem.windows == 1:
         return [0]
-    rates = [
-        [rate_in(replica.model, window) for replica in replicas]
-        for window in range(problem.windows)
-    ]
+    rates = np.array(
+        [[rate_in(each.model, window) for each in replicas] for window in range(problem.windows)]
+    )
+    left: NDArray[np.intp] = np.argsort(-rates.sum(axis=1), kind="stable")
     found: list[int] = []
-    for window in sorted(range(problem.windows), key=lambda window: -sum(rates[window])):
-        mine = rates[window]
-        if not any(
-            all(less <= more for less, more in zip(mine, rates[other], strict=True))
-            for other in found
-        ):
-            found.append(window)
-    return found
+    while len(left):
+        found.append(int(left[0]))
+        left = left[(rates[left] > rates[left[0]]).any(axis=1)]
+    peaks = {int(window) for window in rates.argmax(axis=0)}
+    return sorted(found, key=lambda window: window not in peaks)
 
 
 def ratios_by_gpu(problem: Problem, felt: Sequence[PlacedLatency]) -> dict[str, float]:
@@ -252,78 +292,3 @@ def _joined(replicas: Sequence[PlacedReplica]) -> list[list[int]]:
         for gpu in (gpu for other in joined for gpu in replicas[other].gpus):
             group_on[gpu] = joined
     return list({id(group): group for group in group_on.values()}.values())
-
-
-def _settled_above(
-    replicas: Sequence[PlacedReplica], sharing: Sequence[float]
-) -> list[tuple[float, float]]:
-    """Return delays of steps and of prefills, no less than those of the least fixed point.
-
-    Where engines are so close to saturation that no point just above can be confirmed, the delays
-    that the iteration ends with have to do.
-    """
-    beside_them = _neighbours(replicas)
-    delays = [(0.0, 0.0)] * len(replicas)
-    for _ in range(SWEEPS):
-        moved = _delays(replicas, beside_them, delays, sharing, 1.0)
-        arrived = _at_most(moved, delays, 1.0 + SETTLED)
-        delays = moved
-        if arrived:
-            break
-    share = NARROWEST
-    while share < WIDEST:
-        above = [(step * (1.0 + share), work * (1.0 + share)) for step, work in delays]
-        if _at_most(_delays(replicas, beside_them, above, sharing, ABOVE), above, 1.0):
-            return above
-        share *= WIDER
-    return delays
-
-
-def _at_most(
-    delays: Sequence[tuple[float, float]], limits: Sequence[tuple[float, float]], times: float
-) -> bool:
-    """Return whether no delay is above so many times its limit."""
-    return all(
-        step <= times * most_step and work <= times * most_work
-        for (step, work), (most_step, most_work) in zip(delays, limits, strict=True)
-    )
-
-
-def _neighbours(replicas: Sequence[PlacedReplica]) -> list[list[list[int]]]:
-    """Return, for every replica and each of its GPUs, the numbers of the others there."""
-    here: dict[str, list[int]] = {}
-    for number, replica in enumerate(replicas):
-        for gpu in replica.gpus:
-            here.setdefault(gpu, []).append(number)
-    return [
-        [[other for other in here[gpu] if other != number] for gpu in replica.gpus]
-        for number, replica in enumerate(replicas)
-    ]
-
-
-def _delays(
-    replicas: Sequence[PlacedReplica],
-    neighbours: Sequence[Sequence[Sequence[int]]],
-    delays: Sequence[tuple[float, float]],
-    sharing: Sequence[float],
-    tilt: float,
-) -> list[tuple[float, float]]:
-    """Return the delays that engines with these delays cause."""
-    states = [
-        beside(replica.engine, for_step, for_work, sharing, tilt)
-        for replica, (for_step, for_work) in zip(replicas, delays, strict=True)
-    ]
-    found = []
-    for replica, state, on_gpus in zip(replicas, states, neighbours, strict=True):
-        step, work = (
-            own_turn(replica.engine, state[TOKEN], sharing, reading) * tilt
-            for reading in (False, True)
-        )
-        for_step = max(
-            [sum([delay_by(states[o], step, sharing) for o in others]) for others in on_gpus]
-        )
-        for_work = max(
-            [sum([delay_by(states[o], work, sharing) for o in others]) for others in on_gpus]
-        )
-        found.append((for_step * tilt, for_work * tilt))
-    return found

@@ -32,6 +32,9 @@ LEAST_GAP = 1e-4
 """Smaller gaps are left to the search over groups."""
 LEAST_GAP_OF_MANY, FIRST_GAP_OF_MANY = 0.01, 0.1
 """The same for knapsacks, and the gap that is tried first with them."""
+FIRST_GAP_OF_WINDOWS = 0.3
+"""The gap that is tried first with knapsacks where there are several time windows: these know one
+of them alone."""
 MOST_GROUPS = 5_000
 """Groups of a kind of GPU that the search over them takes; the checker takes more."""
 LOOKS_A_SECOND = 200_000
@@ -210,7 +213,9 @@ class RatioBounds:
     def _ways_to_prove(self) -> Iterator[_Way]:
         """Yield how to prove, the quick way first."""
         if len(self._choices) > FEW_ITEMS:
-            yield _Way(self._by_knapsacks, FIRST_GAP_OF_MANY, LEAST_GAP_OF_MANY)
+            several = self._problem.windows > 1
+            first = FIRST_GAP_OF_WINDOWS if several else FIRST_GAP_OF_MANY
+            yield _Way(self._by_knapsacks, first, LEAST_GAP_OF_MANY)
         if len(self._choices) <= MOST_ITEMS:
             yield _Way(self._by_groups, 0.0, LEAST_GAP)
 
