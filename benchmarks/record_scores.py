@@ -4,7 +4,7 @@ import csv
 from importlib import resources
 from pathlib import Path
 
-from colocate.arena.strategy_score import score_strategy
+from colocate.arena.strategies.strategy_score import score_strategy
 from colocate.arena.suites import load_suite
 from colocate.solver.strategies import STRATEGIES
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from colocate.advise.simulation.simulate import simulate as simulate
     from colocate.arena.drop_in import compute_model_placement as compute_model_placement
     from colocate.arena.referee import Referee as Referee
-    from colocate.arena.sandbox import Limits as Limits
-    from colocate.arena.strategy_score import Score as Score
-    from colocate.arena.strategy_score import score_strategy as score_strategy
+    from colocate.arena.strategies.strategy_score import Score as Score
+    from colocate.arena.strategies.strategy_score import score_strategy as score_strategy
     from colocate.arena.suites import Suite as Suite
     from colocate.arena.suites import load_suite as load_suite
     from colocate.arena.verdict import Verdict as Verdict
+    from colocate.arena.walls.sandbox import Limits as Limits
     from colocate.errors import ColocateError as ColocateError
     from colocate.errors import InfeasibleError as InfeasibleError
     from colocate.errors import InputError as InputError
@@ -50,7 +50,7 @@ _HOMES = {
     "Gpu": "problem.gpu",
     "InfeasibleError": "errors",
     "InputError": "errors",
-    "Limits": "arena.sandbox",
+    "Limits": "arena.walls.sandbox",
     "Model": "problem.model",
     "NothingFoundError": "errors",
     "Placement": "problem.placement",
@@ -59,7 +59,7 @@ _HOMES = {
     "Problem": "problem.problem",
     "Referee": "arena.referee",
     "STRATEGIES": "solver.strategies",
-    "Score": "arena.strategy_score",
+    "Score": "arena.strategies.strategy_score",
     "Simulation": "simulate.result",
     "Status": "solver.plan",
     "Strategy": "solver.strategy",
@@ -74,7 +74,7 @@ _HOMES = {
     "predict": "advise.predict",
     "read_fleet": "inputs.fleet",
     "replan": "replan.replan",
-    "score_strategy": "arena.strategy_score",
+    "score_strategy": "arena.strategies.strategy_score",
     "services_of": "advise.service",
     "simulate": "advise.simulation.simulate",
     "solve": "solver.solve",

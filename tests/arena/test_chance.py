@@ -2,8 +2,8 @@
 
 import pytest
 
-from colocate.arena.sandbox import Limits, Sandbox
 from colocate.arena.seeds import seed_of
+from colocate.arena.walls.sandbox import Limits, Sandbox
 from tests.arena.tiny_contest import answered, behind_each_wall, program, question
 
 QUESTION = question().as_data()

@@ -6,7 +6,7 @@ import pytest
 from colocate import Gpu, InputError, Model, Problem, load_suite, score_strategy, verify
 from colocate.arena.best_known import Record
 from colocate.arena.families import CASES, GPUS_OF_NODE, planted
-from colocate.arena.strategy_score import CaseResult
+from colocate.arena.strategies.strategy_score import CaseResult
 from colocate.arena.suites import SUITES, Case, Suite, unseen_problems
 from colocate.arena.tasks.placement import open_contest
 from colocate.solver.plan import Status
@@ -134,7 +134,7 @@ def test_what_is_served_is_the_ratio_where_models_may_sleep(monkeypatch):
     case = Case("sleepy-00", Problem([Gpu("g", 80)], models))
     record = Record(case.name, case.problem.digest, 1 / 30, 1 / 30, "a", 2.0, 2.0)
     monkeypatch.setattr(
-        "colocate.arena.strategy_score.read_best_known", lambda _: {case.name: record}
+        "colocate.arena.strategies.strategy_score.read_best_known", lambda _: {case.name: record}
     )
     score = score_strategy(Suite("sleepy", "", (case,)), "solve")
     assert score.ratio == pytest.approx(3 / 4)

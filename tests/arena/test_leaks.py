@@ -16,12 +16,12 @@ from numpy.random import RandomState
 from colocate import Referee
 from colocate.arena.asking import Halt
 from colocate.arena.contest import Contest
-from colocate.arena.enclosure import Enclosure
 from colocate.arena.repeats import Repeats
-from colocate.arena.sandbox import Limits, Sandbox
-from colocate.arena.starter import LANDLOCK_LEAKS, best_enclosure, leak_of
 from colocate.arena.tasks.fleets.latency import latency_problem
 from colocate.arena.tasks.fleets.solving import solved_case
+from colocate.arena.walls.enclosure import Enclosure
+from colocate.arena.walls.sandbox import Limits, Sandbox
+from colocate.arena.walls.starter import LANDLOCK_LEAKS, best_enclosure, leak_of
 from colocate.errors import SandboxError
 from tests.arena.test_sandbox import QUESTION, descendants, told
 from tests.arena.tiny_contest import (
@@ -274,7 +274,7 @@ def test_a_run_can_be_ended_from_another_thread():
 JUDGE = """
 import sys
 from colocate import Limits, Referee
-from colocate.arena.enclosure import Enclosure
+from colocate.arena.walls.enclosure import Enclosure
 referee = Referee(limits=Limits(seconds=60), enclosure=Enclosure(sys.argv[2]), workers=2)
 referee.judge(sys.argv[1])
 """

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from colocate import InputError
-from colocate.arena.program_text import MOST_CHARACTERS
 from colocate.arena.run_folder import LARGEST, read_run
+from colocate.arena.source.program_text import MOST_CHARACTERS
 from tests.arena.tiny_contest import program
 
 ONE, TWO, THREE = (program(f"x = {number}") for number in range(3))

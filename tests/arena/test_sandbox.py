@@ -13,9 +13,9 @@ from textwrap import indent
 import pytest
 
 import colocate
-from colocate.arena.enclosure import Enclosure, find_packages
-from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Sandbox
-from colocate.arena.starter import best_enclosure
+from colocate.arena.walls.enclosure import Enclosure, find_packages
+from colocate.arena.walls.sandbox import LONGEST_ANSWER, Limits, Sandbox
+from colocate.arena.walls.starter import best_enclosure
 from colocate.errors import InputError, SandboxError
 from tests.arena.tiny_contest import (
     answered,
@@ -474,13 +474,13 @@ def test_a_sandbox_that_cannot_start_says_why(enclosure, monkeypatch):
 @behind_each_wall
 def test_no_program_runs_if_its_walls_cannot_be_raised(enclosure, monkeypatch):
     broken = asdict(LIMITS) | {"open_files": "?"}
-    monkeypatch.setattr("colocate.arena.sandbox.asdict", lambda _: broken)
+    monkeypatch.setattr("colocate.arena.walls.sandbox.asdict", lambda _: broken)
     with pytest.raises(SandboxError, match="a case could not be enclosed: it ended with 0"):
         ask(program(), enclosure)
 
 
 def test_no_program_runs_where_it_could_read_any_file(monkeypatch):
-    monkeypatch.setattr("colocate.arena.sandbox.heard", lambda _: b'["seccomp"]')
+    monkeypatch.setattr("colocate.arena.walls.sandbox.heard", lambda _: b'["seccomp"]')
     with pytest.raises(SandboxError, match="nothing here can hide other files"):
         ask(program(), Enclosure.LANDLOCK)
 
@@ -489,7 +489,7 @@ def test_without_namespaces_there_is_bubblewrap_and_without_that_landlock(monkey
     def forbidden(*_):
         raise OSError("Operation not permitted")
 
-    monkeypatch.setattr("colocate.arena.starter.starter", forbidden)
+    monkeypatch.setattr("colocate.arena.walls.starter.starter", forbidden)
     best_enclosure.cache_clear()
     if stands(Enclosure.BUBBLEWRAP):
         assert best_enclosure() is Enclosure.BUBBLEWRAP

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from colocate import STRATEGIES, Gpu, Model, Problem, Status, Suite, load_suite, score_strategy
-from colocate.arena.strategy_score import CaseResult, Score, score_strategies
+from colocate.arena.strategies.strategy_score import CaseResult, Score, score_strategies
 from colocate.arena.suites import Case
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from colocate import Gpu, Model, Problem
 from colocate.arena.contest import Contest
-from colocate.arena.enclosure import Enclosure
 from colocate.arena.inside import landlock
 from colocate.arena.inside.flat_text import ANSWER, ERROR, rows_of, text_of
-from colocate.arena.sandbox import Sandbox
 from colocate.arena.tasks.placement_question import PlacementQuestion
+from colocate.arena.walls.enclosure import Enclosure
+from colocate.arena.walls.sandbox import Sandbox
 from colocate.errors import SandboxError
 
 

@@ -16,7 +16,7 @@ from tests.frameworks.programs import CHEATS, PROGRAMS
 INSTALLED = ("shinka", "openevolve", "skydiscover", "gepa")
 SECONDS = 2
 BROKEN = """
-import colocate.arena.sandbox as sandbox
+import colocate.arena.walls.sandbox as sandbox
 
 def ask(self, *_):
     raise sandbox.SandboxError("the disk is full")

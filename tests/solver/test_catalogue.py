@@ -5,7 +5,7 @@ import pytest
 
 from colocate import STRATEGIES, Gpu, Model, Problem, UnknownNameError, load_suite, place
 from colocate import score_strategy as score
-from colocate.arena.strategy_tables import known_scores
+from colocate.arena.strategies.strategy_tables import known_scores
 from colocate.solver.construct.greedy import Greedy, Look
 from colocate.solver.construct.orders import Order
 from colocate.solver.strategies import find_strategy

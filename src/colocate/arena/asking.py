@@ -10,9 +10,9 @@ from threading import Lock
 from colocate.arena.contest import Contest
 from colocate.arena.question import Question
 from colocate.arena.repeats import CasePart, Run, RunRequest
-from colocate.arena.sandbox import LONGEST_ANSWER, Limits, Reply, Sandbox
 from colocate.arena.seeds import seed_of
 from colocate.arena.verdict import CaseVerdict, Failure
+from colocate.arena.walls.sandbox import LONGEST_ANSWER, Limits, Reply, Sandbox
 
 MOST_TIMEOUTS = 3
 """After this many, the rest does not run: a program that hangs would hold up all others."""

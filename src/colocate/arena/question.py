@@ -11,8 +11,8 @@ from signal import SIGKILL, SIGXCPU, Signals
 from typing import Any, ClassVar
 
 from colocate.arena.inside.flat_text import ANSWER, END, ERROR, EXIT, RETURNED, text_of
-from colocate.arena.sandbox import LONGEST_ANSWER, Reply
 from colocate.arena.verdict import CaseVerdict, Failure
+from colocate.arena.walls.sandbox import LONGEST_ANSWER, Reply
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line, visible
 from colocate.problem.tolerance import RECORDED_AS_PROVEN, TIE
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from colocate.arena.asking import Asking, Halt, OnCase
 from colocate.arena.contest import Contest
-from colocate.arena.enclosure import Enclosure, find_packages
-from colocate.arena.program_text import read_program
 from colocate.arena.repeats import SEEDS, Repeats, Run, RunRequest, repeated
-from colocate.arena.sandbox import Limits, Sandbox
-from colocate.arena.set_order import may_see_order
-from colocate.arena.starter import USUAL_ORDER, best_enclosure, leak_of
+from colocate.arena.source.program_text import read_program
+from colocate.arena.source.set_order import may_see_order
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.task import Task
 from colocate.arena.verdict import NOTHING, Verdict
+from colocate.arena.walls.enclosure import Enclosure, find_packages
+from colocate.arena.walls.sandbox import Limits, Sandbox
+from colocate.arena.walls.starter import USUAL_ORDER, best_enclosure, leak_of
 from colocate.errors import InputError, SandboxError, TaskError
 
 

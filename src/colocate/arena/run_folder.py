@@ -13,7 +13,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NamedTuple, TypeAlias
 
-from colocate.arena.program_text import MOST_CHARACTERS, checked_source, read_program
+from colocate.arena.source.program_text import MOST_CHARACTERS, checked_source, read_program
 from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line

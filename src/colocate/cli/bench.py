@@ -35,8 +35,8 @@ def bench(
     """Run strategies on a suite and print their scores."""
     from rich.progress import Progress
 
-    from colocate.arena.strategy_score import SOLVER, score_strategies
-    from colocate.arena.strategy_tables import case_table, score_table
+    from colocate.arena.strategies.strategy_score import SOLVER, score_strategies
+    from colocate.arena.strategies.strategy_tables import case_table, score_table
     from colocate.arena.suites import load_suite
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.outputs.text.console import notes, results, show

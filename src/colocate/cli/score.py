@@ -78,11 +78,11 @@ def score(
     ] = None,
 ) -> None:
     """Judge a program in a sandbox: by default one that places models on GPUs."""
-    from colocate.arena.starter import best_enclosure
+    from colocate.arena.walls.starter import best_enclosure
 
     Thread(target=best_enclosure).start()  # what starts sandboxes loads while this loads
-    from colocate.arena.program_text import read_program
     from colocate.arena.referee import Referee
+    from colocate.arena.source.program_text import read_program
     from colocate.arena.tasks.catalogue import open_task
     from colocate.outputs.text.console import show
     from colocate.outputs.text.whole_files import write_text

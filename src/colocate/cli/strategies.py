@@ -14,7 +14,7 @@ def strategies(
     from rich import box
     from rich.table import Table
 
-    from colocate.arena.strategy_tables import known_scores
+    from colocate.arena.strategies.strategy_tables import known_scores
     from colocate.outputs.text.console import show
     from colocate.solver.strategies import ROWS
 

@@ -8,7 +8,6 @@ from numpy.random import RandomState
 
 from colocate import InputError, Referee
 from colocate.arena.inside.answer import FORMS
-from colocate.arena.sandbox import Reply
 from colocate.arena.tasks.catalogue import TASKS, open_task
 from colocate.arena.tasks.fleets.fleet import (
     FLEETS,
@@ -24,6 +23,7 @@ from colocate.arena.tasks.fleets.records import read_records
 from colocate.arena.tasks.fleets.solving import solved_case
 from colocate.arena.tasks.start import start_program
 from colocate.arena.verdict import Failure
+from colocate.arena.walls.sandbox import Reply
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import RECORDED_AS_PROVEN
 from colocate.problem.verify import verify

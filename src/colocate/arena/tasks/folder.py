@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from colocate.arena.contest import Contest
-from colocate.arena.program_text import read_program
-from colocate.arena.sandbox import Limits
+from colocate.arena.source.program_text import read_program
 from colocate.arena.tasks.scorer import Scorer
 from colocate.arena.tasks.scorer_question import ScorerQuestion, question_digest
 from colocate.arena.tasks.task import Task
 from colocate.arena.verdict import Formula
+from colocate.arena.walls.sandbox import Limits
 from colocate.errors import InputError, TaskError, within
 from colocate.fault import Fault
 

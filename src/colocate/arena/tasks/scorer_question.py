@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from colocate.arena.question import Question
-from colocate.arena.sandbox import LONGEST_ANSWER
 from colocate.arena.tasks.scorer import Scorer
 from colocate.arena.verdict import CaseVerdict, Failure
+from colocate.arena.walls.sandbox import LONGEST_ANSWER
 
 
 @dataclass(frozen=True, kw_only=True)

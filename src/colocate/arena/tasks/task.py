@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from colocate.arena.contest import Contest
-from colocate.arena.sandbox import Limits
 from colocate.arena.tasks.frame import Frame
+from colocate.arena.walls.sandbox import Limits
 
 
 @dataclass(frozen=True)

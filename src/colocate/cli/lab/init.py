@@ -42,7 +42,7 @@ def init(
     ] = None,
 ) -> None:
     """Make a lab: a folder with an archive that holds the first program and its verdict."""
-    from colocate.arena.program_text import read_program
+    from colocate.arena.source.program_text import read_program
     from colocate.arena.tasks.catalogue import open_task
     from colocate.cli.compile_notice import say_when_compiling
     from colocate.inputs.text_file import naming

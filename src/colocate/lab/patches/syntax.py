@@ -8,7 +8,7 @@ from reprlib import Repr
 from symtable import symtable
 from warnings import catch_warnings
 
-from colocate.arena.program_tree import module_tree
+from colocate.arena.source.program_tree import module_tree
 from colocate.lab.patches.refusal import PatchRefused, RefusalCode
 from colocate.lab.patches.seed_constants import seed_constants
 

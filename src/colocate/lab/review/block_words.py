@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from colocate.arena.program_tree import expression_tree
+from colocate.arena.source.program_tree import expression_tree
 from colocate.lab.review.anatomy import Anatomy
 from colocate.lab.review.mechanism import Mechanism
 from colocate.lab.review.phrases import code, code_list

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from colocate.arena.program_tree import expression_tree
+from colocate.arena.source.program_tree import expression_tree
 from colocate.lab.review.code_names import dotted
 from colocate.lab.review.mechanism import Role
 

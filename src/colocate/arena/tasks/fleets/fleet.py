@@ -9,7 +9,6 @@ from typing import cast
 from numpy.random import RandomState
 
 from colocate.arena.contest import Contest
-from colocate.arena.sandbox import Limits
 from colocate.arena.tasks.fleets.copies import copies_case
 from colocate.arena.tasks.fleets.fleet_question import ENTRY_POINT, FleetQuestion
 from colocate.arena.tasks.fleets.frames import COPIES, LATENCY, WINDOWS
@@ -23,6 +22,7 @@ from colocate.arena.tasks.solved_cases import tell_solved
 from colocate.arena.tasks.start import start_program
 from colocate.arena.tasks.task import Task
 from colocate.arena.verdict import Formula
+from colocate.arena.walls.sandbox import Limits
 from colocate.errors import InputError, UnknownNameError
 from colocate.problem.problem import Problem
 

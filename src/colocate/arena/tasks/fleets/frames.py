@@ -2,7 +2,7 @@
 
 import ast
 
-from colocate.arena.program_tree import module_tree
+from colocate.arena.source.program_tree import module_tree
 from colocate.arena.tasks.frame import Frame
 from colocate.arena.tasks.start import start_program
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
-from colocate.arena.program_tree import module_tree
+from colocate.arena.source.program_tree import module_tree
 from colocate.arena.tasks.frame import Frame
 from colocate.lab.proposers.composer.plain_python import on_lists
 

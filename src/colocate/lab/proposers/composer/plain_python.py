@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache
 
-from colocate.arena.program_tree import expression_tree, module_tree
+from colocate.arena.source.program_tree import expression_tree, module_tree
 
 TABLES = (".load", ".use")
 """How the names of arrays with a column for each window, or for each resource, end."""

@@ -7,7 +7,7 @@ by a set, or by a hash, that these rules know of. One that does not pass is run 
 import ast
 from typing import TypeGuard
 
-from colocate.arena.program_tree import module_tree
+from colocate.arena.source.program_tree import module_tree
 
 MODULES = """
 __future__ abc bisect collections copy dataclasses enum functools heapq itertools math numpy

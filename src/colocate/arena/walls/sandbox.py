@@ -17,8 +17,15 @@ from math import isfinite
 from time import monotonic
 from typing import Any, Self
 
-from colocate.arena.enclosure import INSIDE, Enclosure, bubblewrap, find_packages, python, readable
-from colocate.arena.starter import (
+from colocate.arena.walls.enclosure import (
+    INSIDE,
+    Enclosure,
+    bubblewrap,
+    find_packages,
+    python,
+    readable,
+)
+from colocate.arena.walls.starter import (
     BOOT,
     USUAL,
     USUAL_ORDER,

@@ -15,7 +15,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from colocate.arena.enclosure import (
+from colocate.arena.inside.seccomp import ARCHITECTURES
+from colocate.arena.walls.enclosure import (
     INSIDE,
     OURS,
     Enclosure,
@@ -24,7 +25,6 @@ from colocate.arena.enclosure import (
     python,
     view,
 )
-from colocate.arena.inside.seccomp import ARCHITECTURES
 
 START = 30.0
 """Seconds within which a sandbox must have started."""

@@ -11,14 +11,14 @@ from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
-from colocate.arena.dependencies import with_dependencies
+from colocate.arena.walls.dependencies import with_dependencies
 from colocate.errors import InputError
 
 SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/lib32", "/lib", "/lib64", "/lib32")
 SYSTEM_FILES = ("/etc/ld.so.cache",)
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 NOBODY = "65534"
-OURS = Path(__file__).parents[1]
+OURS = Path(__file__).parents[2]
 """The folder of colocate, which no program may see."""
 INSIDE = "/colocate"
 """The folder under bubblewrap with our `code`, the `packages`, and `work`, to work in."""

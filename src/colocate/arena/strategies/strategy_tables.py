@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from colocate.arena.reasons import FailedCase, reason_lines
-from colocate.arena.strategy_score import SOLVER, Score
+from colocate.arena.strategies.strategy_score import SOLVER, Score
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.wording import fixed, milliseconds
 

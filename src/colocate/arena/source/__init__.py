@@ -1,0 +1,1 @@
+"""The text of programs from outside, which nothing here runs."""

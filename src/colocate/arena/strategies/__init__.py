@@ -1,0 +1,1 @@
+"""How good our own strategies are on suites."""
