@@ -116,6 +116,7 @@ picture: $(READY)  ## Draw the pictures of README and docs: a plan, two side by 
 	$(BIN)/python docs/draw_simulate.py
 	$(BIN)/colocate observe examples/lmsys_trace.csv --plot docs/observe.svg
 	$(BIN)/python -m docs.draw_study
+	$(BIN)/python -m docs.draw_living
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

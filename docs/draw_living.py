@@ -22,6 +22,8 @@ SHOWN = {
     "naive": ("replan every ten minutes", ALARM, "X"),
     "policy": ("watch", "#2b5ea8", "D"),
 }
+PLACES = (-0.15, 0.15, 0.52, 0.86)
+"""Where the names of the ways begin, as shares of the width."""
 
 Row = dict[str, str]
 
@@ -50,8 +52,8 @@ def figure_of(rows: list[Row]) -> Figure:
     for spine in ("top", "right", "left"):
         axes.spines[spine].set_visible(False)
     axes.tick_params(length=0, labelcolor=INK)
-    for number, (told, colour, _) in enumerate(SHOWN.values()):
-        axes.text(0.25 * number, 1.035, f"■ {told}", size=LETTERS, color=colour,
+    for place, (told, colour, _) in zip(PLACES, SHOWN.values(), strict=True):
+        axes.text(place, 1.035, f"■ {told}", size=LETTERS, color=colour,
                   transform=axes.transAxes, weight="bold")  # fmt: skip
     figure.text(0.02, 0.95, "Twenty kinds of demand: what following it brings", size=LARGE,
                 color=INK, weight="bold")  # fmt: skip

@@ -69,10 +69,12 @@ def figure_of(rates, said):
     first = min(points[0][0] for points in rates.values())
     figure = Figure(figsize=(9.0, 3.6), facecolor="white")
     axes = figure.add_axes((0.07, 0.15, 0.90, 0.66))
-    for model, points in sorted(rates.items()):
+    for number, (model, points) in enumerate(sorted(rates.items())):
         moments = [(when - first) / 60.0 for when, _ in points]
         axes.plot(moments, [rate for _, rate in points], color=COLOURS[model], linewidth=1.8)
-        axes.text(moments[-1], points[-1][1], f" {model}", color=COLOURS[model], size=9.0)
+        beside = "bottom" if number % 2 == 0 else "top"
+        axes.text(moments[-1], points[-1][1], f" {model}", color=COLOURS[model], size=9.0,
+                  va=beside)  # fmt: skip
     for seconds, line in said:
         if "  move " in line:
             axes.axvline(seconds / 60.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
