@@ -19,7 +19,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 # Bytecode of what is used is kept, whatever the shell says: tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-bounds test-walls test-browser test-files test-frameworks test-lab test-llm test-calibrate test-ray test-prometheus lint types contracts unit start-times bench scores best-known fleet-records headroom commands picture clean
+.PHONY: demo test test-long test-bounds test-faults test-walls test-browser test-files test-frameworks test-lab test-llm test-calibrate test-ray test-prometheus lint types contracts unit start-times bench scores best-known fleet-records headroom commands picture clean
 
 demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
 	$(BIN)/colocate plan examples/latency.yaml
@@ -44,6 +44,9 @@ test-calibrate: $(READY) $(LLAMA_SERVER)  ## Calibrate two servers of llama.cpp 
 
 test-bounds: $(READY)  ## Random fleets with every index of every kernel checked.
 	folder=$$(mktemp -d) && NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$folder $(BIN)/pytest tests/bounds; status=$$?; rm -rf "$$folder"; exit $$status
+
+test-faults: $(READY)  ## Faults planted in the simulator: a second one must find each (a quarter of an hour).
+	$(BIN)/pytest tests/faults
 
 test-lab: $(READY)  ## The lab offline to the proven optimum, for five seeds.
 	$(BIN)/python benchmarks/lab_seeds.py --seeds $(SEEDS)

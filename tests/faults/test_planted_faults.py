@@ -79,12 +79,10 @@ def package(tmp_path_factory):
     return folder
 
 
-@pytest.mark.long
 def test_the_copy_agrees_without_a_fault(package):
     assert run(package)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("module", "sound", "faulty"), FAULTS)
 def test_a_planted_fault_is_found(package, module, sound, faulty):
     path = package / "colocate" / "simulate" / "kernel" / f"{module}.py"
