@@ -99,5 +99,5 @@ def pressure_by_windows(problem, placement):
                 model.load[window if len(model.load) > 1 else 0] / len(placement[model.name])
                 for model in here
             )
-            highest = max(highest, load / free if load > 0 else 0.0)
+            highest = max(highest, 0.0 if load <= 0 else load / free if free > 0 else inf)
     return highest
