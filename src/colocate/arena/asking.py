@@ -119,7 +119,7 @@ class Asking:
         pool = ThreadPoolExecutor(self._workers)
         try:
             list(pool.map(self._ask, numbers))
-        except BaseException:
+        except BaseException:  # raised again, once nothing runs any more
             for sandbox in sandboxes:
                 sandbox.halt()
             raise

@@ -72,7 +72,7 @@ def judge_all(
     pool = ThreadPoolExecutor(workers)
     try:
         entries = best_first(list(pool.map(judged, programs)))
-    except BaseException:
+    except BaseException:  # raised again
         halt.end()  # nobody waits for the others any more
         raise
     finally:
