@@ -59,6 +59,12 @@ SETS = (
 )
 """Files of measured groups, each with those of lone engines on the same GPU by the same harness."""
 
+AGAIN = "2026-11-18_ranking_groups.csv"
+"""The fleet of four once more under time slices, 25 seconds instead of 11, with other requests."""
+APART = 0.1
+"""By how much placements must differ for their order to be asked for: two readings of the same one
+differ by as much at most."""
+
 SIDE_BY_SIDE = ("2026-11-16_side_by_side.csv", "2026-11-16_long_side_by_side.csv")
 """Files of steps, prefills and bursts without a pause; the second has prompts up to 16,384."""
 
@@ -73,6 +79,10 @@ CATALOGUE = ConfigLookup.from_environment(Path(), {}, download=False)
 """Finds shapes of models by their names."""
 
 Row = dict[str, str]
+Company = tuple[frozenset[str], str]
+"""A group of the fleet of four, and one of its models."""
+Pair = tuple[float, float]
+"""What was measured, and what was predicted."""
 
 
 class Compared(NamedTuple):
@@ -230,11 +240,59 @@ def right_calls(found: Sequence[Compared]) -> tuple[int, int]:
     return right, total
 
 
+def fleet_of_four() -> list[Compared]:
+    """Return the fleet of four in every company, of both days it was read."""
+    name, lone = SETS[1]
+    return compared([*read(name), *read(AGAIN)], read(lone))
+
+
+def company_tpots(found: Sequence[Compared], sharing: str) -> dict[Company, Pair]:
+    """Return TPOT of the models of the fleet of four in every company: measured, and predicted.
+
+    Parameters
+    ----------
+    found
+        Measured engines with their predictions; several readings count by their requests.
+    sharing
+        How engines share a GPU.
+    """
+    readings: dict[Company, list[Compared]] = {}
+    for each in found:
+        if each.row["group"].startswith(FLEET) and each.row["sharing"] in ("alone", sharing):
+            group = frozenset(each.row["group"].removeprefix(FLEET).split(" + "))
+            readings.setdefault((group, each.row["model"]), []).append(each)
+    return {
+        company: (
+            float(
+                np.average(
+                    [float(each.row["tpot_ms"]) for each in several],
+                    weights=[float(each.row["finished"]) for each in several],
+                )
+            ),
+            several[0].prediction.shared.tpot.mean * 1e3,
+        )
+        for company, several in readings.items()
+    }
+
+
+def mean_slowdowns(tpots: Mapping[Company, Pair]) -> list[Pair]:
+    """Return the mean slowdown of all 15 placements of the four models, on one to four GPUs."""
+    alone = {model: pair for (group, model), pair in tpots.items() if len(group) == 1}
+    slower: dict[frozenset[str], list[Pair]] = {}
+    for (group, model), (measured, predicted) in tpots.items():
+        ratios = (measured / alone[model][0], predicted / alone[model][1])
+        slower.setdefault(group, []).append(ratios)
+    return [
+        tuple(np.mean([pair for group in placement for pair in slower[group]], axis=0))
+        for placement in _partitions(sorted(max(slower, key=len)))
+    ]
+
+
 def rank_correlations(found: Sequence[Compared], sharing: str) -> tuple[list[float], float]:
     """Return how alike predictions and measurements rank the placements of the fleet of four.
 
     The first are correlations of each model's TPOT over the groups that it may be in. The second is
-    that of the mean slowdown over all 15 placements of the four models, on one to four GPUs.
+    that of the mean slowdown over all placements.
 
     Parameters
     ----------
@@ -243,28 +301,26 @@ def rank_correlations(found: Sequence[Compared], sharing: str) -> tuple[list[flo
     sharing
         How engines share a GPU.
     """
-    tpot: dict[tuple[frozenset[str], str], tuple[float, float]] = {}
-    for each in found:
-        if each.row["group"].startswith(FLEET) and each.row["sharing"] in ("alone", sharing):
-            group = frozenset(each.row["group"].removeprefix(FLEET).split(" + "))
-            measured = float(each.row["tpot_ms"])
-            tpot[group, each.row["model"]] = (measured, each.prediction.shared.tpot.mean * 1e3)
-    models = sorted({model for _, model in tpot})
+    tpots = company_tpots(found, sharing)
     of_models = [
-        _rank_correlation([pair for (_, name), pair in tpot.items() if name == model])
-        for model in models
+        rank_correlation([pair for (_, name), pair in tpots.items() if name == model])
+        for model in sorted({model for _, model in tpots})
     ]
-    alone = {model: pair for (group, model), pair in tpot.items() if len(group) == 1}
-    slower: dict[frozenset[str], list[tuple[float, float]]] = {}
-    for (group, model), pair in tpot.items():
-        ratios = (pair[0] / alone[model][0], pair[1] / alone[model][1])
-        slower.setdefault(group, []).append(ratios)
-    everyone = max(slower, key=len)
-    placements = [
-        tuple(np.mean([pair for group in placement for pair in slower[group]], axis=0))
-        for placement in _partitions(sorted(everyone))
-    ]
-    return of_models, _rank_correlation(placements)
+    return of_models, rank_correlation(mean_slowdowns(tpots))
+
+
+def in_order(pairs: Sequence[Pair], apart: float) -> tuple[int, int]:
+    """Return how many comparisons come out right, and how many there are.
+
+    Parameters
+    ----------
+    pairs
+        Measured and predicted values.
+    apart
+        By how much two measured ones must differ to be compared.
+    """
+    right = [two[1] > one[1] for one in pairs for two in pairs if two[0] >= one[0] * (1.0 + apart)]
+    return sum(right), len(right)
 
 
 def _partitions(names: Sequence[str]) -> Iterator[list[frozenset[str]]]:
@@ -279,7 +335,7 @@ def _partitions(names: Sequence[str]) -> Iterator[list[frozenset[str]]]:
             yield [group | {first}, *rest[:number], *rest[number + 1 :]]
 
 
-def _rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
+def rank_correlation(pairs: Sequence[Pair]) -> float:
     """Return Spearman's rank correlation."""
     ranks = [np.argsort(np.argsort(values)) for values in zip(*pairs, strict=True)]
     return float(np.corrcoef(*ranks)[0, 1])
@@ -364,6 +420,19 @@ def summary(title: str, found: Sequence[Compared]) -> None:
             )
 
 
+def show_ranks() -> None:
+    """Print how well the law ranks placements of the fleet of four."""
+    found = fleet_of_four()
+    for sharing in ("slices", "mps"):
+        of_models, of_placements = rank_correlations(found, sharing)
+        right, all_pairs = in_order(mean_slowdowns(company_tpots(found, sharing)), APART)
+        print(
+            f"{'rank correlation, fleet of four':34} {sharing:7} TPOT of each model over its "
+            f"groups {', '.join(f'{c:.2f}' for c in of_models)}; mean slowdown over placements "
+            f"{of_placements:.2f}; {right} of {all_pairs} pairs that differ by {APART:.0%} in order"
+        )
+
+
 def main(arguments: Sequence[str]) -> None:
     if len(arguments) == 2:
         write_predictions(*arguments)
@@ -375,18 +444,12 @@ def main(arguments: Sequence[str]) -> None:
             f"median {median(sizes):5.1%} worst {max(sizes):5.1%}"
         )
     published_figures()
+    show_ranks()
     for name, *lone in SETS:
         rows = read(name)
         found = compared(rows, [row for file in lone for row in read(file)])
         summary(f"{name[:-4]}, measured", found)
         summary(f"{name[:-4]}, estimated", compared(rows, None))
-        for sharing in ("slices", "mps") if name == "2026-11-16_groups.csv" else ():
-            of_models, of_placements = rank_correlations(found, sharing)
-            print(
-                f"{'rank correlation, fleet of four':34} {sharing:7} TPOT of each model over its "
-                f"groups {', '.join(f'{c:.2f}' for c in of_models)}; "
-                f"mean slowdown over placements {of_placements:.2f}"
-            )
         if "--worst" in arguments:
             for each in sorted(found, key=lambda each: -abs(each.tpot_error))[:12]:
                 row = each.row

@@ -7,16 +7,17 @@
 `benchmarks.written_before` has the groups that were simulated before anyone measured them.
 
 No constant of the simulator comes from engines that serve requests. Lone step times come from the
-same GPU and the same harness as the group that is simulated. Readings are of 10 to 12 seconds from
-an empty start, so the simulation is as long, with several seeds, and what is compared is the mean
-over them. Where the harness drew its requests from a seed that is known, the very same requests are
-replayed too: what is left then is the simulator's own error, and not that of few requests.
+same kind of GPU and the same harness as the group that is simulated. Readings begin with an empty
+engine and are of 10 to 12 seconds, in one set of a minute. The simulation is as long, with several
+seeds, and what is compared is the mean over them. Where the harness drew its requests from a seed
+that is known, the very same requests are replayed too: what is left then is the simulator's own
+error, and not that of few requests.
 
-Most of what seeds leave is chance: a reading has 20 to 500 requests, and one of them decides on a
-p99. In the first set, whose requests are not known, an engine at 12 a second had 158 requests in 12
-seconds instead of 144, and comes out too fast. A replay leaves at most 9% of TPOT under time slices
-and 17% under MPS. The largest of these are models of 0.5B to 1.5B, whose prefills are bound by
-their host, and engines under MPS beside several small ones, which the law makes too slow.
+Most of what seeds leave is chance: a short reading has 20 to 500 requests, and one of them decides
+on a p99. In the first set, whose requests are not known, an engine at 12 a second had 158 requests
+in 12 seconds instead of 144, and comes out too fast. A replay leaves at most 9% of TPOT under time
+slices and 17% under MPS. The largest of these are models of 0.5B to 1.5B, whose prefills are bound
+by their host, and engines under MPS beside several small ones, which the law makes too slow.
 """
 
 import sys
@@ -55,8 +56,12 @@ SECONDS = {
     "h200_sharing.csv": 12.0,
     "2026-11-16_groups.csv": 11.0,
     "2026-11-16_second_groups.csv": 11.5,
+    "2026-11-18_minutes_groups.csv": 60.0,
 }
 """How long a reading was, by the file that it is in."""
+
+MINUTES = ("2026-11-18_minutes_groups.csv", "2026-11-18_minutes_lone_steps.csv")
+"""Lone engines that were read for a minute each, and lone steps of the same day."""
 
 SEEDS = 20
 """Simulations of every group."""
@@ -226,7 +231,7 @@ def summary(title: str, found: Sequence[Simulated]) -> None:
             told.append(f"{median(errors):6.1%} {same} {median(law):6.1%}")
         right = sum(each.right_side for each in mine)
         print(
-            f"{title:24} {sharing:7} {len(below):3} of {len(mine):3} | {' | '.join(told)} "
+            f"{title:25} {sharing:7} {len(below):3} of {len(mine):3} | {' | '.join(told)} "
             f"| {right} of {len(mine)}"
         )
 
@@ -234,8 +239,8 @@ def summary(title: str, found: Sequence[Simulated]) -> None:
 def header() -> None:
     """Print what the columns of `summary` are."""
     columns = " | ".join(f"{figure[:-3]:20}" for figure in FIGURES)
-    print(f"{'below saturation':24} {'sharing':7} {'engines':10} | {columns} | side of the cliff")
-    print(f"{'':24} {'':7} {'':10} | " + " | ".join([" seeds replay    law"] * len(FIGURES)))
+    print(f"{'below saturation':25} {'sharing':7} {'engines':10} | {columns} | side of the cliff")
+    print(f"{'':25} {'':7} {'':10} | " + " | ".join([" seeds replay    law"] * len(FIGURES)))
 
 
 def side_by_side(show: bool) -> None:
@@ -300,7 +305,7 @@ def main(arguments: Sequence[str]) -> None:
         return
     every: list[Simulated] = []
     header()
-    for name, *lone in SETS:
+    for name, *lone in (*SETS, MINUTES):
         found = list(simulated(name, *lone))
         every += found
         summary(name[:-4], found)

@@ -26,12 +26,14 @@ WRITTEN_BEFORE = {
     "long prompts": "2026-11-16_long",
     "full caches": "2026-11-18_pools",
     "full caches again": "2026-11-18_second_pools",
+    "alone for a minute": "2026-11-18_minutes",
 }
 """Groups that were simulated before anyone measured them: engines with few slots, whose requests
 wait; prompts of 2,048 to 16,384 tokens; and engines whose cache is a small pool of blocks, so that
 requests wait for it and lose it. The latter twice: in the first measurement every prompt of a new
-length took 50 to 80 ms to prepare, which no engine would. Each has a file of what was simulated
-and, as soon as somebody has measured it, one of what was measured."""
+length took 50 to 80 ms to prepare, which no engine would. The last are lone engines that are read
+for a minute, so that a p99 is not one request. Each has a file of what was simulated and, as soon
+as somebody has measured it, one of what was measured."""
 
 
 COLUMNS = (
@@ -59,7 +61,7 @@ def written_before(title: str, prefix: str) -> None:
         print(
             f"    {row['sharing']:7} {row['group'].partition(': ')[2]:42} {row['model']:14} {told}"
         )
-    for sharing, name in product(("slices", "mps"), FIGURES):
+    for sharing, name in product(("alone", "slices", "mps"), FIGURES):
         found = [errors for row, errors in errors_before(prefix) if row["sharing"] == sharing]
         sizes = [abs(errors[name]) for errors in found]
         if sizes:

@@ -67,6 +67,9 @@ def test_more_replicas_than_the_file_states_may_be_asked_about():
         ({"a": "g-2"}, "model 'a': is on 'g-2', which is no GPU, did you mean 'g-"),
         ({"a": ["g-0", "g-0"]}, "model 'a': is on one GPU more than once"),
         ({"a": [7]}, "model 'a': is on 7, which is no GPU"),
+        ({"a": 7}, "model 'a': is on 7, must be on a GPU or a list of GPUs"),
+        ({"a": None}, "model 'a': is on None, must be on a GPU or a list of GPUs"),
+        (["a"], "placement=['a'], must be the GPUs of every model, by name"),
         (
             {"x": "g-0", "y": "g-1", "a": "g-0"},
             "is of another fleet: 2 of its 3 models, such as 'x', are not in this one, give a",

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.gpu import plan
 from benchmarks.gpu.plan import load_plan
 from benchmarks.latency_law import SETS, fleet_of_group, read
-from benchmarks.simulator import FIGURES, side_by_side_errors, simulated, with_pools
+from benchmarks.simulator import FIGURES, MINUTES, side_by_side_errors, simulated, with_pools
 from benchmarks.written_before import errors_before
 
 from colocate.simulate.kernel import state as columns
@@ -45,6 +45,21 @@ def test_latencies_below_saturation_are_near_the_measured_ones(found, sharing, f
 
 def test_they_are_on_the_right_side_of_the_cliff(found):
     assert all(each.right_side for each in found)
+
+
+def test_over_a_minute_chance_decides_on_no_p99():
+    found = list(simulated(*MINUTES, seeds=SEEDS))
+    assert len(found) == 15
+    assert all(each.right_side for each in found)
+    for figure, most in {"tpot_ms": 0.03, "tpot_p99_ms": 0.15, "ttft_p99_ms": 0.2}.items():
+        assert median(abs(each.error(figure)) for each in found) < most
+
+
+def test_lone_engines_did_for_a_minute_what_was_written_down_before():
+    found = [errors for _, errors in errors_before("2026-11-18_minutes")]
+    assert median(abs(errors["tpot_ms"]) for errors in found) < 0.02
+    assert median(abs(errors["tpot_p99_ms"]) for errors in found) < 0.07
+    assert median(abs(errors["ttft_ms"]) for errors in found) < 0.10
 
 
 def test_turns_explain_work_side_by_side():

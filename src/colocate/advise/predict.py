@@ -1,6 +1,6 @@
 """What users of a placement would feel, whoever made the placement."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 from colocate.errors import InputError, closest
@@ -63,6 +63,7 @@ def checked_placement(problem: Problem, places: StatedPlaces) -> Placement:
     """Return a placement as stated, if its models and GPUs exist and all shards have a place."""
     models = {model.name: model for model in problem.models}
     gpus = {gpu.name for gpu in problem.gpus}
+    _check_form(places)
     _check_fleet(places, models, gpus)
     checked: dict[str, list[str]] = {name: [] for name in models}
     for name, stated in places.items():
@@ -85,6 +86,16 @@ def checked_placement(problem: Problem, places: StatedPlaces) -> Placement:
     if not any(checked.values()):
         raise InputError(Fault("places no model", "a placement of at least one"))
     return Placement(checked)
+
+
+def _check_form(places: StatedPlaces) -> None:
+    """Raise an error where a placement is not one at all, whatever its type says."""
+    if not isinstance(places, Mapping):
+        raise InputError.of("placement", places, "the GPUs of every model, by name")
+    for name, on in places.items():
+        if not isinstance(on, Iterable):
+            found, expected = f"is on {on!r}", "on a GPU or a list of GPUs"
+            raise InputError(Fault(found, expected, owner=Owner("model", name)))
 
 
 def _check_fleet(places: StatedPlaces, models: Collection[str], gpus: Collection[str]) -> None:

@@ -36,6 +36,8 @@ class Accelerator:
         Other names of the same kind.
     memory_source
         Where the two figures for memory are from.
+    product_tflops
+        What large products in bf16 were measured to reach; None where no measurement is known.
     """
 
     kind: str
@@ -47,6 +49,7 @@ class Accelerator:
     price_per_hour: float | None = None
     aliases: tuple[str, ...] = ()
     memory_source: str = ""
+    product_tflops: float | None = None
 
     @property
     def memory_gb(self) -> float:

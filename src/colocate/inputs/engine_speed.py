@@ -3,41 +3,57 @@
 A fleet file may state measured constants (`steps`). Otherwise they are estimated:
 
 - A decode step reads the weights once, and the keys and values of every request in the batch. Of
-  experts it reads those that the requests chose which a lone engine would have at once. Each
-  layer adds a little, because its kernels start and end one after the other.
-- A prefill costs two operations for each active parameter and token, and no layer is quicker than
-  its kernels can be launched.
-
-Left out are the operations of attention, which are felt in prompts of tens of thousands of tokens.
+  experts it reads those that the requests chose which a lone engine would have at once, and of
+  embeddings nothing. Each layer adds a little, because its kernels start and end one after the
+  other, and each request some of its operations, which do not hide behind reading.
+- A prefill costs two operations for each token and each parameter that it is multiplied by, more
+  for what each layer does besides, and those of attention, which grow with the square of the
+  prompt. No layer is quicker than its kernels can be launched.
 """
 
-from math import inf, isfinite, log2, sqrt
+from math import inf, isfinite, log2
 from typing import NamedTuple
 
 from colocate.inputs.accelerator import Accelerator
 from colocate.inputs.compute import (
-    OF_BANDWIDTH,
+    OF_8_BIT,
     OF_DOUBLED_SHARDS,
     TPOT_SLO,
     known_accelerator,
-    operations_of,
 )
 from colocate.inputs.demand import rate_of, rates_of
 from colocate.inputs.huggingface.formats import bits_of
 from colocate.inputs.least_cache import cache_repeats, mean_request_gb
+from colocate.inputs.model_shape import (
+    active_of,
+    layers_of,
+    multiplied_parameters,
+    parameters_of,
+    read_bytes,
+    width_of,
+)
 from colocate.inputs.overheads import most_requests, stated_requests
 from colocate.inputs.spec import ModelSpec, Steps
 from colocate.problem.requests import EngineSpeed, Requests
 
-STEP_OF_LAYER = 44e-6
-"""Seconds that the kernels of a layer take beyond reading its weights: on an H200, steps of 1B, 8B
-and 14B models take 46, 42 and 45 microseconds a layer more than their bytes at 0.8 of its
-bandwidth (`h200_lone_steps.csv`)."""
+OF_BANDWIDTH, STEP_OF_LAYER, EXPOSED = 0.84, 48e-6, 0.5
+"""What kernels reach of the bandwidth, the seconds of a layer between them, and the share of a
+token's operations that takes time of its own. With these, all lone steps that were measured on an
+H200 (0.5B to 14B, 1 to 64 requests) are 2.4% off at the median (`benchmarks/published_ways.py`)."""
 PREFILL_OF_LAYER = 0.26e-3
 """Seconds that the kernels of a layer's prefill take to launch, measured there on short prompts."""
-LAYERS_OF_BILLION = 11.5
-"""Layers of a model whose config is unknown, times the root of its billions of parameters: 16 of
-1.2, 28 of 3 and 7, 32 of 8, 48 of 14, 64 of 32, 80 of 70 are within a quarter of it."""
+OF_PRODUCTS = 0.75
+"""What prompts reach of the operations of large products in 16 bits, beside what each layer adds
+(`OPERATIONS_OF_LAYER`): from prefills of 0.5B to 14B on H200 (`benchmarks/gpu/data`).
+TensorRT-LLM 0.6 reached 0.68 to 0.76 on A100 with 2,048 tokens (its `performance.md`)."""
+PRODUCTS_OF_SHEET = 0.8
+"""What such products reach of a data sheet, where that is not in the catalogue: the median of the
+kinds that are."""
+OPERATIONS_OF_LAYER = 40e6
+"""What a layer costs for each token of a prompt beyond its own products, in operations of these:
+small kernels, and matrices too narrow to fill a GPU. With it, prefills of 0.5B to 14B on an H200
+(128 to 16,384 tokens) are 5% off at the median, without it and attention 15%
+(`benchmarks/published_ways.py`)."""
 TTFT_SLO = 2.0
 """Seconds to the answer of a model that makes no tokens, where it states no target."""
 
@@ -130,12 +146,10 @@ def _measured(model: ModelSpec, steps: Steps, estimated: Times | None) -> Times 
 
 
 def _estimated(model: ModelSpec, row: Accelerator) -> Times:
-    weights = (model.size_gb or 0.0) * 1e9
-    bits = bits_of(model.dtype)
-    parameters = weights * 8 / bits
-    active = min((model.active_parameters or parameters) / parameters, 1.0) if parameters else 1.0
+    parameters = parameters_of(model)
+    active = min(active_of(model) / parameters, 1.0) if parameters else 1.0
     bandwidth = row.bandwidth_gb_s * 1e9 * OF_BANDWIDTH * _speed_of_shards(model)
-    whole = weights / bandwidth
+    whole = read_bytes(model) / bandwidth
     read = whole * _met(
         active, 1.0 + (rate_of(model) or 0.0) * (model.output_tokens or 0.0) * whole
     )
@@ -143,25 +157,36 @@ def _estimated(model: ModelSpec, row: Accelerator) -> Times:
     layers = layers_of(model)
     return Times(
         layers * STEP_OF_LAYER + read,
-        kept / bandwidth,
+        kept / bandwidth + EXPOSED * 2.0 * multiplied_parameters(model) / _operations(model, row),
         max(_prefill_work(model, row), layers * PREFILL_OF_LAYER),
     )
 
 
 def _prefill_work(model: ModelSpec, row: Accelerator) -> float:
-    """Return the seconds in which a GPU calculates the prompt of one request."""
-    bits = bits_of(model.dtype)
-    active = model.active_parameters or (model.size_gb or 0.0) * 1e9 * 8 / bits
-    operations = operations_of(row, bits) * _speed_of_shards(model)
-    return 2.0 * active * (model.prompt_tokens or 0.0) / operations
+    """Return the seconds in which a GPU calculates the prompt of one request.
+
+    A token looks back on half of the prompt, and multiplies the whole width with keys and with
+    values.
+    """
+    prompt, layers = model.prompt_tokens or 0.0, layers_of(model)
+    attention = 2.0 * prompt * width_of(model)
+    beside = layers * (OPERATIONS_OF_LAYER + attention)
+    return prompt * (2.0 * multiplied_parameters(model) + beside) / _operations(model, row)
 
 
-def layers_of(model: ModelSpec) -> float:
-    """Return the layers of a model, an estimate from its size where they are not stated."""
-    if model.layers is not None:
-        return float(model.layers)
-    parameters = (model.size_gb or 0.0) * 1e9 * 8 / bits_of(model.dtype)
-    return max(LAYERS_OF_BILLION * sqrt(parameters / 1e9), 1.0)
+def _operations(model: ModelSpec, row: Accelerator) -> float:
+    """Return how many operations a second a replica reaches."""
+    return reached_operations(row, bits_of(model.dtype)) * _speed_of_shards(model)
+
+
+def reached_operations(row: Accelerator, bits: int) -> float:
+    """Return how many operations a second prompts reach with weights of so many bits.
+
+    Smaller formats than 8 bits are widened to 16 before they are used.
+    """
+    in_16_bit = OF_PRODUCTS * (row.product_tflops or PRODUCTS_OF_SHEET * row.tflops_16bit)
+    in_8_bit = OF_8_BIT * (row.tflops_8bit or 0.0) if bits == 8 else 0.0
+    return max(in_16_bit, in_8_bit) * 1e12
 
 
 def _context(model: ModelSpec) -> float:

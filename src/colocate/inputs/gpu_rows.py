@@ -9,6 +9,10 @@ Memory is from public reports. `torch` stands for the out-of-memory messages of 
 `GPU 0 has a total capacity of 44.39 GiB`; several numbers are several drivers. `smi` stands for
 the tables of `nvidia-smi`. `as X` marks a kind without a report of its own: it has the figure of
 the most similar card.
+
+`product_tflops` are medians of `database.md` in github.com/zzc0721/torch-performance-test-data at
+9d828276. GeForce cards reach 1.00 and 1.14 of their data sheets, others 0.66 to 0.85;
+github.com/stas00/ml-engineering has 0.80 for H100 and 0.87 for A100.
 """
 
 from colocate.inputs.accelerator import Accelerator
@@ -45,9 +49,10 @@ ROWS = (
                 ("A6000",), "torch 47.40 to 47.54, error correction off"),
     Accelerator("A100-40GB",           39.38,  40960, 1555,  312,    624,    None,
                 ("A100", "A100-SXM4-40GB", "A100-PCIe-40GB", "A100-SXM-40GB"),
-                f"{_LISTED} 39.38 to 39.59"),
+                f"{_LISTED} 39.38 to 39.59", product_tflops=246.3),
     Accelerator("A100-80GB",           79.15,  81920, 2039,  312,    624,    1.39,
-                ("A100-SXM4-80GB", "A100-SXM-80GB"), f"{_LISTED} 79.15 to 79.33"),
+                ("A100-SXM4-80GB", "A100-SXM-80GB"), f"{_LISTED} 79.15 to 79.33",
+                product_tflops=264.5),
     Accelerator("A100-PCIe-80GB",      79.15,  81920, 1935,  312,    624,    1.19,
                 ("A100-80GB-PCIe",), f"{_LISTED} 79.15 to 79.35"),
     Accelerator("A800-80GB",           79.15,  81920, 2039,  312,    624,    None,
@@ -63,7 +68,8 @@ ROWS = (
     Accelerator("L40",                 44.39,  46068,  864,  181,    362,    0.69,
                 ("L40-48GB",), "torch 44.40 in Qwen3-VL issue 2097"),
     Accelerator("L40S",                44.39,  46068,  864,  362,    733,    0.79,
-                ("L40S-48GB",), f"{_LISTED} 44.39 to 44.53, 44.42 in Step-Video-T2V issue 8"),
+                ("L40S-48GB",), f"{_LISTED} 44.39 to 44.53, 44.42 in Step-Video-T2V issue 8",
+                product_tflops=269.2),
     Accelerator("RTX-4500-Ada",        23.52,  24570,  432,  158.5,  317,    None,
                 ("RTX-4500-Ada-Generation",), "as RTX-4090"),
     Accelerator("RTX-5000-Ada",        31.36,  32760,  576,  261.1,  522.2,  None,
@@ -72,9 +78,9 @@ ROWS = (
                 ("RTX-6000-Ada-Generation",), "torch 47.40 to 47.53, error correction off"),
     Accelerator("H100-80GB",           79.10,  81559, 3350,  989,   1979,    2.69,
                 ("H100", "H100-SXM", "H100-80GB-HBM3", "H100-SXM5-80GB", "H100-Mega-80GB"),
-                f"{_LISTED} 79.10 to 79.19"),
+                f"{_LISTED} 79.10 to 79.19", product_tflops=790.6),
     Accelerator("H100-PCIe",           79.10,  81559, 2000,  756,   1513,    1.99,
-                ("H100-PCIe-80GB", "H100-80GB-PCIe"), "as H100-80GB"),
+                ("H100-PCIe-80GB", "H100-80GB-PCIe"), "as H100-80GB", product_tflops=495.9),
     Accelerator("H100-NVL",            93.00,  95830, 3938,  835,   1671,    None,
                 ("H100-NVL-94GB",), "torch 93.00 to 93.12"),
     Accelerator("H800",                79.10,  81559, 3350,  989,   1979,    None,
@@ -91,7 +97,7 @@ ROWS = (
     Accelerator("H20-141GB",          139.80, 143771, 4800,  148,    296,    None,
                 ("H20-3e", "H20-3e-141GB"), "as H200"),
     Accelerator("H200",               139.80, 143771, 4800,  989,   1979,    3.59,
-                ("H200-141GB", "H200-SXM"), "torch 139.80 to 139.81"),
+                ("H200-141GB", "H200-SXM"), "torch 139.80 to 139.81", product_tflops=790.3),
     Accelerator("H200-NVL",           139.80, 143771, 4800,  835,   1671,    None,
                 ("H200-NVL-141GB",), "as H200"),
     Accelerator("B200",               178.35, 183359, 8000, 2250,   4500,    5.98,
@@ -105,16 +111,18 @@ ROWS = (
     Accelerator("RTX-3090",            23.55,  24576,  936,   71,    284,    0.22,
                 ("RTX-3090-24GB",), "torch 23.55 to 23.69"),
     Accelerator("RTX-4090",            23.52,  24564, 1008,  165.2,  330.3,  0.34,
-                ("RTX-4090-24GB",), "smi and torch 23.52 in RLinf issue 255 and others"),
+                ("RTX-4090-24GB",), "smi and torch 23.52 in RLinf issue 255 and others",
+                product_tflops=165.3),
     Accelerator("RTX-5090",            31.36,  32607, 1792,  209.5,  419,    0.69,
-                ("RTX-5090-32GB",), "torch 31.36 to 31.37"),
+                ("RTX-5090-32GB",), "torch 31.36 to 31.37", product_tflops=238.0),
     Accelerator("RTX-PRO-6000",        94.96,  97887, 1792,  503.8, 1007.6,  0.89,
                 ("RTX-PRO-6000-96GB", "RTX-PRO-6000-Blackwell",
                  "RTX-PRO-6000-Blackwell-Workstation-Edition"), "torch 94.96 to 95.01"),
     Accelerator("RTX-PRO-6000-Max-Q",  94.96,  97887, 1792,  438.9,  877.8,  None,
                 ("RTX-PRO-6000-Blackwell-Max-Q-Workstation-Edition",), "as RTX-PRO-6000"),
     Accelerator("RTX-PRO-6000-Server", 94.96,  97887, 1597,  503.8, 1007.6,  None,
-                ("RTX-PRO-6000-Blackwell-Server-Edition",), "as RTX-PRO-6000"),
+                ("RTX-PRO-6000-Blackwell-Server-Edition",), "as RTX-PRO-6000",
+                product_tflops=409.4),
     Accelerator("MI210",               63.98,  65520, 1638,  181,    181,    None,
                 ("MI210-64GB",), "torch 63.98"),
     Accelerator("MI250X",              63.98,  65520, 1638,  191.5,  191.5,  None,

@@ -88,6 +88,7 @@ def slice_of(card: Accelerator, profile: str) -> Accelerator | None:
         bandwidth_gb_s=card.bandwidth_gb_s * memory_slices / (FOUR if small else EIGHT),
         tflops_16bit=card.tflops_16bit * speed,
         tflops_8bit=card.tflops_8bit * speed if card.tflops_8bit is not None else None,
+        product_tflops=card.product_tflops * speed if card.product_tflops is not None else None,
         price_per_hour=None,
         aliases=(),
         memory_source="nvidia-smi mig -lgip",

@@ -179,6 +179,11 @@ class ModelSpec(_Section):
         description="Prompt and output tokens together, instead of rate; one number or one for "
         "each time window.",
     )
+    rate_uncertainty: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        None,
+        description="The share by which its rate may be off, as `colocate observe` measures it: "
+        "half of the 95% interval over the rate.",
+    )
     predictability: Annotated[float, Field(le=1, allow_inf_nan=False)] | None = Field(
         None,
         description="How well its history tells its demand, as `colocate observe` measures it: 1 "
@@ -240,6 +245,16 @@ class ModelSpec(_Section):
     active_parameters: Positive | None = Field(
         None, description="Parameters that a token meets; by default from config or size."
     )
+    prompt_parameters: Positive | None = Field(
+        None,
+        description="Of these, those that every token of a prompt is multiplied by, so without "
+        "embeddings and head; by default from the config, else all.",
+    )
+    unread_gb: NotNegative | None = Field(
+        None,
+        description="Weights that no step of an answer reads, such as embeddings that are not the "
+        "head; by default from the config, else 0.",
+    )
     uses: dict[Resource, Amounts] = Field(
         default_factory=dict,
         description="Use of further resources on each GPU it is on, for all kinds or by kind.",
@@ -291,6 +306,8 @@ class ModelSpec(_Section):
             "weight_group": size.weight_group,
             "context_limit": size.context_limit,
             "active_parameters": float(size.active_parameters),
+            "prompt_parameters": float(size.prompt_parameters),
+            "unread_gb": size.unread_bytes / 1e9,
             "layers": size.layers,
         }
         missing = {name: value for name, value in found.items() if getattr(self, name) is None}

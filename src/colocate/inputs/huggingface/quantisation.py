@@ -16,6 +16,8 @@ KEPT_LISTS = (
     "exclude_modules",
     "llm_int8_skip_modules",
 )
+QUANTISED = (TensorRole.LINEAR, TensorRole.EXPERT)
+"""What a quantisation touches, where it leaves no module out."""
 ROW = -1
 """As a group size: one scale for each output."""
 
@@ -35,7 +37,7 @@ class Storage:
         return tensor.copies * used.bytes_of(tensor.outputs, tensor.inputs)
 
     def _quantises(self, tensor: Tensor) -> bool:
-        if tensor.role is TensorRole.PLAIN or tensor.name in self.kept:
+        if tensor.role not in QUANTISED or tensor.name in self.kept:
             return False
         return tensor.role is TensorRole.EXPERT or not (
             self.quantised.experts_only and self.has_experts

@@ -7,7 +7,7 @@ from colocate.inputs.huggingface.layers.attention import Attention, LatentAttent
 from colocate.inputs.huggingface.layers.feed_forward import Experts
 from colocate.inputs.huggingface.layers.kept import Kept
 from colocate.inputs.huggingface.layers.layer import Layer
-from colocate.inputs.huggingface.tensor import Tensor
+from colocate.inputs.huggingface.tensor import Tensor, TensorRole
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,17 @@ class Shape:
         yield from self.ends
         for number, layer in enumerate(self.layers):
             yield from layer.tensors(f"layers.{number}", self.hidden_size, self.norm_bias)
+
+    @property
+    def tables(self) -> tuple[Tensor, ...]:
+        """Embeddings, of which a token looks up a row each."""
+        return tuple(tensor for tensor in self.ends if tensor.role is TensorRole.TABLE)
+
+    @property
+    def head(self) -> Tensor:
+        """What turns the last token into words: where there is no matrix for it, the embeddings."""
+        named = {tensor.name: tensor for tensor in self.ends if tensor.inputs > 1}
+        return named.get("lm_head", named["embed_tokens"])
 
     @property
     def attention(self) -> Attention | LatentAttention | None:

@@ -40,8 +40,14 @@ class ModelSize:
     active_parameters
         Those that one token meets: of routed experts only the chosen ones. Embeddings are in, as
         in the published counts.
+    prompt_parameters
+        Of these, those that every token of a prompt is multiplied by: embeddings are looked up in,
+        and the head is for the last token.
     weight_bytes
         In memory, with the scales of quantised weights.
+    unread_bytes
+        Of these, those that no step of an answer reads: embeddings that are not the head, and
+        towers for pictures and sound.
     kv_bytes_per_token
         Of the layers that keep every token of the context.
     windowed_kv_bytes_per_token
@@ -92,6 +98,8 @@ class ModelSize:
     context_limit: int | None = None
     source: str = "config"
     notes: tuple[str, ...] = ()
+    prompt_parameters: int = 0
+    unread_bytes: int = 0
 
     @property
     def flops_per_token(self) -> int:
@@ -127,10 +135,16 @@ def model_size(
     cached = _cache_format(whole, reading, plain, kv_dtype)
     cache = sequence_bytes(shape, cached.bits, plain.bits, reading.context_limit)
     attention = shape.attention
+    active = sum(tensor.active_parameters for tensor in weights)
+    tables = {tensor.name: tensor for tensor in shape.tables}
+    ends = {**tables, shape.head.name: shape.head}
+    unread = [*(tensor for name, tensor in tables.items() if name != shape.head.name), *others]
     return ModelSize(
         parameters=sum(tensor.parameters for tensor in weights),
-        active_parameters=sum(tensor.active_parameters for tensor in weights),
+        active_parameters=active,
+        prompt_parameters=active - sum(tensor.active_parameters for tensor in ends.values()),
         weight_bytes=sum(storage.bytes_of(tensor) for tensor in weights),
+        unread_bytes=sum(storage.bytes_of(tensor) for tensor in unread),
         kv_bytes_per_token=cache.growing,
         windowed_kv_bytes_per_token=cache.windowed,
         sliding_window=cache.window,

@@ -11,7 +11,9 @@ class TensorRole(StrEnum):
     LINEAR = "linear"
     EXPERT = "expert"
     PLAIN = "plain"
-    """Embeddings, the head, norms, biases and routers: never quantised."""
+    """The head, norms, biases and routers: never quantised."""
+    TABLE = "table"
+    """Embeddings: never quantised either, and looked up in, not multiplied by."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,19 @@ def plain(name: str, outputs: int, inputs: int = 1, copies: int = 1) -> Tensor:
         How many there are; a token meets all of them.
     """
     return Tensor(name, TensorRole.PLAIN, outputs, inputs, copies, copies)
+
+
+def table(name: str, rows: int, width: int) -> Tensor:
+    """Return embeddings.
+
+    Parameters
+    ----------
+    name
+        Of the module.
+    rows, width
+        How many there are, and how wide each is.
+    """
+    return Tensor(name, TensorRole.TABLE, rows, width)
 
 
 def linear(name: str, outputs: int, inputs: int, bias: bool = False) -> Iterator[Tensor]:

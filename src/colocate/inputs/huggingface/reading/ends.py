@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from colocate.inputs.huggingface.family import Family, on
 from colocate.inputs.huggingface.fields import Fields
-from colocate.inputs.huggingface.tensor import Tensor, TensorRole, linear, norm, plain
+from colocate.inputs.huggingface.tensor import Tensor, TensorRole, linear, norm, plain, table
 
 CLASSIFIER, MASKED = "ForSequenceClassification", "ForMaskedLM"
 """How names of architectures end that tell a few labels apart, or fill in masked words."""
@@ -21,16 +21,16 @@ def read_ends(fields: Fields, family: Family) -> Iterator[Tensor]:
     hidden, vocabulary = fields.count("hidden_size"), fields.count("vocab_size")
     width = fields.optional_count("word_embed_proj_dim") or hidden
     spare = fields.optional_count("spare_embeddings", least=0) or 0
-    yield plain("embed_tokens", vocabulary + spare, width)
+    yield table("embed_tokens", vocabulary + spare, width)
     if width != hidden:
         yield Tensor("project_in", TensorRole.LINEAR, hidden, width)
         yield Tensor("project_out", TensorRole.LINEAR, width, hidden)
     if on(family.positions, fields):
         positions = fields.count("max_position_embeddings") + max(0, family.spare_positions)
-        yield plain("embed_positions", positions, hidden)
+        yield table("embed_positions", positions, hidden)
     token_types = fields.optional_count("type_vocab_size", least=0)
     if token_types and not family.causal:
-        yield plain("embed_token_types", token_types, hidden)
+        yield table("embed_token_types", token_types, hidden)
     if family.embedding_norm:
         yield norm("embed_norm", hidden, family.norm_bias)
     if family.norms and family.final_norm:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from colocate.inputs.huggingface.fields import Fields
-from colocate.inputs.huggingface.tensor import Tensor, linear, norm, plain
+from colocate.inputs.huggingface.tensor import Tensor, linear, norm, table
 
 
 def layer_inputs(name: str, hidden: int, small: int) -> Iterator[Tensor]:
@@ -25,6 +25,6 @@ def model_inputs(fields: Fields, layers: int) -> Iterator[Tensor]:
     """Return the small embeddings of all layers, which are one table."""
     hidden, small = fields.count("hidden_size"), fields.count("hidden_size_per_layer_input")
     rows = fields.count("vocab_size_per_layer_input")
-    yield plain("embed_tokens_per_layer", rows, layers * small)
+    yield table("embed_tokens_per_layer", rows, layers * small)
     yield from linear("per_layer_model_projection", layers * small, hidden)
     yield norm("per_layer_projection_norm", small)
