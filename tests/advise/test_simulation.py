@@ -126,6 +126,10 @@ def test_bad_questions(question, message):
     [
         ({"a": ["g-7"]}, "model 'a': is on 'g-7', which is no GPU, did you mean 'g-"),
         ({"z": ["g-0"]}, "model 'z': is not in the problem"),
+        ({"a": [7]}, "model 'a': is on 7, which is no GPU"),
+        ({"a": "g-0"}, "model 'a': is on 'g-0', must be on a list of GPUs"),
+        ({"a": None}, "model 'a': is on None, must be on a list of GPUs"),
+        ({"a": ["g-0", "g-0"]}, "model 'a': is on one GPU more than once"),
     ],
 )
 def test_a_placement_that_cannot_be_is_told_before_anything_is_replayed(placement, message):

@@ -179,7 +179,11 @@ def test_options_reach_the_simulator(fleet, apart, crowded):
 
 def test_a_queue_that_grows_is_not_hidden_by_the_few_that_were_served(plan):
     told = run(plan, "--minutes", 0.5, "--prefill", "chunked", "--token-budget", 1).stdout
-    assert "of them had no whole answer at the end" in told
+    first, second, *_ = told.splitlines()
+    assert first.endswith("of them had no whole answer at the end")
+    assert "%" not in first
+    assert "of those judged kept their targets" in second
+    assert "of requests in time" not in told
     assert "agrees with the replay" not in told
 
 
@@ -215,6 +219,27 @@ def test_the_page_is_written(plan, tmp_path):
     assert "<script" not in text
     for heading in ("Compared", "What users felt", "GPU by GPU", "Model by model"):
         assert f"<h2>{heading}</h2>" in text
+
+
+def test_a_target_on_the_mean_that_holds_is_not_shown_as_missed(fleet, apart, tmp_path):
+    options = ("--placement", apart, "--minutes", 1)
+    chat = json.loads(run(fleet, *options, "--json").stdout)["models"][0]
+    mean, high = chat["ttft"]["mean"], chat["ttft"]["p99"]
+    assert high > 1.2 * mean
+    page = tmp_path / "page.html"
+    for target, missed in (((mean + high) / 2, False), (mean * 0.9, True)):
+        fleet.write_text(FLEET.replace("ttft_slo: 1", f"ttft_slo: {target}"))
+        assert run(fleet, *options, "--page", page).exit_code == 0
+        assert ("figure missed" in page.read_text()) == missed
+
+
+def test_a_narrow_table_has_whole_headings(fleet, apart, monkeypatch):
+    monkeypatch.setattr("colocate.outputs.simulation.table.fitting_width", lambda: 80)
+    told = run(fleet, "--placement", apart, "--minutes", 0.5, "--seeds", 2).stdout
+    heading = next(line for line in told.splitlines() if "goodput" in line)
+    assert len(heading) <= 80
+    assert heading.split()[-4:] == ["most", "cache", "preempted", "refused"]
+    assert "on a wider screen also: GPUs, in flight, cache\n" in told
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import colocate
-from tests.simulate.test_second_simulator import TELLING, UNEVEN
+from tests.simulate.test_second_simulator import TELLING
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 300
 """Seconds: a fault may also keep the simulation from ending."""
-CASES = (*TELLING, *UNEVEN)
+CASES = [seed for seeds in TELLING.values() for seed in seeds]
 FAULTS = [
     ("cache", "(tokens + size - 1) // size", "tokens // size + 1"),
     ("cache", "if asked > state.pools", "if asked >= state.pools"),
@@ -47,6 +47,33 @@ FAULTS = [
     ("side_by_side", "length / (length + count * longest)", "length / (length + longest)"),
     ("side_by_side", "seen_turn(speeds[other, TURN], own, state.sharing)", "speeds[other, TURN]"),
     ("events", "            if state.engines[other, WORK] == IDLE and", "            if False and"),
+    ("turns", "QUANTUM * max(ceil((now - began) / QUANTUM), 1)", "QUANTUM"),
+    ("turns", "if end < state.moments[gpu, NEXT]:", "if True:"),
+    ("turns", "moments[gpu, TURN_ENDED] + CHANGE_SECONDS", "moments[gpu, TURN_ENDED]"),
+    ("turns", "if part != gpus[gpu, LAST_PART]:", "if True:"),
+    ("turns", "contended = gpus[gpu, READY] > 0", "contended = gpus[gpu, READY] > 1"),
+    ("turns", "now = max(now, state.progress[part, BEGUN] + gap)", "now = now + gap"),
+    ("turns", "if state.progress[part, DONE] == 0.0:", "if False:"),
+    ("turns", "1.0 / PREFILL_AHEAD if _others_read(state, gpu) else 1.0", "1.0"),
+    ("turns", "WORK] != STEP:", "WORK] == STEP:"),
+    ("turns", "work = min(left, _launched(state, engine, part, now))", "work = left"),
+    ("turns", "need * PREFILL_HEAD / length", "need / length"),
+    ("turns", "need * PREFILL_AHEAD * (now", "need * (now"),
+    ("turns", "now - state.progress[part, BEGUN]", "now - state.progress[engine, BEGUN]"),
+    ("turns", "launched - state.progress[part, DONE]", "launched"),
+    ("turns", "pace = left / host if host > left else 1.0", "pace = 1.0"),
+    ("turns", "work = min(work, QUANTUM * pace)", "work = min(work, QUANTUM)"),
+    ("turns", "PENDING] == 0 else NOBODY", "PENDING] >= 0 else NOBODY"),
+    ("engine", "min(HOST_GAP, length)", "HOST_GAP"),
+    ("engine", "whole * LEAST_WORK), whole / PREFILL_AHEAD)", "whole * LEAST_WORK), whole)"),
+    (
+        "engine",
+        "host_gap(state, length + more) if chunk == 0",
+        "host_gap(state, length + more) if 1",
+    ),
+    ("router", "state.models[model, ROUND] += 1", "state.models[model, ROUND] += 2"),
+    ("router", "_asked(state, other) < _asked", "_asked(state, other) <= _asked"),
+    ("router", "_drawn(state, model) % (count - 1)", "_drawn(state, model) % count"),
     ("accounts", "tpot = (now - first) / (output - 1)", "tpot = (now - first) / output"),
 ]
 

@@ -31,6 +31,12 @@ def written(folder, text):
     return path
 
 
+def stored(text, kept):
+    """Return a gzip file cut short after so many bytes of its text, which is not compressed."""
+    header = 10 + 5
+    return gzip.compress(text.encode(), compresslevel=0, mtime=0)[: header + kept]
+
+
 def read(folder, text, mapping=(), models=MODELS):
     """Return the rows of a trace: arrival, model, prompt, output."""
     parts = list(Trace(written(folder, text), dict(mapping)).rows(models))
@@ -143,7 +149,8 @@ def test_a_prompt_has_at_least_the_token_that_begins_it(tmp_path):
         (OURS + "1,a,2,3\n1," + "a" * 1_000_000 + ",2,3\n", "line 3: is too long, must be at mo"),
         (OURS + "1,a,2,3\n1," + "a" * 100_000 + ",2,3\n1,a,2,3\n", "line 3: is too long"),
         ("x" * 1_000_000, "line 1: is too long, must be at most 65536 bytes long"),
-        (gzip.compress(OURS.encode() * 9, mtime=0)[:-9], "cannot be unpacked"),
+        (gzip.compress((OURS + "1,a,2,3\n" * 9).encode(), mtime=0)[:-9], "cannot be unpacked"),
+        (stored(OURS + "1,a,2,3\n" * 9, len(OURS) + 28), "line 5: cannot be unpacked, Compressed"),
         (b"\x1f\x8bnothing", "cannot be unpacked"),
     ],
 )
@@ -276,7 +283,7 @@ class Endless:
     def __exit__(self, *_):
         return None
 
-    def read(self, size):
+    def read1(self, size):
         if not self.done:
             self.done = 1
             return OURS.encode()

@@ -1,22 +1,24 @@
 """A second simulator, slow and plain, to hold the fast one against.
 
-It knows engines beside each other (MPS) and engines that do not share (`alone`), prompts first or
-in pieces, caches of their own or one for all on a GPU, and shards in step. It shares no code with
-the fast one but the law's three formulas of turns. Requests are objects with all of their times,
-and after every event it looks at everything again.
+It knows engines that take turns (slices), engines beside each other (MPS) and engines that do not
+share (`alone`), prompts first or in pieces, caches of their own or one for all on a GPU, shards in
+step and replicas behind routers. It shares no code with the fast one but the constants of sharing
+and the law's three formulas of turns. Requests are objects with all of their times, and after every
+event it looks at everything again.
 """
 
 from collections import deque
 from dataclasses import dataclass, field
 from math import ceil, inf
 
-import numpy as np
-
-from colocate.latency.law import seen_turn, turn_of, turns
 from colocate.problem.cache import caches_of
-from colocate.problem.sharing import COSTS, OF_LAYERS
+from colocate.problem.sharing import HOST_GAP, PREFILL_AHEAD
+from tests.simulate.slow_router import router
+from tests.simulate.slow_sharing import SideBySide, Slices
 
 LAW_BLOCK = 16
+LEAST_WORK = 1e-4
+"""Of a prompt, the GPU's share under time slices."""
 
 
 @dataclass(eq=False)
@@ -54,6 +56,7 @@ class Pool:
 class Worker:
     """An engine."""
 
+    model: int
     speed: object
     mean_prompt: float
     slots: int
@@ -66,10 +69,14 @@ class Worker:
     joining: list = field(default_factory=list)
     busy: bool = False
     decodes: bool = False
+    reads: bool = False
     length: float = 0.0
     work: float = 0.0
-    left: float = 0.0
     sent_back: int = 0
+
+    @property
+    def requests(self):
+        return len(self.queue) + len(self.running) + len(self.joining) + bool(self.reading)
 
 
 class SlowSimulator:
@@ -77,40 +84,45 @@ class SlowSimulator:
 
     Parameters
     ----------
-    problem, placement : what is simulated, with one replica a model
-    options : as for the fast one; no failures, and nobody sleeps
+    problem, placement : what is simulated
+    options, seed : as for the fast one; no failures, and nobody sleeps
     """
 
-    def __init__(self, problem, placement, options):
+    def __init__(self, problem, placement, options, seed=0):
         self.options = options
         sharing = options.sharing or problem.sharing
-        assert sharing in ("mps", "alone")
-        self.costs = np.array(COSTS[sharing])
-        self.shares = self.costs[OF_LAYERS] > 0.0
+        self.by_turns = sharing == "slices"
         memory = {gpu.name: gpu.memory_gb * 1e9 for gpu in problem.gpus}
         for model in problem.models:
             for gpu in placement[model.name]:
                 memory[gpu] -= int(model.size_gb / model.shards * 1e9)
         common = {name: Pool(int(size), int(size)) for name, size in memory.items()}
-        own = {cache.model: int(cache.cache_gb * 1e9) for cache in caches_of(problem, placement)}
-        kinds = {gpu.name: gpu.kind for gpu in problem.gpus}
+        self.kinds = {gpu.name: gpu.kind for gpu in problem.gpus}
         self.workers = []
-        for model in problem.models:
-            gpus, asked = list(placement[model.name]), model.requests
-            speed = dict(asked.engines)[kinds[gpus[0]]]
-            mean = ceil(asked.prompt_tokens + asked.output_tokens)
-            blocks = ceil(mean / LAW_BLOCK) + 1
-            token = asked.request_gb * 1e9 / (blocks * LAW_BLOCK)
-            bytes_ = ceil(token * options.block_tokens) if mean else 0
-            pools = (
-                [common[gpu] for gpu in gpus]
-                if options.cache == "elastic"
-                else [Pool(own[model.name], own[model.name]) for _ in gpus]
-            )
-            slots = int(asked.slots)
-            each = int(bytes_ / model.shards)
-            self.workers.append(Worker(speed, asked.prompt_tokens, slots, each, gpus, pools))
+        for cache in caches_of(problem, placement):
+            own = int(cache.cache_gb * 1e9)
+            elastic = options.cache == "elastic"
+            pools = [common[gpu] if elastic else Pool(own, own) for gpu in cache.gpus]
+            number = [model.name for model in problem.models].index(cache.model)
+            self.workers.append(self.worker(number, problem.models[number], cache.gpus, pools))
+        self.routers = []
+        for number in range(len(problem.models)):
+            mine = [worker for worker in self.workers if worker.model == number]
+            self.routers.append(router(options.router, mine, seed, number))
+        self.sharing = Slices(self.kinds) if self.by_turns else SideBySide(sharing, self.workers)
         self.requests = []
+
+    def worker(self, number, model, gpus, pools):
+        """Return a replica of a model on its GPUs."""
+        asked = model.requests
+        mean = ceil(asked.prompt_tokens + asked.output_tokens)
+        blocks = ceil(mean / LAW_BLOCK) + 1
+        token = asked.request_gb * 1e9 / (blocks * LAW_BLOCK)
+        bytes_ = ceil(token * self.options.block_tokens) if mean else 0
+        speed = dict(asked.engines)[self.kinds[gpus[0]]]
+        each = int(bytes_ / model.shards)
+        slots = int(asked.slots)
+        return Worker(number, speed, asked.prompt_tokens, slots, each, list(gpus), pools)
 
     def blocks(self, tokens):
         return ceil(tokens / self.options.block_tokens)
@@ -124,55 +136,40 @@ class SlowSimulator:
             )
         )
         self.requests = list(coming)
-        now = 0.0
         while True:
-            ends = {id(w): now + w.left / self.pace(w) for w in self.workers if w.busy}
-            first = min(ends.values(), default=inf)
+            first = self.sharing.next()
             arrival = coming[0].arrival if coming else inf
-            then = min(first, arrival)
-            if then > stream.seconds:
+            now = min(first, arrival)
+            if now > stream.seconds:
                 return self.requests
-            for worker in self.workers:
-                if worker.busy:
-                    pace = self.pace(worker)
-                    worker.left = 0.0 if ends[id(worker)] <= then else worker.left
-                    if worker.left:
-                        worker.left -= pace * (then - now)
-            now = then
-            if first <= arrival:
-                done = min((w for w in self.workers if w.busy), key=lambda w: ends[id(w)])
-                self.end(done, now)
-                self.begin(done)
-                if self.options.cache == "elastic":
-                    for other in self.workers:
-                        near = set(other.gpus) & set(done.gpus)
-                        if near and not other.busy and other.queue:
-                            self.begin(other)
-            else:
-                self.arrive(coming.popleft())
+            self.sharing.go_on(now)
+            if arrival < first:
+                self.arrive(coming.popleft(), now)
+                continue
+            done = self.sharing.happen()
+            if done is not None:
+                self.complete(done, now)
+            self.sharing.hand_over()
 
-    def pace(self, worker):
-        """Return how fast it works beside the others, as a share of alone."""
-        count = turns(worker.work, worker.speed.layers, self.costs)
-        if worker.length <= 0.0 or count <= 0.0 or not self.shares:
-            return 1.0
-        waits = []
-        for gpu in worker.gpus:
-            others = [w for w in self.workers if w is not worker and w.busy and gpu in w.gpus]
-            lengths = [turn_of(w.work, w.speed.layers, self.costs) for w in others]
-            own = worker.work / count
-            waits.append(sum(seen_turn(each, own, self.costs) for each in lengths if each > 0.0))
-        return worker.length / (worker.length + count * max(waits))
+    def complete(self, worker, now):
+        """Let a worker end its work and begin the next; others may get cache that is free now."""
+        self.end(worker, now)
+        self.begin(worker, now)
+        if self.options.cache == "elastic":
+            for gpu in worker.gpus:
+                for other in self.workers:
+                    if gpu in other.gpus and not other.busy and other.queue:
+                        self.begin(other, now)
 
-    def arrive(self, request):
-        worker = self.workers[request.model]
+    def arrive(self, request, now):
+        worker = self.routers[request.model].choose()
         most = self.blocks(request.prompt + max(request.output - 1, 0)) * worker.block_bytes
         if any(most > pool.size for pool in worker.pools):
             request.refused = True
             return
         worker.queue.append(request)
         if not worker.busy:
-            self.begin(worker)
+            self.begin(worker, now)
 
     def take(self, worker, request, tokens):
         """Give a request the blocks for so many tokens; False where they are not there."""
@@ -212,15 +209,16 @@ class SlowSimulator:
         for request in worker.running:
             assert self.take(worker, request, request.kept + 1)
 
-    def begin(self, worker):
+    def begin(self, worker, now):
         """Let an engine without work choose some."""
-        worker.busy = worker.decodes = False
+        worker.busy = worker.decodes = worker.reads = False
         chunk = 0
         if self.options.prefill == "first":
             worker.reading = self.admit(worker)
             if worker.reading:
+                worker.reads = True
                 whole, work = self.prefill(worker, worker.reading.to_read)
-                self.set_out(worker, whole, work)
+                self.set_out(worker, whole, work, now)
                 return
             self.grow(worker)
         else:
@@ -234,8 +232,10 @@ class SlowSimulator:
         more = worker.speed.step_per_request * next(
             size for size in (0, 1, 2, 4, *range(8, 10**5, 8)) if size >= batch
         )
-        worker.decodes = True
-        self.set_out(worker, max(base, whole) + more, max(base, work) + more)
+        worker.decodes, worker.reads = True, chunk > 0
+        length = max(base, whole) + more
+        gap = min(HOST_GAP, length) if self.by_turns and not chunk else 0.0
+        self.set_out(worker, length, max(base, work) + more - gap, now)
 
     def chunk(self, worker):
         """Return how many tokens of prompts the next step reads."""
@@ -256,10 +256,14 @@ class SlowSimulator:
     def prefill(self, worker, tokens):
         host = worker.speed.prefill - worker.speed.prefill_work
         work = worker.speed.prefill_work * tokens / worker.mean_prompt
-        return work + host, work
+        whole = work + host
+        if self.by_turns:
+            work = min(max(work, whole * LEAST_WORK), whole / PREFILL_AHEAD)
+        return whole, work
 
-    def set_out(self, worker, length, work):
-        worker.busy, worker.length, worker.work, worker.left = True, length, work, length
+    def set_out(self, worker, length, work, now):
+        worker.busy, worker.length, worker.work = True, length, work
+        self.sharing.set_out(worker, now)
 
     def end(self, worker, now):
         """Let an engine end its work: tokens are there."""

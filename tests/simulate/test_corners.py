@@ -74,6 +74,31 @@ def test_a_prefill_that_the_host_does_alone_takes_its_time():
         assert simulated(problem, placement, beside, sharing=sharing).models[0].ttft.max > 0.024
 
 
+def test_the_first_turn_of_all_waits_for_no_change_of_process():
+    problem, placement = one_gpu(asked(prefill=0.0003))
+    found = simulated(problem, placement, stream_of((0.0, 0, 100, 2)))
+    assert found.models[0].ttft.max == pytest.approx(0.0003)
+
+
+def test_shards_read_a_prompt_each_by_the_turns_of_its_own_gpu():
+    neighbours = [asked(step=0.0017, prefill=0.001), asked(step=0.0053, prefill=0.001)]
+    reader = asked(prefill=0.06, work=0.05)
+
+    def slowest(shards, places):
+        models = [Model(f"n{n}", 1.0, load=1.0, requests=each) for n, each in enumerate(neighbours)]
+        models += [Model(name, 1.0, load=1.0, shards=shards, requests=reader) for name in places]
+        problem = Problem([Gpu(name, 40.0, KIND, node="n") for name in "ab"], models)
+        decoding = [(0.0, 0, 100, 2000), (0.0, 1, 100, 190)]  # one ends just after the prompt came
+        asking = [(1.0, 2 + number, 100, 2) for number in range(len(places))]
+        placement = {"n0": ["a"], "n1": ["b"], **places}
+        found = simulated(problem, placement, stream_of(*decoding, *asking), sharing="slices")
+        return max(model.ttft.max for model in found.models[2:])
+
+    apart = slowest(1, {"one": ["a"], "two": ["b"]})
+    assert slowest(2, {"both": ["a", "b"]}) == pytest.approx(apart, rel=1e-9)
+    assert slowest(2, {"both": ["b", "a"]}) == pytest.approx(apart, rel=1e-9)
+
+
 def test_steps_without_prompts_are_alike_with_and_without_chunks():
     problem, placement = one_gpu(*[asked(step=0.00205, prefill=0.0)] * 2)
     stream = stream_of((0.0, 0, 1, 501), (0.0, 1, 1, 501))

@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Iterator
+from io import BufferedIOBase
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -33,22 +34,20 @@ def line_blocks(path: str | Path) -> Iterator[LineBlock]:
     try:
         with opened(path) as file:
             yield from _decoded(_unpacked(file))
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(Fault(f"cannot be unpacked, {error}", "a whole gzip file")) from None
     except OSError as error:
         raise InputError(Fault(f"cannot be read, {error.strerror or error}")) from None
 
 
-def _unpacked(file: BinaryIO) -> BinaryIO:
+def _unpacked(file: BinaryIO) -> BufferedIOBase:
     """Return what is in a gzip file, any other file as it is."""
     if not hasattr(file, "peek") or file.peek(len(GZIP))[: len(GZIP)] != GZIP:
-        return file
-    return cast(BinaryIO, gzip.GzipFile(fileobj=file))
+        return cast(BufferedIOBase, file)
+    return gzip.GzipFile(fileobj=file)
 
 
-def _decoded(file: BinaryIO) -> Iterator[LineBlock]:
+def _decoded(file: BufferedIOBase) -> Iterator[LineBlock]:
     first, rest = 1, b""
-    while content := file.read(BLOCK):
+    while content := _some(file, first):
         lines, newline, rest = (rest + content).rpartition(b"\n")
         if newline:
             yield _block(first, lines)
@@ -57,6 +56,27 @@ def _decoded(file: BinaryIO) -> Iterator[LineBlock]:
             raise _too_long(first)
     if rest:
         yield _block(first, rest)
+
+
+def _some(file: BufferedIOBase, line: int) -> bytes:
+    """Return the next bytes of a file: all that can be had before the place where it is broken.
+
+    Parameters
+    ----------
+    file
+        The file.
+    line
+        The first line that has not been read as a whole.
+    """
+    content = b""
+    try:
+        while len(content) < BLOCK and (part := file.read1(BLOCK - len(content))):
+            content += part
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        if not content:
+            found = f"cannot be unpacked, {error}"
+            raise InputError(Fault(found, "a whole gzip file", line=line)) from None
+    return content
 
 
 def _block(first: int, lines: bytes) -> LineBlock:

@@ -93,7 +93,7 @@ def state_of(
         slots=np.zeros((len(replicas), int(engines[:, columns.SLOTS].max(initial=1))), np.int32),
         growing=np.zeros((len(replicas), options.block_tokens), np.int32),
         parts=parts,
-        done=np.zeros(len(parts)),
+        progress=np.zeros((len(parts), columns.PART_FLOATS)),
         gpus=on_gpu,
         moments=moments,
         ready=np.zeros_like(members),
@@ -209,6 +209,7 @@ def _gpus(
         gpus[gpu, columns.ROOM] = max(int(problem.gpus[gpu].memory_gb * 1e9 - taken.sum()), 0)
     moments = np.zeros((len(members), columns.GPU_FLOATS))
     moments[:, [columns.NEXT, columns.ALARM]] = inf
+    moments[:, columns.TURN_ENDED] = -inf
     moments[:, columns.WIDTH] = FIRST_WIDTH
     return gpus, moments
 

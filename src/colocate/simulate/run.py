@@ -79,11 +79,17 @@ def _check_names(problem: Problem, placement: Places) -> None:
     models, gpus = ({each.name for each in items} for items in (problem.models, problem.gpus))
     for model, on in placement.items():
         if model not in models:
-            advice = closest(model, models)
+            advice = closest(str(model), models)
             raise InputError(
                 Fault("is not in the problem", "", advice, owner=Owner("model", model))
             )
+        if isinstance(on, str) or not isinstance(on, Iterable):
+            found, expected = f"is on {on!r}", "on a list of GPUs"
+            raise InputError(Fault(found, expected, owner=Owner("model", model)))
         for gpu in on:
             if gpu not in gpus:
-                found, advice = f"is on {gpu!r}, which is no GPU", closest(gpu, gpus)
+                found, advice = f"is on {gpu!r}, which is no GPU", closest(str(gpu), gpus)
                 raise InputError(Fault(found, "", advice, owner=Owner("model", model)))
+        if len(set(on)) < len(on):
+            found = "is on one GPU more than once"
+            raise InputError(Fault(found, owner=Owner("model", model)))

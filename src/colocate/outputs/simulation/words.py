@@ -57,6 +57,8 @@ def kept_line(way: SimulatedWay) -> str:
     judged = amount(way.judged, "model")
     if not way.judged:
         told = "no model has a target to keep"
+    elif way.kept < way.judged == 1:
+        told = "1 model missed its targets"
     elif way.kept < way.judged:
         told = f"{way.kept} of {judged} kept their targets"
     else:
@@ -91,11 +93,15 @@ def summary_lines(way: SimulatedWay, seeds: int) -> list[str]:
     found = way.found
     asked, span = round(found.requests.mean), shown_span(found.seconds)
     each = f" for each of {seeds} seeds" if seeds > 1 else ""
-    kept = f"{share_interval(found.attainment)} kept their targets"
-    rate = f"{rate_interval(found.goodput)} a second"
-    lines = [f"{amount(asked, 'request')} in {span}{each}: {kept}, {rate}"]
+    requests = f"{amount(asked, 'request')} in {span}{each}"
+    share, rate = share_interval(found.attainment), f"{rate_interval(found.goodput)} a second"
     if unfinished := unanswered(way):
-        lines.append(f"{unfinished:,} of them had no whole answer at the end; {UNJUDGED}")
+        lines = [
+            f"{requests}: {unfinished:,} of them had no whole answer at the end",
+            f"{share} of those judged kept their targets, {rate}; {UNJUDGED}",
+        ]
+    else:
+        lines = [f"{requests}: {share} kept their targets, {rate}"]
     missing = [model for model in way.models if model.misses]
     lines.append(f"{kept_line(way)}; missed by:" if missing else kept_line(way))
     worst = sorted(missing, key=lambda model: model.found.attainment.mean)
@@ -112,7 +118,8 @@ def miss_line(model: ModelReplay) -> str:
 
 
 def _in_time(model: ModelReplay) -> str:
-    return f"{shown_share(model.found.attainment.mean)} of requests in time"
+    judged = "those judged" if TargetMiss.QUEUE in model.misses else "requests"
+    return f"{shown_share(model.found.attainment.mean)} of {judged} in time"
 
 
 def _asleep(model: ModelReplay) -> str:

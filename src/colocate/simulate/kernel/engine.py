@@ -17,7 +17,6 @@ from colocate.simulate.kernel.queue import forget_request, take_first
 from colocate.simulate.kernel.slots import finish_some, join, send_back
 from colocate.simulate.kernel.state import (
     ARRIVAL,
-    BEGUN,
     BLOCK,
     BUDGET,
     CHUNK,
@@ -124,9 +123,7 @@ def next_work(state: SimulationState, engine: int, now: float) -> None:
             _mix(state, engine)
         elif not _read_prompt(state, engine):
             _step(state, engine)
-    if engines[engine, WORK] != IDLE:
-        state.speeds[engine, BEGUN] = now
-    elif not was_idle:
+    if engines[engine, WORK] == IDLE and not was_idle:
         state.speeds[engine, IDLE_SINCE] = now
     show_engine(state, engine, 1.0)
 

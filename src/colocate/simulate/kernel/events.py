@@ -21,7 +21,6 @@ from colocate.simulate.kernel.state import (
     ARRIVED,
     ASLEEP,
     BACK,
-    BEGUN,
     DOWN,
     ELASTIC,
     ENGINES,
@@ -81,7 +80,6 @@ def _complete(state: SimulationState, engine: int, now: float) -> None:
     state, engine, now : the simulation, the engine and the moment
     """
     if goes_on(state, engine):
-        state.speeds[engine, BEGUN] = now
         if state.settings[SHARING] == SLICES:
             line_up(state, engine, now)
         else:

@@ -35,17 +35,20 @@ ENGINE_INTS = 26
 
 STEP_TIME, PER_REQUEST, PREFILL_TIME, PREFILL_WORK, LAYERS, MEAN_PROMPT = range(6)
 """Columns of engines, in seconds: `EngineSpeed`, and the prompt in tokens that it is about."""
-LENGTH, NEED, BEGUN, LEFT, PACE, SINCE, TURNS, TURN, ENDS = range(6, 15)
-"""The work at hand: how long it takes alone, what the GPU has to do of it, when it began. Under
-MPS: what is left of it, its pace, the moment of both, its turns, the length of a turn, and its
-end."""
-COUNTED, BUSY_TIME, IN_FLIGHT_TIME, WAITING_TIME, HELD_TIME, IDLE_SINCE, BACK = range(15, 22)
+LENGTH, NEED, LEFT, PACE, SINCE, TURNS, TURN, ENDS = range(6, 14)
+"""The work at hand: how long it takes alone, and what the GPU has to do of it. Under MPS: what is
+left of it, its pace, the moment of both, its turns, the length of a turn, and its end."""
+COUNTED, BUSY_TIME, IN_FLIGHT_TIME, WAITING_TIME, HELD_TIME, IDLE_SINCE, BACK = range(14, 21)
 """Sums over time up to the moment COUNTED; when it last became idle; when it comes back."""
-ENGINE_FLOATS = 22
+ENGINE_FLOATS = 21
 """How many columns there are."""
 
 PART_ENGINE, PART_GPU, PART_POOL = 0, 1, 2
 """Columns of parts: the engine, the GPU and the pool of cache."""
+DONE, BEGUN = 0, 1
+"""Columns of parts, in seconds, about the work at hand: what is done of it, and when it began."""
+PART_FLOATS = 2
+"""How many columns there are."""
 
 RUNNING_PART, LAST_PART, READY_FIRST, READY, CONTENDED, COMPLETES, MEMBERS, ROOM = range(8)
 """Columns of GPUs, whole numbers: the part that has its turn; the one before; the first of those
@@ -120,8 +123,8 @@ class SimulationState(NamedTuple):
     growing: Small
     """growing[e, n]: how many of them need one more block at steps n, n + a block, ..."""
     parts: Ints
-    done: Floats
-    """done[p]: seconds of the work at hand that a part has done."""
+    progress: Floats
+    """The columns of parts that are no whole numbers."""
     gpus: Ints
     moments: Floats
     """The columns of GPUs that are no whole numbers."""

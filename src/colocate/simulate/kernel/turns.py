@@ -28,6 +28,7 @@ from colocate.simulate.kernel.state import (
     BEGUN,
     COMPLETES,
     CONTENDED,
+    DONE,
     DONE_AFTER,
     FIRST_PART,
     LAST_PART,
@@ -62,7 +63,8 @@ def line_up(state: SimulationState, engine: int, now: float) -> None:
     first, parts = state.engines[engine, FIRST_PART], state.engines[engine, PARTS]
     state.engines[engine, PENDING] = parts
     for part in range(first, first + parts):
-        state.done[part] = 0.0
+        state.progress[part, DONE] = 0.0
+        state.progress[part, BEGUN] = now
         gpu = state.parts[part, PART_GPU]
         _push(state, gpu, part)
         if state.gpus[gpu, RUNNING_PART] == NOBODY:
@@ -107,18 +109,18 @@ def begin_turn(state: SimulationState, gpu: int, now: float) -> None:
         gpus[gpu, LAST_PART] = part
     engine = state.parts[part, PART_ENGINE]
     contended = gpus[gpu, READY] > 0
-    left = state.speeds[engine, NEED] - state.done[part]
+    left = state.speeds[engine, NEED] - state.progress[part, DONE]
     work, pace = left, 1.0
     if state.engines[engine, WORK] == STEP:
         gap = state.speeds[engine, LENGTH] - state.speeds[engine, NEED]
-        now = max(now, state.speeds[engine, BEGUN] + gap)
+        now = max(now, state.progress[part, BEGUN] + gap)
     elif contended:
-        if state.done[part] == 0.0:
-            state.speeds[engine, BEGUN] = now
+        if state.progress[part, DONE] == 0.0:
+            state.progress[part, BEGUN] = now
         pace = 1.0 / PREFILL_AHEAD if _others_read(state, gpu) else 1.0
         work = min(left, _launched(state, engine, part, now))
     else:
-        host = state.speeds[engine, BEGUN] + state.speeds[engine, LENGTH] - now
+        host = state.progress[part, BEGUN] + state.speeds[engine, LENGTH] - now
         pace = left / host if host > left else 1.0
     if contended:
         work = min(work, QUANTUM * pace)
@@ -127,7 +129,7 @@ def begin_turn(state: SimulationState, gpu: int, now: float) -> None:
     gpus[gpu, COMPLETES] = work == left
     moments[gpu, TURN_BEGAN] = now
     moments[gpu, PACE_OF_TURN] = pace
-    moments[gpu, DONE_AFTER] = state.done[part] + work
+    moments[gpu, DONE_AFTER] = state.progress[part, DONE] + work
     moments[gpu, NEXT] = now + (work / pace if work > 0.0 else 0.0)
 
 
@@ -143,9 +145,9 @@ def _launched(state: SimulationState, engine: int, part: int, now: float) -> flo
     found: float = need
     if length > 0.0:
         found = need * PREFILL_HEAD / length
-        if state.done[part] > 0.0:
-            launched = need * PREFILL_AHEAD * (now - state.speeds[engine, BEGUN]) / length
-            found = max(launched - state.done[part], found)
+        if state.progress[part, DONE] > 0.0:
+            launched = need * PREFILL_AHEAD * (now - state.progress[part, BEGUN]) / length
+            found = max(launched - state.progress[part, DONE], found)
     return found
 
 
@@ -173,7 +175,7 @@ def _cut_short(state: SimulationState, gpu: int, now: float) -> None:
     began = state.moments[gpu, TURN_BEGAN]
     end = began + QUANTUM * max(ceil((now - began) / QUANTUM), 1)
     if end < state.moments[gpu, NEXT]:
-        done = state.done[state.gpus[gpu, RUNNING_PART]]
+        done = state.progress[state.gpus[gpu, RUNNING_PART], DONE]
         state.moments[gpu, DONE_AFTER] = done + state.moments[gpu, PACE_OF_TURN] * (end - began)
         state.moments[gpu, NEXT] = end
         state.gpus[gpu, COMPLETES] = 0
@@ -197,7 +199,7 @@ def end_turn(state: SimulationState, gpu: int) -> int:
         engine: int = state.parts[part, PART_ENGINE]
         state.engines[engine, PENDING] -= 1
         return engine if state.engines[engine, PENDING] == 0 else NOBODY
-    state.done[part] = moments[gpu, DONE_AFTER]
+    state.progress[part, DONE] = moments[gpu, DONE_AFTER]
     _push(state, gpu, part)
     return NOBODY
 

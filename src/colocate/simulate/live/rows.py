@@ -45,7 +45,7 @@ def with_engine(
         pools = np.concatenate([pools, new.pools])
     state = _with_row(state, new.engines, new.speeds)._replace(
         parts=np.concatenate([state.parts, new.parts]),
-        done=np.concatenate([state.done, new.done]),
+        progress=np.concatenate([state.progress, new.progress]),
         pools=pools,
     )
     return _with_members(state, range(first, first + len(parts)))
