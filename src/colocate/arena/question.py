@@ -6,6 +6,7 @@ What a program returns is plain data that nobody trusts; the subclass of a task 
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf, isfinite
 from signal import SIGKILL, SIGXCPU, Signals
 from typing import Any, ClassVar
@@ -71,7 +72,7 @@ class Question(ABC):
     def check(self, answer: bytes) -> CaseVerdict:
         """Return the verdict on an answer, as `form` has it written; it may be forged."""
 
-    @property
+    @cached_property
     def most_bytes(self) -> int:
         """How long an answer may be."""
         return READ_AT_ONCE + ANSWER_BY_QUESTION * len(json.dumps(self.arguments))

@@ -7,6 +7,8 @@ from itertools import islice, takewhile
 from numpy.random import default_rng
 
 from colocate.arena.suites import Case, Suite, unseen_problems
+from colocate.problem.gpu import Gpu
+from colocate.problem.model import Model
 from colocate.problem.problem import Problem
 
 HIDDEN = "-hidden"
@@ -30,13 +32,17 @@ def hidden_suite(suite: str, seed: int = HIDDEN_SEED) -> Suite:
     for number, problem in enumerate(islice(problems, HIDDEN_CASES)):
         count = len(problem.models)
         order = rng.permutation(count).tolist()
-        shuffled = Problem(problem.gpus, tuple(problem.models[place] for place in order))
         names = [f"model_{place}" for place in rng.permutation(count).tolist()]
-        cases.append(Case(f"hidden-{number:02d}", renamed(shuffled, names)))
+        models = [problem.models[place] for place in order]
+        cases.append(Case(f"hidden-{number:02d}", _renamed(problem.gpus, models, names)))
     return Suite(f"{suite}{HIDDEN}", f"never seen, like {suite}", tuple(cases))
 
 
 def renamed(problem: Problem, names: Sequence[str]) -> Problem:
     """Return a problem with other names of its models, in order."""
-    pairs = zip(problem.models, names, strict=True)
-    return Problem(problem.gpus, tuple(replace(model, name=name) for model, name in pairs))
+    return _renamed(problem.gpus, problem.models, names)
+
+
+def _renamed(gpus: Sequence[Gpu], models: Sequence[Model], names: Sequence[str]) -> Problem:
+    pairs = zip(models, names, strict=True)
+    return Problem(tuple(gpus), tuple(replace(model, name=name) for model, name in pairs))

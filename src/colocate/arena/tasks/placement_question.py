@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
 from typing import Any, ClassVar
 
@@ -34,7 +35,7 @@ class PlacementQuestion(Question):
         """The name of the function that the program defines."""
         return ENTRY_POINT
 
-    @property
+    @cached_property
     def arguments(self) -> dict[str, Any]:
         """The number of GPUs and the models, as the public benchmark passes them."""
         models = [

@@ -1,13 +1,14 @@
 """Decides how many replicas pay: each holds the model's whole size and takes part of its load.
 
 With fixed numbers of replicas, the ordinary solver takes over. This module searches for the
-numbers. First it tries those with which a replica fills a share of a GPU at some pressure. Then it
-tries those of a fractional packing by a linear program, and one replica more or less than the best.
+numbers. First it tries those with which a replica fills a share of a GPU at some pressure, then
+those of a fractional packing by a linear program. The best of them race, and the winner runs
+against numbers with one replica more or less.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from math import inf, isfinite, sqrt
 
@@ -28,6 +29,8 @@ from colocate.solver.decide.replica_counts import (
     neighbours,
 )
 from colocate.solver.decide.replica_progress import ReplicaProgress
+from colocate.solver.decide.replica_race import Contender, race
+from colocate.solver.decide.replica_starts import places_nearby
 from colocate.solver.plan import Plan, Status
 from colocate.solver.prove.bound_search import BoundSearch
 from colocate.solver.prove.columns import shares_of_choices
@@ -50,8 +53,14 @@ POLISHING = 0.5
 """In a larger fleet, the share of the time in which the best replica counts stay fixed."""
 MOST_PLACES = 4000
 """Choices times GPUs up to which CP-SAT and SCIP have a chance to search them all."""
-MISSES = 40
-"""Tries without an improvement after which the search ends."""
+RACING = 0.6
+"""In a small fleet, the share of the time for all tries that races have."""
+CONTENDERS, NEIGHBOURS = 16, 7
+"""Numbers of replicas that take part in the first race, and that later run against the best."""
+MISSES, LASTING = 40, 2.0
+"""Races without an improvement after which the search ends. If no numbers are left to try, the best
+goes on alone until the search has lasted so many times as long as it took to the last improvement.
+"""
 TARGETS, GRID, FOLLOWING = 8, 1000, 0.1
 """For fractional packings: how many pressures, the grid, and the share of the time for each."""
 
@@ -81,6 +90,7 @@ class ReplicaSearch:
         self._budget = budget
         self._progress = ReplicaProgress(problem, budget)
         self._tried: set[Counts] = set()
+        self._placed: dict[Counts, Plan] = {}
         self._failure: Plan | None = None
         self._rng = np.random.default_rng(budget.seed)
 
@@ -90,9 +100,10 @@ class ReplicaSearch:
             self._progress.offer(start, "start")
         exact = places(self.problem) <= MOST_PLACES
         until = self._budget.deadline.left * (PROVING if exact else POLISHING)
-        self._try_all(islice(by_pressure(self.problem, self._progress.bound), FIRST), until)
-        self._follow_program(until)
-        self._try_all(by_pressure(self.problem, self._progress.bound), until)
+        trying = until + (self._budget.deadline.left - until) * RACING if exact else until
+        self._try_all(islice(by_pressure(self.problem, self._progress.bound), FIRST), trying)
+        self._follow_program(trying)
+        self._try_all(by_pressure(self.problem, self._progress.bound), trying)
         if not exact:
             self._insist()
         self._go_on(until)
@@ -146,21 +157,52 @@ class ReplicaSearch:
             self._try(fewest, share)
 
     def _go_on(self, until: float) -> None:
-        """Try one replica more or less than the best, in random order."""
+        """Let the numbers tried so far race, then the best against one replica more or less."""
+        over = partial(self._progress.finished_but, until)
+        best = race(self._first_contenders(), over, self._offer)
         misses = 0
-        while self._progress.found and misses < MISSES and not self._progress.finished_but(until):
-            near = neighbours(self.problem, self._progress.counts)
-            options = [counts for counts in near if counts not in self._tried]
-            if not options:
+        while best is not None and misses < MISSES and not over():
+            before, near = self._progress.value, list(self._neighbours(over))
+            if not near and self._progress.seconds > LASTING * self._progress.history[-1].seconds:
                 return
-            before = self._progress.value
-            self._try(options[int(self._rng.integers(len(options)))], 2 * PATIENCE)
-            misses = 0 if self._progress.value < before else misses + 1
+            best = race([best, *near], over, self._offer)
+            misses = 0 if self._progress.value < before or not near else misses + 1
+
+    def _first_contenders(self) -> Iterator[Contender]:
+        """Yield the tries that came closest, as far as sums do not exclude that they pay."""
+        placed = sorted(self._placed.items(), key=lambda row: row[1].pressure)
+        for counts, plan in placed[:CONTENDERS]:
+            if self._may_pay(counts):
+                yield Contender(plan.problem, plan.placement, self._budget)
+
+    def _neighbours(self, over: Callable[[], bool]) -> Iterator[Contender]:
+        """Yield a few numbers with one replica more or less than the best, in random order."""
+        best, near = self._progress.best, list(neighbours(self.problem, self._progress.counts))
+        options = [near[number] for number in self._rng.permutation(len(near))]
+        fresh = (each for each in options if each not in self._tried and self._may_pay(each))
+        for counts in islice(fresh, NEIGHBOURS):
+            if best is None or over():
+                return
+            fixed = self._with(counts)
+            places = places_nearby(fixed, best.placement, best.pressures)
+            if places is None:
+                self._try(counts, PATIENCE)
+                places = self._placed[counts].placement if counts in self._placed else None
+            self._tried.add(counts)
+            if places:
+                yield Contender(fixed, places, self._budget)
+
+    def _offer(self, contender: Contender) -> None:
+        if contender.value < self._progress.value:
+            self._progress.offer(contender.placement, "replicas")
+
+    def _may_pay(self, counts: Counts) -> bool:
+        """Whether sums leave it open that these numbers of replicas are better than the best."""
+        return least_pressure(self.problem, counts) < self._progress.value
 
     def _try(self, counts: Counts, share: float) -> None:
         """Solve the problem with these replica counts, unless sums show that they cannot pay."""
-        pays = not self._tried or least_pressure(self.problem, counts) < self._progress.value
-        if counts in self._tried or not pays:
+        if counts in self._tried or (self._tried and not self._may_pay(counts)):
             return
         self._tried.add(counts)
         seconds = max(share * self._progress.seconds_left, SHORTEST)
@@ -168,6 +210,7 @@ class ReplicaSearch:
         for alarm in plan.alarms:
             self._progress.alarm(alarm)
         if plan.placement:
+            self._placed[counts] = plan
             self._progress.offer(plan.placement, "replicas")
         else:
             self._failure = self._failure or self._failed(counts, plan)

@@ -15,6 +15,7 @@ from colocate.solver.construct.filling import filled
 from colocate.solver.construct.first_fit import pack_first
 from colocate.solver.construct.orders import Order
 from colocate.solver.construct.packing import Fit, Packing
+from colocate.solver.construct.scarcest import search_scarcest
 from colocate.solver.construct.task import FINITE
 from colocate.solver.construct.volume import volume_bound
 from colocate.solver.deadline import Deadline
@@ -39,6 +40,9 @@ NODES_TRIED = 8
 """Nodes of the fleet on which to squeeze in a shard group."""
 NODES = 200_000
 """Nodes of the search tree that may prove that no placement exists."""
+NODES_SCARCEST = 20_000
+"""Nodes of the search by the scarcest resource, which proves nothing: it mostly finds a placement
+within a few hundred, if it does at all."""
 SEARCHING = 0.5
 """The share of the time in which CP-SAT and SCIP find a placement or rule it out."""
 
@@ -113,6 +117,10 @@ def quick_ways(reduction: Reduction, layout: Layout, deadline: Deadline) -> Iter
     few = len(reduction.items) <= FEW and not reduction.shard_groups
     if few and ROUGH.construct(instance, layout):
         yield "bisection"
+        if isfinite(layout.pressure.max()):
+            return
+    if few and search_scarcest(instance, layout, NODES_SCARCEST):
+        yield "memory search"
         if isfinite(layout.pressure.max()):
             return
     with deadline.watched():
