@@ -1,96 +1,205 @@
 """How soon a replan of 64 GPUs and 256 models is better, and how soon it is about the best.
 
-    python -m benchmarks.replan_quality [--fleets N] [--long SECONDS]
+    python -m benchmarks.replan_quality            # writes benchmarks/data/replan_quality.csv
+    python -m benchmarks.replan_quality --print    # only prints
 
 Each fleet is planned, then every model's demand changes by a random factor, as after some hours.
-It is replanned within budgets of weights to load: none, a tenth of all weights, and any. The best
-known value of a budget is that of the longest run, or of a shorter one if that found a better one.
+It is replanned within budgets of weights to load. The best known value of a budget is that of the
+longest run, or of a shorter one if that found a better one. All seconds are processor time of the
+process, so that other work on the machine does not count.
+
+At last, the steps of 500 moves are found, for engines that move round in circles.
 """
 
 import argparse
+import csv
+import threading
+from collections.abc import Callable, Iterator
 from math import inf
+from pathlib import Path
+from time import process_time
 from typing import NamedTuple
 
 import numpy as np
 
-from colocate.problem.gpu import Gpu
-from colocate.problem.model import Model
-from colocate.problem.placement import Placement
+from colocate.inputs.fleet import Fleet, fleet_of
+from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.replan.replan import replan
 from colocate.replan.steps.safe_steps import safe_steps
 from colocate.replan.transition import change_between
+from colocate.solver import deadline
 from colocate.solver.solve import solve
 
-GPUS, MODELS = 64, 256
+FOUND = Path(__file__).resolve().parent / "data" / "replan_quality.csv"
+GPUS, MODELS, MOVES = 64, 256, 500
 SPREAD = 0.5
 """Of the logarithm of the factor by which demand changes."""
 SECONDS = (0.5, 2.0)
-BUDGETS = (0.02, 0.1, inf)
+BUDGETS = (0.02, 0.05, 0.1, inf)
 """Shares of all weights that may be loaded."""
+CONFIGS = ("Qwen2.5-1.5B-Instruct", "Llama-3.2-3B-Instruct", "Qwen2.5-7B-Instruct")
 
 
-class DriftedFleet(NamedTuple):
-    """A fleet after its demand has changed, and the placement that it still has."""
+class Quality(NamedTuple):
+    """What a replan found within a budget."""
 
-    problem: Problem
-    old: Placement
-    weights_gb: float
+    objective: str
+    fleet: int
+    share: float
+    """Of all weights, that may be loaded."""
+    stay: float
+    first_ms: float
+    """Until the first improvement, in the run of two seconds."""
+    after_half: float
+    after_two: float
+    best: float
+    bound: float
 
 
-def drifted_fleet(seed: int) -> DriftedFleet:
-    """Return a random fleet, planned for a demand that has changed since."""
+class ProcessorTimer(threading.Thread):
+    """Calls a function once the process has computed for some seconds."""
+
+    def __init__(self, seconds: float, call: Callable[[], None]) -> None:
+        super().__init__(daemon=True)
+        self._end, self._call, self._cancelled = process_time() + seconds, call, threading.Event()
+
+    def cancel(self) -> None:
+        """Let it never call."""
+        self._cancelled.set()
+
+    def run(self) -> None:
+        """Wait."""
+        while not self._cancelled.wait(0.001):
+            if process_time() >= self._end:
+                self._call()
+                return
+
+
+def by_pressure(seed: int, changed: bool) -> Fleet:
+    """Return a random fleet whose pressure decides, before or after its demand has changed."""
     rng = np.random.default_rng(seed)
     sizes = rng.choice([3.0, 8.0, 14.0, 16.0, 28.0], MODELS, p=[0.3, 0.25, 0.2, 0.15, 0.1])
     loads = rng.uniform(0.2, 2.0, MODELS)
     factors = rng.lognormal(0.0, SPREAD, MODELS)
-    gpus = [Gpu(f"g{number}", 80.0) for number in range(GPUS)]
+    models = [
+        {"name": f"m{n}", "size_gb": float(sizes[n]), "load": float(load)}
+        for n, load in enumerate(loads * factors if changed else loads)
+    ]
+    gpus = [{"name": "g", "memory_gb": 80, "reserve_gb": 0, "count": GPUS}]
+    return fleet_of({"gpus": gpus, "models": models})
 
-    def fleet(load: np.ndarray) -> Problem:
-        models = zip(sizes.tolist(), load.tolist(), strict=True)
-        return Problem(gpus, [Model(f"m{n}", size, load=x) for n, (size, x) in enumerate(models)])
 
-    plan = solve(fleet(loads), time_limit=2.0)
+def by_latency(seed: int, changed: bool) -> Fleet:
+    """Return a random fleet whose latencies decide, before or after its demand has changed."""
+    rng = np.random.default_rng(seed)
+    factors = rng.lognormal(0.0, SPREAD, MODELS) if changed else rng.lognormal(0.0, 0.0, MODELS)
+    models = [
+        {
+            "name": f"m{n}",
+            "config": str(rng.choice(CONFIGS)),
+            "rate": float(0.5 * rng.gamma(2.0) * factors[n]),
+            "prompt_tokens": int(rng.integers(100, 800)),
+            "output_tokens": int(rng.integers(60, 250)),
+            "tpot_slo": 0.05,
+        }
+        for n in range(MODELS)
+    ]
+    gpus = [{"kind": "H100-80GB", "count": GPUS}]
+    return fleet_of({"load": "tokens", "objective": "latency", "gpus": gpus, "models": models})
+
+
+FLEETS = {"pressure": by_pressure, "latency": by_latency}
+
+
+def planned(fleet: Fleet) -> Places:
+    """Return a placement for the demand before."""
+    plan = solve(fleet.problem, time_limit=2.0)
     assert plan.placement, plan.reason
-    return DriftedFleet(fleet(loads * factors), plan.placement, float(sizes.sum()))
+    return plan.placement
 
 
-def measured(seed: int, longest: float) -> list[str]:
-    """Return rows of the table for one fleet."""
-    fleet = drifted_fleet(seed)
-    rows = []
+def qualities(objective: str, seed: int, longest: float) -> Iterator[Quality]:
+    """Yield what replans of one fleet find."""
+    make = FLEETS[objective]
+    fleet, old = make(seed, True), planned(make(seed, False))
+    weights = sum(spec.size_gb or 0.0 for spec in fleet.models.values())
+    replan(fleet, old, budget_gb=1.0, time_limit=0.1)
     for share in BUDGETS:
-        budget = None if share == inf else share * fleet.weights_gb
+        budget = None if share == inf else share * weights
         found = [
-            replan(fleet.problem, fleet.old, budget_gb=budget, points=2, time_limit=seconds)
+            replan(fleet, old, budget_gb=budget, points=2, time_limit=seconds)
             for seconds in (*SECONDS, longest)
         ]
         values = [min(point.value for point in each.points) for each in found]
-        best, last = min(values), found[-1].points[-1]
-        off = " | ".join(f"{value / best - 1.0:.2%}" for value in values[:-1])
-        first = min(each.first_seconds or inf for each in found)
-        moved = "any" if budget is None else f"{budget:.0f} GB"
-        change = change_between(
-            (fleet.problem, fleet.old), (fleet.problem, last.placement), "fixed"
+        stay = found[0].stay.value if found[0].stay else inf
+        first = 1e3 * (found[1].first_seconds or inf)
+        bound = max(each.points[-1].bound for each in found)
+        yield Quality(
+            objective, seed, share, stay, round(first, 1), *values[:2], min(values), bound
         )
-        steps = safe_steps(change)
-        rows.append(
-            f"| {seed} | {moved} | {first * 1e3:.0f} ms | {off} | {best:.4f} | {last.bound:.4f} | "
-            f"{sum(step.kind.value == 'load' for step in steps.steps)} |"
+
+
+def seconds_of_steps() -> float:
+    """Return how long it takes to find steps for 500 engines that each move to the next GPU."""
+    gpus = [{"name": "g", "memory_gb": 80, "reserve_gb": 0, "count": MOVES // 2}]
+    models = [{"name": f"m{n}", "size_gb": 16 + n % 7, "load": 1} for n in range(MOVES)]
+    problem: Problem = fleet_of({"gpus": gpus, "models": models}).problem
+    names = [gpu.name for gpu in problem.gpus]
+    old = {f"m{n}": [names[n % len(names)]] for n in range(MOVES)}
+    new = {f"m{n}": [names[(n + 1) % len(names)]] for n in range(MOVES)}
+    change = change_between((problem, old), (problem, new), "elastic")
+    times = []
+    for _ in range(5):
+        begun = process_time()
+        safe_steps(change)
+        times.append(process_time() - begun)
+    return min(times)
+
+
+def show(found: list[Quality]) -> None:
+    """Print a table."""
+    print("| objective | fleet | may load | stay | first better | 0.5 s | 2 s | best | bound |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for each in found:
+        share = "any" if each.share == inf else f"{each.share:.0%}"
+        off = [f"{value / each.best - 1.0:.2%}" for value in (each.after_half, each.after_two)]
+        print(
+            f"| {each.objective} | {each.fleet} | {share} | {each.stay:.4f} | "
+            f"{each.first_ms:.0f} ms | {off[0]} | {off[1]} | {each.best:.4f} | {each.bound:.4f} |"
         )
-    return rows
 
 
 def main() -> None:
+    """Measure, print, and keep what all fleets came to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fleets", type=int, default=3)
-    parser.add_argument("--long", type=float, default=20.0)
+    parser.add_argument("--fleets", type=int, default=2)
+    parser.add_argument("--long", type=float, default=4.0)
+    parser.add_argument("--print", action="store_true", help="keep nothing")
+    parser.add_argument("--objective", choices=list(FLEETS), help="by default both")
     options = parser.parse_args()
-    after = " | ".join(f"after {seconds:g} s" for seconds in SECONDS)
-    print(f"| fleet | budget | first improvement | {after} | best known | bound | loads |")
-    print("|---|---|---|---|---|---|---|---|")
-    for seed in range(options.fleets):
-        print("\n".join(measured(seed, options.long)), flush=True)
+    deadline.perf_counter = process_time
+    deadline.Timer = ProcessorTimer
+    for objective in [options.objective] if options.objective else FLEETS:
+        found = []
+        for seed in range(options.fleets):
+            found += qualities(objective, seed, options.long)
+        show(found)
+        if not options.print:
+            keep(objective, found)
+    print(f"steps for {MOVES} moves: {seconds_of_steps():.3f} s")
+
+
+def keep(objective: str, found: list[Quality]) -> None:
+    """Write what was found for an objective beside what is known of the other."""
+    known = []
+    if FOUND.exists():
+        with FOUND.open(newline="") as file:
+            known = [row for row in csv.reader(file) if row[0] not in ("objective", objective)]
+    with FOUND.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(Quality._fields)
+        writer.writerows([*known, *found])
 
 
 if __name__ == "__main__":

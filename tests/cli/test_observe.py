@@ -80,7 +80,7 @@ def test_json_has_all_of_it(trace, fleet):
     assert found["fleet"]["not_in_fleet"] == ["mail"]
     assert found["fleet"]["not_measured"] == ["code"]
     assert [each["field"] for each in found["fleet"]["changes"] if each["off"]] == [
-        "rate", "prompt_tokens", "output_tokens"]  # fmt: skip
+        "rate", "rate_uncertainty", "prompt_tokens", "output_tokens"]  # fmt: skip
 
 
 def test_update_keeps_comments_and_shows_what_changed(trace, fleet):

@@ -60,14 +60,29 @@ def test_json_has_points_worth_and_way(plan):
     assert data["way"]["steps"]
 
 
-@pytest.mark.parametrize("target", ["sglang", "kubernetes", "compose", "ray"])
+@pytest.mark.parametrize(
+    "target", ["sglang", "kvcached", "kubernetes", "compose", "systemd", "ray"]
+)
 def test_every_target_gets_at_least_a_list(plan, tmp_path, target):
     done = run(
         "replan", EVENING, "--from", plan, "--budget", "20GB", "--steps", tmp_path, "--to", target
     )
     assert done.exit_code == 0, done.output
     assert "undo: unload" in (tmp_path / "steps.txt").read_text()
-    assert (tmp_path / "steps.sh").exists() == (target in ("sglang", "kubernetes"))
+    assert (tmp_path / "steps.sh").exists() == (target != "ray")
+    assert ("no commands: Ray" in done.stderr) == (target == "ray")
+    assert list((tmp_path / "new").iterdir())
+
+
+def test_rates_that_may_be_off_count(plan):
+    exact = run("replan", EVENING, "--from", plan, "--budget", "20GB")
+    assert "Rates count as exact" in " ".join(exact.stdout.split())
+    unsure = run(
+        "replan", EVENING, "--from", plan, "--budget", "20GB", "--rate-uncertainty", "0.3", "--json"
+    )
+    worth = json.loads(unsure.stdout)["worth"]
+    assert set(worth["cases"]) == {"stated", "low", "high"}
+    assert worth["rate_uncertainty"] == 0.3
 
 
 def test_wrong_input_is_told(plan):

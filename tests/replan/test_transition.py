@@ -1,5 +1,7 @@
 """What changes between two placements, and which engines restart."""
 
+from dataclasses import replace
+
 import pytest
 
 from colocate import Gpu, Model, Problem
@@ -33,6 +35,15 @@ def test_a_neighbour_with_a_fixed_cache_restarts_to_make_room():
     assert places(change.goes) == [("m", ("a",)), ("n", ("b",))]
     assert places(change.stays) == [("o", ("b",))]
     assert change.stays[0].held_gb == pytest.approx(10 + 100 / 3)
+
+
+def test_elastic_engines_stay_whatever_they_held_when_they_started():
+    running = [
+        replace(each, held_gb=each.held_gb + 1) for each in engines_of(PROBLEM, OLD, "elastic", {})
+    ]
+    change = change_between((PROBLEM, OLD), (PROBLEM, NEW), "elastic", running=running)
+    assert places(change.comes) == [("n", ("a",))]
+    assert places(change.goes) == [("n", ("b",))]
 
 
 def test_elastic_neighbours_stay():

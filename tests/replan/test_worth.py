@@ -2,13 +2,19 @@
 
 from math import inf
 
+import pytest
+
 from colocate import Gpu, Model, Problem
+from colocate.inputs.fleet import fleet_of
+from colocate.outputs.replan.words import worth_text
+from colocate.problem.placement import Placement
 from colocate.problem.requests import EngineSpeed, Requests
 from colocate.replan.lives import lives_of
 from colocate.replan.replan import replan
+from colocate.replan.replanning import FrontierPoint
 from colocate.replan.steps.safe_steps import safe_steps
 from colocate.replan.transition import change_between
-from colocate.replan.worth import worth_of
+from colocate.replan.worth import RatesCase, rate_uncertainties, worth_of
 
 GPUS = (Gpu("a", 80), Gpu("b", 80))
 OLD = {"m": ["a"], "n": ["a"]}
@@ -44,8 +50,54 @@ def test_a_move_pays_only_if_demand_lasts():
     short = worth_of(problem, OLD, found.stay, found.point, way, lasts_seconds=100)
     assert long.pays
     assert not short.pays
-    assert 106.0 < long.break_even_seconds < 200.0
-    assert worth_of(problem, OLD, found.stay, found.stay, way).break_even_seconds == inf
+    assert 106.0 < long.break_even_seconds(long.stated) < 200.0
+    same = worth_of(problem, OLD, found.stay, found.stay, way)
+    assert same.break_even_seconds(same.stated) == inf
+
+
+def test_a_move_must_also_pay_at_the_ends_of_what_rates_may_be():
+    # m and n share a GPU of 80 GB, o is alone on another: if n joins o, the peak is theirs.
+    loads = {"m": 2.0, "n": 2.0, "o": 1.5}
+    problem = Problem(GPUS, tuple(Model(name, 20, load=loads[name]) for name in loads))
+    old, new = {"m": ["a"], "n": ["a"], "o": ["b"]}, {"m": ["a"], "n": ["b"], "o": ["b"]}
+    way = safe_steps(change_between((problem, old), (problem, new), "elastic"))
+
+    def at(places, value, gb):
+        return FrontierPoint(Placement(places), value, gb, gb)
+
+    points = (at(old, 4 / 40, 0.0), at(new, 3.5 / 40, 20.0))
+    sure = worth_of(problem, old, *points, way)
+    unsure = worth_of(problem, old, *points, way, rate_uncertainty={"o": 0.5})
+    assert sure.pays
+    assert [each.rates for each in sure.cases] == [RatesCase.STATED]
+    stated, low, high = unsure.cases
+    assert stated == sure.stated
+    assert low.gain_per_second == pytest.approx(1 - 2.75 / 4)  # o asks for 0.75
+    assert high.gain_per_second == pytest.approx(1 - 4.25 / 4)  # o asks for 2.25: worse than now
+    assert unsure.worst == high
+    assert not unsure.pays
+    assert unsure.as_dict()["cases"]["high"]["break_even_seconds"] == "Infinity"
+    assert "highest likely rates" in worth_text(unsure)
+    assert worth_of(problem, old, *points, way, rate_uncertainty={"o": 0.1}).pays
+
+
+def test_uncertain_rates_are_simulated_at_both_ends():
+    problem = fleet(ASKED, "latency")
+    found = replan(problem, OLD, time_limit=0.3)
+    way, unsure = steps_for(problem), {"m": 0.5, "n": 0.5}
+    worth = worth_of(problem, OLD, found.stay, found.point, way, rate_uncertainty=unsure)
+    assert worth.simulated
+    assert [each.rates for each in worth.cases] == list(RatesCase)
+    assert worth.rate_uncertainty == 0.5
+
+
+def test_a_fleet_says_how_far_its_rates_may_be_off():
+    models = [
+        {"name": "known", "size_gb": 10, "load": 1, "rate_uncertainty": 0.3},
+        {"name": "unknown", "size_gb": 10, "load": 1},
+    ]
+    read = fleet_of({"gpus": [{"name": "g", "memory_gb": 80}], "models": models})
+    assert rate_uncertainties(read, 0.1) == {"known": 0.3, "unknown": 0.1}
 
 
 def test_both_ways_are_simulated_where_requests_are_known():

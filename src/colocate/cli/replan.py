@@ -49,6 +49,12 @@ def replan(
     uncertainty: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="The share by which that may be less.")
     ] = 0.5,
+    rate_uncertainty: Annotated[
+        float,
+        typer.Option(
+            min=0.0, help="The share by which rates may be off, where the fleet does not say."
+        ),
+    ] = 0.0,
     load_gb_per_second: Annotated[
         float, typer.Option(min=0.001, help="How fast one machine loads weights.")
     ] = 2.0,
@@ -83,7 +89,7 @@ def replan(
     from colocate.replan.steps.safe_steps import safe_steps
     from colocate.replan.steps.step_times import StepTimes
     from colocate.replan.transition import change_between
-    from colocate.replan.worth import worth_of
+    from colocate.replan.worth import rate_uncertainties, worth_of
 
     check_outputs(fleet, (save, page, plot))
     mode, lasting = checked_mode(memory), in_units(lasts, SPANS, "a time such as 90min or 2h")
@@ -112,9 +118,9 @@ def replan(
     way = safe_steps(change, times, always_serving=always_serving)
     worth = None
     if found.stay is not None and found.point is not found.stay:
-        worth = worth_of(
-            found.problem, plan.placement, found.stay, found.point, way, lasting, uncertainty, seed
-        )
+        unsure = rate_uncertainties(now, rate_uncertainty)
+        asked = (found.problem, plan.placement, found.stay, found.point, way)
+        worth = worth_of(*asked, lasting, uncertainty, unsure, seed)
     if as_json:
         data = {**found.as_dict(), "worth": worth.as_dict() if worth else None}
         typer.echo(json.dumps({**data, "way": way.as_dict()}, indent=2, allow_nan=False))
@@ -193,11 +199,16 @@ def _write_steps(
 ) -> None:
     from colocate.outputs.emit.catalogue import emit
     from colocate.outputs.emit.emission import write_files
-    from colocate.outputs.emit.settings import EmitSettings
-    from colocate.outputs.replan.commands import new_base_port, steps_files
+    from colocate.outputs.replan.commands import steps_files
+    from colocate.outputs.replan.step_writers import SINGLE
 
-    files = steps_files(target, way, old, new)
-    settings = EmitSettings(base_port=new_base_port(old, EmitSettings()))
-    written = [*write_files(folder, files), *emit(target, *new, settings).write(folder / "new")]
+    found = steps_files(target, way, old, new)
+    written = [
+        *write_files(folder, found.files),
+        *(write_files(folder / SINGLE, found.engines) if found.engines else ()),
+        *emit(target, *new, found.settings).write(folder / "new"),
+    ]
     for path in written:
         say_wrote(path)
+    if found.reason:
+        typer.echo(found.reason, err=True)

@@ -33,7 +33,7 @@ POINTS = 8
 """Points of a frontier: enough to see its bend, few enough to read."""
 MOST_GB = 1e300
 """Stands for a budget without limit."""
-FIRST, SOLVING = 0.05, 0.3
+FIRST, SOLVING = 0.1, 0.3
 """Shares of the time for a first improvement, and for the best placement at any price."""
 
 
@@ -223,10 +223,12 @@ class _Replan:
     def _begin(self) -> None:
         """Offer the placement that runs, completed where engines are missing."""
         start = self._homes.start.copy()
-        if (start == NOWHERE).any() or self._broken:
-            start = self._completed(start)
-        if len(start):
-            self._offer_valid(start)
+        if not (start == NOWHERE).any() and not self._broken:
+            self._search.offer(start)
+            return
+        completed = self._completed(start)
+        if len(completed):
+            self._offer_valid(completed)
 
     def _completed(self, start: Ints) -> Ints:
         """Return a placement with what has no place, or not a valid one, put elsewhere."""

@@ -1,6 +1,6 @@
 """From the placement that runs, in its fleet, to another placement in the fleet as it is now."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 
 from colocate.problem.parts import Places
@@ -18,6 +18,7 @@ def change_between(
     *,
     weights_gb: Mapping[str, float] | None = None,
     draining: Collection[str] = (),
+    running: Iterable[PlacedEngine] | None = None,
 ) -> FleetChange:
     """Return what changes between two placements.
 
@@ -35,16 +36,18 @@ def change_between(
         The GB of weights of a model, without overhead; its size where that is not known.
     draining
         GPUs that are to be left, and whose engines run until others have taken over.
+    running
+        The engines that run, with the caches that they have. By default those of the old placement,
+        as if they had just been started; so are engines that share their caches, since these grow
+        and shrink while they run.
     """
     (old_problem, old_places), (problem, places) = old, new
     weights = weights_gb or {}
     kept = {gpu.name for gpu in problem.gpus}
     there = kept | set(draining)
-    now = tuple(
-        engine
-        for engine in engines_of(old_problem, old_places, mode, weights)
-        if there.issuperset(engine.gpus)
-    )
+    if running is None or mode == "elastic":
+        running = engines_of(old_problem, old_places, mode, weights)
+    now = tuple(engine for engine in running if there.issuperset(engine.gpus))
     planned = engines_of(problem, places, mode, weights)
     memory = {gpu.name: gpu.memory_gb for gpu in problem.gpus}
     then = _with_kept_caches(now, planned, memory, mode)

@@ -1,14 +1,18 @@
 """Does a move pay: what it brings while demand lasts, against what it costs on the way."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
+from colocate.inputs.fleet import Fleet
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_number
+from colocate.problem.verify import verify
 from colocate.replan.lives import lives_of
+from colocate.replan.policy.outlook import with_rates
 from colocate.replan.replanning import FrontierPoint
 from colocate.replan.steps.safe_steps import SafeSteps
 from colocate.replan.steps.step import StepKind
@@ -28,55 +32,98 @@ SEEDS = 3
 """Replays, whose requests are the same on both ways."""
 
 
+class RatesCase(StrEnum):
+    """Which rates a comparison is about."""
+
+    STATED = "stated"
+    LOW = "low"
+    """All rates as low as they may be."""
+    HIGH = "high"
+    """All rates as high as they may be."""
+
+
+class WorthCase(NamedTuple):
+    """What moving brings and costs at some rates."""
+
+    rates: RatesCase
+    gain_per_second: float
+    """What the new placement brings each second."""
+    cost: float
+    """What is lost on the way."""
+
+
 @dataclass(frozen=True)
 class MoveWorth:
     """What moving brings and costs.
 
     Parameters
     ----------
-    pays
-        Whether the least gain exceeds the cost.
+    moves
+        Whether anything is loaded at all.
     simulated
         Whether both were simulated, in requests that keep their targets. Otherwise they are
         seconds of the whole fleet's work: the share by which the value falls, and the share of
         demand that waits.
-    gain_per_second
-        What the new placement brings each second.
-    cost
-        What is lost on the way.
+    cases
+        At the stated rates, and at both ends of what they may be where they are not exact.
     seconds
         How long the way takes.
     lasts_seconds, uncertainty
         How long demand lasts as expected, and the share by which that may be less.
+    rate_uncertainty
+        The largest share by which the rate of a model may be off.
     """
 
-    pays: bool
+    moves: bool
     simulated: bool
-    gain_per_second: float
-    cost: float
+    cases: tuple[WorthCase, ...]
     seconds: float
     lasts_seconds: float
     uncertainty: float
+    rate_uncertainty: float = 0.0
 
     @property
-    def least_gain(self) -> float:
-        """What moving brings if demand changes early."""
+    def pays(self) -> bool:
+        """Whether moving brings more than it costs if demand changes early, at all these rates."""
+        return self.moves and all(self.least_gain(each) > each.cost for each in self.cases)
+
+    @property
+    def worst(self) -> WorthCase:
+        """The case in which least is left of what moving brings."""
+        return min(self.cases, key=lambda each: self.least_gain(each) - each.cost)
+
+    @property
+    def stated(self) -> WorthCase:
+        """The case of the stated rates."""
+        return self.cases[0]
+
+    def least_gain(self, case: WorthCase) -> float:
+        """Return what moving brings if demand changes early."""
         left = self.lasts_seconds * (1.0 - self.uncertainty) - self.seconds
-        return self.gain_per_second * max(left, 0.0)
+        return case.gain_per_second * max(left, 0.0)
 
-    @property
-    def break_even_seconds(self) -> float:
-        """How long demand must last for the move to pay; infinite if it never does."""
-        if self.gain_per_second <= 0.0:
+    def break_even_seconds(self, case: WorthCase) -> float:
+        """Return how long demand must last for the move to pay; infinite if it never does."""
+        if case.gain_per_second <= 0.0:
             return inf
-        return self.seconds + self.cost / self.gain_per_second
+        return self.seconds + case.cost / case.gain_per_second
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data for JSON."""
-        even = self.break_even_seconds
+        own = {name: value for name, value in vars(self).items() if name not in ("cases", "moves")}
         return {
-            **vars(self),
-            "least_gain": self.least_gain,
+            "pays": self.pays,
+            **own,
+            **self._case_dict(self.stated),
+            "cases": {each.rates.value: self._case_dict(each) for each in self.cases},
+        }
+
+    def _case_dict(self, case: WorthCase) -> dict[str, float | str]:
+        even = self.break_even_seconds(case)
+        return {
+            "gain_per_second": case.gain_per_second,
+            "cost": case.cost,
+            "least_gain": self.least_gain(case),
             "break_even_seconds": even if even < inf else "Infinity",
         }
 
@@ -89,6 +136,7 @@ def worth_of(
     steps: SafeSteps,
     lasts_seconds: float = LASTS_SECONDS,
     uncertainty: float = UNCERTAINTY,
+    rate_uncertainty: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> MoveWorth:
     """Say whether moving pays.
@@ -103,19 +151,66 @@ def worth_of(
         The way.
     lasts_seconds, uncertainty
         How long demand is expected to stay as it is, and the share by which that may be less.
+    rate_uncertainty
+        By model, the share by which its rate may be off; those of others are exact.
     seed
         The first seed of the replays.
     """
     lasts = checked_number(lasts_seconds, ("lasts_seconds",))
     unsure = min(checked_number(uncertainty, ("uncertainty",)), 1.0)
+    named = {model.name for model in problem.models}
+    shares = {
+        name: checked_number(share, ("rate_uncertainty", name))
+        for name, share in (rate_uncertainty or {}).items()
+        if name in named
+    }
     simulated = _knows_requests(problem) and _same_gpus(problem, steps)
-    if simulated:
-        gain, cost = _simulated(problem, old, point, steps, seed)
-    else:
-        gain, cost = _by_value(problem, stay, point, steps)
-    worth = MoveWorth(False, simulated, gain, cost, steps.seconds, lasts, unsure)
-    pays = point.moved_gb > 0.0 and worth.least_gain > worth.cost
-    return MoveWorth(pays, simulated, gain, cost, steps.seconds, lasts, unsure)
+    largest = max(shares.values(), default=0.0)
+    cases = []
+    for case in RatesCase if largest > 0.0 else (RatesCase.STATED,):
+        fleet = _with_rates_of(case, problem, shares)
+        if simulated:
+            gain, cost = _simulated(fleet, old, point, steps, seed)
+        else:
+            values = (_value(fleet, case, stay), _value(fleet, case, point))
+            gain, cost = _by_value(fleet, *values, steps)
+        cases.append(WorthCase(case, gain, cost))
+    moves = point.moved_gb > 0.0
+    return MoveWorth(moves, simulated, tuple(cases), steps.seconds, lasts, unsure, largest)
+
+
+def rate_uncertainties(fleet: Fleet, otherwise: float) -> dict[str, float]:
+    """Return the share by which the rate of each model may be off.
+
+    Parameters
+    ----------
+    fleet
+        The fleet, which may know it from `colocate observe`.
+    otherwise
+        The share where it does not.
+    """
+    stated = {name: spec.rate_uncertainty for name, spec in fleet.models.items()}
+    return {name: otherwise if share is None else share for name, share in stated.items()}
+
+
+def _with_rates_of(case: RatesCase, problem: Problem, shares: Mapping[str, float]) -> Problem:
+    """Return the fleet with rates, and the loads that come of them, as low or high as may be."""
+    if case is RatesCase.STATED:
+        return problem
+    sign = -1.0 if case is RatesCase.LOW else 1.0
+    factors = {m.name: max(1.0 + sign * shares.get(m.name, 0.0), 0.0) for m in problem.models}
+    rates = {m.name: m.requests.rate * factors[m.name] for m in problem.models if m.requests}
+    asked = with_rates(problem, rates)
+    loaded = (m.changed(load=[x * factors[m.name] for x in m.load]) for m in asked.models)
+    return replace(asked, models=tuple(loaded))
+
+
+def _value(fleet: Problem, case: RatesCase, point: FrontierPoint) -> float:
+    """Return the value of a placement at some rates; infinite if it is out of reach there."""
+    if case is RatesCase.STATED:
+        return point.value
+    verdict = verify(fleet, point.placement)
+    return verdict.ratio if fleet.objective == "latency" else verdict.pressure
 
 
 def _knows_requests(problem: Problem) -> bool:
@@ -153,12 +248,26 @@ def _in_time(found: Simulation) -> float:
 
 
 def _by_value(
-    problem: Problem, stay: FrontierPoint, point: FrontierPoint, steps: SafeSteps
+    problem: Problem, before: float, after: float, steps: SafeSteps
 ) -> tuple[float, float]:
-    """Return the share by which the value falls, and the seconds of all demand that wait."""
+    """Return the share by which the value falls, and the seconds of all demand that wait.
+
+    Parameters
+    ----------
+    problem
+        The fleet.
+    before, after
+        The value of staying, and of the new placement.
+    steps
+        The way there.
+    """
     demand = {m.name: m.peak_demand for m in problem.models}
     whole = sum(demand.values()) or 1.0
-    gain = 1.0 if stay.value == inf else 1.0 - point.value / stay.value if stay.value else 0.0
+    gain = 0.0
+    if after < before:
+        gain = 1.0 if before == inf else 1.0 - after / before
+    elif 0.0 < before < after:
+        gain = -1.0 if after == inf else 1.0 - after / before
     waiting = (demand.get(each.model, 0.0) * each.seconds for each in steps.interruptions)
     drained: Iterable[float] = (
         demand.get(step.engine.model, 0.0) * step.seconds

@@ -51,7 +51,13 @@ def test_what_was_measured_becomes_the_demand_of_the_fleet():
     update = demand_changes(fleet.spec.models, found)
     assert update.not_measured == ("three",)
     assert update.not_in_fleet == ("other",)
-    assert update.fields[0] == {"rate": 2.0, "prompt_tokens": 100.0, "output_tokens": 50.0}
+    measured = found.models[0].rate
+    assert update.fields[0] == {
+        "rate": 2.0,
+        "rate_uncertainty": pytest.approx(measured.margin / measured.value, rel=1e-3),
+        "prompt_tokens": 100.0,
+        "output_tokens": 50.0,
+    }
     assert "rate" not in update.fields[1]  # it is what the fleet states
     new = fleet_with_demand(fleet, found)
     assert [model.rate for model in new.problem.models] == [2.0, 4.0, 4.0]

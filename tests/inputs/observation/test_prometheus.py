@@ -83,6 +83,7 @@ def test_under_overload_the_queue_counts_and_that_is_told():
     assert found.models[0].basis is Basis.QUEUE
     assert remarks(found) == [Remark.GROWING]
     assert found.notes[0].amount == pytest.approx(0.5)
+    assert found.models[0].queue == pytest.approx(7.5 * (POINTS - 1))
 
 
 def test_without_gauges_only_ended_requests_count_and_that_is_told():
@@ -91,6 +92,7 @@ def test_without_gauges_only_ended_requests_count_and_that_is_told():
     found = observed(store)
     assert found.models[0].basis is Basis.COMPLETED
     assert remarks(found) == [Remark.ENDED_ONLY]
+    assert found.models[0].queue is None
     assert found.models[0].busy is None
     assert found.models[0].tpot is None
 

@@ -171,6 +171,9 @@ def _measured(
     found: list[tuple[str, Amount, float | None]] = [
         (field, rounded if windows else rounded[0], margin)
     ]
+    if measured.rate.margin is not None and measured.rate.value > 0.0:
+        share = _rounded(measured.rate.margin / measured.rate.value)
+        found.append(("rate_uncertainty", share, None))
     for name in TOKENS:
         estimate = getattr(measured, name)
         if estimate is not None and estimate.value > 0.0:

@@ -63,5 +63,15 @@ def measured_model(
         burstiness_of(coarse(requests), variation),
         predictability_of(requests, bin_seconds),
         replicas=replicas,
+        queue=_last(tallies.get("waiting")),
         **others,
     )
+
+
+def _last(tally: BinTally | None) -> float | None:
+    """Return the amount of the last bin, or of the one before if that is all that is known."""
+    if tally is None:
+        return None
+    newest = tally.amount[-2:]
+    known = newest[np.isfinite(newest)]
+    return max(float(known[-1]), 0.0) if len(known) else None

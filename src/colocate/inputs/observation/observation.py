@@ -93,7 +93,9 @@ class ModelObservation:
     cache
         The share of its KV cache that is in use.
     waiting
-        Requests in its queue.
+        Requests in its queue, on average.
+    queue
+        Requests in its queue at the end.
     replicas
         Engines that were seen; 0 where the source does not tell.
     burstiness
@@ -115,6 +117,7 @@ class ModelObservation:
     ttft: Estimate | None = None
     cache: Estimate | None = None
     waiting: Estimate | None = None
+    queue: float | None = None
     replicas: int = 0
 
     def __post_init__(self) -> None:

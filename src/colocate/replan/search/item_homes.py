@@ -11,7 +11,7 @@ from colocate.problem.layout import NOWHERE
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.reduction import Reduction, reduction_of
-from colocate.replan.search.kernel.seeking import MovingItems
+from colocate.replan.search.kernel.moving import MovingItems
 
 
 @dataclass(frozen=True)

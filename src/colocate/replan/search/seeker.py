@@ -7,12 +7,10 @@ from colocate.problem.layout import NOWHERE, arrange, arrange_some, empty_layout
 from colocate.problem.tolerance import FIT
 from colocate.replan.search.item_homes import ItemHomes
 from colocate.replan.search.kernel.filling import fill_within
-from colocate.replan.search.kernel.refilling import refill_by_pressure
-from colocate.replan.search.kernel.seeking import (
-    SoughtLimits,
-    seek_by_latency,
-    seek_by_pressure,
-)
+from colocate.replan.search.kernel.moving import SoughtLimits
+from colocate.replan.search.kernel.relieving import relieve_by_pressure
+from colocate.replan.search.kernel.relieving_latency import relieve_by_latency
+from colocate.replan.search.kernel.seeking import seek_by_latency
 from colocate.solver.deadline import Deadline
 from colocate.solver.latency.fill import fill_cheaply
 from colocate.solver.latency.item_moves import rate_all
@@ -41,13 +39,16 @@ class Seeker:
     def __init__(self, homes: ItemHomes, deadline: Deadline, seed: int) -> None:
         self.homes = homes
         self._rng = np.random.default_rng(seed)
-        self.by_latency = by_latency(homes.reduction.whole)
         instance, shrunk = homes.reduction.instance, 1.0 - FIT / 2
         self._instance = frozen(
             instance._replace(capacity=instance.capacity * shrunk, limit=instance.limit * shrunk)
         )
         self._layout = empty_layout(self._instance, deadline.go)
-        self._now = empty_state(homes.reduction, deadline.go) if self.by_latency else None
+        latencies = by_latency(homes.reduction.whole)
+        self._now = empty_state(homes.reduction, deadline.go) if latencies else None
+        self.draws = self._now is not None and bool(self._now.table.joined)
+        """Whether moves are drawn by chance, and so more of them are tried: where shards join GPUs,
+        the cost of one does not tell what an exchange brings."""
 
     def value(self, gpu_of: Ints) -> float:
         """Return what a placement of the items minimises, or far more if it breaks a target."""
@@ -80,28 +81,10 @@ class Seeker:
         limits = _limits(target, budget_gb, steps, heat)
         self.value(start)
         if self._now is not None:
-            found = seek_by_latency(self._now, moving, limits, self._rng)
+            relieve = seek_by_latency if self.draws else relieve_by_latency
+            found = relieve(self._now, moving, limits, self._rng)
             return self._now.layout.gpu_of.copy() if found else None
-        found = seek_by_pressure(self._instance, self._layout, moving, limits, self._rng)
-        return self._layout.gpu_of.copy() if found else None
-
-    def refill(
-        self, start: Ints, target: float, budget_gb: float, steps: int, heat: float
-    ) -> Ints | None:
-        """Do the same as `seek` by emptying and refilling GPUs; not where latencies decide.
-
-        Parameters
-        ----------
-        start, target, budget_gb, steps, heat
-            As `seek` takes them.
-        """
-        limits = _limits(target, budget_gb, steps, heat)
-        if self._now is not None or len(self.homes.moving.free) == 0:
-            return None
-        self.value(start)
-        found = refill_by_pressure(
-            self._instance, self._layout, self.homes.moving, limits, self._rng
-        )
+        found = relieve_by_pressure(self._instance, self._layout, moving, limits, self._rng)
         return self._layout.gpu_of.copy() if found else None
 
     def filled(self, kept: Ints, target: float, tightest: bool) -> Ints | None:

@@ -1,5 +1,6 @@
 """Having the kernels of a replan compiled, or loaded, before its clock starts."""
 
+from dataclasses import replace
 from functools import cache
 
 from colocate.machine_code.entry import compiled_together
@@ -37,6 +38,15 @@ def _warm_up(with_latency: bool) -> None:
         filled = seeker.filled(start, 1.0, True)
         assert filled is not None, "four small models fit on two GPUs"
         start = filled
-        seeker.refill(start, OUT_OF_REACH, 1.0, 2, 0.1)
     seeker.seek(start, OUT_OF_REACH, 1.0, 2, 0.1)
+    if with_latency:
+        _relieve_whole_models()
     GroupValues(homes.reduction).value(0, frozenset({0}))
+
+
+def _relieve_whole_models() -> None:
+    """Search once by latency without shards, which has a kernel of its own."""
+    whole = [model for model in SHARDED.models if model.parts == 1]
+    first = SHARDED.gpus[0].name
+    homes = homes_of(replace(SHARDED, models=tuple(whole)), {m.name: [first] for m in whole}, {})
+    Seeker(homes, Deadline(), 0).seek(homes.start.copy(), OUT_OF_REACH, 1.0, 2, 0.1)

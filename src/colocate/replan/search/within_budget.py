@@ -9,19 +9,19 @@ from colocate.problem.instance import Ints
 from colocate.problem.pressure import lower
 from colocate.problem.tolerance import JUST_ABOVE, OUT_OF_REACH, TIE
 from colocate.replan.search.item_homes import ItemHomes
-from colocate.replan.search.seeker import Seeker
+from colocate.replan.search.seeker import MOST, Seeker
 from colocate.solver.deadline import Deadline
 
-FIRST_CUT, LEAST_CUT = 0.1, 0.0005
-"""By what share the next target is below the best value: at first, and at last."""
-SHORTER = 1.6
-"""By what a cut is divided after a search without success."""
-FEWEST_STEPS, MOST_STEPS, GROWTH = 300, 20_000, 1.3
-"""Refills of one search at first and at most, and by what they grow after one without success."""
+LEAST_CUT = 0.0005
+"""The share of a value, or of what is moved, below which no gain is sought."""
+WIDE, NARROW = 0.2, 0.03
+"""The share within which a gain is sought: as long as every search succeeds, and later."""
+FEWEST_STEPS, MOST_STEPS, GROWTH = 300, 20_000, 1.7
+"""ExchangePrice of one search at first and at most, and by what they grow once no gain is left."""
 SINGLE_MOVES = 40
-"""Single moves that take as long as one refill."""
+"""Moves drawn by chance, where shards join GPUs, that take as long as one exchange."""
 PATIENCE = 12
-"""Searches without success at the smallest cut after which the search ends."""
+"""Rounds without success after which the search ends."""
 
 
 class Found(NamedTuple):
@@ -97,17 +97,16 @@ class BudgetSearch:
             How long to search.
         """
         deadline = self._deadline.part(seconds)
-        cut, steps, tired = FIRST_CUT, float(FEWEST_STEPS), 0
         best = self.best(budget_gb)
-        while best is not None and lower(floor, best.value) and tired < PATIENCE:
+        halving = _Halving(floor, WIDE, NARROW)
+        while best is not None and lower(floor, best.value) and not halving.tired:
             if deadline.over:
                 return
-            target = max(best.value * (1.0 - cut), floor) if best.value < inf else 1e300
-            if self._sought(best.gpu_of, target, budget_gb, int(steps)):
+            target = halving.between(best.value) if best.value < inf else MOST
+            if self._sought(best.gpu_of, target, budget_gb, halving.steps):
                 best = self.best(budget_gb)
-                continue
-            tired += cut <= LEAST_CUT
-            cut, steps = max(cut / SHORTER, LEAST_CUT), min(steps * GROWTH, MOST_STEPS)
+            else:
+                halving.missed(target)
 
     def lower_gb(self, target: float, least_gb: float, seconds: float) -> None:
         """Look for placements that move less, within a target.
@@ -122,26 +121,66 @@ class BudgetSearch:
             How long to search.
         """
         deadline = self._deadline.part(seconds)
-        cut, steps, tired = 3 * FIRST_CUT, float(FEWEST_STEPS), 0
         best = self.lightest(target)
-        while best is not None and best.gb > least_gb * JUST_ABOVE and tired < PATIENCE:
+        halving = _Halving(least_gb, 1.0, 3 * NARROW)
+        while best is not None and best.gb > least_gb * JUST_ABOVE and not halving.tired:
             if deadline.over:
                 return
-            budget = max(best.gb * (1.0 - cut), least_gb)
-            if self._sought(best.gpu_of, target * (1 + TIE / 2), budget, int(steps)):
+            budget = halving.between(best.gb)
+            if self._sought(best.gpu_of, target * (1 + TIE / 2), budget, halving.steps):
                 best = self.lightest(target)
-                continue
-            tired += cut <= 10 * LEAST_CUT
-            cut, steps = max(cut / SHORTER, 10 * LEAST_CUT), min(steps * GROWTH, MOST_STEPS)
+            else:
+                halving.missed(budget)
 
     def _sought(self, start: Ints, target: float, budget_gb: float, steps: int) -> bool:
         """Look for a placement within both limits, and keep it."""
         heat = float(self._rng.choice((0.01, 0.03, 0.1)))
-        limits = (target, budget_gb * (1 + TIE / 2))
-        found = self._seeker.refill(start, *limits, steps, heat)
-        if found is None and (self._seeker.by_latency or steps < 2 * FEWEST_STEPS):
-            found = self._seeker.seek(start, *limits, steps * SINGLE_MOVES, heat)
+        many = steps * SINGLE_MOVES if self._seeker.draws else steps
+        found = self._seeker.seek(start, target, budget_gb * (1 + TIE / 2), many, heat)
         if found is None:
             return False
         kept = self.offer(found)
         return kept.value <= target * JUST_ABOVE and kept.gb <= budget_gb * JUST_ABOVE
+
+
+class _Halving:
+    """What to try next between the best so far and what was missed; again and longer at the end.
+
+    Parameters
+    ----------
+    floor
+        What nobody is below.
+    wide, narrow
+        The share within which something better is sought: while nothing was missed, and later.
+    """
+
+    def __init__(self, floor: float, wide: float, narrow: float) -> None:
+        self._floor, self._wide, self._narrow = floor, wide, narrow
+        self._low: float | None = None
+        self._missed = False
+        self._rounds, self._best_then = 0, inf
+        self.steps = FEWEST_STEPS
+        """How many exchanges the next search may make."""
+
+    @property
+    def tired(self) -> bool:
+        """Whether many rounds brought nothing."""
+        return self._rounds >= PATIENCE
+
+    def between(self, best: float) -> float:
+        """Return what to try next, given the best so far."""
+        if self._low is None or best - self._low < best * LEAST_CUT:
+            self._next_round(best)
+        assert self._low is not None
+        return (self._low + best) / 2
+
+    def missed(self, tried: float) -> None:
+        """Note that nothing was found within what was tried."""
+        self._low, self._missed = tried, True
+
+    def _next_round(self, best: float) -> None:
+        width = self._narrow if self._missed else self._wide
+        self._rounds = self._rounds + 1 if best >= self._best_then else 0
+        if self._missed:
+            self.steps = min(int(self.steps * GROWTH), MOST_STEPS)
+        self._low, self._missed, self._best_then = max(self._floor, best * (1 - width)), False, best

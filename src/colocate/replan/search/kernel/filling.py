@@ -3,7 +3,7 @@
 from colocate.problem.instance import Instance, Ints
 from colocate.problem.kernel import entry_kernel
 from colocate.problem.layout import NOWHERE, Layout, fits, pressure_after, put
-from colocate.replan.search.kernel.seeking import over
+from colocate.replan.search.kernel.moving import over
 
 
 @entry_kernel

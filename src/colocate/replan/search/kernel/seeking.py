@@ -6,19 +6,25 @@ search answers both questions: the lowest target for a budget, and the least bud
 """
 
 from math import exp
-from typing import NamedTuple
 
 import numpy as np
 
-from colocate.problem.instance import Bools, Floats, Instance, Ints
+from colocate.problem.instance import Floats, Ints
 from colocate.problem.kernel import entry_kernel, kernel, leaf_kernel
-from colocate.problem.layout import NOWHERE, Layout, fits, move, pressure_after, swap
+from colocate.problem.layout import NOWHERE
 from colocate.problem.tolerance import ROUNDING
+from colocate.replan.search.kernel.moving import (
+    MovingItems,
+    SoughtLimits,
+    can_exchange,
+    exchange,
+    gb_after,
+    moved_gb,
+    over,
+)
 from colocate.solver.latency.joined import forget_noted, note_joined, rate_noted
 from colocate.solver.latency.now import NOTED, SearchState
 
-MOST_OVER = 10.0
-"""The most that one GPU counts, as a share of the target: as much as ten models too many."""
 BEYOND_BUDGET = 0.2
 """What a usual item that is moved beyond the budget counts: as a GPU that is a fifth too high."""
 SWAPS, RETURNS = 0.5, 0.65
@@ -26,41 +32,6 @@ SWAPS, RETURNS = 0.5, 0.65
 back home; else it goes anywhere."""
 TRIES = 3
 """Draws of an item until one is on a GPU above the target."""
-LOOK = 255
-"""Steps between two looks at the clock, as bits."""
-
-
-class MovingItems(NamedTuple):
-    """What moving n items to g GPUs means."""
-
-    gb: Floats
-    """gb[n, g]: weights to load for an item on a GPU."""
-    home: Ints
-    """home[n]: where an item is now, or `NOWHERE`."""
-    free: Ints
-    """The items that may move one by one."""
-    movable: Bools
-    """movable[n]: the same for every item."""
-    usual_gb: float
-    """The weights of a usual item."""
-
-
-class SoughtLimits(NamedTuple):
-    """What is sought, and how long."""
-
-    target: float
-    budget_gb: float
-    hot: float
-    cold: float
-    steps: int
-
-
-@leaf_kernel
-def over(value: float, target: float) -> float:
-    """Return the share by which the value of a GPU exceeds a target."""
-    if value <= target:
-        return 0.0
-    return min(value / target - 1.0, MOST_OVER) if target > 0.0 else MOST_OVER
 
 
 @leaf_kernel
@@ -82,15 +53,6 @@ def beyond(gb: float, budget_gb: float, usual_gb: float) -> float:
     usual_gb : the weights of a usual item
     """
     return max(gb - budget_gb, 0.0) / usual_gb * BEYOND_BUDGET
-
-
-@leaf_kernel
-def moved_gb(moving: MovingItems, gpu_of: Ints) -> float:
-    """Return the weights that a placement of the items loads."""
-    total = 0.0
-    for item in range(gpu_of.shape[0]):
-        total += moving.gb[item, gpu_of[item]]
-    return total
 
 
 @kernel
@@ -120,102 +82,10 @@ def drawn(
 
 
 @leaf_kernel
-def can_exchange(instance: Instance, layout: Layout, item: int, other: int, goal: int) -> bool:
-    """Return whether an item can go to a GPU, for another one there if that is one.
-
-    Parameters
-    ----------
-    instance, layout : the problem as arrays, and where every item is
-    item, other, goal : as `drawn` returns them
-    """
-    here = layout.gpu_of[item]
-    if goal == here or not fits(instance, layout, goal, other, item):
-        return False
-    return other == NOWHERE or fits(instance, layout, here, item, other)
-
-
-@leaf_kernel
-def exchange(instance: Instance, layout: Layout, item: int, other: int, goal: int) -> None:
-    """Let an item go to a GPU, for another one there if that is one.
-
-    Parameters
-    ----------
-    instance, layout : the problem as arrays, and where every item is
-    item, other, goal : as `drawn` returns them
-    """
-    if other != NOWHERE:
-        swap(instance, layout, item, other)
-    else:
-        move(instance, layout, item, goal)
-
-
-@leaf_kernel
-def gb_after(
-    moving: MovingItems, gpu_of: Ints, gb: float, item: int, other: int, goal: int
-) -> float:
-    """Return what is moved after an exchange.
-
-    Parameters
-    ----------
-    moving, gpu_of : what moving means, and where every item is
-    gb : what is moved before
-    item, other, goal : as `drawn` returns them
-    """
-    here = gpu_of[item]
-    after = gb + moving.gb[item, goal] - moving.gb[item, here]
-    if other != NOWHERE:
-        after += moving.gb[other, here] - moving.gb[other, goal]
-    return float(after)
-
-
-@leaf_kernel
 def cooling(limits: SoughtLimits) -> float:
     """Return by what the heat falls with every step."""
     share: float = (limits.cold / limits.hot) ** (1.0 / max(limits.steps, 1))
     return share
-
-
-@entry_kernel
-def seek_by_pressure(
-    instance: Instance,
-    layout: Layout,
-    moving: MovingItems,
-    limits: SoughtLimits,
-    rng: np.random.Generator,
-) -> bool:
-    """Move items until no pressure is above the target and no more is moved than the budget.
-
-    Parameters
-    ----------
-    instance, layout : the problem as arrays, and where every item is
-    moving : what moving means
-    limits : what is sought
-    rng : the source of all random draws
-    """
-    pressure, gpu_of, target = layout.pressure, layout.gpu_of, limits.target
-    total, gb = sum_over(pressure, target), moved_gb(moving, gpu_of)
-    heat, colder = limits.hot, cooling(limits)
-    for step in range(limits.steps):
-        if total <= ROUNDING and gb <= limits.budget_gb:
-            return True
-        if step & LOOK == 0 and layout.go[0] == 0:
-            return False
-        heat *= colder
-        item, other, goal = drawn(moving, gpu_of, pressure, target, rng)
-        if not can_exchange(instance, layout, item, other, goal):
-            continue
-        here = gpu_of[item]
-        there = over(pressure_after(instance, layout, goal, other, item), target)
-        left = over(pressure_after(instance, layout, here, item, other), target)
-        change = there + left - over(pressure[goal], target) - over(pressure[here], target)
-        after = gb_after(moving, gpu_of, gb, item, other, goal)
-        worse = change + beyond(after, limits.budget_gb, moving.usual_gb)
-        worse -= beyond(gb, limits.budget_gb, moving.usual_gb)
-        if worse > 0.0 and rng.random() >= exp(-worse / heat):
-            continue
-        exchange(instance, layout, item, other, goal)
-        total, gb = max(total + change, 0.0), after
-    return total <= ROUNDING and gb <= limits.budget_gb
 
 
 @leaf_kernel

@@ -1,0 +1,209 @@
+"""Relieving GPUs above a target by the best exchange, where the law of sharing says what they cost.
+
+The search is that of `relieving`. The cost of a GPU takes microseconds here, so what was rated is
+kept until the GPU changes, and exchanges that cannot be the best are not rated at all: a GPU never
+costs less for an item more.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from colocate.problem.instance import Floats, Ints
+from colocate.problem.kernel import entry_kernel, leaf_kernel
+from colocate.problem.layout import NOWHERE, put, take
+from colocate.replan.search.kernel.moving import (
+    MovingItems,
+    SoughtLimits,
+    can_exchange,
+    exchange,
+    gb_after,
+    moved_gb,
+    over,
+)
+from colocate.replan.search.kernel.relieving import (
+    ADAPTING,
+    FIRST_PRICE,
+    Exchange,
+    ExchangePrice,
+    hot_gpu,
+    keep_away,
+)
+from colocate.solver.latency.cost import cost_alone
+from colocate.solver.latency.now import SearchState
+
+KEPT = 1 << 18
+"""Costs that are kept: of all exchanges of some 500 items."""
+
+
+class KeptCosts(NamedTuple):
+    """Costs of GPUs after a change, each until the GPU changes."""
+
+    key: Ints
+    """key[k]: the item that comes and the one that goes, as one number."""
+    version: Ints
+    """version[k]: which version of the GPU was rated."""
+    cost: Floats
+    """cost[k]: what it costs."""
+    now: Ints
+    """now[g]: the version of each GPU; no two GPUs ever have the same. The last is the highest."""
+
+
+@leaf_kernel
+def _cost(now: SearchState, kept: KeptCosts, gpu: int, gone: int, come: int) -> float:
+    """Return what a GPU costs once an item is gone and another has come.
+
+    Parameters
+    ----------
+    now, kept : the state of the search, and the costs that are known
+    gpu, gone, come : the GPU, and the items that leave and come; either may be `NOWHERE`
+    """
+    items = now.layout.gpu_of.shape[0] + 1
+    key = (gone + 1) * items + come + 1
+    slot = (key * 31 + kept.now[gpu]) % KEPT
+    if kept.key[slot] == key and kept.version[slot] == kept.now[gpu]:
+        return float(kept.cost[slot])
+    home = NOWHERE
+    if gone != NOWHERE:
+        take(now.instance, now.layout, gone)
+    if come != NOWHERE:
+        home = now.layout.gpu_of[come]
+        take(now.instance, now.layout, come)
+        put(now.instance, now.layout, come, gpu)
+    cost: float = cost_alone(now, gpu, np.inf)
+    if come != NOWHERE:
+        take(now.instance, now.layout, come)
+        put(now.instance, now.layout, come, home)
+    if gone != NOWHERE:
+        put(now.instance, now.layout, gone, gpu)
+    kept.key[slot], kept.version[slot], kept.cost[slot] = key, kept.now[gpu], cost
+    return cost
+
+
+@leaf_kernel
+def _best_with(
+    now: SearchState, kept: KeptCosts, moving: MovingItems, away: Ints, by: ExchangePrice,
+    item: int, goal: int, best: Exchange,
+) -> Exchange:  # fmt: skip
+    """Return the best exchange of an item with a GPU, or a better one that is known.
+
+    Parameters
+    ----------
+    now, kept, moving : the state of the search, the costs that are known, and what moving means
+    away : until which step each item stays away from each GPU
+    by : what exchanges are judged by
+    item, goal : the item and the GPU
+    best : the best exchange so far
+    """
+    layout, cost, target = now.layout, now.costs.cost, by.target
+    here = layout.gpu_of[item]
+    if goal == here or away[item, goal] > by.step:
+        return best
+    before = over(cost[here], target) + over(cost[goal], target)
+    left = over(_cost(now, kept, here, item, NOWHERE), target)
+    other = NOWHERE
+    while True:
+        if other == NOWHERE or (moving.movable[other] and away[other, here] <= by.step):
+            moved = by.price * gb_after(moving, layout.gpu_of, 0.0, item, other, goal) - before
+            if left + moved < best.harm and can_exchange(now.instance, layout, item, other, goal):
+                harm = left + moved + over(_cost(now, kept, goal, other, item), target)
+                if harm < best.harm and other != NOWHERE:
+                    harm += over(_cost(now, kept, here, item, other), target) - left
+                if harm < best.harm:
+                    best = Exchange(item, other, goal, harm)
+        other = layout.first[goal] if other == NOWHERE else layout.after[other]
+        if other == NOWHERE:
+            return best
+
+
+@leaf_kernel
+def _best_return(
+    now: SearchState, kept: KeptCosts, moving: MovingItems, away: Ints, by: ExchangePrice
+) -> Exchange:
+    """Return the best exchange that brings an item home.
+
+    Parameters
+    ----------
+    now, kept, moving, away, by : as `_best_with` takes them
+    """
+    best = Exchange(NOWHERE, NOWHERE, NOWHERE, np.inf)
+    for place in range(moving.free.shape[0]):
+        item = moving.free[place]
+        goal = moving.home[item]
+        if goal != NOWHERE and moving.gb[item, now.layout.gpu_of[item]] > moving.gb[item, goal]:
+            best = _best_with(now, kept, moving, away, by, item, goal, best)
+    return best
+
+
+@leaf_kernel
+def _best_relief(
+    now: SearchState, kept: KeptCosts, moving: MovingItems, away: Ints, by: ExchangePrice,
+    gpu: int, first: int,
+) -> Exchange:  # fmt: skip
+    """Return the best exchange for a GPU above the target.
+
+    Parameters
+    ----------
+    now, kept, moving, away, by : as `_best_with` takes them
+    gpu : the GPU
+    first : the GPU that is tried first; it wins where others are as good
+    """
+    best = Exchange(NOWHERE, NOWHERE, NOWHERE, np.inf)
+    gpus = now.costs.cost.shape[0]
+    item = now.layout.first[gpu]
+    while item != NOWHERE:
+        following = now.layout.after[item]
+        if moving.movable[item]:
+            for place in range(first, first + gpus):
+                best = _best_with(now, kept, moving, away, by, item, place % gpus, best)
+        item = following
+    return best
+
+
+@leaf_kernel
+def _renew(now: SearchState, kept: KeptCosts, gpu: int) -> None:
+    """Rate a GPU that has changed, and forget what was known of it."""
+    last = kept.now.shape[0] - 1
+    kept.now[last] += 1
+    kept.now[gpu] = kept.now[last]
+    now.costs.cost[gpu] = _cost(now, kept, gpu, NOWHERE, NOWHERE)
+
+
+@entry_kernel
+def relieve_by_latency(
+    now: SearchState, moving: MovingItems, limits: SoughtLimits, rng: np.random.Generator
+) -> bool:
+    """Do as `relieve_by_pressure` with costs of GPUs, none of which is joined to others by shards.
+
+    Parameters
+    ----------
+    now : the state of the search; all GPUs have been rated
+    moving, limits, rng : as `relieve_by_pressure` takes them
+    """
+    layout, target, gpus = now.layout, limits.target, now.costs.cost.shape[0]
+    gb, price = moved_gb(moving, layout.gpu_of), FIRST_PRICE / moving.usual_gb
+    away = np.zeros((layout.gpu_of.shape[0], gpus), np.int64)
+    kept = KeptCosts(
+        np.full(KEPT, NOWHERE), np.zeros(KEPT, np.int64), np.zeros(KEPT), np.arange(gpus + 1)
+    )
+    for step in range(limits.steps):
+        if layout.go[0] == 0:
+            return False
+        gpu = hot_gpu(now.costs.cost, target, rng)
+        if gpu == NOWHERE and gb <= limits.budget_gb:
+            return True
+        price = price * ADAPTING if gb > limits.budget_gb else price / ADAPTING
+        by = ExchangePrice(target, price, step)
+        if gpu == NOWHERE:
+            best = _best_return(now, kept, moving, away, by)
+        else:
+            best = _best_relief(now, kept, moving, away, by, gpu, int(rng.random() * gpus))
+        if best.item == NOWHERE:
+            continue
+        here = layout.gpu_of[best.item]
+        exchange(now.instance, layout, best.item, best.other, best.goal)
+        _renew(now, kept, here)
+        _renew(now, kept, best.goal)
+        gb = moved_gb(moving, layout.gpu_of)
+        keep_away(away, best, here, step, rng)
+    return hot_gpu(now.costs.cost, target, rng) == NOWHERE and gb <= limits.budget_gb
