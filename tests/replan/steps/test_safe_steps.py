@@ -149,6 +149,29 @@ def test_models_that_must_be_apart_are_so_at_every_moment():
     assert not faults_of_steps(found)
 
 
+def test_an_engine_restarts_with_another_cache_only_when_the_old_one_is_gone():
+    found = safe_steps(change([("m", "a", 30.0)], [("m", "a", 20.0)], ("a",)))
+    assert [step.kind for step in found.steps] == [DRAIN, UNLOAD, LOAD, WAIT, SWITCH]
+    assert found.steps[2].after == (1,)
+    assert [(each.model, each.left) for each in found.interruptions] == [("m", 0)]
+    assert found.proof is ServingProof.NONE
+    assert faults_of_steps(found) == []
+    beside = safe_steps(change([("m", "a", 30.0)], [("m", "a", 20.0)]), always_serving=True)
+    assert [each.gpus for each in beside.detours] == [("b",)]
+    assert faults_of_steps(beside) == []
+
+
+def test_engines_of_one_model_with_shards_never_share_a_gpu():
+    moved = change([("m", "a b", 10.0)], [("m", "b c", 10.0)], ("a", "b", "c"))
+    found = safe_steps(moved)
+    kinds_of_b = [step.kind for step in found.steps]
+    assert kinds_of_b.index(UNLOAD) < kinds_of_b.index(LOAD)
+    assert faults_of_steps(found) == []
+    assert "'m' and 'm' can come to share a GPU" in faults_of_steps(
+        forged(found, kinds_of_b.index(LOAD), after=())
+    )
+
+
 @pytest.mark.parametrize(
     ("times", "seconds"),
     [
@@ -264,3 +287,16 @@ def test_the_checker_sees_what_is_forged():
         "can come to share"
         in faults_of_steps(replace(together, change=replace(kept_apart, apart=enemies)))[0]
     )
+
+
+@pytest.mark.parametrize("seed", [971, 1011])
+def test_no_way_out_is_taken_for_ever(seed):
+    rng = np.random.default_rng(seed)
+    gpus, models = int(rng.integers(2, 7)), int(rng.integers(3, 16))
+    changed = random_change(seed, gpus, models, float(rng.choice([0.7, 0.8, 0.9, 1.0])))
+    smaller = tuple(
+        replace(each, held_gb=each.held_gb * float(rng.choice([1.0, 0.8, 0.6])))
+        for each in changed.then
+    )
+    found = safe_steps(replace(changed, then=smaller), most_states=200)
+    assert faults_of_steps(found) == []

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from colocate.errors import InputError
 from colocate.fault import Fault
@@ -82,6 +83,15 @@ class TimeSlice(StrEnum):
     LONG = "long"
 
 
+class RunningEngine(NamedTuple):
+    """An engine that runs already."""
+
+    model: str
+    gpus: tuple[str, ...]
+    name: str
+    port: int
+
+
 @dataclass(frozen=True)
 class EmitSettings:
     """Choices of the user, checked.
@@ -113,6 +123,9 @@ class EmitSettings:
         What only Kubernetes needs to know.
     gateway
         What stands before the engines, and where it finds them.
+    running
+        Engines that run already: those of the plan keep their names and ports, and others get none
+        of these.
     """
 
     memory: Memory = Memory.STATIC
@@ -127,6 +140,7 @@ class EmitSettings:
     load_gb_per_second: float = LOAD_GB_PER_SECOND
     cluster: KubernetesSettings = field(default_factory=KubernetesSettings)
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
+    running: tuple[RunningEngine, ...] = ()
 
     def __post_init__(self) -> None:
         checked_number(self.load_gb_per_second, ("load_gb_per_second",), positive=True)

@@ -8,7 +8,7 @@ from colocate.replan.replanning import BudgetProof, FrontierPoint, Replanning
 from colocate.replan.steps.exhaustion import ServingProof
 from colocate.replan.steps.safe_steps import SafeSteps
 from colocate.replan.steps.step import EngineStep, StepKind
-from colocate.replan.worth import MoveWorth
+from colocate.replan.worth import MoveWorth, RatesCase, WorthCase
 
 PROOFS = {
     BudgetProof.NONE: "no bound",
@@ -61,18 +61,38 @@ def headline(found: Replanning, worth: MoveWorth | None) -> str:
     return f"{verb}: {gain} for {gigabytes(point.moved_gb)}"
 
 
+RATES = {
+    RatesCase.STATED: "at the stated rates",
+    RatesCase.LOW: "at the lowest likely rates",
+    RatesCase.HIGH: "at the highest likely rates",
+}
+
+
 def worth_text(worth: MoveWorth) -> str:
-    """Say what moving brings and costs."""
+    """Say what moving brings and costs, at the stated rates and where it brings least."""
     unit = "requests in time" if worth.simulated else "seconds of the fleet's work"
     lasts = f"if demand lasts {worth.lasts_seconds * (1 - worth.uncertainty):.0f} s"
-    even = worth.break_even_seconds
+    case = worth.stated
     told = (
-        f"moving costs {worth.cost:.3g} {unit} over {worth.seconds:.0f} s and brings "
-        f"{worth.gain_per_second:.3g} each second: {worth.least_gain:.3g} {lasts}"
+        f"moving costs {case.cost:.3g} {unit} over {worth.seconds:.0f} s and brings "
+        f"{case.gain_per_second:.3g} each second: {worth.least_gain(case):.3g} {lasts}; "
+        f"{_pays_from(worth, case)}"
     )
-    if isinf(even):
-        return f"{told}; it never pays"
-    return f"{told}; it pays from {even:.0f} s on"
+    if len(worth.cases) == 1:
+        return f"{told}. Rates count as exact"
+    off = f"rates may be off by up to {percent(worth.rate_uncertainty)}"
+    worst = worth.worst
+    if worst is case:
+        return f"{told}; {off}, and moving brings more at both ends"
+    return (
+        f"{told}; {off}: {RATES[worst.rates]} moving costs {worst.cost:.3g} and brings "
+        f"{worth.least_gain(worst):.3g}; there {_pays_from(worth, worst)}"
+    )
+
+
+def _pays_from(worth: MoveWorth, case: WorthCase) -> str:
+    even = worth.break_even_seconds(case)
+    return "it never pays" if isinf(even) else f"it pays from {even:.0f} s on"
 
 
 def engine_text(engine: PlacedEngine) -> str:

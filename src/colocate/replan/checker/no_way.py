@@ -85,6 +85,7 @@ def _has_room(
         held = sum(Fraction(engine.held_gb) for engine in (*here, engines[come]))
         if held > limits[gpu]:
             return False
-        if any(frozenset((e.model, engines[come].model)) in change.apart for e in here):
+        mine = engines[come].model
+        if any(e.model == mine or frozenset((e.model, mine)) in change.apart for e in here):
             return False
     return True

@@ -8,6 +8,7 @@ worst of these sets for a GPU, or for a model, is a closure of greatest weight: 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import chain, combinations
 
 from colocate.problem.checker.tolerance import ROUNDING
 from colocate.replan.checker.closure import heaviest_closure, most_at_once
@@ -209,9 +210,7 @@ def _faults_of_serving(
 def _faults_of_company(
     change: FleetChange, steps: Sequence[EngineStep], sure: Sequence[int]
 ) -> list[str]:
-    """Check that models which must be apart never share a GPU, not even for a while."""
-    if not change.apart:
-        return []
+    """Check that engines of one model, or of two that must be apart, never share a GPU."""
     lives: list[tuple[PlacedEngine, int, int]] = []
     taken: dict[PlacedEngine, list[int]] = {}
     for engine in change.now:
@@ -222,17 +221,20 @@ def _faults_of_company(
         elif step.kind in GIVES:
             lives.append((step.engine, taken[step.engine].pop(0), step.number))
     lives += [(engine, begin, -1) for engine, begins in taken.items() for begin in begins]
+    by_gpu: dict[str, list[tuple[PlacedEngine, int, int]]] = {}
+    for life in lives:
+        for gpu in life[0].gpus:
+            by_gpu.setdefault(gpu, []).append(life)
     faults = []
-    for place, (one, begin, end) in enumerate(lives):
-        for other, its_begin, its_end in lives[:place]:
-            if frozenset((one.model, other.model)) not in change.apart:
-                continue
-            if frozenset(one.gpus).isdisjoint(other.gpus):
-                continue
-            first = end >= 0 and its_begin >= 0 and sure[its_begin] >> end & 1
-            second = its_end >= 0 and begin >= 0 and sure[begin] >> its_end & 1
-            if not (first or second):
-                faults.append(f"{one.model!r} and {other.model!r} can come to share a GPU")
+    for (one, begin, end), (other, its_begin, its_end) in chain.from_iterable(
+        combinations(here, 2) for here in by_gpu.values()
+    ):
+        if one.model != other.model and frozenset((one.model, other.model)) not in change.apart:
+            continue
+        first = end >= 0 and its_begin >= 0 and sure[its_begin] >> end & 1
+        second = its_end >= 0 and begin >= 0 and sure[begin] >> its_end & 1
+        if not (first or second):
+            faults.append(f"{one.model!r} and {other.model!r} can come to share a GPU")
     return faults
 
 

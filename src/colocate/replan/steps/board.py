@@ -68,11 +68,15 @@ class Board:
         self._enemies = self._who_is_apart()
 
     def _who_is_apart(self) -> dict[int, set[int]]:
-        found: dict[int, set[int]] = {}
+        """Return, for every model, those that it shares no GPU with.
+
+        Two engines of one model share none either: nobody could tell which of them is to leave.
+        """
+        found = {place: {place} for place in self._model_number.values()}
         for pair in self.change.apart:
             numbers = [self._model_number[m] for m in pair if m in self._model_number]
             for one in numbers:
-                found.setdefault(one, set()).update(other for other in numbers if other != one)
+                found[one].update(numbers)
         return found
 
     def add(self, engine: PlacedEngine) -> int:
@@ -83,29 +87,24 @@ class Board:
         return len(self.engines) - 1
 
     def fits(self, engine: int) -> bool:
-        """Whether an engine has room on its GPUs now, and nobody there must be apart from it."""
+        """Whether an engine has room on its GPUs now, and nobody there keeps it out."""
         held = self.engines[engine].held_gb
         return all(
             self.free[gpu] + self._margin[gpu] >= held for gpu in self.gpus[engine]
         ) and not self.is_kept_out(engine)
 
     def is_kept_out(self, engine: int) -> bool:
-        """Whether a model that must be apart from an engine is on one of its GPUs."""
-        enemies = self._enemies.get(self.model[engine])
-        if not enemies:
-            return False
+        """Whether its model, or one that must be apart from it, is on one of an engine's GPUs."""
+        enemies = self._enemies[self.model[engine]]
         return any(
             self.model[other] in enemies for gpu in self.gpus[engine] for other in self.present[gpu]
         )
 
     def is_welcome(self, engine: int, gpu: int) -> bool:
-        """Whether nobody who is on a GPU, or comes there, must be apart from an engine.
-
-        Two engines of one model do not share a GPU either: nobody could tell which is to leave.
-        """
-        apart = {self.model[engine], *self._enemies.get(self.model[engine], ())}
+        """Whether none of its model, and none of its rivals, is on a GPU or comes there."""
+        enemies = self._enemies[self.model[engine]]
         here = (*self.present[gpu], *self.awaited[gpu])
-        return not any(self.model[other] in apart for other in here)
+        return not any(self.model[other] in enemies for other in here)
 
     def is_tight(self, gpu: int) -> bool:
         """Whether what comes to a GPU must wait for what goes."""

@@ -83,7 +83,7 @@ def _waits_of_moves(change: FleetChange, order: MoveOrder) -> list[set[int]]:
     for number, (kind, place) in enumerate(order.moves):
         engine, model = order.engines[place], order.engines[place].model
         if kind in COMING:
-            apart = enemies.get(model, frozenset())
+            apart = enemies.get(model, frozenset()) | {model}
             found = {n for gpu in engine.gpus for n in gpus[gpu].waits_for(engine.held_gb, apart)}
             if place in left_by:
                 found.add(left_by[place])

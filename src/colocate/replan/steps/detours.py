@@ -39,6 +39,9 @@ class Detour(NamedTuple):
 def take_detour(board: Board, wanted: frozenset[int], most_states: int) -> None:
     """Make the cheapest way out after which more of the wanted engines can come.
 
+    Where none lets all of them come, one comes at once that the way has made room for. So every way
+    out brings the change on, and none is taken again and again.
+
     Parameters
     ----------
     board
@@ -54,9 +57,13 @@ def take_detour(board: Board, wanted: frozenset[int], most_states: int) -> None:
         if search_order(board, wanted, most_states).found:
             return
         taken.take_back()
+    pending = sorted(wanted.intersection(board.pending))
+    blocked = [engine for engine in pending if not board.fits(engine)]
     for way in ways:
         taken = _Taken(board, way)
-        if any(board.fits(engine) for engine in wanted if engine in board.pending):
+        freed = next((engine for engine in blocked if board.fits(engine)), None)
+        if freed is not None:
+            board.come(freed)
             return
         taken.take_back()
     _stop_enough(board, wanted)

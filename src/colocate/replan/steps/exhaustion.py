@@ -110,6 +110,7 @@ def _next_states(
             continue
         room = all(
             held[gpu] + engine.held_gb <= change.memory_gb[gpu] * (1.0 + FIT)
+            and engine.model not in there[gpu]
             and not any(frozenset({engine.model, m}) in change.apart for m in there[gpu])
             for gpu in engine.gpus
         )

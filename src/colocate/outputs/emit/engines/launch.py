@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import count, groupby
 from typing import NamedTuple
 
 from colocate.errors import InputError
@@ -21,7 +21,7 @@ from colocate.outputs.emit.engines.weight_formats import (
     must_be_on_disk,
 )
 from colocate.outputs.emit.gateway_settings import LAST_PORT
-from colocate.outputs.emit.settings import EmitSettings, Engine
+from colocate.outputs.emit.settings import EmitSettings, Engine, RunningEngine
 from colocate.problem.parts import parts_of, replicas_in
 from colocate.problem.tolerance import LONG_SUM
 from colocate.solver.plan import Plan
@@ -122,6 +122,13 @@ class _Replica(NamedTuple):
     gpus: tuple[str, ...]
 
 
+class _Address(NamedTuple):
+    """What an engine is called, and where it listens."""
+
+    name: str
+    port: int
+
+
 def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: int) -> Fleetwide:
     """Return the engines that a plan starts.
 
@@ -152,17 +159,18 @@ def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: in
     )
     rooms = rooms_of(plan, fleet)
     shares = shares_of(plan, fleet, [(replica.model, replica.replica) for replica in replicas])
-    names = replica_names(safe_names(specs), replicas_in(plan.problem, plan.placement))
+    usual = replica_names(safe_names(specs), replicas_in(plan.problem, plan.placement))
+    addresses = _addresses(replicas, usual, settings.running, first_port)
     usable = {gpu.name: gpu.memory_gb for gpu in plan.problem.gpus}
     crowd = {gpu: len(models) for gpu, models in plan.models_by_gpu().items()}
     last: dict[str, Launch] = {}
     launches = []
-    for (number, model, replica, gpus), share in zip(replicas, shares, strict=True):
+    for (number, model, _, gpus), share in zip(replicas, shares, strict=True):
         before = {last[gpu].name: last[gpu].wave for gpu in gpus if gpu in last}
         devices = [fleet.devices[gpu] for gpu in gpus]
         filled = min(usable[gpu] / fleet.devices[gpu].memory_gb for gpu in gpus)
         launch = Launch(
-            names[model, replica],
+            addresses[number].name,
             model,
             specs[model].source or model,
             specs[model],
@@ -171,7 +179,7 @@ def launches_of(plan: Plan, fleet: Fleet, settings: EmitSettings, first_port: in
             gpus,
             tuple(device.number for device in devices),
             tuple(dict.fromkeys(d.kind for d in devices if not has_bf16(d.kind))),
-            _port(first_port + number),
+            addresses[number].port,
             tuple(before),
             1 + max(before.values(), default=-1),
             share,
@@ -198,6 +206,40 @@ def _replicas(plan: Plan) -> list[_Replica]:
         _Replica(number, model, replica, tuple(part.gpu for part in shards))
         for number, ((model, replica), shards) in enumerate(by_replica)
     ]
+
+
+def _addresses(
+    replicas: Sequence[_Replica],
+    usual: Mapping[tuple[str, int], str],
+    running: Sequence[RunningEngine],
+    first_port: int,
+) -> dict[int, _Address]:
+    """Return the name and port of every replica: its own if it runs, else one that is free.
+
+    Parameters
+    ----------
+    replicas, usual
+        The replicas, and the name that each would have.
+    running
+        Engines that run already.
+    first_port
+        The first port that may be free.
+    """
+    known = {(each.model, frozenset(each.gpus)): each for each in running}
+    names = {each.name for each in running}
+    ports = {each.port for each in running}
+    free = (port for port in count(first_port) if port not in ports)
+    found: dict[int, _Address] = {}
+    for each in sorted(replicas):
+        kept = known.get((each.model, frozenset(each.gpus)))
+        name = kept.name if kept else usual[each.model, each.replica]
+        if not kept:
+            others = {*names, *usual.values()} - {name}
+            if name in names:
+                name = next(n for k in count(2) if (n := f"{name}-{k}") not in others)
+            names.add(name)
+        found[each.number] = _Address(name, kept.port if kept else _port(next(free)))
+    return found
 
 
 def _can_sleep(maker: Maker, settings: EmitSettings) -> bool:

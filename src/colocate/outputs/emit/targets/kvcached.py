@@ -2,6 +2,7 @@
 
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Any
@@ -137,6 +138,22 @@ def _sleep_manager(launches: list[Launch], settings: EmitSettings) -> dict[str, 
         "idle_threshold_seconds": IDLE_SECONDS,
         "min_sleep_duration": 0,
     }
+
+
+def config_text(launches: Sequence[Launch], settings: EmitSettings, router: bool) -> str:
+    """Return a file for some engines of a machine, with a router before them or without.
+
+    Parameters
+    ----------
+    launches, settings
+        The engines, and the choices of the user.
+    router
+        Whether the controller starts a router too.
+    """
+    elastic = replace(settings, memory=Memory.KVCACHED)
+    config = _config(elastic, list(launches))
+    config["router"]["enable_router"] = router
+    return yaml_text(["Some engines of a colocate plan, for the controller of kvcached."], config)
 
 
 def _config(settings: EmitSettings, launches: list[Launch]) -> dict[str, Any]:
