@@ -17,7 +17,6 @@ from colocate.solver.targets import without_targets
 
 SECONDS = 5400.0
 """Of each condition."""
-MINUTE = 60.0
 MOST_REPLICAS = 3
 """Of each model."""
 FLEETS: dict[str, dict[str, Any]] = {

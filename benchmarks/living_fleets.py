@@ -2,6 +2,7 @@
 
     python -m benchmarks.living_fleets                 all twenty conditions, into benchmarks/data
     python -m benchmarks.living_fleets "hot set 16"    some of them, to the screen
+    python -m benchmarks.living_fleets "hot set 16" --seed 101    with other requests
 
 For each condition the same requests are replayed on:
 
@@ -10,13 +11,15 @@ For each condition the same requests are replayed on:
   by the requests that it serves in time.
 - the plan for the rates that the fleet file states, which stays. These are the means over the time
   that was planned for; when a model is asked more, and when less, the file does not know.
-- the policy of `replan.policy`, which begins with that plan and looks every minute.
+- the policy of `replan.policy`, which begins with that plan, looks every half minute, and knows the
+  requests of the two hours before, as Prometheus does (`living_past.py`), and the queues.
 - naive replanning: it begins with that plan too, and goes every ten minutes to the plan for the
   last ten, whatever the way there costs.
 
 Engines share the cache of their GPU (as under kvcached), and a router sends requests to the replica
-with the fewest. Loading takes 2 GB/s and a minute to get ready. Requests in time over all that
-arrived are what counts.
+with the fewest. Loading takes 2 GB/s and a minute to get ready. Arrivals are counted every ten
+seconds, as `colocate watch` has them where Prometheus scrapes every five. Requests in time over all
+that arrived are what counts.
 """
 
 import csv
@@ -24,12 +27,14 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from benchmarks.living_conditions import MINUTE, SECONDS, Condition, conditions
+from benchmarks.living_conditions import SECONDS, Condition, conditions
+from benchmarks.living_past import past_counts
 from numpy.typing import NDArray
 
 from colocate.problem.parts import Places
@@ -39,6 +44,7 @@ from colocate.replan.policy.decide import decide
 from colocate.replan.policy.history import EngineMove, engines_at, moves_between, undone_moves
 from colocate.replan.policy.outlook import settled_lives, with_rates
 from colocate.replan.policy.rates import estimated_rates
+from colocate.replan.policy.search_record import SearchRecord
 from colocate.replan.policy.settings import UNDONE_WITHIN, PolicySettings
 from colocate.replan.steps.safe_steps import SafeSteps, safe_steps
 from colocate.replan.transition import change_between
@@ -52,10 +58,12 @@ OPTIONS = SimulateOptions(cache="elastic", router="least-requests")
 STORED = Path(__file__).parent / "data" / "living_fleets.csv"
 SOLVE_SECONDS = 20.0
 """For each plan, at most: these fleets take some tenths of a second to a proof."""
-COUNTED = 30.0
+COUNTED = 10.0
 """Seconds of the intervals in which arrivals are counted."""
-FIRST = 120.0
-"""Seconds that pass before a controller may move anything."""
+LOOKED_AT = 30.0
+"""Seconds between two looks of the policy."""
+PROCESSES, SEED = 3, "--seed"
+"""That measure conditions side by side, and the option before another seed, at the end."""
 NAIVE = 600.0
 """Seconds between two plans of naive replanning."""
 
@@ -128,16 +136,42 @@ class Choice(NamedTuple):
     steps: SafeSteps | None = None
 
 
-Choose = Callable[[Places, NDArray[np.int64], tuple[EngineMove, ...], float], Choice]
-"""Chooses by the places that serve, the requests counted so far, the moves so far and the time."""
+class Known(NamedTuple):
+    """What a controller knows of a fleet that it looks at."""
+
+    serving: Places
+    seen: NDArray[np.int64]
+    """Requests counted so far, a row for each interval and a column for each model."""
+    waiting: NDArray[np.int64]
+    """Requests in the queues of each model."""
+    history: tuple[EngineMove, ...]
+    now: float
+
+
+Choose = Callable[[Known], Choice]
 
 
 def followed(
-    problem: Problem, start: Places, stream: RequestStream, interval: float, choose: Choose
+    problem: Problem,
+    start: Places,
+    stream: RequestStream,
+    interval: float,
+    choose: Choose,
+    past: NDArray[np.int64],
 ) -> Followed:
-    """Return what becomes of requests if a controller changes the placement."""
+    """Return what becomes of requests if a controller changes the placement.
+
+    Parameters
+    ----------
+    problem, start, stream
+        The fleet, where its models are at first, and what it is asked.
+    interval, choose
+        How often a controller looks, and what it does.
+    past
+        Requests that were counted before.
+    """
     replay = LiveReplay(problem, settled_lives(problem, start), [stream], OPTIONS)
-    serving, busy_until = start, FIRST
+    serving, busy_until = start, 0.0
     history: tuple[EngineMove, ...] = ()
     number_of = {(life.model, frozenset(life.gpus)): n for n, life in enumerate(replay.lives)}
     edges = np.arange(0.0, SECONDS + COUNTED, COUNTED)
@@ -153,8 +187,8 @@ def followed(
         replay.run(float(now))
         if now < busy_until:
             continue
-        seen = counts[: int(now / COUNTED)]
-        chosen = choose(serving, seen, history, float(now))
+        seen = np.concatenate((past, counts[: int(now / COUNTED)]))
+        chosen = choose(Known(serving, seen, replay.counts().waiting, history, float(now)))
         reasons[chosen.reason] = reasons.get(chosen.reason, 0) + 1
         places, steps = chosen.places, chosen.steps
         if places is None or steps is None:
@@ -174,13 +208,15 @@ def followed(
 
 def by_policy(problem: Problem, settings: PolicySettings) -> Choose:
     """Return a controller that follows the policy."""
-    names = [model.name for model in problem.models]
+    names, last = [model.name for model in problem.models], SearchRecord()
 
-    def choose(
-        serving: Places, seen: NDArray[np.int64], history: tuple[EngineMove, ...], now: float
-    ) -> Choice:
-        rates = estimated_rates(names, seen, COUNTED, settings)
-        found = decide(problem, serving, rates, history, now, settings)
+    def choose(known: Known) -> Choice:
+        rates = estimated_rates(names, known.seen, COUNTED, settings, known.waiting.tolist())
+        about = tuple(sorted(known.serving.items()))
+        found = last.still_holds(about, rates, known.now, settings)
+        if found is None:
+            found = decide(problem, known.serving, rates, known.history, known.now, settings)
+            last.remember(found, about, known.now)
         if found.stay:
             return Choice(found.reason.value)
         return Choice(found.reason.value, found.placement, found.steps)
@@ -191,14 +227,12 @@ def by_policy(problem: Problem, settings: PolicySettings) -> Choose:
 def naively(problem: Problem) -> Choose:
     """Return a controller that always goes to the plan for the last minutes."""
 
-    def choose(
-        serving: Places, seen: NDArray[np.int64], history: tuple[EngineMove, ...], now: float
-    ) -> Choice:
-        rates = seen[-int(NAIVE / COUNTED) :].mean(axis=0) / COUNTED
+    def choose(known: Known) -> Choice:
+        rates = known.seen[-int(NAIVE / COUNTED) :].mean(axis=0) / COUNTED
         new = planned(problem, rates, "latency")
-        if engines_at(problem, new).keys() == engines_at(problem, serving).keys():
+        if engines_at(problem, new).keys() == engines_at(problem, known.serving).keys():
             return Choice("same")
-        change = change_between((problem, serving), (problem, new), "elastic")
+        change = change_between((problem, known.serving), (problem, new), "elastic")
         return Choice("goes", new, safe_steps(change, PolicySettings().times))
 
     return choose
@@ -215,8 +249,9 @@ def measured(condition: Condition) -> dict[str, str | float | int]:
     plans = {"fleet file": start, **candidates(problem, stream)}
     static = {name: in_time(problem, each, stream) for name, each in plans.items()}
     best = max(static, key=lambda name: static[name])
-    policy = followed(problem, start, stream, MINUTE, by_policy(problem, PolicySettings()))
-    naive = followed(problem, start, stream, NAIVE, naively(problem))
+    past = past_counts(condition, problem, COUNTED)
+    policy = followed(problem, start, stream, LOOKED_AT, by_policy(problem, PolicySettings()), past)
+    naive = followed(problem, start, stream, NAIVE, naively(problem), past)
     row: dict[str, str | float | int] = {
         "condition": condition.name,
         "fleet": condition.fleet,
@@ -251,7 +286,10 @@ def joined(pieces: Sequence[RequestStream]) -> RequestStream:
 
 def main(arguments: Sequence[str]) -> None:
     chosen = [each for each in conditions() if not arguments or each.name in arguments]
-    rows = [measured(each) for each in chosen]
+    if SEED in arguments:
+        chosen = [replace(each, seed=int(arguments[-1])) for each in chosen]
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        rows = list(pool.map(measured, chosen))
     if not arguments:
         with STORED.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")

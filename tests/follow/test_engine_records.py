@@ -7,6 +7,7 @@ from colocate.follow.engine_records import (
     EngineRecord,
     after_step,
     places_of,
+    remaining,
     serving,
     tidying,
 )
@@ -28,7 +29,7 @@ def step(kind, engine=ALPHA, number=0):
         (StepKind.LOAD, Condition.IDLE, Condition.DOUBTFUL),
         (StepKind.WAIT, Condition.IDLE, Condition.DOUBTFUL),
         (StepKind.SWITCH, Condition.SERVING, Condition.DOUBTFUL),
-        (StepKind.DRAIN, Condition.IDLE, Condition.SERVING),
+        (StepKind.DRAIN, Condition.IDLE, Condition.UNDRAINED),
         (StepKind.UNLOAD, None, Condition.DOUBTFUL),
         (StepKind.SLEEP, Condition.ASLEEP, Condition.DOUBTFUL),
         (StepKind.WAKE, Condition.IDLE, Condition.DOUBTFUL),
@@ -80,10 +81,32 @@ def test_engines_in_doubt_are_unloaded_first_whatever_they_were():
 
 
 def test_engines_on_gpus_that_are_gone_are_gone():
-    assert tidying((EngineRecord(BETA, Condition.IDLE),), {"g0": 80.0, "g1": 80.0}) == ()
+    both = (EngineRecord(ALPHA), EngineRecord(BETA))
+    assert remaining(both, ("g1", "g2")) == both[1:]
+    assert remaining(both, ("g0",)) == both[:1]
 
 
-@pytest.mark.parametrize("seed", range(50))
+def test_an_engine_that_lost_some_of_its_gpus_may_hold_the_others_and_is_unloaded():
+    left = remaining((EngineRecord(BETA),), ("g0", "g1"))
+    assert left == (EngineRecord(BETA, Condition.DOUBTFUL),)
+    steps = tidying(left, {"g0": 80.0, "g1": 80.0})
+    assert [(each.kind, each.engine) for each in steps] == [(StepKind.UNLOAD, BETA)]
+
+
+def test_an_engine_that_could_not_be_drained_gets_requests_again():
+    steps = tidying((EngineRecord(ALPHA, Condition.UNDRAINED),), MEMORY)
+    assert [(each.kind, each.engine) for each in steps] == [(StepKind.SWITCH, ALPHA)]
+
+
+def test_a_sleeper_wakes_only_after_what_is_unloaded_on_its_gpus():
+    doubtful = EngineRecord(PlacedEngine("gamma", ("g0",), 60.0, 50.0), Condition.DOUBTFUL)
+    steps = tidying((EngineRecord(ALPHA, Condition.ASLEEP), doubtful), MEMORY)
+    unload, wake = steps[:2]
+    assert (unload.kind, wake.kind) == (StepKind.UNLOAD, StepKind.WAKE)
+    assert unload.number in wake.after
+
+
+@pytest.mark.parametrize("seed", range(200))
 def test_tidying_leaves_engines_that_serve_and_never_overfills(seed):
     rng = random.Random(seed)
     records, used = [], dict.fromkeys(MEMORY, 0.0)
@@ -91,6 +114,8 @@ def test_tidying_leaves_engines_that_serve_and_never_overfills(seed):
         gpus = tuple(rng.sample(sorted(MEMORY), rng.choice((1, 1, 2))))
         engine = PlacedEngine(rng.choice("abcd"), gpus, rng.uniform(5, 40), 10.0, float(number))
         condition = rng.choice(list(Condition))
+        if any(r.engine.model == engine.model and {*r.engine.gpus} & {*gpus} for r in records):
+            continue  # No state has two engines of one model on a GPU.
         if condition is not Condition.ASLEEP:
             if any(used[gpu] + engine.held_gb > MEMORY[gpu] for gpu in gpus):
                 continue

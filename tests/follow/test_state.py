@@ -27,6 +27,7 @@ STATE = WatchState(
     frozenset({0}),
     (EngineMove("alpha", ("g0",), 12.5, True),),
     {"rounds_stay": 4.0},
+    ("g0", "g1", "g2"),
 )
 
 
@@ -54,6 +55,34 @@ def test_a_failed_step_is_no_move():
     assert later.counts["steps_failed"] == 1.0
 
 
+def test_after_a_failure_only_steps_that_run_are_left():
+    other = EngineStep(2, StepKind.UNLOAD, ALPHA)
+    both = replace(STATE, pending=(LOAD, SWITCH, other), begun=frozenset({0, 2}))
+    later = both.with_ended(LOAD, False, 100.0)
+    assert (later.pending, later.begun) == ((other,), frozenset({2}))
+    assert later.with_ended(other, True, 101.0).pending == ()
+
+
+def test_a_change_that_needs_a_gpu_which_is_gone_is_given_up():
+    assert STATE.with_gpus(("g0", "g1", "g2")) == STATE
+    left = replace(STATE, engines=(EngineRecord(ALPHA),)).with_gpus(("g0", "g1"))
+    assert (left.pending, left.begun) == ((), frozenset())
+    assert left.engines == (EngineRecord(ALPHA), EngineRecord(BETA, Condition.DOUBTFUL))
+    assert STATE.with_gpus(("g0",)).engines == (EngineRecord(ALPHA),)
+
+
+def test_a_state_is_of_a_fleet_that_has_some_of_its_models_and_gpus():
+    assert STATE.is_of({"alpha", "gamma"}, {"g2", "g9"})
+    assert not STATE.is_of({"gamma"}, {"g2"})
+    assert not STATE.is_of({"alpha"}, {"g9"})
+    assert WatchState().is_of({"alpha"}, {"g9"})
+
+
+def test_a_clock_that_was_set_back_holds_no_move_in_the_future():
+    assert STATE.seen_at(12.5) is STATE
+    assert STATE.seen_at(5.0).moves == (EngineMove("alpha", ("g0",), 5.0, True),)
+
+
 def test_old_moves_are_forgotten():
     later = STATE.with_ended(LOAD, True, 13.0 + REMEMBERED_SECONDS)
     assert later.moves == ()
@@ -67,6 +96,11 @@ def test_old_moves_are_forgotten():
         (("engines", 0, "condition"), "odd", "engines[0]['condition']='odd', must be serving or"),
         (("engines", 0, "held_gb"), "9", "engines[0]['held_gb']='9', must be a finite number >= 0"),
         (("engines", 1, "gpus"), "g1", "engines[1]['gpus']='g1', must be a list"),
+        (
+            ("engines", 1),
+            {**ALPHA.as_dict(), "condition": "asleep"},
+            "engines[1]['gpus']=['g0'], must be GPUs without such an engine",
+        ),
         (("pending", 0, "kind"), "jump", "pending[0]['kind']='jump', must be load or"),
         (("pending", 0, "number"), True, "pending[0]['number']=True, must be a whole number"),
         (("pending", 1, "after"), [0.5], "pending[1]['after']=[0.5], must be a list of whole"),

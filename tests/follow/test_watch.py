@@ -41,7 +41,7 @@ def decided(monkeypatch):
     script = [STAY]
     seen = []
 
-    def decide(problem, places, rates, history, now, settings):
+    def decide(problem, places, rates, history, now, settings, running):
         seen.append((places, rates, history))
         each = script.pop(0) if len(script) > 1 else script[0]
         return each(problem, places) if callable(each) else each
@@ -61,6 +61,20 @@ def test_it_stays_and_says_so_once(folder, decided):
     assert fixture.told == ["stay: nearly all requests are in time as it is"]
     assert fixture.performed == []
     assert folder.read().counts == {"rounds_stay": 3.0}
+
+
+def test_a_search_that_found_nothing_holds_until_demand_or_the_fleet_changes(folder, decided):
+    decided.script[:] = [PolicyDecision(PolicyReason.NOTHING_BETTER)]
+    fixture = Fixture(folder)
+    assert [fixture.watch.round() for _ in range(3)] == [RoundOutcome.STAY] * 3
+    assert len(decided.seen) == 1
+    queue = replace(fixture.observation.models[0], queue=50.0)
+    fixture.observation = replace(
+        fixture.observation, models=(queue, *fixture.observation.models[1:])
+    )
+    fixture.watch.round()
+    assert len(decided.seen) == 2
+    assert [each.waiting for each in decided.seen[-1][1]] == [50.0, 0.0, 0.0]
 
 
 def test_it_moves_and_remembers(folder, decided):
@@ -196,7 +210,7 @@ def follow_and_die(path, number):
             return perform(step)
 
         fixture.watch.around = replace(fixture.watch.around, perform=dying)
-        watching.decide = lambda problem, places, *_: going(problem, places)
+        watching.decide = lambda problem, places, *_, **__: going(problem, places)
         fixture.watch.round()
 
 
@@ -265,3 +279,82 @@ def test_a_true_decision_stays_where_all_is_well(folder):
     fixture = Fixture(folder, places=SPREAD)
     assert fixture.watch.round() is RoundOutcome.STAY
     assert fixture.performed == []
+
+
+def test_a_change_begins_with_the_caches_that_engines_have(folder, monkeypatch):
+    fixture = Fixture(folder, memory="fixed")
+    moving = dict(SPREAD)
+
+    def decide(problem, places, *_, running):
+        change = change_between((problem, places), (problem, moving), "fixed", running=running)
+        moves = moves_between(problem, places, moving, 0.0)
+        return PolicyDecision(PolicyReason.PAYS, moving, safe_steps(change), moves)
+
+    monkeypatch.setattr(watching, "decide", decide)
+    fixture.observation = measured(chat=9.0, code=1.0, tiny=3.0)
+    assert fixture.watch.round() is RoundOutcome.MOVE
+    moving = dict(PLACES)
+    fixture.observation = measured(chat=1.0, code=7.0, tiny=1.0)
+    assert fixture.watch.round() is RoundOutcome.MOVE
+    engines = fixture.watch.state.engines
+    assert sorted(each.engine.model for each in engines) == ["chat", "code", "tiny"]
+    assert placed(fixture) == {name: PLACES[name] for name in sorted(PLACES)}
+
+
+def test_a_change_whose_gpu_is_gone_is_given_up_and_its_steps_are_not_repeated(folder, decided):
+    decided.script[:] = [going, STAY]
+    fixture = Fixture(folder)
+    perform = fixture.watch.around.perform
+
+    def stopping(step):
+        fixture.stop.set()
+        return perform(step)
+
+    fixture.watch.around = replace(fixture.watch.around, perform=stopping)
+    fixture.watch.round()
+    assert folder.read().pending
+    again = Fixture(folder, fleet=fixture.fleet)
+    again.fleet = small_fleet(gpus=[{"name": "g-0", "kind": "H100-80GB"}])
+    again.watch.round()
+    assert again.told[0] == "a GPU is gone that a change needs, so the change is given up"
+    assert all(gpus == ("g-0",) for _, _, gpus in again.performed)
+    assert placed(again) == {"chat": ("g-0",), "code": ("g-0",)}
+    assert folder.read().pending == ()
+
+
+def test_after_a_failure_and_a_stop_at_once_the_steps_behind_it_are_not_done(folder, decided):
+    decided.script[:] = [going, STAY]
+    fixture = Fixture(folder)
+    fixture.failing = {("load", "code")}
+    perform = fixture.watch.around.perform
+
+    def stopping(step):
+        fixture.stop.set()
+        return perform(step)
+
+    fixture.watch.around = replace(fixture.watch.around, perform=stopping)
+    assert fixture.watch.round() is RoundOutcome.BROKEN_OFF
+    again = Fixture(folder)
+    again.watch.round()
+    assert ("switch", "code", ("g-1",)) not in again.performed
+    assert placed(again)["code"] == ("g-0",)
+
+
+def test_what_cannot_be_decided_moves_nothing(folder, decided):
+    def refusing(problem, places):
+        raise InputError("gpu 'g-0': holds 100 GB now, must be at most 80 GB")
+
+    decided.script[:] = [refusing]
+    fixture = Fixture(folder)
+    assert [fixture.watch.round() for _ in range(2)] == [RoundOutcome.STAY] * 2
+    assert fixture.told == [
+        "nothing can be decided, so nothing moves: gpu 'g-0': holds 100 GB now, must be at most "
+        "80 GB"
+    ]
+
+
+def test_a_replica_that_only_leaves_is_told(folder, decided):
+    fixture = Fixture(folder, places={**PLACES, "code": ("g-0", "g-1")})
+    decided.script[:] = [lambda problem, places: going(problem, places, PLACES), STAY]
+    assert fixture.watch.round() is RoundOutcome.MOVE
+    assert fixture.told[0].startswith("move code away from g-1 (")

@@ -15,6 +15,7 @@ from colocate.fault import Fault
 
 if TYPE_CHECKING:
     from colocate.follow.state import WatchState
+    from colocate.follow.state_folder import StateFolder
     from colocate.follow.watch import Watch
     from colocate.inputs.fleet import Fleet
     from colocate.replan.policy.settings import PolicySettings
@@ -42,7 +43,7 @@ def watch(
     ] = Path("colocate-watch"),
     interval: Annotated[
         float, typer.Option(min=1.0, max=86400.0, help="Seconds from round to round.")
-    ] = 60.0,
+    ] = 30.0,
     rounds: Annotated[
         int | None, typer.Option(min=1, help="End after this many rounds (default: never).")
     ] = None,
@@ -109,13 +110,26 @@ def watch(
             time.time,
             show,
         )
-        known = folder.read() or _first_state(planned, start, settings)
+        known = _known_state(folder, planned) or _first_state(planned, start, settings)
         following = Watch(folder, around, planned, known, settings, at_once, stop)
         _say(_beginning(following, prometheus, served.port if served else None))
         with stopping_on_interrupt(stop.set):
             _loop(following, interval, rounds)
     if stop.is_set():
         raise typer.Exit(INTERRUPTED)
+
+
+def _known_state(folder: "StateFolder", fleet: "Fleet") -> "WatchState | None":
+    """Return what a folder knows of the engines of a fleet; None if that is nothing yet."""
+    from colocate.follow.state_folder import BEGIN_ANEW, STATE
+
+    found = folder.read()
+    models = {model.name for model in fleet.problem.models}
+    gpus = {gpu.name for gpu in fleet.problem.gpus}
+    if found and not found.is_of(models, gpus):
+        words = "is of another fleet: all of its GPUs, or all of its models, are unknown"
+        raise InputError(Fault(words, advice=BEGIN_ANEW, file=str(folder.path / STATE)))
+    return found
 
 
 def _first_state(fleet: "Fleet", start: Path | None, settings: "PolicySettings") -> "WatchState":

@@ -1,6 +1,6 @@
 """The engines as they are: what the steps that were carried out have made of them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -18,6 +18,8 @@ class Condition(StrEnum):
     """It holds its memory and gets no requests: it comes or goes."""
     ASLEEP = "asleep"
     """It has given its memory back for a while."""
+    UNDRAINED = "undrained"
+    """It could not be drained: it holds its memory, and may or may not get requests."""
     DOUBTFUL = "doubtful"
     """A step with it failed: it may hold its memory, and serves nobody."""
 
@@ -46,17 +48,19 @@ AFTER = {
     StepKind.WAKE: Condition.IDLE,
 }
 """The condition of an engine after each kind of step; after the last, unload, there is none."""
-AFTER_FAILURE = dict.fromkeys(StepKind, Condition.DOUBTFUL) | {StepKind.DRAIN: Condition.SERVING}
+SERVED = (Condition.SERVING, Condition.UNDRAINED)
+"""The conditions in which an engine serves, or will by a switch."""
+AFTER_FAILURE = dict.fromkeys(StepKind, Condition.DOUBTFUL) | {StepKind.DRAIN: Condition.UNDRAINED}
 """The same if the step failed."""
 
 
 def after_step(engines: Engines, step: EngineStep, succeeded: bool) -> Engines:
     """Return the engines after a step was tried.
 
-    A step that failed leaves its engine in doubt; other engines are as they were. One that could
-    not be drained still gets requests.
+    A step that failed leaves its engine in doubt; other engines are as they were. The place of an
+    engine tells it from others: what it holds may have changed since it was written down.
     """
-    rest = tuple(each for each in engines if each.engine != step.engine)
+    rest = tuple(each for each in engines if each.engine.place != step.engine.place)
     if succeeded and step.kind is StepKind.UNLOAD:
         return rest
     return (*rest, EngineRecord(step.engine, (AFTER if succeeded else AFTER_FAILURE)[step.kind]))
@@ -76,34 +80,59 @@ def places_of(engines: Iterable[PlacedEngine]) -> dict[str, tuple[str, ...]]:
     return places
 
 
-def tidying(engines: Engines, memory_gb: dict[str, float]) -> tuple[EngineStep, ...]:
+def remaining(engines: Engines, gpus: Collection[str]) -> Engines:
+    """Return the engines that are left on some GPUs when all others are gone.
+
+    An engine that lost some of its GPUs serves nobody, and may hold memory on those that it has.
+    """
+    there = (each for each in engines if not frozenset(gpus).isdisjoint(each.engine.gpus))
+    return tuple(
+        each
+        if frozenset(gpus).issuperset(each.engine.gpus)
+        else replace(each, condition=Condition.DOUBTFUL)
+        for each in there
+    )
+
+
+def tidying(
+    engines: Engines, memory_gb: Mapping[str, float], models: Collection[str] | None = None
+) -> tuple[EngineStep, ...]:
     """Return the steps after which every engine that is left serves.
 
     Engines that came or went when a change was broken off are unloaded, unless their model would
     have no engine: then they serve again. Engines in doubt are unloaded first of all, since only
-    that makes their memory certain.
+    that makes their memory certain. Those that could not be drained get requests again. Engines of
+    models that the fleet has not any more leave.
 
     Parameters
     ----------
     engines
         All that there are.
     memory_gb
-        The memory of every GPU; an engine on any other GPU is gone with it.
+        The memory of every GPU.
+    models
+        The models of the fleet; None for all that have engines.
     """
-    there = [each for each in engines if set(each.engine.gpus) <= set(memory_gb)]
-    served = {engine.model for engine in serving(engines)}
+    served = {each.engine.model for each in engines if each.condition in SERVED}
     steps: list[EngineStep] = []
     kept = list(engines)
-    for record in sorted(there, key=_urgency):
-        if record.condition is Condition.SERVING:
+    for record in sorted(engines, key=_urgency):
+        known = models is None or record.engine.model in models
+        if known and record.condition is Condition.SERVING:
             continue
-        wanted = record.engine.model not in served and record.condition is not Condition.DOUBTFUL
-        if wanted and _fits(record, kept, memory_gb):
-            steps += _numbered(_revival(record), len(steps))
+        lacking = record.engine.model not in served and record.condition is not Condition.DOUBTFUL
+        wanted = known and lacking
+        if not known and record.condition in SERVED:
+            _append(steps, [StepKind.DRAIN, StepKind.UNLOAD], record.engine)
+            kept.remove(record)
+        elif record.condition is Condition.UNDRAINED:
+            _append(steps, [StepKind.SWITCH], record.engine)
+        elif wanted and _fits(record, kept, memory_gb):
+            _append(steps, _revival(record), record.engine)
             served.add(record.engine.model)
             kept[kept.index(record)] = replace(record, condition=Condition.SERVING)
         else:
-            steps += _numbered([(StepKind.UNLOAD, record.engine)], len(steps))
+            _append(steps, [StepKind.UNLOAD], record.engine)
             kept.remove(record)
     return tuple(steps)
 
@@ -114,7 +143,9 @@ def _urgency(record: EngineRecord) -> tuple[bool, bool, str]:
     return not doubtful, record.condition is Condition.ASLEEP, record.engine.model
 
 
-def _fits(record: EngineRecord, engines: Iterable[EngineRecord], memory: dict[str, float]) -> bool:
+def _fits(
+    record: EngineRecord, engines: Iterable[EngineRecord], memory: Mapping[str, float]
+) -> bool:
     """Whether an engine has its memory, or can have it beside all that may hold some."""
     if record.holds_memory:
         return True
@@ -128,17 +159,23 @@ def _fits(record: EngineRecord, engines: Iterable[EngineRecord], memory: dict[st
     )
 
 
-def _revival(record: EngineRecord) -> list[tuple[StepKind, PlacedEngine]]:
+def _revival(record: EngineRecord) -> list[StepKind]:
     """Return what makes an engine serve; waiting takes no time if it is ready."""
     kinds = [StepKind.WAIT, StepKind.SWITCH]
-    if record.condition is Condition.ASLEEP:
-        kinds.insert(0, StepKind.WAKE)
-    return [(kind, record.engine) for kind in kinds]
+    return [StepKind.WAKE, *kinds] if record.condition is Condition.ASLEEP else kinds
 
 
-def _numbered(todo: list[tuple[StepKind, PlacedEngine]], first: int) -> list[EngineStep]:
-    """Return steps in a row, each after the one before it."""
-    return [
-        EngineStep(first + place, kind, engine, (first + place - 1,) if place else ())
-        for place, (kind, engine) in enumerate(todo)
-    ]
+def _append(steps: list[EngineStep], kinds: Iterable[StepKind], engine: PlacedEngine) -> None:
+    """Add steps for an engine, which wait for all earlier ones on its GPUs.
+
+    Parameters
+    ----------
+    steps
+        The steps so far.
+    kinds, engine
+        What is done to which engine.
+    """
+    for kind in kinds:
+        here = (each for each in steps if not set(each.engine.gpus).isdisjoint(engine.gpus))
+        after = tuple(each.number for each in here)
+        steps.append(EngineStep(len(steps), kind, engine, after))

@@ -1,11 +1,11 @@
 """What `colocate watch` knows from round to round: the engines, what it is doing, what it did."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from colocate.errors import InputError, within
-from colocate.follow.engine_records import Condition, EngineRecord, Engines, after_step
+from colocate.follow.engine_records import Condition, EngineRecord, Engines, after_step, remaining
 from colocate.problem.quantity import checked_name, checked_number
 from colocate.replan.placed_engine import PlacedEngine
 from colocate.replan.policy.history import EngineMove
@@ -33,6 +33,8 @@ class WatchState:
         What came and went, for the rules against moving too often.
     counts
         How often things happened since the first start, for the metrics.
+    gpus
+        The GPUs that the fleet had last.
     """
 
     engines: Engines = ()
@@ -40,6 +42,7 @@ class WatchState:
     begun: frozenset[int] = frozenset()
     moves: tuple[EngineMove, ...] = ()
     counts: Mapping[str, float] = field(default_factory=dict)
+    gpus: tuple[str, ...] = ()
 
     def counted(self, name: str, amount: float = 1.0) -> Self:
         """Return the state in which something happened once more."""
@@ -50,7 +53,7 @@ class WatchState:
         return replace(self, begun=self.begun | {step.number})
 
     def with_ended(self, step: EngineStep, succeeded: bool, now: float) -> Self:
-        """Return the state in which a step has ended.
+        """Return the state in which a step has ended; after a failure no further step begins.
 
         Parameters
         ----------
@@ -63,13 +66,48 @@ class WatchState:
         if succeeded and step.kind in (StepKind.SWITCH, StepKind.DRAIN):
             arrived = step.kind is StepKind.SWITCH
             kept += (EngineMove(step.engine.model, step.engine.gpus, now, arrived),)
+        left = self.begun - {step.number}
         return replace(
             self,
             engines=after_step(self.engines, step, succeeded),
-            pending=tuple(each for each in self.pending if each.number != step.number),
-            begun=self.begun - {step.number},
+            pending=tuple(
+                each
+                for each in self.pending
+                if each.number in left or (succeeded and each.number != step.number)
+            ),
+            begun=left,
             moves=kept,
         ).counted("steps_done" if succeeded else "steps_failed")
+
+    def with_gpus(self, gpus: Collection[str]) -> Self:
+        """Return the state in which only some GPUs are left.
+
+        A change that had to do with others is given up. Its steps that were begun count as failed,
+        since nobody knows how far they came.
+        """
+        there = frozenset(gpus)
+        engines, pending = self.engines, self.pending
+        if not all(there.issuperset(step.engine.gpus) for step in pending):
+            for step in pending:
+                if step.number in self.begun:
+                    engines = after_step(engines, step, succeeded=False)
+            pending = ()
+        begun = self.begun if pending else frozenset()
+        left = remaining(engines, there)
+        return replace(self, engines=left, pending=pending, begun=begun, gpus=tuple(sorted(there)))
+
+    def is_of(self, models: Collection[str], gpus: Collection[str]) -> bool:
+        """Whether it can be of a fleet: some of its models, and some of its GPUs, are there."""
+        served = {each.engine.model for each in self.engines}
+        return not (
+            (served and served.isdisjoint(models))
+            or (self.gpus and frozenset(self.gpus).isdisjoint(gpus))
+        )
+
+    def seen_at(self, now: float) -> Self:
+        """Return the state without moves that are yet to come: a clock that was wrong was set."""
+        moves = tuple(each._replace(when=min(each.when, now)) for each in self.moves)
+        return self if moves == self.moves else replace(self, moves=moves)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data for JSON."""
@@ -83,6 +121,7 @@ class WatchState:
             "begun": sorted(self.begun),
             "moves": [{**move._asdict(), "gpus": list(move.gpus)} for move in self.moves],
             "counts": dict(self.counts),
+            "gpus": list(self.gpus),
         }
 
     @classmethod
@@ -92,11 +131,12 @@ class WatchState:
             raise InputError.of("version", _get(data, "version"), str(VERSION))
         pending = _each(data, "pending", _step)
         return cls(
-            _each(data, "engines", _record),
+            _engines(data),
             pending,
             frozenset(_each(data, "begun", lambda each: _known(each, pending))),
             _each(data, "moves", _move),
             {str(name): checked_number(value, (name,)) for name, value in _counts(data).items()},
+            _names(data, "gpus") if "gpus" in data else (),
         )
 
 
@@ -147,6 +187,18 @@ def _engine(row: Any) -> PlacedEngine:
 
 def _record(row: Any) -> EngineRecord:
     return EngineRecord(_engine(row), _one_of(Condition, row, "condition"))
+
+
+def _engines(data: Any) -> Engines:
+    """Return all engines; a step must find the one that it is about by its place."""
+    found: Engines = _each(data, "engines", _record)
+    seen: set[tuple[str, frozenset[str]]] = set()
+    for number, record in enumerate(found):
+        if record.engine.place in seen:
+            with within(("engines", number)):
+                raise InputError.of("gpus", list(record.engine.gpus), "GPUs without such an engine")
+        seen.add(record.engine.place)
+    return found
 
 
 def _step(row: Any) -> EngineStep:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Event
 
-from colocate.errors import ColocateError, ServerError
+from colocate.errors import ColocateError, OutputError, ServerError
 from colocate.follow.engine_records import places_of, serving, tidying
 from colocate.follow.execution import Perform, carry_out
 from colocate.follow.measured_rates import measured_rates
@@ -17,8 +17,11 @@ from colocate.follow.words import decision_words
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.observation.demand_changes import fleet_with_demand
 from colocate.inputs.observation.observation import Observation
+from colocate.replan.placed_engine import PlacedEngine
 from colocate.replan.policy.decide import decide
 from colocate.replan.policy.decision import PolicyDecision
+from colocate.replan.policy.rates import RateEstimate
+from colocate.replan.policy.search_record import SearchRecord
 from colocate.replan.policy.settings import PolicySettings
 from colocate.replan.steps.step import EngineStep
 
@@ -95,10 +98,24 @@ class Watch:
     stop: Event = field(default_factory=Event)
     _said: dict[str, str] = field(default_factory=dict)
     _moments: dict[str, float] = field(default_factory=dict)
+    _last_search: SearchRecord = field(default_factory=SearchRecord)
 
     def round(self) -> RoundOutcome:
-        """Go once through everything, and return what it came to."""
+        """Go once through everything, and return what it came to.
+
+        Where nothing can be written down, nothing is done: the next round tries again.
+        """
+        try:
+            outcome = self._whole_round()
+        except OutputError as error:
+            self._say_once("folder", f"what must survive cannot be written: {error}")
+            return RoundOutcome.BROKEN_OFF
+        self._say_once("folder", "")
+        return outcome
+
+    def _whole_round(self) -> RoundOutcome:
         self._read_fleet_again()
+        self._look_around()
         observation = None
         outcome = RoundOutcome.BROKEN_OFF
         if self._finish() and self._tidy():
@@ -118,6 +135,15 @@ class Watch:
         else:
             self._say_once("fleet", "")
 
+    def _look_around(self) -> None:
+        """Take note of GPUs that are gone, and of a clock that was set back."""
+        gpus = {gpu.name for gpu in self.fleet.problem.gpus}
+        state = self.state.with_gpus(gpus).seen_at(self.around.clock())
+        if self.state.pending and not state.pending:
+            self.around.say("a GPU is gone that a change needs, so the change is given up")
+        if state != self.state:
+            self._keep(state)
+
     def _finish(self) -> bool:
         """Carry out what is left of a change; a step that was begun is done once more."""
         if not self.state.pending:
@@ -127,13 +153,12 @@ class Watch:
 
     def _tidy(self) -> bool:
         """Make every engine serve or go; return whether that worked."""
-        memory = {gpu.name: gpu.memory_gb for gpu in self.fleet.problem.gpus}
-        there = tuple(each for each in self.state.engines if set(each.engine.gpus) <= set(memory))
-        if there != self.state.engines:
-            self._keep(replace(self.state, engines=there))
-        if self.around.perform is None or not (steps := tidying(there, memory)):
+        problem = self.fleet.problem
+        memory = {gpu.name: gpu.memory_gb for gpu in problem.gpus}
+        steps = tidying(self.state.engines, memory, {model.name for model in problem.models})
+        if self.around.perform is None or not steps:
             return True
-        self.around.say(f"a change was broken off: {len(steps)} steps to tidy up")
+        self.around.say(f"not every engine is as it should be: {len(steps)} steps to tidy up")
         self._keep(replace(self.state, pending=steps, begun=frozenset()))
         return self._carried_out(steps)
 
@@ -149,20 +174,33 @@ class Watch:
     def _follow(self, observation: Observation) -> RoundOutcome:
         try:
             fleet = fleet_with_demand(self.fleet, observation)
+            rates = measured_rates(fleet, observation, self.settings)
         except ColocateError as error:
             self._say_once("demand", f"the demand cannot be used, so nothing moves: {error}")
             return RoundOutcome.NO_DEMAND
         self._say_once("demand", "")
-        decision = decide(
-            fleet.problem,
-            places_of(serving(self.state.engines)),
-            measured_rates(fleet, observation, self.settings),
-            self.state.moves,
-            self.around.clock(),
-            self.settings,
-        )
+        names = {model.name for model in fleet.problem.models}
+        engines = tuple(each for each in serving(self.state.engines) if each.model in names)
+        try:
+            decision = self._decided(fleet, engines, rates)
+        except ColocateError as error:
+            self._say_once("decision", f"nothing can be decided, so nothing moves: {error}")
+            return RoundOutcome.STAY
         self._say_once("decision", decision_words(decision))
         return RoundOutcome.STAY if decision.stay else self._change(fleet, decision)
+
+    def _decided(
+        self, fleet: Fleet, engines: tuple[PlacedEngine, ...], rates: Sequence[RateEstimate]
+    ) -> PolicyDecision:
+        """Return whether to stay or to go; a search that found nothing holds until a change."""
+        places, now = places_of(engines), self.around.clock()
+        about = (tuple(sorted(places.items())), fleet.problem.gpus)
+        held = self._last_search.still_holds(about, rates, now, self.settings)
+        if held is not None:
+            return held
+        moves = self.state.moves
+        decision = decide(fleet.problem, places, rates, moves, now, self.settings, running=engines)
+        return self._last_search.remember(decision, about, now)
 
     def _change(self, fleet: Fleet, decision: PolicyDecision) -> RoundOutcome:
         assert decision.steps is not None
@@ -184,7 +222,7 @@ class Watch:
         """Carry steps out, and write down each when it begins and when it ends."""
         if self.around.perform is None:
             return True
-        whole = carry_out(
+        return carry_out(
             steps,
             self.around.perform,
             lambda step: self._keep(self.state.with_begun(step)),
@@ -192,9 +230,6 @@ class Watch:
             self.at_once,
             self.stop,
         )
-        if not whole and not self.stop.is_set():
-            self._keep(replace(self.state, pending=(), begun=frozenset()))
-        return whole
 
     def _keep(self, state: WatchState) -> None:
         self.folder.write(state)

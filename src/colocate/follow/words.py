@@ -26,12 +26,14 @@ def decision_words(decision: PolicyDecision) -> str:
 
 
 def _moved(decision: PolicyDecision) -> str:
-    arrivals = [move for move in decision.moves if move.arrived]
-    named = [f"{move.model} to {'+'.join(move.gpus)}" for move in arrivals[:MOST_NAMES]]
-    if len(arrivals) > MOST_NAMES:
-        named.append(f"{len(arrivals) - MOST_NAMES} more")
+    """Return which engines come; where none does, which leave."""
+    coming = [move for move in decision.moves if move.arrived]
+    word, shown = ("to", coming) if coming else ("away from", decision.moves)
+    named = [f"{move.model} {word} {'+'.join(move.gpus)}" for move in shown[:MOST_NAMES]]
+    if len(shown) > MOST_NAMES:
+        named.append(f"{len(shown) - MOST_NAMES} more")
     seconds = decision.steps.seconds if decision.steps else 0.0
-    return f"{listed(named) or 'nothing'} ({seconds:.0f} s)"
+    return f"{listed(named) if named else 'nothing'} ({seconds:.0f} s)"
 
 
 def _figures(decision: PolicyDecision) -> str:

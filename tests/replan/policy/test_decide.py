@@ -67,6 +67,29 @@ def test_a_hot_model_gets_a_replica():
     assert found.placement == {"a": ("g0", "g1")}
 
 
+def test_a_queue_that_one_engine_cannot_clear_gets_another():
+    problem = fleet(models=("a",), most_replicas=2)
+    steady = rates(0.6)
+    queued = [each._replace(waiting=400.0) for each in steady]
+    alone = decide(problem, {"a": ("g0",)}, queued, settings=replace(QUICK, hysteresis=0.3))
+    assert alone.reason is PolicyReason.PAYS
+    assert alone.placement == {"a": ("g0", "g1")}
+    without = decide(problem, {"a": ("g0",)}, steady, settings=replace(QUICK, hysteresis=0.3))
+    assert without.reason is PolicyReason.TARGETS_HOLD
+
+
+def test_another_model_makes_room_for_a_replica():
+    problem = fleet(gpus=3, models=tuple("abcd"))
+    sizes = {"a": 20.0, "b": 15.0, "c": 15.0, "d": 25.0}
+    models = tuple(m.changed(size_gb=sizes[m.name], most_replicas=2) for m in problem.models)
+    full = replace(problem, models=models)
+    places = {"a": ("g0",), "b": ("g1",), "c": ("g1",), "d": ("g2",)}
+    found = decide(full, places, rates(2.5, 0.01, 0.01, 0.01), settings=QUICK)
+    assert found.reason is PolicyReason.PAYS
+    assert found.placement["a"] == ("g0", "g1")
+    assert ("g2",) in (found.placement["b"], found.placement["c"])
+
+
 def test_a_way_that_costs_more_than_it_brings_is_not_gone():
     slow = replace(QUICK, times=StepTimes(ready_seconds=299.0), horizon=300.0)
     found = decide(fleet(), BOTH_ON_ONE, rates(0.8, 0.8), settings=slow)
@@ -76,7 +99,7 @@ def test_a_way_that_costs_more_than_it_brings_is_not_gone():
 
 
 def test_what_is_not_known_for_long_enough_moves_nothing():
-    found = decide(fleet(), BOTH_ON_ONE, rates(0.8, 0.8, seconds=60.0), settings=QUICK)
+    found = decide(fleet(), BOTH_ON_ONE, rates(0.8, 0.8, seconds=20.0), settings=QUICK)
     assert found.reason is PolicyReason.TOO_LITTLE_KNOWN
 
 

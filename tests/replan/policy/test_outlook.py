@@ -6,7 +6,7 @@ import pytest
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
-from colocate.replan.policy.outlook import expected_demand
+from colocate.replan.policy.outlook import expected_demand, outlook, settled_lives
 from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.settings import PolicySettings
 from tests.simulate.drawn_fleets import KIND, asked
@@ -59,3 +59,17 @@ def test_bursts_come_together_as_they_did():
     first, second = arrivals([estimate("a", past, 40), estimate("b", past, 40)])
     assert np.corrcoef(first, second)[0, 1] > 0.9
     assert first.max() > 4 * np.median(first)
+
+
+def test_requests_that_wait_come_first_and_do_not_count():
+    promised = asked(step=0.01, prefill=0.02, tpot_slo=0.02, ttft_slo=0.5, slots=1.0)
+    problem = Problem([Gpu("g", 80.0, KIND)], [Model("a", 1.0, load=1.0, requests=promised)])
+    known = estimate("a", [0.5] * 20, 20)
+    lives = settled_lives(problem, {"a": ("g",)})
+    found = [
+        outlook(expected_demand(problem, [each], "rate", SETTINGS, 0), lives)
+        for each in (known, known._replace(waiting=300.0))
+    ]
+    assert found[0].arrived == pytest.approx(600.0, rel=0.1)
+    assert found[1].arrived == pytest.approx(600.0, rel=0.1)
+    assert found[1].lost["a"] > found[0].lost["a"] + 10.0

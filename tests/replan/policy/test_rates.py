@@ -95,3 +95,27 @@ def test_phases_tell_how_long_rates_last():
     found = estimate(poisson(*([30.0] * 20 + [120.0] * 10) * 3, *[30.0] * 12))
     assert found.phases == pytest.approx((300, 600, 300, 600, 300, 600), abs=60.0)
     assert len(found.past) * found.interval == 102 * 30.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_large_change_is_seen_in_half_a_minute(seed):
+    counts = poisson(*[14.0] * 200, *[84.0] * 3, seed=seed)
+    found = estimate(counts, interval=10.0, settings=PolicySettings())
+    assert found.seconds == 30.0
+    assert found.rate == pytest.approx(8.4, rel=0.2)
+
+
+def test_the_past_is_kept_in_intervals_of_half_a_minute_that_end_now():
+    counts = np.arange(100)
+    found = estimate(counts, interval=10.0)
+    assert found.interval == 30.0
+    assert len(found.past) == 33
+    assert found.past[-1] == pytest.approx(counts[-3:].mean() / 10.0)
+    coarser = estimate(counts, interval=60.0)
+    assert (coarser.interval, len(coarser.past)) == (60.0, 100)
+
+
+def test_queues_belong_to_their_models():
+    found = estimated_rates(["a", "b"], np.ones((9, 2), np.int64), 30.0, SETTINGS, [3.0, 4.0])
+    assert [each.waiting for each in found] == [3.0, 4.0]
+    assert estimate([1] * 9).waiting == 0.0

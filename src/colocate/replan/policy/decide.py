@@ -9,6 +9,7 @@ from colocate.errors import InfeasibleError, NothingFoundError
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.replan.lives import lives_of
+from colocate.replan.placed_engine import PlacedEngine
 from colocate.replan.policy.decision import MoveGain, PolicyDecision, PolicyReason
 from colocate.replan.policy.history import (
     EngineMove,
@@ -51,6 +52,8 @@ class _Case(NamedTuple):
     seed: int
     forced: bool
     """Whether a model that must be awake is not served."""
+    running: Sequence[PlacedEngine] | None = None
+    """The engines that run; None for those of the placement, as if they had just started."""
 
     def settled(self, places: Places) -> list[EngineLife]:
         """Return the engines of a placement as if they had always been there."""
@@ -80,6 +83,7 @@ def decide(
     settings: PolicySettings | None = None,
     *,
     propose: Propose = nearby_proposal,
+    running: Sequence[PlacedEngine] | None = None,
     seed: int = 0,
 ) -> PolicyDecision:
     """Decide whether to move models.
@@ -101,13 +105,16 @@ def decide(
         Limits and spans.
     propose
         Finds a better placement.
+    running
+        The engines that run, with the caches that they have; by default those that engines of the
+        placement would start with.
     seed
         Of the requests that ways are compared on.
     """
     chosen = settings or PolicySettings()
     forced = any(m.sleep_cost is None and not serving.get(m.name) for m in problem.models)
     loads = chosen.most_moves_per_hour - loads_in_hour(history, now)
-    case = _Case(problem, serving, rates, chosen, seed, forced)
+    case = _Case(problem, serving, rates, chosen, seed, forced, running)
     if not forced and any(each.seconds < chosen.recent for each in rates):
         return PolicyDecision(PolicyReason.TOO_LITTLE_KNOWN)
     if not forced and loads <= 0:
@@ -154,7 +161,8 @@ def _judged(
 def _steps(case: _Case, places: Places) -> SafeSteps:
     """Return safe steps from the placement that serves to another."""
     old, new = (case.problem, case.serving), (case.problem, places)
-    return safe_steps(change_between(old, new, case.settings.memory), case.settings.times)
+    change = change_between(old, new, case.settings.memory, running=case.running)
+    return safe_steps(change, case.settings.times)
 
 
 def _gain(case: _Case, places: Places, steps: SafeSteps) -> MoveGain:

@@ -21,6 +21,8 @@ from colocate.simulate.result import Simulation
 
 SAMPLE = 30.0
 """Seconds for which a rate to come is steady: as short as counts usually are."""
+QUEUED = 1.0
+"""Seconds at the beginning of a replay in which requests come that wait already."""
 
 
 class Outlook(NamedTuple):
@@ -85,9 +87,9 @@ def expected_demand(
         for each in rates
         if each.model in served
     }
-    pieces = MovingDemand(curves=curves).pieces(fleet, SAMPLE * len(sampled), seed)
+    pieces = MovingDemand(curves=curves).pieces(fleet, QUEUED + SAMPLE * len(sampled), seed)
     cache: Cache = "elastic" if settings.memory == "elastic" else "blocks"
-    options = SimulateOptions(cache=cache, router="least-requests")
+    options = SimulateOptions(cache=cache, router="least-requests", warm_up=QUEUED)
     return DrawnDemand(fleet, tuple(pieces), options)
 
 
@@ -115,15 +117,19 @@ def _curve(known: RateEstimate, lasting: float, horizon: float, moments: Floats)
         Those that the curve shows, one after the other.
     """
     past = np.array(known.past)
-    if not len(past) or not known.rate > 0.0:
+    if not known.rate > 0.0:
         return RateCurve((0.0,), (1.0,))
+    queued = known.waiting / (QUEUED * known.rate)
+    if not len(past):
+        return RateCurve((0.0, QUEUED), (queued, 1.0))
     now = max(int(known.seconds / known.interval), 1)
     steps = (moments / known.interval).astype(int)
     again = (steps - int(horizon / known.interval)) % len(past)
     as_now = len(past) - now + steps % now
     still = (moments < max(known.seconds, lasting)) & (now < len(past))
     factors = past[np.where(still, as_now, again)] / known.rate
-    return RateCurve(tuple(SAMPLE * n for n in range(len(moments))), tuple(factors.tolist()))
+    starts = (QUEUED + SAMPLE * n for n in range(len(moments)))
+    return RateCurve((0.0, *starts), (queued, *factors.tolist()))
 
 
 def settled_lives(problem: Problem, places: Places) -> list[EngineLife]:

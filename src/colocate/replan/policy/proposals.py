@@ -2,11 +2,11 @@
 
 A search by replays: models that lose most requests get one more replica, another GPU, the place of
 a replica that others can spare, or fewer neighbours. The best such change is made, and the search
-goes on from there, until nothing helps much. Engines that must stay where they are do so. Models
-with shards, and those that must share a GPU, stay where they are.
+goes on from there, until nothing helps much. Engines that must stay where they are do so, and so
+do models that must share a GPU. The shards of an engine move together.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from colocate.problem.model import Model
@@ -15,6 +15,7 @@ from colocate.problem.pressure import within
 from colocate.problem.problem import Problem
 from colocate.replan.policy.history import Place
 from colocate.replan.policy.outlook import Outlook
+from colocate.replan.policy.seats import Seat, exchanged_seats, free_seats, moved, taken_seats
 
 WORST = 2
 """Models that are looked after in each round, those that lose most."""
@@ -71,71 +72,128 @@ def _changes(problem: Problem, now: Proposal, held: frozenset[Place]) -> Iterato
         As for `nearby_proposal`.
     """
     joined = {name for group in problem.together for name in group}
-    models = {m.name: m for m in problem.models if m.shards == 1 and m.name not in joined}
+    models = {m.name: m for m in problem.models if m.name not in joined}
+    taken = {name: taken_seats(now.places, model) for name, model in models.items()}
+    choices = _Choices(problem, now.places, held, models, taken)
     lost = sorted(models, key=lambda name: -now.outlook.lost[name])
     for name in lost[:WORST]:
         if now.outlook.lost[name] <= 0.0:
             continue
-        for changed in _changes_of(problem, models, now.places, name, held):
+        for changed in _changes_of(choices, name):
             if _fits(problem, changed):
                 yield changed
 
 
-def _changes_of(
-    problem: Problem, models: dict[str, Model], places: Places, name: str, held: frozenset[Place]
-) -> Iterator[Places]:
-    """Yield placements in which a model may do better.
+class _Choices(NamedTuple):
+    """What can be moved."""
+
+    problem: Problem
+    places: Places
+    held: frozenset[Place]
+    models: Mapping[str, Model]
+    """The models that can be moved, by name."""
+    taken: Mapping[str, list[Seat]]
+    """The seats of their engines."""
+
+    def may(self, name: str, seat: Seat) -> bool:
+        """Whether an engine may come to a seat or leave it, for all that moved lately."""
+        return (name, frozenset(seat)) not in self.held
+
+    def is_spare(self, name: str) -> bool:
+        """Whether a model has more engines than it needs."""
+        return len(self.taken[name]) > self.models[name].replicas
+
+    def free_seats(self, name: str) -> list[Seat]:
+        """Return where a model could have one more engine."""
+        seats = free_seats(self.problem, self.places, self.models[name])
+        return [seat for seat in seats if self.may(name, seat)]
+
+    def neighbours(self, name: str, seat: Seat) -> list[tuple[str, Seat]]:
+        """Return the engines of other models that share a GPU with a seat, and may leave."""
+        return [
+            (other, at)
+            for other, seats in self.taken.items()
+            for at in seats
+            if other != name and not frozenset(at).isdisjoint(seat) and self.may(other, at)
+        ]
+
+    def may_exchange(self, name: str, seat: Seat) -> bool:
+        """Whether a model may have an engine on GPUs that another leaves."""
+        here = [gpu for gpu in self.problem.gpus if gpu.name in seat]
+        new = frozenset(seat).isdisjoint(self.places.get(name, ()))
+        return new and self.may(name, seat) and all(map(self.models[name].may_be_on, here))
+
+
+def _changes_of(choices: _Choices, name: str) -> Iterator[Places]:
+    """Yield placements in which a model may do better: those that move fewer engines first."""
+    number = {gpu.name: place for place, gpu in enumerate(choices.problem.gpus)}
+    taken = choices.taken[name]
+    seats = [*taken, *choices.free_seats(name)]
+    seats.sort(key=lambda each: min(number[gpu] for gpu in each))
+    for seat in seats:
+        if seat in taken:
+            yield from _with_fewer_neighbours(choices, name, seat)
+        else:
+            yield from _with_seat(choices, name, seat)
+    if len(taken) < choices.models[name].most_replicas:
+        for seat in seats:
+            if seat not in taken:
+                yield from _with_room_made(choices, name, seat)
+
+
+def _with_fewer_neighbours(choices: _Choices, name: str, seat: Seat) -> Iterator[Places]:
+    """Yield placements in which another model leaves the GPUs of an engine.
 
     Parameters
     ----------
-    problem, models, places, held
-        The fleet, its models that can be moved, where they are, and what must stay.
-    name
-        The model.
+    choices, name, seat
+        What can be moved, the model, and the GPUs.
     """
-
-    def may(model: str, gpu: str) -> bool:
-        free = (model, frozenset((gpu,))) not in held and gpu not in places.get(model, ())
-        return free and models[model].may_be_on(named[gpu])
-
-    def may_leave(model: str, gpu: str) -> bool:
-        return (model, frozenset((gpu,))) not in held
-
-    named = {gpu.name: gpu for gpu in problem.gpus}
-    mine = tuple(places.get(name, ()))
-    for gpu in named:
-        here = [n for n in models if gpu in places.get(n, ()) and n != name]
-        if gpu in mine:
-            for other in here:
-                for there in named:
-                    if may_leave(other, gpu) and may(other, there):
-                        yield _moved(places, other, gpu, there)
-                if may_leave(other, gpu) and len(places[other]) > models[other].replicas:
-                    yield _moved(places, other, gpu, None)
-        elif may(name, gpu):
-            spare = [n for n in here if may_leave(n, gpu) and len(places[n]) > models[n].replicas]
-            if len(mine) < models[name].most_replicas:
-                yield _moved(places, name, None, gpu)
-                for other in spare:
-                    yield _moved(_moved(places, other, gpu, None), name, None, gpu)
-            for from_gpu in (each for each in mine if may_leave(name, each)):
-                yield _moved(places, name, from_gpu, gpu)
-                for other in here:
-                    if may_leave(other, gpu) and may(other, from_gpu):
-                        swapped = _moved(places, other, gpu, from_gpu)
-                        yield _moved(swapped, name, from_gpu, gpu)
+    for other, at in choices.neighbours(name, seat):
+        for there in choices.free_seats(other):
+            yield moved(choices.places, other, at, there)
+        if choices.is_spare(other):
+            yield moved(choices.places, other, at, None)
 
 
-def _moved(places: Places, model: str, old: str | None, new: str | None) -> Places:
-    """Return places with one engine elsewhere, gone (`new` is None) or come (`old` is None).
+def _with_seat(choices: _Choices, name: str, seat: Seat) -> Iterator[Places]:
+    """Yield placements in which a model has an engine that it has not now.
 
     Parameters
     ----------
-    places, model, old, new
-        The placement, the model, and the GPUs.
+    choices, name, seat
+        What can be moved, the model, and the GPUs of the engine.
     """
-    gpus = [gpu for gpu in places.get(model, ()) if gpu != old]
-    return {**places, model: (*gpus, new) if new is not None else tuple(gpus)}
+    places, mine = choices.places, choices.taken[name]
+    here = choices.neighbours(name, seat)
+    if len(mine) < choices.models[name].most_replicas:
+        yield moved(places, name, None, seat)
+        for other, at in here:
+            if choices.is_spare(other):
+                yield moved(moved(places, other, at, None), name, None, seat)
+    for left in (each for each in mine if choices.may(name, each)):
+        yield moved(places, name, left, seat)
+        for other, at in here:
+            for there in exchanged_seats(left, choices.models[other].shards):
+                if choices.may_exchange(other, there):
+                    yield moved(moved(places, other, at, there), name, left, seat)
+
+
+def _with_room_made(choices: _Choices, name: str, seat: Seat) -> Iterator[Places]:
+    """Yield placements in which another model goes elsewhere, where one more engine has no room.
+
+    Parameters
+    ----------
+    choices, name, seat
+        As for `_with_seat`.
+    """
+    if _fits(choices.problem, moved(choices.places, name, None, seat)):
+        return
+    mine = {gpu for each in choices.taken[name] for gpu in each}
+    for other, at in choices.neighbours(name, seat):
+        for there in choices.free_seats(other):
+            if mine.isdisjoint(there):
+                yield moved(moved(choices.places, other, at, there), name, None, seat)
 
 
 def _fits(problem: Problem, places: Places) -> bool:

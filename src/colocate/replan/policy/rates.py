@@ -23,9 +23,11 @@ SURE = 3.0
 """Standard errors by which a rate has to differ in each half: by chance, once in many thousands."""
 LIKELY = 1.5
 """Standard errors to either side within which a rate is taken to be."""
-LOOKED_BACK = (2, 5)
+LOOKED_BACK = (2, 5, 15)
 """How many times as many intervals before a change are compared as a rate must last: few see a
 change after a short phase, and more see a small one."""
+PAST = 30.0
+"""Seconds of the intervals of the past, at least: shorter ones show little but chance."""
 MOST_VARIATION = 4.0
 """Of gaps between requests: what looks more bursty than this is a change of the rate."""
 
@@ -49,6 +51,8 @@ class RateEstimate(NamedTuple):
     """The length of those intervals in seconds."""
     phases: tuple[float, ...] = ()
     """Seconds that earlier rates lasted."""
+    waiting: float = 0.0
+    """Requests in its queue now."""
 
 
 def estimated_rates(
@@ -56,6 +60,7 @@ def estimated_rates(
     counts: NDArray[np.int64],
     interval: float,
     settings: PolicySettings | None = None,
+    waiting: Sequence[float] | None = None,
 ) -> tuple[RateEstimate, ...]:
     """Return the rates of models from counts of requests that arrived.
 
@@ -69,6 +74,8 @@ def estimated_rates(
         The length of an interval in seconds.
     settings
         How far back to look.
+    waiting
+        Requests in the queue of each model now; none where nobody knows.
     """
     chosen, length = settings or PolicySettings(), checked_number(interval, ("interval",))
     if counts.ndim != 2 or counts.shape[1] != len(models) or not length > 0.0:
@@ -76,8 +83,11 @@ def estimated_rates(
         raise InputError.of("counts", list(counts.shape), expected)
     window = max(int(chosen.window / length), 1)
     recent = max(int(chosen.recent / length), 2)
+    queues = [0.0] * len(models) if waiting is None else waiting
     return tuple(
-        _estimate(name, counts[:, number].astype(float), length, window, recent)
+        _estimate(name, counts[:, number].astype(float), length, window, recent)._replace(
+            waiting=float(queues[number])
+        )
         for number, name in enumerate(models)
     )
 
@@ -106,6 +116,7 @@ def _estimate(
     error = LIKELY * sqrt(max(mean, 1.0 / len(used)) * dispersion / len(used))
     variation = min(sqrt(dispersion), MOST_VARIATION)
     low, high = max(mean - error, 0.0) / interval, (mean + error) / interval
+    past, length = _coarse(known, interval)
     return RateEstimate(
         name,
         mean / interval,
@@ -113,8 +124,8 @@ def _estimate(
         high,
         variation,
         seconds=lasted * interval,
-        past=tuple((known / interval).tolist()),
-        interval=interval,
+        past=tuple(past.tolist()),
+        interval=length,
         phases=tuple(each * interval for each in before),
     )
 
@@ -144,43 +155,87 @@ def _last_change(counts: NDArray[np.float64], recent: int) -> int:
     counts, recent
         As for `_stretches`.
     """
+    places = np.arange(len(counts) - recent, recent - 1, -1)
+    if not len(places):
+        return 0
+    clear = _clearness(_CountSums.of(counts), places, recent)
     best, clearest = 0, 0.0
-    for place in range(len(counts) - recent, recent - 1, -1):
-        after = counts[place:]
-        clear = max(
-            _clearness(counts[max(place - times * recent, 0) : place], after)
-            for times in LOOKED_BACK
-        )
-        if clear > clearest:
-            best, clearest = place, clear
+    for place, found in zip(places.tolist(), clear.tolist(), strict=True):
+        if found > clearest:
+            best, clearest = place, found
         elif clearest > 0.0 and place < best - recent:
             break
     return best
 
 
-def _clearness(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+class _CountSums(NamedTuple):
+    """Sums of counts and of their squares before each place, so that any stretch is looked up."""
+
+    counts: NDArray[np.float64]
+    squares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, counts: NDArray[np.float64]) -> "_CountSums":
+        return cls(*(np.concatenate(([0.0], np.cumsum(each))) for each in (counts, counts**2)))
+
+    def mean(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the means of counts between places."""
+        return (self.counts[end] - self.counts[begin]) / (end - begin)
+
+    def dispersion(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return variances of counts over their means, at least those of chance, which are 1."""
+        number, mean = end - begin, self.mean(begin, end)
+        squares = self.squares[end] - self.squares[begin]
+        variance = (squares - number * mean**2) / np.maximum(number - 1, 1)
+        least = np.finfo(np.float64).tiny
+        found: NDArray[np.float64] = np.maximum(variance / np.maximum(mean, least), 1.0)
+        return found
+
+
+def _clearness(sums: _CountSums, places: NDArray[np.int64], recent: int) -> NDArray[np.float64]:
     """Return by how many standard errors counts differ from earlier ones; 0 if it may be chance.
 
     Both halves must differ, and in the same direction.
 
     Parameters
     ----------
-    before, after
-        The counts.
+    sums, places
+        The counts, and where those after may begin.
+    recent
+        As for `_stretches`.
     """
-    old, middle = float(before.mean()), len(after) // 2
-    spread = max(old, 1.0 / len(before)) * max(_dispersion(before), _dispersion(after))
-    signs = []
-    for half in (after[:middle], after[middle:], after):
-        error = sqrt(spread * (1.0 / len(before) + 1.0 / len(half)))
-        signs.append((float(half.mean()) - old) / error)
-    *halves, whole = signs
-    return abs(whole) if min(halves) > SURE or max(halves) < -SURE else 0.0
+    end = np.full_like(places, len(sums.counts) - 1)
+    middle = places + (end - places) // 2
+    after = sums.dispersion(places, end)
+    best: NDArray[np.float64] = np.zeros(len(places))
+    for times in LOOKED_BACK:
+        begin = np.maximum(places - times * recent, 0)
+        old, number = sums.mean(begin, places), places - begin
+        spread = np.maximum(old, 1.0 / number) * np.maximum(sums.dispersion(begin, places), after)
+        signs = [
+            (sums.mean(first, last) - old) / np.sqrt(spread * (1.0 / number + 1.0 / (last - first)))
+            for first, last in ((places, middle), (middle, end), (places, end))
+        ]
+        halves = np.array(signs[:2])
+        sure = (halves.min(axis=0) > SURE) | (halves.max(axis=0) < -SURE)
+        best = np.maximum(best, np.where(sure, np.abs(signs[2]), 0.0))
+    return best
 
 
 def _dispersion(counts: NDArray[np.float64]) -> float:
     """Return the variance of counts over their mean, at least that of chance, which is 1."""
-    mean = float(counts.mean())
-    if len(counts) < 2 or mean <= 0.0:
-        return 1.0
-    return max(float(counts.var(ddof=1)) / mean, 1.0)
+    whole = np.array([0]), np.array([len(counts)])
+    return float(_CountSums.of(counts).dispersion(*whole)[0])
+
+
+def _coarse(counts: NDArray[np.float64], interval: float) -> tuple[NDArray[np.float64], float]:
+    """Return rates in intervals of `PAST` seconds or more, up to now, and how long these are.
+
+    Parameters
+    ----------
+    counts, interval
+        All counts, and the length of their intervals.
+    """
+    joined = min(max(round(PAST / interval), 1), len(counts))
+    rows = counts[len(counts) % joined :].reshape(-1, joined)
+    return rows.mean(axis=1) / interval, joined * interval

@@ -41,7 +41,7 @@ class PolicySettings:
     """
 
     window: float = 900.0
-    recent: float = 90.0
+    recent: float = 30.0
     horizon: float = 1800.0
     commitment: float = 900.0
     hysteresis: float = 0.03
