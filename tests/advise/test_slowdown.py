@@ -55,6 +55,12 @@ def test_each_neighbour_costs_what_is_saved_without_it():
     assert facts.costs[0].without.tpot.mean < facts.costs[1].without.tpot.mean
 
 
+def test_costs_are_told_where_models_name_gpus_that_none_of_them_is_on():
+    (freely,) = found_in(pair())
+    (bound,) = found_in(pair(only=["g-0", "g-2"], never=["g-1"]))
+    assert bound.costs == freely.costs
+
+
 def test_the_best_move_is_the_best_of_all():
     plan = pair()
     (facts,) = found_in(plan)

@@ -37,7 +37,7 @@ def test_every_run_is_well_formed():
     for row in rows:
         assert all(float(row[field]) > 0.0 for field in NUMBERS), row
         assert not row["ttft_ms"] or float(row["ttft_ms"]) > 0.0
-        assert row["set"] in ("first", "second")
+        assert row["set"] in MOST
         assert row["arrivals"] in ("poisson", "even", "one")
         assert row["lengths"] in ("fixed", "varied")
         assert row["prefill"] in ("first", "chunked")

@@ -55,12 +55,19 @@ class GpuGroups:
         return models
 
     def predicted(self, models: set[str], placement: Places) -> tuple[Prediction, ...]:
-        """Predict some models of a placement as if the others were not there."""
+        """Predict some models of a placement as if the others were not there.
+
+        Where they may run is left out: it may name GPUs that none of them is on.
+        """
         places = {name: placement[name] for name in models}
         used = {gpu for gpus in places.values() for gpu in gpus}
         small = Problem(
             tuple(gpu for gpu in self.problem.gpus if gpu.name in used),
-            tuple(model for model in self.problem.models if model.name in models),
+            tuple(
+                model.changed(only=(), never=())
+                for model in self.problem.models
+                if model.name in models
+            ),
             sharing=self.problem.sharing,
         )
         return predict_placement(small, places)

@@ -218,6 +218,7 @@ class RatioBounds:
             yield _Way(self._by_knapsacks, first, LEAST_GAP_OF_MANY)
         if len(self._choices) <= MOST_ITEMS:
             yield _Way(self._by_groups, 0.0, LEAST_GAP)
+            yield _Way(self._by_search, 0.0, LEAST_GAP)
 
     def towards(self, value: float) -> Iterator[Certificate]:
         """Yield ever higher bounds, up to a ratio that is known to be in reach.
@@ -256,8 +257,7 @@ class RatioBounds:
         return self._by_multipliers(ratio, self._relaxed.prove, patience)
 
     def _by_groups(self, ratio: float) -> Certificate | None:
-        found = self._by_multipliers(ratio, self._columns.prove, PATIENCE)
-        return found or self._by_search(ratio)
+        return self._by_multipliers(ratio, self._columns.prove, PATIENCE)
 
     def _by_multipliers(
         self,
