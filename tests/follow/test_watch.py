@@ -179,9 +179,7 @@ def test_what_cannot_be_tidied_is_tried_again_and_never_planned_over(folder, dec
     assert fixture.watch.round() is RoundOutcome.STAY
 
 
-def test_it_stops_between_two_steps_and_goes_on_later(folder, decided):
-    decided.script[:] = [going, STAY]
-    fixture = Fixture(folder)
+def stop_after_one_step(fixture):
     perform = fixture.watch.around.perform
 
     def stopping(step):
@@ -189,6 +187,12 @@ def test_it_stops_between_two_steps_and_goes_on_later(folder, decided):
         return perform(step)
 
     fixture.watch.around = replace(fixture.watch.around, perform=stopping)
+
+
+def test_it_stops_between_two_steps_and_goes_on_later(folder, decided):
+    decided.script[:] = [going, STAY]
+    fixture = Fixture(folder)
+    stop_after_one_step(fixture)
     assert fixture.watch.round() is RoundOutcome.BROKEN_OFF
     assert len(fixture.performed) == 1
     assert folder.read().pending
@@ -304,13 +308,7 @@ def test_a_change_begins_with_the_caches_that_engines_have(folder, monkeypatch):
 def test_a_change_whose_gpu_is_gone_is_given_up_and_its_steps_are_not_repeated(folder, decided):
     decided.script[:] = [going, STAY]
     fixture = Fixture(folder)
-    perform = fixture.watch.around.perform
-
-    def stopping(step):
-        fixture.stop.set()
-        return perform(step)
-
-    fixture.watch.around = replace(fixture.watch.around, perform=stopping)
+    stop_after_one_step(fixture)
     fixture.watch.round()
     assert folder.read().pending
     again = Fixture(folder, fleet=fixture.fleet)
@@ -326,13 +324,7 @@ def test_after_a_failure_and_a_stop_at_once_the_steps_behind_it_are_not_done(fol
     decided.script[:] = [going, STAY]
     fixture = Fixture(folder)
     fixture.failing = {("load", "code")}
-    perform = fixture.watch.around.perform
-
-    def stopping(step):
-        fixture.stop.set()
-        return perform(step)
-
-    fixture.watch.around = replace(fixture.watch.around, perform=stopping)
+    stop_after_one_step(fixture)
     assert fixture.watch.round() is RoundOutcome.BROKEN_OFF
     again = Fixture(folder)
     again.watch.round()

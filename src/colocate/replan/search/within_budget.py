@@ -17,7 +17,7 @@ LEAST_CUT = 0.0005
 WIDE, NARROW = 0.2, 0.03
 """The share within which a gain is sought: as long as every search succeeds, and later."""
 FEWEST_STEPS, MOST_STEPS, GROWTH = 300, 20_000, 1.7
-"""ExchangePrice of one search at first and at most, and by what they grow once no gain is left."""
+"""Steps of one search at first and at most, and by what they grow once no gain is left."""
 SINGLE_MOVES = 40
 """Moves drawn by chance, where shards join GPUs, that take as long as one exchange."""
 PATIENCE = 12

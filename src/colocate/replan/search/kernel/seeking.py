@@ -108,11 +108,11 @@ def _noted_over(costs_of: Floats, now: SearchState, target: float) -> float:
 def seek_by_latency(
     now: SearchState, moving: MovingItems, limits: SoughtLimits, rng: np.random.Generator
 ) -> bool:
-    """Do the same where GPUs cost what the law of sharing says; all of them have been rated.
+    """Change places by chance until both limits hold, where GPUs cost what the law of sharing says.
 
     Parameters
     ----------
-    now : the state of the search
+    now : the state of the search; all GPUs have been rated
     moving : what moving means
     limits : what is sought
     rng : the source of all random draws
