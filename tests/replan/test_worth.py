@@ -1,5 +1,6 @@
 """Whether moving pays, and the lives of engines on the way."""
 
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -53,6 +54,15 @@ def test_a_move_pays_only_if_demand_lasts():
     assert 106.0 < long.break_even_seconds(long.stated) < 200.0
     same = worth_of(problem, OLD, found.stay, found.stay, way)
     assert same.break_even_seconds(same.stated) == inf
+
+
+def test_rates_may_be_off_in_every_time_window():
+    problem = fleet(replace(ASKED, rates=(0.25, 1.0)))
+    found = replan(problem, OLD, time_limit=0.3)
+    way = steps_for(problem)
+    unsure = worth_of(problem, OLD, found.stay, found.point, way, rate_uncertainty={"m": 0.2})
+    assert unsure.simulated
+    assert [each.rates for each in unsure.cases] == list(RatesCase)
 
 
 def test_a_move_must_also_pay_at_the_ends_of_what_rates_may_be():

@@ -125,6 +125,11 @@ class Requests:
         rates = tuple(rate / replicas for rate in self.rates)
         return replace(self, rate=max(rates) if rates else self.rate / replicas, rates=rates)
 
+    def times(self, factor: float) -> "Requests":
+        """Return so many times the requests, in every time window."""
+        rates = tuple(rate * factor for rate in self.rates)
+        return replace(self, rate=max(rates) if rates else self.rate * factor, rates=rates)
+
     def rate_in(self, window: int) -> float:
         """Return the requests each second in a time window."""
         return self.rates[window] if self.rates else self.rate

@@ -7,12 +7,12 @@ from math import inf
 from typing import Any, NamedTuple
 
 from colocate.inputs.fleet import Fleet
+from colocate.problem.model import Model
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_number
 from colocate.problem.verify import verify
 from colocate.replan.lives import lives_of
-from colocate.replan.policy.outlook import with_rates
 from colocate.replan.replanning import FrontierPoint
 from colocate.replan.steps.safe_steps import SafeSteps
 from colocate.replan.steps.step import StepKind
@@ -199,10 +199,13 @@ def _with_rates_of(case: RatesCase, problem: Problem, shares: Mapping[str, float
         return problem
     sign = -1.0 if case is RatesCase.LOW else 1.0
     factors = {m.name: max(1.0 + sign * shares.get(m.name, 0.0), 0.0) for m in problem.models}
-    rates = {m.name: m.requests.rate * factors[m.name] for m in problem.models if m.requests}
-    asked = with_rates(problem, rates)
-    loaded = (m.changed(load=[x * factors[m.name] for x in m.load]) for m in asked.models)
-    return replace(asked, models=tuple(loaded))
+    models = (_asked_times(model, factors[model.name]) for model in problem.models)
+    return replace(problem, models=tuple(models))
+
+
+def _asked_times(model: Model, factor: float) -> Model:
+    requests = model.requests.times(factor) if model.requests else None
+    return model.changed(load=[load * factor for load in model.load], requests=requests)
 
 
 def _value(fleet: Problem, case: RatesCase, point: FrontierPoint) -> float:

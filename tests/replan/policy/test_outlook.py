@@ -1,5 +1,7 @@
 """The demand to come: as now for as long as rates last here, then as in the past."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -20,11 +22,12 @@ def estimate(name, past, lasted, phases=()):
     return RateEstimate(name, rate, rate, rate, 1.0, lasted * 30.0, tuple(past), 30.0, phases)
 
 
-def arrivals(estimates, seed=0):
+def arrivals(estimates, seed=0, requests=None):
     """Return requests of each model in each minute to come."""
     names = [each.model for each in estimates]
+    stated = requests or asked()
     problem = Problem(
-        [Gpu("g", 80.0, KIND)], [Model(n, 1.0, load=1.0, requests=asked()) for n in names]
+        [Gpu("g", 80.0, KIND)], [Model(n, 1.0, load=1.0, requests=stated) for n in names]
     )
     demand = expected_demand(problem, estimates, "rate", SETTINGS, seed)
     counts = np.zeros((len(names), 20), int)
@@ -37,6 +40,12 @@ def arrivals(estimates, seed=0):
 
 def test_a_rate_that_never_changed_goes_on():
     (found,) = arrivals([estimate("a", [5.0] * 20, 20)])
+    assert found.mean() == pytest.approx(300.0, rel=0.05)
+
+
+def test_measured_rates_replace_those_of_all_time_windows():
+    stated = replace(asked(), rate=9.0, rates=(1.0, 9.0))
+    (found,) = arrivals([estimate("a", [5.0] * 20, 20)], requests=stated)
     assert found.mean() == pytest.approx(300.0, rel=0.05)
 
 

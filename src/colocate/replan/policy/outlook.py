@@ -44,9 +44,9 @@ class DrawnDemand(NamedTuple):
 
 
 def with_rates(problem: Problem, rates: Mapping[str, float]) -> Problem:
-    """Return the fleet with other rates of requests."""
+    """Return the fleet with other rates of requests, the same in all time windows."""
     models = tuple(
-        model.changed(requests=replace(model.requests, rate=rates.get(model.name, 0.0)))
+        model.changed(requests=replace(model.requests, rate=rates.get(model.name, 0.0), rates=()))
         if model.requests
         else model
         for model in problem.models
