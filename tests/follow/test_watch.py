@@ -11,6 +11,7 @@ from colocate.follow import watch as watching
 from colocate.follow.engine_records import Condition, EngineRecord, places_of, serving
 from colocate.follow.state_folder import StateFolder
 from colocate.follow.watch import RoundOutcome
+from colocate.inputs.fleet import fleet_of
 from colocate.replan.policy.decision import MoveGain, PolicyDecision, PolicyReason
 from colocate.replan.policy.history import moves_between
 from colocate.replan.steps.safe_steps import safe_steps
@@ -350,3 +351,15 @@ def test_a_replica_that_only_leaves_is_told(folder, decided):
     decided.script[:] = [lambda problem, places: going(problem, places, PLACES), STAY]
     assert fixture.watch.round() is RoundOutcome.MOVE
     assert fixture.told[0].startswith("move code away from g-1 (")
+
+
+def test_a_model_that_joins_the_fleet_is_loaded_at_once_though_nothing_better_was_found(folder):
+    fixture = Fixture(folder, places={"chat": ("g-0", "g-1"), "code": ("g-1",), "tiny": ("g-1",)})
+    fixture.observation = measured(chat=100.0, code=1.0, tiny=1.0)
+    assert fixture.watch.round() is RoundOutcome.STAY
+    grown = small_fleet().as_dict()
+    grown["models"].append({**grown["models"][-1], "name": "fresh"})
+    fixture.fleet = fleet_of(grown)
+    fixture.now += 30.0
+    assert fixture.watch.round() is RoundOutcome.MOVE
+    assert "fresh" in placed(fixture)

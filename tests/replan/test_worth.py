@@ -15,7 +15,7 @@ from colocate.replan.replan import replan
 from colocate.replan.replanning import FrontierPoint
 from colocate.replan.steps.safe_steps import safe_steps
 from colocate.replan.transition import change_between
-from colocate.replan.worth import RatesCase, rate_uncertainties, worth_of
+from colocate.replan.worth import MoveWorth, RatesCase, WorthCase, rate_uncertainties, worth_of
 
 GPUS = (Gpu("a", 80), Gpu("b", 80))
 OLD = {"m": ["a"], "n": ["a"]}
@@ -116,3 +116,22 @@ def test_both_ways_are_simulated_where_requests_are_known():
     worth = worth_of(problem, OLD, found.stay, found.point, steps_for(problem))
     assert worth.simulated
     assert worth.as_dict()["cost"] >= 0.0
+
+
+def test_models_that_left_the_fleet_do_not_count():
+    before, left = fleet(ASKED), Problem(GPUS, [Model("n", 20, load=2, requests=ASKED)])
+    found = replan(left, OLD, time_limit=0.3)
+    way = safe_steps(change_between((before, OLD), (left, found.placement), "elastic"))
+    worth = worth_of(left, OLD, found.point, found.point, way)
+    assert worth.simulated
+    assert worth.stated.gain_per_second == 0.0
+
+
+def test_it_is_enough_that_moving_costs_nothing_at_the_ends_of_what_rates_may_be():
+    stated, nothing = WorthCase(RatesCase.STATED, 1.0, 0.0), WorthCase(RatesCase.LOW, 0.0, 0.0)
+    assert MoveWorth(True, True, (stated, nothing), 10.0, 3600.0, 0.5, 0.2).pays
+    worse = WorthCase(RatesCase.HIGH, 0.0, 1.0)
+    assert not MoveWorth(True, True, (stated, nothing, worse), 10.0, 3600.0, 0.5, 0.2).pays
+    assert not MoveWorth(
+        True, True, (nothing._replace(rates=RatesCase.STATED),), 10, 3600, 0.5
+    ).pays

@@ -84,8 +84,13 @@ class MoveWorth:
 
     @property
     def pays(self) -> bool:
-        """Whether moving brings more than it costs if demand changes early, at all these rates."""
-        return self.moves and all(self.least_gain(each) > each.cost for each in self.cases)
+        """Whether moving brings more than it costs if demand changes early.
+
+        At the ends of what rates may be it is enough that it costs nothing: at low rates all
+        requests may be in time anyway.
+        """
+        left = [self.least_gain(each) - each.cost for each in self.cases]
+        return self.moves and left[0] > 0.0 and min(left) >= 0.0
 
     @property
     def worst(self) -> WorthCase:
@@ -164,13 +169,14 @@ def worth_of(
         for name, share in (rate_uncertainty or {}).items()
         if name in named
     }
+    running = {name: gpus for name, gpus in old.items() if name in named}
     simulated = _knows_requests(problem) and _same_gpus(problem, steps)
     largest = max(shares.values(), default=0.0)
     cases = []
     for case in RatesCase if largest > 0.0 else (RatesCase.STATED,):
         fleet = _with_rates_of(case, problem, shares)
         if simulated:
-            gain, cost = _simulated(fleet, old, point, steps, seed)
+            gain, cost = _simulated(fleet, running, point, steps, seed)
         else:
             values = (_value(fleet, case, stay), _value(fleet, case, point))
             gain, cost = _by_value(fleet, *values, steps)
@@ -230,7 +236,8 @@ def _simulated(
     problem: Problem, old: Places, point: FrontierPoint, steps: SafeSteps, seed: int
 ) -> tuple[float, float]:
     """Return the requests in time that are gained each second, and those lost on the way."""
-    lives, span = lives_of(steps), steps.seconds
+    named, span = {model.name for model in problem.models}, steps.seconds
+    lives = [life for life in lives_of(steps) if life.model in named]
     gain = cost = 0.0
     for each in range(seed, seed + SEEDS):
         on_the_way = (PoissonDemand().pieces(problem, span, each) for _ in range(2))

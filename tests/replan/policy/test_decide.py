@@ -122,6 +122,38 @@ def test_a_model_without_an_engine_forces_a_move():
     assert found.placement["b"] == ("g1",)
 
 
+@pytest.mark.parametrize("rate", [None, 0.0, 0.01])
+def test_a_model_without_an_engine_gets_one_however_rarely_it_is_asked(rate):
+    known = rates(0.3, 0.3) + ([] if rate is None else rates(0, 0, rate)[2:])
+    found = decide(fleet(gpus=3, models="abc"), {"a": ("g0",), "b": ("g1",)}, known, settings=QUICK)
+    assert (found.stay, found.reason) == (False, PolicyReason.NOT_SERVED)
+    assert len(found.placement["c"]) == 1
+
+
+def test_all_models_of_a_lost_gpu_get_engines_at_once():
+    problem = fleet(gpus=3, models="abcde", size=8.0)
+    known = [*rates(0.3, 0.01, 0.01, 0.01), RateEstimate("e", 0.0, 0.0, 0.0, 1.0, 900.0)]
+    found = decide(problem, {"a": ("g0",)}, known, settings=QUICK)
+    assert all(len(found.placement[name]) == 1 for name in "abcde")
+
+
+@pytest.mark.parametrize("serving", [{"a": ("g0",), "b": ("g1",)}, {**BOTH_ON_ONE, "c": ("g1",)}])
+@pytest.mark.parametrize("asked_for", [(0.3, 0.3, 0.3), (0.1, 1.5, 1.5)])
+def test_limits_of_other_resources_hold_too(serving, asked_for):
+    gpus = [Gpu(f"g{n}", 40.0, KIND, {"seats": 1.0}) for n in range(2)]
+    seats = {"a": 0.8, "b": 0.1, "c": 0.5}
+    models = [
+        model.changed(uses={"seats": seats[model.name]}) for model in fleet(models="abc").models
+    ]
+    problem = Problem(gpus, models)
+    found = decide(problem, serving, rates(*asked_for), settings=QUICK)
+    if found.placement is not None:
+        used = [
+            sum(seats[m] for m, at in found.placement.items() if gpu.name in at) for gpu in gpus
+        ]
+        assert max(used) <= 1.0
+
+
 def test_an_engine_that_came_or_left_lately_is_not_touched():
     problem = fleet()
     history = (

@@ -82,3 +82,10 @@ def test_requests_that_wait_come_first_and_do_not_count():
     assert found[0].arrived == pytest.approx(600.0, rel=0.1)
     assert found[1].arrived == pytest.approx(600.0, rel=0.1)
     assert found[1].lost["a"] > found[0].lost["a"] + 10.0
+
+
+def test_those_who_wait_come_again_also_if_nobody_else_does():
+    waiting = estimate("a", [0.0] * 20, 20)._replace(waiting=50.0)
+    (found,) = arrivals([waiting])
+    assert found[0] == pytest.approx(50, abs=25)
+    assert found[1:].sum() == 0

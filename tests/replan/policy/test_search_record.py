@@ -52,3 +52,7 @@ def test_a_queue_and_another_fleet_are_looked_at():
 
 def test_nothing_holds_before_the_first_search():
     assert SearchRecord().still_holds(None, rates(), 0.0, SETTINGS) is None
+
+
+def test_a_clock_that_was_set_back_ends_it():
+    assert searched().still_holds(FLEET, rates(), 999.0, SETTINGS) is None

@@ -78,7 +78,10 @@ def expected_demand(
         Samples of the time to come that follow each other, each for `SAMPLE` seconds; None for all
         of it.
     """
-    asked = {each.model: float(getattr(each, bound)) for each in rates}
+    asked = {
+        each.model: float(getattr(each, bound)) if each.rate > 0.0 else each.waiting / QUEUED
+        for each in rates
+    }
     served = {model.name for model in problem.models if model.requests}
     fleet, lasting = with_rates(problem, asked), _lasting(rates, settings)
     sampled = np.arange(0.0, settings.horizon, SAMPLE) if moments is None else moments
@@ -105,7 +108,8 @@ def _lasting(rates: Sequence[RateEstimate], settings: PolicySettings) -> float:
 def _curve(known: RateEstimate, lasting: float, horizon: float, moments: Floats) -> RateCurve:
     """Return how a rate goes on: as it has been while it lasted, then as in all that is known.
 
-    It lasts as long again as it has lasted, or as rates usually do if that is longer.
+    It lasts as long again as it has lasted, or as rates usually do if that is longer. Where nobody
+    comes any more, those come who wait.
 
     Parameters
     ----------
@@ -118,7 +122,7 @@ def _curve(known: RateEstimate, lasting: float, horizon: float, moments: Floats)
     """
     past = np.array(known.past)
     if not known.rate > 0.0:
-        return RateCurve((0.0,), (1.0,))
+        return RateCurve((0.0, QUEUED), (1.0, 0.0))
     queued = known.waiting / (QUEUED * known.rate)
     if not len(past):
         return RateCurve((0.0, QUEUED), (queued, 1.0))

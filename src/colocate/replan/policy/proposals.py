@@ -2,8 +2,9 @@
 
 A search by replays: models that lose most requests get one more replica, another GPU, the place of
 a replica that others can spare, or fewer neighbours. The best such change is made, and the search
-goes on from there, until nothing helps much. Engines that must stay where they are do so, and so
-do models that must share a GPU. The shards of an engine move together.
+goes on from there, until nothing helps much. A model that must be awake and has no engine comes
+first, however rarely it is asked. Engines that must stay where they are do so, and so do models
+that must share a GPU. The shards of an engine move together.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,8 +12,8 @@ from typing import NamedTuple
 
 from colocate.problem.model import Model
 from colocate.problem.parts import Places
-from colocate.problem.pressure import within
 from colocate.problem.problem import Problem
+from colocate.replan.policy.fitting import fits
 from colocate.replan.policy.history import Place
 from colocate.replan.policy.outlook import Outlook
 from colocate.replan.policy.seats import Seat, exchanged_seats, free_seats, moved, taken_seats
@@ -20,7 +21,8 @@ from colocate.replan.policy.seats import Seat, exchanged_seats, free_seats, move
 WORST = 2
 """Models that are looked after in each round, those that lose most."""
 ROUNDS = 3
-"""Changes, one after the other, that one proposal is made of at most."""
+"""Changes, one after the other, that one proposal is made of at most, besides one for each model
+that nobody serves."""
 WORTH = 0.004
 """Share of all requests that each further change must bring in time."""
 
@@ -51,16 +53,29 @@ def nearby_proposal(
         Says what becomes of requests with a placement.
     """
     best = Proposal(places, rated(places))
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS + len(_unserved(problem, places))):
+        missing = len(_unserved(problem, best.places))
         tried = [Proposal(each, rated(each)) for each in _changes(problem, best, held)]
-        next_best = max(tried, key=lambda each: each.outlook.in_time, default=None)
+        next_best = max(tried, key=lambda each: _rank(problem, each), default=None)
         if next_best is None:
             break
         gain = next_best.outlook.in_time - best.outlook.in_time
-        if gain < WORTH * best.outlook.arrived:
+        fewer = len(_unserved(problem, next_best.places)) < missing
+        if not fewer and gain < WORTH * best.outlook.arrived:
             break
         best = next_best
     return None if best.places is places else best
+
+
+def _rank(problem: Problem, each: Proposal) -> tuple[int, float]:
+    """Return how good a proposal is: nobody without an engine, then most requests in time."""
+    return -len(_unserved(problem, each.places)), each.outlook.in_time
+
+
+def _unserved(problem: Problem, places: Places) -> set[str]:
+    """Return the models that must be awake and have no engine."""
+    awake = (model.name for model in problem.models if model.sleep_cost is None)
+    return {name for name in awake if not places.get(name)}
 
 
 def _changes(problem: Problem, now: Proposal, held: frozenset[Place]) -> Iterator[Places]:
@@ -75,12 +90,14 @@ def _changes(problem: Problem, now: Proposal, held: frozenset[Place]) -> Iterato
     models = {m.name: m for m in problem.models if m.name not in joined}
     taken = {name: taken_seats(now.places, model) for name, model in models.items()}
     choices = _Choices(problem, now.places, held, models, taken)
-    lost = sorted(models, key=lambda name: -now.outlook.lost[name])
-    for name in lost[:WORST]:
-        if now.outlook.lost[name] <= 0.0:
+    unserved = _unserved(problem, now.places)
+    lost = now.outlook.lost
+    urgent = sorted(models, key=lambda name: (name not in unserved, -lost.get(name, 0.0)))
+    for name in urgent[:WORST]:
+        if name not in unserved and lost.get(name, 0.0) <= 0.0:
             continue
         for changed in _changes_of(choices, name):
-            if _fits(problem, changed):
+            if fits(problem, changed):
                 yield changed
 
 
@@ -187,28 +204,10 @@ def _with_room_made(choices: _Choices, name: str, seat: Seat) -> Iterator[Places
     choices, name, seat
         As for `_with_seat`.
     """
-    if _fits(choices.problem, moved(choices.places, name, None, seat)):
+    if fits(choices.problem, moved(choices.places, name, None, seat)):
         return
     mine = {gpu for each in choices.taken[name] for gpu in each}
     for other, at in choices.neighbours(name, seat):
         for there in choices.free_seats(other):
             if mine.isdisjoint(there):
                 yield moved(moved(choices.places, other, at, there), name, None, seat)
-
-
-def _fits(problem: Problem, places: Places) -> bool:
-    """Return whether sizes and least caches fit, and no GPU has too many models or rivals."""
-    held = dict.fromkeys((gpu.name for gpu in problem.gpus), 0.0)
-    on_gpu: dict[str, set[str]] = {gpu.name: set() for gpu in problem.gpus}
-    for model in problem.models:
-        for gpu in places.get(model.name, ()):
-            held[gpu] += (model.size_gb + (model.least_cache_gb or 0.0)) / model.shards
-            on_gpu[gpu].add(model.name)
-    if any(not within(held[gpu.name], gpu.memory_gb) for gpu in problem.gpus):
-        return False
-    most = problem.most_models
-    if most is not None and any(len(names) > most for names in on_gpu.values()):
-        return False
-    return all(
-        len(names.intersection(group)) <= 1 for names in on_gpu.values() for group in problem.apart
-    )

@@ -34,7 +34,8 @@ class SearchRecord:
     ) -> PolicyDecision | None:
         """Return the last decision, None if it is to be made again.
 
-        It is if the fleet changed, a rate did since, or more requests wait than come in a second.
+        It is if the fleet changed, a rate did since, more requests wait than come in a second, or
+        the clock was set back.
 
         Parameters
         ----------
@@ -44,7 +45,7 @@ class SearchRecord:
             As for `decide`.
         """
         since = now - self.when
-        if self.decision is None or about != self.about or since >= REPEATED:
+        if self.decision is None or about != self.about or not 0.0 <= since < REPEATED:
             return None
         changed = any(
             each.seconds <= since + settings.recent or each.waiting > each.rate for each in rates
