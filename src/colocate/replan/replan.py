@@ -15,7 +15,7 @@ from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_number, checked_seed
 from colocate.problem.tolerance import JUST_ABOVE
-from colocate.problem.verify import verify
+from colocate.problem.verify import PlacementVerdict, verify
 from colocate.replan.bounds.exhaustion import is_exhaustible, search_below
 from colocate.replan.bounds.proofs import PointProofs
 from colocate.replan.changed_fleet import keeping, named_gpus, with_choices_of, without_gpus
@@ -36,6 +36,9 @@ MOST_GB = 1e300
 FIRST, SOLVING, SOLVING_FREELY = 0.1, 0.3, 0.5
 """Shares of the time for a first improvement, and for the best placement at any price: that is an
 end of the frontier where neither a budget nor a target is given."""
+CHECKED = 8
+"""Placements that the checker looks at in all: their time is kept for it. The first one, the
+placement that runs, tells how long one takes; half of the time is for the search at least."""
 
 
 def replan(
@@ -130,11 +133,15 @@ class _Replan:
         deadline: Deadline,
         seed: int,
     ) -> None:
-        self._problem, self._old, self._deadline, self._seed = problem, old, deadline, seed
-        self._homes = homes_of(problem, old, weights_gb)
-        self._search = BudgetSearch(self._homes, deadline, seed)
-        self._values = GroupValues(self._homes.reduction)
+        self._problem, self._old, self._seed = problem, old, seed
+        begun = deadline.seconds
         self._broken = self._rules_broken()
+        checks = CHECKED * (deadline.seconds - begun)
+        self._deadline = deadline.part(max(deadline.left - checks, deadline.left / 2))
+        self._verdicts: dict[bytes, PlacementVerdict] = {}
+        self._homes = homes_of(problem, old, weights_gb)
+        self._search = BudgetSearch(self._homes, self._deadline, seed)
+        self._values = GroupValues(self._homes.reduction)
         self._proofs = PointProofs(self._homes, self._values, old, None)
 
     def look(self, budget_gb: float | None, target: float | None, points: int) -> None:
@@ -165,17 +172,13 @@ class _Replan:
 
     def answer(self, budget_gb: float | None, target: float | None, points: int) -> Replanning:
         """Return what was found, checked and proven."""
-        found = [each for each in self._search.found if self._is_valid(each.gpu_of)]
-        if not found:
-            raise NothingFoundError(
-                "no placement was found for the fleet as it is now; give more time"
-            )
         least = self._proofs.least_gb(target) if target is not None else 0.0
-        self._refuse_out_of_reach(found, budget_gb, target, least)
-        chosen = _chosen(found, budget_gb, target)
-        kept = _spread(found, points)
-        if budget_gb is not None or target is not None:
-            kept = [found[0], chosen] if chosen is not found[0] else [chosen]
+        found = list(self._search.found)
+        kept, chosen = self._kept(found, budget_gb, target, points, least)
+        while not all(self._is_valid(each.gpu_of) for each in kept):
+            wrong = {id(each) for each in kept if not self._is_valid(each.gpu_of)}
+            found = [each for each in found if id(each) not in wrong]
+            kept, chosen = self._kept(found, budget_gb, target, points, least)
         shown = [
             self._point(each, each.gb if budget_gb is None or each is not chosen else budget_gb)
             for each in kept
@@ -195,6 +198,35 @@ class _Replan:
             self._deadline.seconds,
             self._search.first_seconds,
         )
+
+    def _kept(
+        self,
+        found: list[Found],
+        budget_gb: float | None,
+        target: float | None,
+        points: int,
+        least: float,
+    ) -> tuple[list[Found], Found]:
+        """Return the placements to show, and the one that was asked for.
+
+        Parameters
+        ----------
+        found
+            All placements, rising by what they move.
+        budget_gb, target, points
+            What was asked for.
+        least
+            What any placement within the target moves.
+        """
+        if not found:
+            raise NothingFoundError(
+                "no placement was found for the fleet as it is now; give more time"
+            )
+        self._refuse_out_of_reach(found, budget_gb, target, least)
+        chosen = _chosen(found, budget_gb, target)
+        if budget_gb is None and target is None:
+            return _spread(found, points), chosen
+        return [found[0], chosen] if chosen is not found[0] else [chosen], chosen
 
     def _refuse_out_of_reach(
         self,
@@ -253,7 +285,15 @@ class _Replan:
             self._search.offer(gpu_of)
 
     def _is_valid(self, gpu_of: Ints) -> bool:
-        return verify(self._problem, self._homes.reduction.placement(gpu_of)).valid
+        return self._verdict(gpu_of).valid
+
+    def _verdict(self, gpu_of: Ints) -> PlacementVerdict:
+        """Return what the checker says of a placement, which takes it long: each is asked once."""
+        key = gpu_of.tobytes()
+        if key not in self._verdicts:
+            placement = self._homes.reduction.placement(gpu_of)
+            self._verdicts[key] = verify(self._problem, placement)
+        return self._verdicts[key]
 
     def _rules_broken(self) -> tuple[str, ...]:
         """Return the rules that the old placement breaks in the fleet as it is now."""
@@ -317,7 +357,7 @@ class _Replan:
     def _point(self, found: Found, budget_gb: float) -> FrontierPoint:
         """Return a placement as a point, with the best bound that is confirmed."""
         placement = self._homes.reduction.placement(found.gpu_of)
-        verdict = verify(self._problem, placement)
+        verdict = self._verdict(found.gpu_of)
         by_latency = self._problem.objective == "latency"
         value = verdict.ratio if by_latency else verdict.pressure
         bound, proof = self._proofs.confirmed(value, budget_gb)
