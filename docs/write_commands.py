@@ -15,7 +15,8 @@ INTRODUCTION = """# Commands
 
 Written from `colocate --help` by `make commands`.
 
-Results go to stdout, notes and progress to stderr. `-h` is short for `--help`.
+Results go to stdout, notes and progress to stderr. `-h` is short for `--help`. Tables fit the
+screen; in a pipe or file, the environment variable `COLUMNS` sets their width.
 
 | exit code | meaning |
 |---|---|
@@ -26,7 +27,8 @@ Results go to stdout, notes and progress to stderr. `-h` is short for `--help`.
 | 4 | proven infeasible |
 | 5 | nothing feasible found in time |
 | 6 | `check`: nothing is wrong, but something could not be confirmed |
-| 130 | interrupted before there was anything to print |
+| 130 | interrupted before there was a result; `score FOLDER`, `lab run` and `watch` print what \
+they have done by then |
 | 141 | the reader of a pipe stopped reading |
 """
 

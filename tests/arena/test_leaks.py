@@ -231,7 +231,7 @@ def test_a_program_that_fails_before_it_is_called_is_not_run_again():
     asked = Referee(limits=LIMITS).judge_source("import no_such_package", contest)
     reasons = [r.reason for r in (*asked.public.results, *asked.hidden.results)]
     whole = "crash: ModuleNotFoundError: No module named 'no_such_package'"
-    skipped = "crash: not run, as 3 cases failed before the function was called"
+    skipped = "not run, as 3 cases failed before the function was called"
     assert reasons == [whole] * 3 + [skipped] * 5
     assert asked.fitness == 0.0
     by_case = program("if len(models) == 2: 1 / 0")
@@ -242,7 +242,7 @@ def test_a_program_that_fails_before_it_is_called_is_not_run_again():
 
 def test_hidden_cases_do_not_run_if_every_public_one_failed():
     verdict = Referee(limits=LIMITS).judge_source(program("if len(models) == 2: 1 / 0"), CONTEST)
-    assert verdict.hidden.results[0].reason == "crash: not run, as every public case failed"
+    assert verdict.hidden.results[0].reason == "not run, as every public case failed"
     assert verdict.fitness == 0.0
 
 
@@ -254,7 +254,7 @@ def test_all_cases_together_have_a_limit(workers):
     source = program("import time; time.sleep(0.3)")
     referee = Referee(limits=limits, workers=workers)
     verdict = referee.judge_source(source, contest)
-    skipped = "timeout: not run, as the cases before it took the 0.9 s that all may take"
+    skipped = "not run, as the cases before it took the 0.9 s that all may take"
     reasons = [result.reason for result in verdict.public.results]
     assert reasons[0] == ""
     assert reasons[3:] == [skipped] * 6

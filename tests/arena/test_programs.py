@@ -56,7 +56,7 @@ def test_what_is_no_text_is_no_program(tmp_path):
         path.write_bytes(content)
         with pytest.raises(InputError, match=sentence):
             read_program(path)
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="no such file"):
         read_program(tmp_path / "none.py")
     with pytest.raises(InputError, match="Is a directory"):
         read_program(tmp_path)

@@ -60,4 +60,5 @@ def test_crashes_of_earlier_verdicts_are_told_apart_by_their_exceptions():
     del written["error"]
     other = written | {"reason": "ZeroDivisionError: division by zero"}
     causes = [CaseVerdict.from_dict(each).cause for each in (written, other)]
-    assert causes == [(Failure.CRASH, "KeyError"), (Failure.CRASH, "ZeroDivisionError")]
+    names = [(Failure.CRASH, "KeyError", True), (Failure.CRASH, "ZeroDivisionError", True)]
+    assert causes == names

@@ -14,6 +14,7 @@ from colocate.arena.contest import Contest
 from colocate.arena.inside.flat_text import ERROR, EXIT, RETURNED, field, lines, table, text_of
 from colocate.arena.referee import Referee
 from colocate.arena.repeats import Repeats
+from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.hidden_cases import HIDDEN_CASES, hidden_suite
 from colocate.arena.tasks.placement import open_contest
 from colocate.arena.verdict import CaseVerdict, Failure, Tally, Verdict
@@ -381,7 +382,7 @@ def test_after_some_timeouts_the_rest_is_not_run_whatever_the_workers(workers):
     contest = Contest("tiny", questions[:6], questions[6:])
     source = program(f"import time\nif len(models) - 2 in {hangs}: time.sleep(9)", "{0: []}")
     verdict = judge(source, contest=contest, workers=workers, limits=Limits(seconds=0.6))
-    late, skipped = "timeout: no answer within 0.6 s", "timeout: not run, as 3 cases before it"
+    late, skipped = "timeout: no answer within 0.6 s", "not run, as 3 cases before it"
     reasons = [reason for *_, reason in outcomes(verdict)]
     for number, reason in enumerate(reasons):
         expected = late if number in hangs else "missing model"
@@ -512,5 +513,14 @@ def test_crashes_are_told_apart_by_what_was_raised():
     questions = tuple(question(f"q{n}", models=2 + n % 2) for n in range(4))
     verdict = Referee().judge_source(source, Contest("tiny", questions, ()))
     kinds = [result.cause for result in verdict.public.failures]
-    divided, missing = (Failure.CRASH, "ZeroDivisionError"), (Failure.CRASH, "KeyError")
+    divided, missing = ((Failure.CRASH, kind, True) for kind in ("ZeroDivisionError", "KeyError"))
     assert kinds == [divided, missing, divided, missing]
+
+
+def test_fresh_hidden_cases_are_not_made_for_a_referee_that_asks_none():
+    opened = open_task("idle")
+    asked = []
+    seen = replace(opened, open_contest=lambda seed: asked.append(seed) or opened.contest())
+    referee = Referee(seen, hidden=False, hidden_seed=7)
+    assert referee.contest.hidden == ()
+    assert asked == [None]

@@ -7,6 +7,7 @@ import pytest
 from colocate import InputError
 from colocate.arena.run_folder import LARGEST, read_run
 from colocate.arena.source.program_text import MOST_CHARACTERS
+from colocate.arena.tasks.catalogue import tasks_by_entry_point
 from tests.arena.tiny_contest import program
 
 ONE, TWO, THREE = (program(f"x = {number}") for number in range(3))
@@ -98,6 +99,15 @@ def test_a_folder_of_plain_programs_holds_those_that_define_the_function(tmp_pat
     assert names(tmp_path) == ["mine.py"]
     with pytest.raises(InputError, match="holds no program, must be the folder of a run: gen_"):
         read_run(tmp_path, "pack_circles")
+
+
+@pytest.mark.parametrize("file", ["mine.py", "gen_0/main.py"])
+def test_programs_of_another_task_are_told_with_its_name(tmp_path, file):
+    write(tmp_path / file, "def place_models(gpus, models):\n    return {}")
+    with pytest.raises(InputError) as refused:
+        read_run(tmp_path, others=tasks_by_entry_point())
+    told = "; those here define place_models: give --suite fleet-windows, fleet-copies or fleet-"
+    assert told in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ class Asking:
         self._numbers = range(public, len(self._questions)) if hidden else range(public)
         kept = {self._numbers[place]: result for place, result in wanted.kept.items()}
         self._answers: dict[int, bytes] = {}
-        ran = {number: told for number, told in enumerate(wanted.before) if told.seconds > 0}
+        ran = {number: told for number, told in enumerate(wanted.before) if told.ran}
         self._results: dict[int, CaseVerdict] = ran | kept
         self._free: SimpleQueue[Sandbox] = SimpleQueue()
         self._walls: tuple[str, ...] = ()
@@ -153,8 +153,7 @@ class Asking:
         """Return the verdict on a case, whichever others were running when the run ended."""
         skipped = self._skipped(number)
         if skipped:
-            failure, reason = skipped
-            return self._questions[number].failed(failure, f"not run, as {reason}")
+            return self._questions[number].not_run(*skipped)
         return self._results[number]
 
     def _skipped(self, number: int) -> tuple[Failure, str] | None:

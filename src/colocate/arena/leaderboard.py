@@ -176,5 +176,5 @@ def _case(result: CaseVerdict) -> tuple[str, ...]:
         fixed(result.optimum, 6),
         fixed(result.ratio, 6),
         milliseconds(result.seconds),
-        result.failure or "",
+        (result.failure or "") if result.ran else "not run",
     )

@@ -128,6 +128,18 @@ class Question(ABC):
             error=one_line(error, LONGEST_NAME),
         )
 
+    def not_run(self, failure: Failure, why: str) -> CaseVerdict:
+        """Return the verdict on a case that counts as failed without being put to the program.
+
+        Parameters
+        ----------
+        failure
+            What it counts as.
+        why
+            Why nobody needs to run it.
+        """
+        return replace(self.failed(failure, ""), reason=f"not run, as {why}", ran=False)
+
     def judged(self, reply: Reply, limit: float) -> CaseVerdict:
         """Return the verdict on a reply, given the limit in seconds."""
         if fault := _beyond_limits(reply, limit):

@@ -69,9 +69,9 @@ class Referee:
     @cached_property
     def contest(self) -> Contest:
         """The questions that every program gets."""
-        whole = self.task.contest(self.hidden_seed)
-        asked = self.hidden and not self.hidden_refused
-        return whole if asked else replace(whole, hidden=())
+        if self.hidden and not self.hidden_refused:
+            return self.task.contest(self.hidden_seed)
+        return replace(self.task.contest(), hidden=())  # fresh ones would be solved for nothing
 
     def repeats(self, runs: int = 1) -> Repeats:
         """Return how often programs are judged, if all cases are run so often."""

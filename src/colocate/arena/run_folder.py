@@ -6,7 +6,7 @@ Pickled states are never read, since reading one runs what is in it.
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -52,6 +52,11 @@ class FoundProgram:
     also: tuple[str, ...] = ()
     """Other files with the same text."""
 
+    @property
+    def own_name(self) -> str:
+        """What tracebacks call it: its file, if that holds nothing else."""
+        return self.file if self.file.endswith(".py") else self.name
+
 
 class _Place(NamedTuple):
     """What decides the order: copies come last; then the run, the number in it, and the time."""
@@ -67,7 +72,9 @@ _Read: TypeAlias = Iterator[tuple[_Place, FoundProgram]]
 
 
 def read_run(
-    folder: Path, entry_point: str = "compute_model_placement"
+    folder: Path,
+    entry_point: str = "compute_model_placement",
+    others: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[list[FoundProgram], list[InputError]]:
     """Return the programs of a run, first made first, and why others could not be read.
 
@@ -79,6 +86,8 @@ def read_run(
         Of one run, or of several, such as those of different dates.
     entry_point
         The function that a Python file must name to be a program.
+    others
+        Functions that programs of known tasks define, each with the names of those tasks.
     """
     found: list[tuple[_Place, FoundProgram]] = []
     faults: list[InputError] = []
@@ -89,15 +98,33 @@ def read_run(
             break
         if reader := _reader(path):
             _gather(reader, path, folder, found, faults)
-    if not found and not faults:
+    without_layout = not found and not faults
+    if without_layout:
         for path in sorted(folder.glob("*.py")):
             _gather(_plain_file, path, folder, found, faults)
-        found = [pair for pair in found if entry_point in pair[1].source]
-    if not found and not faults:
+    named = [pair for pair in found if entry_point in pair[1].source]
+    advice = "" if named else _other_task((program.source for _, program in found), others or {})
+    if advice or (without_layout and not named and not faults):
         expected = f"the folder of a run: {LAYOUTS}; or programs that define {entry_point}"
-        raise InputError(Fault("holds no program", expected, file=str(folder)))
+        raise InputError(Fault("holds no program", expected, advice, file=str(folder)))
+    if without_layout:
+        found = named
     found.sort(key=lambda pair: pair[0])
     return _without_repeats(program for _, program in found), faults
+
+
+def _other_task(sources: Iterable[str], others: Mapping[str, Sequence[str]]) -> str:
+    """Return how to judge programs of another task, nothing if they are of none that is known."""
+    for source in sources:
+        for function, tasks in others.items():
+            if f"def {function}(" in source:
+                return f"those here define {function}: give --suite {_any_of(tasks)}"
+    return ""
+
+
+def _any_of(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _gather(

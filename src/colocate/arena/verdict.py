@@ -72,11 +72,13 @@ class CaseVerdict:
     """Whether the program was loaded, so that its function was called."""
     drew: bool = False
     """Whether the program took the seed of random draws."""
+    ran: bool = True
+    """Whether the case was put to the program, not just counted as failed."""
 
     @property
-    def cause(self) -> tuple[Failure | None, str]:
+    def cause(self) -> tuple[Failure | None, str, bool]:
         """The cause of a failure; cases with the same one form a group."""
-        return self.failure, self.error
+        return self.failure, self.error, self.ran
 
     @property
     def valid(self) -> bool:

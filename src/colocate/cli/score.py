@@ -87,6 +87,8 @@ def score(
     from colocate.outputs.text.console import show
     from colocate.outputs.text.whole_files import write_text
 
+    if public and hidden_seed is not None:
+        raise typer.BadParameter("--hidden-seed makes hidden cases, and --public asks none")
     check_outputs(program, (save,))
     folder = program.is_dir()
     processes = workers or os.cpu_count() or 1
@@ -115,7 +117,7 @@ def score(
     if folder:
         document, page = _judge_folder(found, contest, referee, processes, runs)
     else:
-        document, page = _judge_file(source, contest, referee, runs, cases)
+        document, page = _judge_file(program.name, source, contest, referee, runs, cases)
     head = {"program": str(program), "suite": contest.suite, "digest": contest.digest}
     text = json.dumps(head | document, indent=2, allow_nan=False)
     if save:
@@ -153,10 +155,11 @@ def _end_unless_whole(document: dict[str, Any], referee: "Referee") -> None:
 
 def _read_folder(folder: Path, entry_point: str) -> list["FoundProgram"]:
     from colocate.arena.run_folder import read_run
+    from colocate.arena.tasks.catalogue import tasks_by_entry_point
     from colocate.outputs.text.console import notes
     from colocate.outputs.text.sanitise import LONGEST_NOTE, one_line
 
-    programs, faults = read_run(folder, entry_point)
+    programs, faults = read_run(folder, entry_point, tasks_by_entry_point())
     for fault in faults[:MOST_NOTES]:
         notes().print(f"not judged: {one_line(str(fault), LONGEST_NOTE)}", markup=False)
     if len(faults) > MOST_NOTES:
@@ -165,10 +168,12 @@ def _read_folder(folder: Path, entry_point: str) -> list["FoundProgram"]:
 
 
 def _judge_file(
-    source: str, contest: "Contest", referee: "Referee", runs: int, cases: bool
+    name: str, source: str, contest: "Contest", referee: "Referee", runs: int, cases: bool
 ) -> tuple[dict[str, Any], list["RenderableType"]]:
     from colocate.arena.leaderboard import verdict_page
-    from colocate.outputs.text.console import notes, results
+    from colocate.arena.own_name import under_own_name
+    from colocate.outputs.text.console import notes, table_width
+    from colocate.outputs.text.wording import amount, were
 
     judged: list[CaseVerdict] = []
     try:
@@ -179,12 +184,13 @@ def _judge_file(
                 judged.append(result)
                 progress.advance(bar)
 
-            verdict = referee.judge_source(source, contest, referee.repeats(runs), count)
+            judgement = referee.judge_source(source, contest, referee.repeats(runs), count)
     except KeyboardInterrupt:
-        told = f"interrupted: {len(judged)} cases were judged{_so_far(judged)}"
-        notes().print(f"{told}; that is no verdict", markup=False)
+        told = f"{amount(len(judged), 'case')} {were(len(judged))} judged{_so_far(judged)}"
+        notes().print(f"interrupted: {told}; that is no verdict", markup=False)
         raise typer.Exit(INTERRUPTED) from None
-    return verdict.as_dict(), verdict_page(verdict, results().width, cases)
+    verdict = under_own_name(judgement, name)
+    return verdict.as_dict(), verdict_page(verdict, table_width(), cases)
 
 
 def _so_far(judged: list["CaseVerdict"]) -> str:
@@ -202,8 +208,10 @@ def _judge_folder(
     runs: int,
 ) -> tuple[dict[str, Any], list["RenderableType"]]:
     from colocate.arena.leaderboard import program_table
+    from colocate.arena.own_name import under_own_name
     from colocate.arena.programs import best_first, judge_all
-    from colocate.outputs.text.console import notes, results
+    from colocate.outputs.text.console import notes, table_width
+    from colocate.outputs.text.wording import were
 
     interrupted = False
     judged: list[Entry] = []
@@ -222,12 +230,16 @@ def _judge_folder(
             interrupted = True
             entries = best_first(judged)
     if interrupted:
-        told = f"interrupted: {len(entries)} of {len(programs)} programs were judged"
-        notes().print(f"{told}, and the leader has not had all its runs", markup=False)
+        told = f"{len(entries)} of {len(programs)} programs {were(len(entries))} judged"
+        notes().print(f"interrupted: {told}, and the leader has not had all its runs", markup=False)
     found = {program.source: program for program in programs}
+    entries = [
+        replace(entry, verdict=under_own_name(entry.verdict, found[entry.source].own_name))
+        for entry in entries
+    ]
     rows = [_row(entry, found[entry.source]) for entry in entries]
     document = {"programs": rows, "interrupted": interrupted}
-    return document, [program_table(entries, results().width, found)] if entries else []
+    return document, [program_table(entries, table_width(), found)] if entries else []
 
 
 def _row(entry: "Entry", found: "FoundProgram") -> dict[str, Any]:

@@ -16,12 +16,15 @@ from .flat_text import (
     ERROR,
     EXIT,
     NAME,
+    PROGRAM_FILE,
     RETURNED,
     SOMETHING_ELSE,
     lines,
     table,
 )
 
+OUR_FOLDER = os.path.dirname(__file__) + os.sep
+"""Where frames are ours, and none of the program's business."""
 LONGEST_TRACEBACK = 4000
 """Letters: about fifty lines. The referee keeps as many."""
 MOST_FRAMES = 30
@@ -64,7 +67,7 @@ class LoadedProgram:
 
 def compiled(source: str) -> CodeType:
     """Return the code of a program."""
-    return compile(source, "main.py", "exec", dont_inherit=True)
+    return compile(source, PROGRAM_FILE, "exec", dont_inherit=True)
 
 
 def answer(request: int, reply: int, chance: int, program: LoadedProgram) -> None:
@@ -112,7 +115,7 @@ def _outcome(question: dict[str, Any], program: LoadedProgram) -> bytes:
 
 def _load(program: LoadedProgram, entry_point: str) -> Callable[..., Any]:
     module = ModuleType("program")
-    module.__file__ = "main.py"
+    module.__file__ = PROGRAM_FILE
     sys.modules["program"] = module
     exec(program.code or compiled(program.source), module.__dict__)
     if not hasattr(module, entry_point):
@@ -194,15 +197,16 @@ def _sentence(error: BaseException) -> str:
 
 
 def _trace(error: BaseException) -> str:
-    """Return the traceback from the program's first frame on; frames above it are ours."""
-    inner = error.__traceback__
-    while inner and inner.tb_frame.f_code.co_filename != "main.py":
-        inner = inner.tb_next
-    shown = inner or error.__traceback__
-    lines = traceback.format_exception
-    return _words(
-        lambda: "".join(lines(type(error), error, shown, limit=-MOST_FRAMES))[-LONGEST_TRACEBACK:]
-    )
+    """Return the traceback without frames of ours; empty if it says no more than the sentence."""
+
+    def told() -> str:
+        whole = traceback.TracebackException.from_exception(error, limit=-MOST_FRAMES)
+        theirs = [frame for frame in whole.stack if not frame.filename.startswith(OUR_FOLDER)]
+        whole.stack[:] = theirs
+        says_more = theirs or isinstance(error, SyntaxError)
+        return "".join(whole.format())[-LONGEST_TRACEBACK:] if says_more else ""
+
+    return _words(told)
 
 
 def _words(tell: Callable[[], str]) -> str:

@@ -17,6 +17,8 @@ Fields of a line are separated by tabs. Neither a tab nor the end of a line is e
 from collections.abc import Iterable
 
 ANSWER, ERROR, EXIT, RETURNED = b"answer", b"error", b"exit", b"returned"
+PROGRAM_FILE = "main.py"
+"""What every program is called where it runs; Python writes it into tracebacks."""
 END, TAB = b"\n", b"\t"
 NAME, SOMETHING_ELSE = "=", "!"
 """What stands before a text where something else could stand as well, and instead of one."""

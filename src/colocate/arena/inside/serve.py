@@ -19,6 +19,7 @@ from typing import Any
 
 from . import landlock, seccomp
 from .answer import LoadedProgram, answer, compiled, tell
+from .flat_text import PROGRAM_FILE
 from .folder import is_overfull, last_change
 from .kernel_calls import die_with_parent, drop_capabilities, hide_memory
 from .sockets import lend_sockets
@@ -50,7 +51,7 @@ def serve(control: int, options: dict[str, Any]) -> None:
         whether the files in the folder must be counted.
     """
     os.chdir(options["folder"])
-    sys.argv = ["main.py"]
+    sys.argv = [PROGRAM_FILE]
     if options["packages"]:
         sys.path.append(options["packages"])
     for name in options["preload"]:

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from . import namespaces
+from .flat_text import PROGRAM_FILE
 from .folder import MOST_ENTRIES
 from .kernel_calls import die_with_parent
 from .packages import PackageFinder
@@ -39,7 +40,7 @@ def start(control: int, options: dict[str, Any]) -> None:
         `view` has what is to be seen, or is None if no namespaces are to be made; `packages` has
         the paths of packages by name.
     """
-    sys.argv = ["main.py"]
+    sys.argv = [PROGRAM_FILE]
     if options["view"] is not None:
         namespaces.enter(options["view"], WORK)
         _wait_for(_forked(lambda: namespaces.apart(WORK, MEGABYTE, MOST_ENTRIES)))

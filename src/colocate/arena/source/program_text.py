@@ -14,7 +14,12 @@ def read_program(path: Path) -> str:
     try:
         with path.open(encoding="utf-8-sig") as file:
             source = file.read(MOST_CHARACTERS + 1)
-    except (OSError, UnicodeDecodeError) as error:
+    except FileNotFoundError:
+        raise InputError(Fault("no such file", file=str(path))) from None
+    except OSError as error:
+        told = f"cannot be read: {error.strerror or error}"
+        raise InputError(Fault(told, file=str(path))) from error
+    except UnicodeDecodeError as error:
         fault = Fault(f"cannot be read as a program: {error}", file=str(path))
         raise InputError(fault) from error
     return checked_source(source, str(path))

@@ -20,6 +20,14 @@ TASKS: dict[str, Callable[[], Task]] = {
 """How to open each task that comes with the package."""
 
 
+def tasks_by_entry_point() -> dict[str, list[str]]:
+    """Return the names of the tasks that come with the package, by the function of programs."""
+    found: dict[str, list[str]] = {}
+    for name, opened in TASKS.items():
+        found.setdefault(opened().entry_point, []).append(name)
+    return found
+
+
 def open_task(name_or_folder: str = DEFAULT) -> Task:
     """Return a task of the catalogue, or the one in a folder."""
     if Path(name_or_folder).is_dir() and name_or_folder not in TASKS:

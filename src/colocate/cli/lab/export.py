@@ -15,7 +15,9 @@ def export(
     """Write every program as gen_N/main.py, for `colocate score`, and the best as best.py."""
     from colocate.lab.archive import Archive
     from colocate.lab.lab_folder import archive_path, export_programs
+    from colocate.outputs.text.wording import amount
 
     with Archive.open(archive_path(lab)) as archive:
-        best = export_programs(archive.programs(), to)
-    typer.echo(f"wrote {best} and its {len(list(to.glob('gen_*')))} relatives")
+        programs = archive.programs()
+    best = export_programs(programs, to)
+    typer.echo(f"wrote {amount(len(programs), 'program')} to {to}, and the best also to {best}")

@@ -92,6 +92,7 @@ def run(
         typer.Option(help="Judge on a Ray cluster: its address, or `auto`."),
     ] = None,
     workers: Workers = None,
+    task: Annotated[str | None, typer.Option("--task", "--suite", hidden=True)] = None,
 ) -> None:
     """Search for better programs. An existing lab continues where it stopped."""
     from colocate.arena.tasks.catalogue import open_task
@@ -101,6 +102,10 @@ def run(
     from colocate.lab.settings import Budget
     from colocate.outputs.text.console import notes
 
+    if task is not None:
+        raise typer.BadParameter(
+            f"a lab has its task from the start: make one with `colocate lab init --task {task}`"
+        )
     chosen = (
         openai_proposer(
             base_url,
@@ -128,8 +133,8 @@ def run(
             notes().status("generation 0") as status,
         ):
             settings = settings_of(archive)
-            task = open_task(settings.task)
-            _check_proposer(proposer, task)
+            judged_on = open_task(settings.task)
+            _check_proposer(proposer, judged_on)
             with saying_what_is_solved():
                 contest = referee_of(settings).contest
             many = askers if proposer == OPENAI else 1

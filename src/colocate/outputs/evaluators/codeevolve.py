@@ -79,7 +79,7 @@ USE = """\
 $ pip install colocate          # into the environment whose `python` CodeEvolve starts
 $ export API_BASE=@SERVER@ API_KEY=...
 $ python main.py --inpt_dir input/ --cfg_path config.yaml --out_dir run/
-$ colocate score run/          # the best of every island, hidden cases included
+$ colocate score run/ @SCORE_OPTIONS@          # the best of every island, hidden cases included
 ```
 
 `main.py` is that of CodeEvolve: give the paths of this folder.

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from textwrap import indent
 
 from colocate.outputs.evaluators.settings import EvaluatorSettings
@@ -32,6 +33,7 @@ def filled(template: str, settings: EvaluatorSettings, **more: str) -> str:
         "FRESH": fresh,
         "LIMITS": f"{limits}, seeds={settings.seeds}",
         "REFEREE": "Limits, Referee" if limits else "Referee",
+        "SCORE_OPTIONS": _score_options(settings),
         "TASK": json.dumps(settings.task),
         "TASK_NAME": settings.task,
         "ENTRY_POINT": settings.entry_point,
@@ -44,6 +46,16 @@ def filled(template: str, settings: EvaluatorSettings, **more: str) -> str:
         "API_BASE": json.dumps(settings.api_base or OPENAI),
     } | {name.upper(): value for name, value in more.items()}
     return GAP.sub(lambda gap: values[gap.group(1)], template)
+
+
+def _score_options(settings: EvaluatorSettings) -> str:
+    """Return the options with which `colocate score` judges as the evaluator does."""
+    options = ["--suite", settings.task]
+    if settings.limits:
+        options += ["--time-limit", f"{settings.limits[0]:g}"]
+    if settings.hidden_seed is not None:
+        options += ["--hidden-seed", str(settings.hidden_seed)]
+    return shlex.join(options)
 
 
 def start_program(settings: EvaluatorSettings) -> str:

@@ -107,7 +107,7 @@ USE = """\
 $ pip install gepa litellm colocate          # without litellm, if SERVER in run.py names a server
 $ export OPENAI_API_KEY=...
 $ python run.py --evaluations 100 --out run
-$ colocate score run/          # all candidates, hidden cases included
+$ colocate score run/ @SCORE_OPTIONS@          # all candidates, hidden cases included
 ```
 """
 

@@ -140,7 +140,7 @@ NOTES = """\
 - After a fault of the machine there is no `reward.json`, which Harbor reports as an error, not as
   a 0.
 - An agent with root in the container can change Python itself before the tests come. Where this
-  matters, judge `/app/program.py` elsewhere, with `colocate score`.
+  matters, judge `/app/program.py` elsewhere: `colocate score program.py @SCORE_OPTIONS@`.
 """
 
 

@@ -30,7 +30,7 @@ USE = """\
 $ pip install openevolve colocate
 $ export OPENAI_API_KEY=...
 $ openevolve-run initial_program.py evaluator.py --config config.yaml --output openevolve_output
-$ colocate score openevolve_output/          # judge the run again, hidden cases included
+$ colocate score openevolve_output/ @SCORE_OPTIONS@  # judge the run again, hidden cases included
 ```
 """
 

@@ -17,7 +17,7 @@ deserves.
 ## What comes back
 
 @NOTES@- Hidden cases never reach what a model is told. After a run, `colocate score` judges with
-  them.
+  them (for this task, give it `@SCORE_OPTIONS@`).
 - Time: judging one program may take up to @SECONDS@ s, most take a few. The referee stops programs
   itself; the framework's own limits are only there in case it hangs.
 

@@ -91,7 +91,7 @@ USE = """\
 ```console
 $ pip install shinka-evolve colocate
 $ shinka_run --task-dir . --config-fname shinka.yaml --results_dir results --num_generations 50
-$ colocate score results/          # judge the run again, hidden cases included
+$ colocate score results/ @SCORE_OPTIONS@          # judge the run again, hidden cases included
 ```
 """
 

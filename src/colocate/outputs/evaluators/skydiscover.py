@@ -28,7 +28,7 @@ USE = """\
 $ pip install skydiscover colocate
 $ export OPENAI_API_KEY=...
 $ skydiscover-run initial_program.py evaluator.py --config config.yaml --search topk --output run
-$ colocate score run/          # judge the run again, hidden cases included
+$ colocate score run/ @SCORE_OPTIONS@          # judge the run again, hidden cases included
 ```
 """
 

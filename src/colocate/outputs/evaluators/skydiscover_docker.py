@@ -92,7 +92,8 @@ See which walls are up in the container; without any, judging ends with exit cod
 
 ```console
 $ docker build --tag judge evaluator/
-$ docker run --rm --entrypoint colocate --volume "$PWD:/here" judge score /here/initial_program.py
+$ docker run --rm --entrypoint colocate --volume "$PWD:/here" judge \\
+    score /here/initial_program.py @SCORE_OPTIONS@
 ```
 """
 
