@@ -99,3 +99,17 @@ def test_a_lost_gpu_forces_a_move(plan):
     data = json.loads(done.stdout)
     assert data["stay"] is None
     assert data["forced_gb"] > 0
+
+
+def test_a_plan_of_another_fleet_is_refused(tmp_path):
+    other = tmp_path / "other.json"
+    assert run("plan", EXAMPLES / "latency.yaml", "--save", other).exit_code == 0
+    done = run("replan", EVENING, "--from", other)
+    assert "other.json: is of another fleet: none of its GPUs is in this one" in str(done.exception)
+
+
+def test_a_lost_gpu_is_told_with_who_is_not_served_and_what_more_is_loaded(plan):
+    done = run("replan", EVENING, "--from", plan, "--without", "alpha-0")
+    told = " ".join(done.stdout.split())
+    assert "move: the old placement no longer works: model 'coder' is on no GPU" in told
+    assert "for restarts and detours); not served at first: coder for" in told

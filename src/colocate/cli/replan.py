@@ -71,6 +71,10 @@ def replan(
         Path | None, typer.Option(help="Write the steps, as commands, to this folder.")
     ] = None,
     to: Annotated[Target, typer.Option(help="What the commands are for.")] = Target.VLLM,
+    running: Annotated[
+        Path | None,
+        typer.Option(help="The folder of the --steps that led to what runs now, if there is one."),
+    ] = None,
     page: Annotated[Path | None, typer.Option(help="Write a page (.html).")] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the frontier to this file (.svg).")
@@ -82,7 +86,7 @@ def replan(
     from colocate.cli.plan_input import read_valid_plan
     from colocate.inputs.fleet import read_fleet
     from colocate.outputs.replan.table import replan_table, steps_table
-    from colocate.outputs.text.console import results, show
+    from colocate.outputs.text.console import show, table_width
     from colocate.replan.placed_engine import checked_mode
     from colocate.replan.replan import replan as found_by
     from colocate.replan.replan import weights_of
@@ -94,6 +98,7 @@ def replan(
     check_outputs(fleet, (save, page, plot))
     mode, lasting = checked_mode(memory), in_units(lasts, SPANS, "a time such as 90min or 2h")
     now, (plan, old_fleet) = read_fleet(fleet, download), read_valid_plan(old)
+    _check_fleet(now, plan, old)
     limit = None if budget is None else in_units(budget, SIZES, "a size such as 40GB")
     say_when_compiling()
     found = found_by(
@@ -125,11 +130,11 @@ def replan(
         data = {**found.as_dict(), "worth": worth.as_dict() if worth else None}
         typer.echo(json.dumps({**data, "way": way.as_dict()}, indent=2, allow_nan=False))
     else:
-        width = results().width
+        width = table_width()
         show(replan_table(found, way, worth, width), steps_table(way, width))
     _write(found, way, worth, now, save, page, plot)
     if steps is not None:
-        _write_steps(to, way, (plan, old_fleet), (_new_plan(found, now), now), steps)
+        _write_steps(to, way, (plan, old_fleet), (_new_plan(found, now), now), steps, running)
 
 
 def in_units(text: str, units: dict[str, float], expected: str) -> float:
@@ -150,6 +155,22 @@ def in_units(text: str, units: dict[str, float], expected: str) -> float:
         return float(match.group(1)) * units[unit] if match and unit is not None else float("x")
     except (ValueError, KeyError):
         raise typer.BadParameter(f"{text!r} is not {expected}") from None
+
+
+def _check_fleet(fleet: "Fleet", plan: "Plan", file: Path) -> None:
+    """Raise an error if a plan shares no GPU or no model with a fleet."""
+    from colocate.errors import InputError
+    from colocate.fault import Fault
+
+    problem, places = fleet.problem, plan.placement
+    shared = {
+        "models": places.keys() & {model.name for model in problem.models},
+        "GPUs": {g for on in places.values() for g in on} & {gpu.name for gpu in problem.gpus},
+    }
+    for what, known in shared.items():
+        if not known:
+            words = f"is of another fleet: none of its {what} is in this one"
+            raise InputError(Fault(words, advice="give the plan that runs now", file=str(file)))
 
 
 def _new_plan(found: "Replanning", fleet: "Fleet") -> "Plan":
@@ -196,19 +217,24 @@ def _write_steps(
     old: "tuple[Plan, Fleet]",
     new: "tuple[Plan, Fleet]",
     folder: Path,
+    before: Path | None,
 ) -> None:
     from colocate.outputs.emit.catalogue import emit
     from colocate.outputs.emit.emission import write_files
-    from colocate.outputs.replan.commands import steps_files
+    from colocate.outputs.emit.engines.running_engines import read_engines
+    from colocate.outputs.replan.commands import refuse_begun, steps_files
     from colocate.outputs.replan.step_writers import SINGLE
 
-    found = steps_files(target, way, old, new)
+    refuse_begun(folder)
+    running = read_engines(before / "new", target) if before else None
+    found = steps_files(target, way, old, new, running)
     written = [
         *write_files(folder, found.files),
         *(write_files(folder / SINGLE, found.engines) if found.engines else ()),
         *emit(target, *new, found.settings).write(folder / "new"),
+        *write_files(folder / "new", found.beside),
     ]
     for path in written:
         say_wrote(path)
-    if found.reason:
-        typer.echo(found.reason, err=True)
+    for note in found.notes:
+        typer.echo(note, err=True)

@@ -5,18 +5,39 @@ FUNCTIONS = """\
 # shellcheck disable=SC2016,SC2034,SC2086,SC2317 # commands are shown as they are, SWITCH may have
 # arguments, and not every target needs every function and variable
 # {head}
-# OLD and NEW are the folders with the files of the old and of the new plan.
+# OLD and NEW are the folders with the files of the old and of the new plan. Every machine has the
+# files of its engines under the same absolute paths as this one: copy the folder of this script,
+# and that of the old plan, to each. Before step one the script checks that they are there.
 # SWITCH is a command that gets open or close, the model, and the address of an engine: it tells
 # your gateway where to send requests.
+# `undo STEP` takes a step back; the last one comes first. Set the same variables then.
 set -euo pipefail
-cd "$(dirname "$0")"
-OLD="${{OLD:-old}}" NEW="${{NEW:-new}}" SWITCH="${{SWITCH:-echo switch}}"
-DONE="${{DONE:-steps.done}}" READY_SECONDS="${{READY_SECONDS:-1800}}"
-DRAIN_SECONDS="${{DRAIN_SECONDS:-300}}"
+HERE="$(cd -- "$(dirname "$0")" >/dev/null && pwd)"
+absolute() {{ # PATH: a relative one begins where the script was started
+  case "$1" in /*) printf '%s' "$1" ;; *) printf '%s' "$PWD/$1" ;; esac
+}}
+# How metrics tell of requests in work and waiting, and of more than none.
+REQUESTS='^(vllm:num_requests_(running|waiting)|sglang:num_(running|queue)_reqs)(\\{{.*\\}})? '
+REQUESTS_LEFT="$REQUESTS"'[0-9.]*[1-9][0-9.e+]*( [0-9]+)?$'
+OLD="$(absolute "${{OLD:-$HERE/old}}")" NEW="$(absolute "${{NEW:-$HERE/new}}")"
+SWITCH="${{SWITCH:-echo switch}}" DONE="$(absolute "${{DONE:-$HERE/steps.done}}")"
+READY_SECONDS="${{READY_SECONDS:-1800}}" DRAIN_SECONDS="${{DRAIN_SECONDS:-300}}"
+# For vllm and sglang: where engines note their processes, on every machine. It is the folder logs
+# where you started the engines that run, and it stays the same from change to change.
+LOGS="$(absolute "${{LOGS:-$OLD/logs}}")"
+export LOGS
 # For systemd: where units are.
 UNITS="${{UNITS:-/etc/systemd/system}}"
-# For kvcached: the folder of its controller.
-CONTROLLER="${{CONTROLLER:-controller}}"
+# For kvcached: the folder of its controller, and that with a file for each engine.
+CONTROLLER="$(absolute "${{CONTROLLER:-$HERE/controller}}")"
+ENGINES="$(absolute "${{ENGINES:-$HERE/engines}}")"
+BACK="" back_what="" back_by="" found=""
+case "$#:${{1:-}}" in
+  0:) ;;
+  2:undo) BACK="$2" ;;
+  *) echo "usage: $0 [undo STEP]" >&2; exit 2 ;;
+esac
+cd "$HERE"
 touch "$DONE"
 
 on() {{ # NODE COMMAND...: here if the node has no name or this one, else over ssh
@@ -25,8 +46,15 @@ on() {{ # NODE COMMAND...: here if the node has no name or this one, else over s
     "$@"
   else
     # shellcheck disable=SC2029 # the words are quoted here, for the shell there
-    ssh "$node" "$(printf '%q ' "$@")"
+    ssh "$node" "$(printf '%q ' env "LOGS=$LOGS" "$@")"
   fi
+}}
+
+needs() {{ # NODE FILE: begin nothing without a file
+  if on "$1" test -e "$2"; then return; fi
+  echo "cannot find $2 on ${{1:-this machine}}: copy it there, or set the variable of its folder" \\
+    "(see the top of this script)" >&2
+  exit 1
 }}
 
 answers() {{ # NODE URL: wait until an engine answers, asked from a node
@@ -36,12 +64,21 @@ answers() {{ # NODE URL: wait until an engine answers, asked from a node
   done
 }}
 
-finished() {{ # COMMAND...: wait until the metrics that a command prints show no request in work
-  local left="$DRAIN_SECONDS"
-  while [ "$left" -gt 0 ] && "$@" |
-    grep -qE '^(vllm:num_requests_running|sglang:num_running_reqs).* [1-9]'; do
-    left=$((left - 2)); sleep 2
+finished() {{ # COMMAND...: wait until the metrics that a command prints show no request
+  local end=$((SECONDS + DRAIN_SECONDS)) page why told=""
+  while true; do
+    if page="$("$@")" && grep -qE "$REQUESTS" <<<"$page"; then
+      grep -qE "$REQUESTS_LEFT" <<<"$page" || return 0
+      why="requests are still in work or waiting"
+    else
+      why="no metrics tell whether requests are in work"
+      [ -n "$told" ] || echo "$why; asks again for up to $DRAIN_SECONDS s" >&2
+      told=yes
+    fi
+    [ "$SECONDS" -lt "$end" ] || break
+    sleep 2
   done
+  echo "goes on after $DRAIN_SECONDS s (DRAIN_SECONDS): $why" >&2
 }}
 
 closed() {{ # NODE MODEL URL: send no more requests, and wait until those in work are done
@@ -49,16 +86,51 @@ closed() {{ # NODE MODEL URL: send no more requests, and wait until those in wor
   finished on "$1" curl -fsS --max-time 5 "$3/metrics"
 }}
 
-step() {{ # NUMBER WHAT UNDO COMMAND...
-  local number="$1" what="$2" undo="$3"; shift 3
-  if grep -qx "$number" "$DONE"; then return; fi
-  echo "step $number: $what"
-  if ! "$@"; then
-    echo "step $number failed: $what" >&2
-    [ -z "$undo" ] || echo "to take it back: $undo" >&2
+noted() {{ # LINE: whether a line is in the notes on what is done
+  grep -qxF -- "$1" "$DONE"
+}}
+
+refuse() {{ # WHY
+  echo "$1" >&2
+  exit 2
+}}
+
+step() {{ # NAME WHAT UNDO COMMAND...
+  local name="$1" what="$2" undo="$3" again; shift 3
+  if [ -n "$BACK" ]; then chosen "$name" "$what" "$undo"; return; fi
+  if noted "$name"; then return; fi
+  echo "step $name: $what"
+  [ -z "$undo" ] || noted "begun $name" || echo "begun $name" >> "$DONE"
+  if "$@"; then echo "$name" >> "$DONE"; return; fi
+  echo "step $name failed: $what" >&2
+  again="bash $(printf '%q' "$HERE/${{0##*/}}") undo"
+  if [ -n "$undo" ]; then
+    echo "to take it back: $again $name" >&2
+  elif grep -qv '^begun ' "$DONE"; then
+    echo "to take back the step before it: $again $(grep -v '^begun ' "$DONE" | tail -n 1)" >&2
+  fi
+  exit 1
+}}
+
+chosen() {{ # NAME WHAT UNDO: note the step to take back, unless a later one has begun
+  if [ "$1" = "$BACK" ]; then
+    found=yes back_what="$2" back_by="$3"
+  elif [ -n "$found" ] && {{ noted "$1" || noted "begun $1"; }}; then
+    refuse "step $1 came later: take it back first"
+  fi
+}}
+
+ended() {{ # take back what was chosen, if anything was
+  if [ -z "$BACK" ]; then return; fi
+  [ -n "$found" ] || refuse "there is no step $BACK"
+  noted "$BACK" || noted "begun $BACK" || refuse "step $BACK has not begun"
+  echo "take back step $BACK: $back_what"
+  if [ -n "$back_by" ] && ! eval "$back_by"; then
+    echo "step $BACK is not taken back: $back_what" >&2
     exit 1
   fi
-  echo "$number" >> "$DONE"
+  grep -vxF -e "$BACK" -e "begun $BACK" "$DONE" > "$DONE.left" || true
+  mv "$DONE.left" "$DONE"
 }}
 """
 

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from colocate.outputs.emit.emission import EmittedFile
 from colocate.outputs.emit.engines.launch import Fleetwide, Launch
@@ -27,6 +27,8 @@ Placed = tuple[str, frozenset[str]]
 Commands = Mapping[StepKind, str]
 SINGLE = "engines"
 """The folder with a file for each engine, for the controller of kvcached."""
+ROUTED = {StepKind.SWITCH: "routed_to", StepKind.DRAIN: "routed_away"}
+"""The steps at which the router of kvcached may be started anew, and what does it."""
 
 
 @dataclass
@@ -48,6 +50,8 @@ class ScriptLines:
     """Further files that the script names."""
     functions: str = ""
     """Functions that only this target needs."""
+    checks: list[str] = field(default_factory=list)
+    """Lines that come before the first step: each fails if something is not where it must be."""
 
     def __post_init__(self) -> None:
         self._before = {_place(launch): launch for launch in self.old.launches}
@@ -67,6 +71,24 @@ class ScriptLines:
     def url(self, launch: Launch) -> str:
         """Return where an engine answers, as other machines see it."""
         return f"http://{launch.node or health_address(self.settings)}:{launch.port}"
+
+    def need(self, node: str, file: str, first: bool = False) -> None:
+        """Let the script check that a file is on a machine.
+
+        Parameters
+        ----------
+        node
+            The machine, empty for that of the script.
+        file
+            Its path, as a word of the script.
+        first
+            Whether it must be there at the first start only.
+        """
+        check = f"needs {shlex.quote(node)} {file}"
+        if first:
+            check = f'[ -s "$DONE" ] || {check}'
+        if check not in self.checks:
+            self.checks.append(check)
 
     def launched(self) -> Iterator[tuple[EngineStep, Launch | None, str]]:
         """Yield each step with its engine and the folder of its files; None if no plan has it.
@@ -95,8 +117,7 @@ class ScriptLines:
             if launch is None:
                 yield _by_hand(step)
                 continue
-            doing = commands_of(launch, folder)
-            yield line(step, doing[step.kind], doing[step.undo] if step.undo else "")
+            yield line(step, commands_of(launch, folder))
 
     def asleep_and_awake(self, url: str, node: str = "") -> dict[StepKind, str]:
         """Return what puts an engine to sleep and wakes it."""
@@ -122,24 +143,31 @@ def _place(launch: Launch) -> Placed:
     return launch.model, frozenset(launch.gpus)
 
 
-def line(step: EngineStep, doing: str, undo: str) -> str:
+def line(step: EngineStep, commands: Commands) -> str:
     """Return the line of a step, with what takes it back.
 
     Parameters
     ----------
     step
         The step.
-    doing, undo
-        The command that does it, and the one that takes it back.
+    commands
+        A command for each kind of step.
     """
+    undo = commands[step.undo] if step.undo else ""
+    if step.undo is StepKind.SWITCH:  # the engine may just have been started again
+        undo = f"{commands[StepKind.WAIT]} && {undo}"
     what = shlex.quote(one_line(step_text(step)))
-    return f"step {step.number} {what} {shlex.quote(undo)} {doing}"
+    return f"step {step.number} {what} {shlex.quote(undo)} {commands[step.kind]}"
 
 
 def _by_hand(step: EngineStep) -> str:
     """Return a step for an engine that neither plan starts: one that is there for a while."""
-    told = shlex.quote(f"do by hand: {one_line(step_text(step))}; then enter")
-    return line(step, f"read -r -p {told}", "")
+
+    def asked(kind: StepKind) -> str:
+        told = one_line(step_text(replace(step, kind=kind)))
+        return f"read -r -p {shlex.quote(f'do by hand: {told}; then enter')}"
+
+    return line(step, {kind: asked(kind) for kind in StepKind})
 
 
 def script_lines(script: ScriptLines) -> Iterator[str]:
@@ -147,6 +175,9 @@ def script_lines(script: ScriptLines) -> Iterator[str]:
 
     def commands_of(launch: Launch, folder: str) -> Commands:
         file = f'"{folder}/{script.stem(script.settings.engine.value, launch.node)}.sh"'
+        script.need(launch.node, file)
+        if folder == "$OLD":
+            script.need(launch.node, f'"$LOGS/{launch.name}.pid"', first=True)
         run = f"on {shlex.quote(launch.node)} {file}"
         return {
             StepKind.LOAD: f"{run} start {launch.name}",
@@ -162,6 +193,7 @@ def compose_lines(script: ScriptLines) -> Iterator[str]:
 
     def commands_of(launch: Launch, folder: str) -> Commands:
         file = f'"{folder}/{script.stem("compose", launch.node)}.yaml"'
+        script.need(launch.node, file)
         run = f"on {shlex.quote(launch.node)} docker compose --file {file}"
         return {
             StepKind.LOAD: f"{run} up --detach --no-deps {launch.name}",
@@ -178,6 +210,7 @@ def systemd_lines(script: ScriptLines) -> Iterator[str]:
 
     def commands_of(launch: Launch, folder: str) -> Commands:
         unit, node = f"colocate-{launch.name}.service", shlex.quote(launch.node)
+        script.need(launch.node, f'"{folder}/{unit}"')
         return {
             StepKind.LOAD: f'unit_started {node} "{folder}/{unit}" {unit}',
             StepKind.UNLOAD: f"unit_stopped {node} {unit}",
@@ -189,6 +222,7 @@ def systemd_lines(script: ScriptLines) -> Iterator[str]:
     for place, node in enumerate(script.new.nodes, start=1):
         target = f"{script.stem('colocate', node)}.target"
         what = shlex.quote(one_line(f"enable {target}"))
+        script.need(node, f'"$NEW/{target}"')
         doing = f'units_grouped {shlex.quote(node)} "$NEW/{target}" {target}'
         yield f"step {number + place} {what} '' {doing}"
 
@@ -199,13 +233,15 @@ def kubectl_lines(script: ScriptLines) -> Iterator[str]:
     models, port = safe_names(script.new.fleet.models), script.settings.base_port
     rest = shlex.quote(f"!{NAME}")
     prepared = f'kubectl apply --filename "$NEW/kubernetes.yaml" --selector {rest}'
-    yield f"step 0 'apply claims and Services' '' {prepared}"
+    script.need("", '"$NEW/kubernetes.yaml"')
+    yield f"step claims 'apply claims and Services' '' {prepared}"
 
     def commands_of(launch: Launch, folder: str) -> Commands:
         name, model = launch.name, shlex.quote(launch.model)
         label, url = f"{NAME}={name}", f"http://{name}"
         value = models.get(launch.model, launch.name)
         file = f'--filename "{folder}/kubernetes.yaml"'
+        script.need("", f'"{folder}/kubernetes.yaml"')
         return {
             StepKind.LOAD: f"kubectl apply {file} --selector {label}",
             StepKind.UNLOAD: f"kubectl delete deployment/{name} --cascade=foreground --wait",
@@ -232,11 +268,7 @@ def kvcached_lines(script: ScriptLines) -> Iterator[str]:
         if launch is None:
             yield _by_hand(step)
             continue
-        doing = {
-            kind: routes.command(kind, step, launch, folder)
-            for kind in {step.kind, *([step.undo] if step.undo else [])}
-        }
-        yield line(step, doing[step.kind], doing[step.undo] if step.undo else "")
+        yield line(step, routes.commands(step, launch, folder))
 
 
 class _Routes:
@@ -248,42 +280,54 @@ class _Routes:
         for launch in script.old.launches:
             self._known.setdefault(launch.node, []).append(launch)
 
-    def command(self, kind: StepKind, step: EngineStep, launch: Launch, folder: str) -> str:
-        """Return the command of one kind for an engine, at a step."""
+    def commands(self, step: EngineStep, launch: Launch, folder: str) -> Commands:
+        """Return a command for each kind of step, for an engine at a step."""
         node, url = shlex.quote(launch.node), f"http://localhost:{launch.port}"
         model = shlex.quote(launch.model)
-        if kind is StepKind.LOAD:
-            file = f"{SINGLE}/{_single(launch, folder)}"
-            return f'on {node} python "$CONTROLLER/launch.py" --config {file}'
-        if kind is StepKind.UNLOAD:
-            return f"engine_stopped {node} {launch.name} {url}"
-        if kind is StepKind.WAIT:
-            return f"answers {node} {url}"
-        if kind in (StepKind.SLEEP, StepKind.WAKE):
-            return self._script.asleep_and_awake(url, launch.node)[kind]
-        return self._routed(kind, step, launch, node, model, url)
+        launcher = '"$CONTROLLER/launch.py"'
+        file = self._file(launch.node, _single(launch, folder))
+        self._script.need(launch.node, launcher)
+        return {
+            StepKind.LOAD: f"on {node} python {launcher} --config {file}",
+            StepKind.UNLOAD: f"engine_stopped {node} {launch.name} {url}",
+            StepKind.WAIT: f"answers {node} {url}",
+            StepKind.SWITCH: f"$SWITCH open {model} {url}",
+            StepKind.DRAIN: f"closed {node} {model} {url}",
+            **self._script.asleep_and_awake(url, launch.node),
+            **self._routed(step, launch, f"{model} {url}"),
+        }
 
-    def _routed(
-        self, kind: StepKind, step: EngineStep, launch: Launch, node: str, model: str, url: str
-    ) -> str:
-        """Return the command that starts the router anew, if what it knows of a model changes."""
-        known = self._known.setdefault(launch.node, [])
-        before = _endpoints(known)
-        after = [each for each in known if each.name != launch.name]
-        if kind is StepKind.SWITCH:
+    def _routed(self, step: EngineStep, launch: Launch, engine: str) -> dict[StepKind, str]:
+        """Return what starts the router anew at a step, and for its undo, if its routes change.
+
+        The undo gives the router back the very list that it had.
+        """
+        if step.undo is None or step.kind not in ROUTED:
+            return {}
+        before = self._known.get(launch.node, [])
+        after = [each for each in before if each.name != launch.name]
+        if step.kind is StepKind.SWITCH:
             after.append(launch)
-        if kind is step.kind:
-            self._known[launch.node] = after
-        plain = f"$SWITCH open {model} {url}"
-        if kind is StepKind.DRAIN:
-            plain = f"closed {node} {model} {url}"
-        if _endpoints(after) == before:
-            return plain
-        name = f"{self._script.stem('routes', launch.node)}-{step.number}-{kind.value}.yaml"
-        settings = self._script.settings
-        self._script.files.append(EmittedFile(name, config_text(after, settings, router=True)))
-        verb = "routed_to" if kind is StepKind.SWITCH else "routed_away"
-        return f"{verb} {node} {SINGLE}/{name} {settings.base_port} {model} {url}"
+        self._known[launch.node] = after
+        if _endpoints(before) == _endpoints(after):
+            return {}
+        stem, settings = self._script.stem("routes", launch.node), self._script.settings
+        self._script.need(launch.node, '"$CONTROLLER/frontend.py"')
+        found = {}
+        for kind, known in ((step.kind, after), (step.undo, before)):
+            name = f"{stem}-{step.number}-{kind.value}.yaml"
+            self._script.files.append(EmittedFile(name, config_text(known, settings, router=True)))
+            file = self._file(launch.node, name)
+            found[kind] = (
+                f"{ROUTED[kind]} {shlex.quote(launch.node)} {file} {settings.base_port} {engine}"
+            )
+        return found
+
+    def _file(self, node: str, name: str) -> str:
+        """Return a file for the controller as a word of the script, which checks for it."""
+        word = f'"$ENGINES/{name}"'
+        self._script.need(node, word)
+        return word
 
 
 def _single(launch: Launch, folder: str) -> str:

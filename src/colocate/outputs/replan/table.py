@@ -99,7 +99,9 @@ def _told(gpus: Sequence[str] | None) -> str:
 
 
 def steps_table(steps: SafeSteps, width: int) -> RenderableType:
-    """Show all steps."""
+    """Show all steps, if there are any."""
+    if not steps.steps:
+        return Group()
     columns = (
         Column("step"),
         Column("starts"),

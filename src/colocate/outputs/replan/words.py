@@ -1,5 +1,6 @@
 """Sentences about replans, steps and differences."""
 
+from collections.abc import Mapping
 from math import isinf
 
 from colocate.outputs.text.wording import amount, gigabytes, percent, pressure_text
@@ -50,10 +51,10 @@ def headline(found: Replanning, worth: MoveWorth | None) -> str:
     """Say in a sentence what to do."""
     point = found.point
     if found.stay is None:
-        told = f"move: the old placement breaks {amount(len(found.broken), 'rule')}"
-        return (
-            f"{told}; {gigabytes(point.moved_gb)} to load, {noun(found)} {value_text(point.value)}"
-        )
+        first, *more = found.broken
+        others = f" (and {amount(len(more), 'other fault')})" if more else ""
+        loads = f"{gigabytes(point.moved_gb)} to load, {noun(found)} {value_text(point.value)}"
+        return f"move: the old placement no longer works: {first}{others}; {loads}"
     if point.moved_gb <= found.forced_gb and not found.forced_gb:
         return f"stay: nothing better was found; {noun(found)} {value_text(point.value)}"
     gain = f"{noun(found)} {value_text(found.stay.value)} -> {value_text(point.value)}"
@@ -74,8 +75,8 @@ def worth_text(worth: MoveWorth) -> str:
     lasts = f"if demand lasts {worth.lasts_seconds * (1 - worth.uncertainty):.0f} s"
     case = worth.stated
     told = (
-        f"moving costs {case.cost:.3g} {unit} over {worth.seconds:.0f} s and brings "
-        f"{case.gain_per_second:.3g} each second: {worth.least_gain(case):.3g} {lasts}; "
+        f"moving costs {_number(case.cost)} {unit} over {worth.seconds:.0f} s and brings "
+        f"{_number(case.gain_per_second)} each second: {_number(worth.least_gain(case))} {lasts}; "
         f"{_pays_from(worth, case)}"
     )
     if len(worth.cases) == 1:
@@ -85,9 +86,14 @@ def worth_text(worth: MoveWorth) -> str:
     if worst is case:
         return f"{told}; {off}, and moving brings more at both ends"
     return (
-        f"{told}; {off}: {RATES[worst.rates]} moving costs {worst.cost:.3g} and brings "
-        f"{worth.least_gain(worst):.3g}; there {_pays_from(worth, worst)}"
+        f"{told}; {off}: {RATES[worst.rates]} moving costs {_number(worst.cost)} and brings "
+        f"{_number(worth.least_gain(worst))}; there {_pays_from(worth, worst)}"
     )
+
+
+def _number(value: float) -> str:
+    """Return a number to three digits, or whole."""
+    return f"{value:,.0f}" if abs(value) >= 100.0 else f"{value:.3g}"
 
 
 def _pays_from(worth: MoveWorth, case: WorthCase) -> str:
@@ -113,12 +119,28 @@ def steps_text(steps: SafeSteps) -> str:
         f"{amount(len(steps.steps), 'step')}, about {steps.seconds:.0f} s, "
         f"{gigabytes(steps.loaded_gb)} loaded"
     )
+    if steps.extra_gb > 0.0:
+        told += f" ({gigabytes(steps.extra_gb)} of it for restarts and detours)"
+    if steps.missing_for:
+        told += f"; not served at first: {_spans(steps.missing_for)}"
     if not steps.interruptions:
-        return f"{told}; every model keeps serving"
-    names = ", ".join(f"{each.model} for {each.seconds:.0f} s" for each in steps.interruptions)
+        others = "every other model" if steps.missing_for else "every model"
+        return f"{told}; {others} keeps serving"
     why = {
-        ServingProof.NONE: f"no order avoids it: all {steps.states:,} states were tried",
-        ServingProof.LIMIT: f"no order without it was found in {steps.states:,} states",
+        ServingProof.NONE: "no order avoids it: every state that can be reached was tried",
+        ServingProof.LIMIT: f"no order without it was found in {amount(steps.states, 'state')}",
         ServingProof.FOUND: "",
     }[steps.proof]
-    return f"{told}; interrupted: {names} ({why})"
+    return f"{told}; interrupted: {_spans(_interrupted(steps))} ({why})"
+
+
+def _interrupted(steps: SafeSteps) -> dict[str, float]:
+    """Return for how long models are interrupted, in all."""
+    found: dict[str, float] = {}
+    for each in steps.interruptions:
+        found[each.model] = found.get(each.model, 0.0) + each.seconds
+    return found
+
+
+def _spans(seconds: Mapping[str, float]) -> str:
+    return ", ".join(f"{model} for {each:.0f} s" for model, each in seconds.items())

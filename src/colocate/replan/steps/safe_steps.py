@@ -86,9 +86,29 @@ class SafeSteps:
         loads = (step.engine for step in self.steps if step.kind is StepKind.LOAD)
         return sum(engine.weights_gb for engine in loads)
 
+    @property
+    def extra_gb(self) -> float:
+        """Of these, the weights of detours and of engines that restart where they are."""
+        there = {engine.place for engine in self.change.now}
+        needed = (each.weights_gb for each in self.change.then if each.place not in there)
+        return max(self.loaded_gb - sum(needed), 0.0)
+
+    @property
+    def missing_for(self) -> dict[str, float]:
+        """Models without any engine at first, and the seconds until each is served."""
+        running = {engine.model for engine in self.change.now}
+        found: dict[str, float] = {}
+        for step in self.steps:
+            model = step.engine.model
+            if step.kind is StepKind.SWITCH and model not in running:
+                found[model] = min(step.end, found.get(model, step.end))
+        return found
+
     def as_dict(self) -> dict[str, Any]:
         """Return them as plain data for JSON."""
         return {
+            "extra_gb": self.extra_gb,
+            "missing_for": self.missing_for,
             "seconds": self.seconds,
             "loaded_gb": self.loaded_gb,
             "proof": self.proof.value,

@@ -62,7 +62,8 @@ def emit_kvcached(plan: Plan, fleet: Fleet, settings: EmitSettings) -> Emission:
     fleetwide = launches_of(plan, fleet, settings, settings.base_port + 1)
 
     def text_of(node: str, launches: list[Launch]) -> str:
-        return yaml_text(_comments(fleetwide, node, launches), _config(settings, launches))
+        in_order = sorted(launches, key=lambda launch: launch.wave)
+        return yaml_text(_comments(fleetwide, node, launches), _config(settings, in_order))
 
     twice = [
         f"{node or 'the machine'} has {count} engines that load {source}: the kvcached router "
@@ -146,7 +147,8 @@ def config_text(launches: Sequence[Launch], settings: EmitSettings, router: bool
     Parameters
     ----------
     launches, settings
-        The engines, and the choices of the user.
+        The engines in the order of the file, and the choices of the user. Of two engines that load
+        one source, a router sends all requests to the last.
     router
         Whether the controller starts a router too.
     """
@@ -172,8 +174,7 @@ def _config(settings: EmitSettings, launches: list[Launch]) -> dict[str, Any]:
         "sleep_manager": _sleep_manager(launches, settings),
         "launch_delay_seconds": _delay(launches, settings),
         "instances": [
-            _instance(launch, group_with(launch, groups), settings)
-            for launch in sorted(launches, key=lambda la: la.wave)
+            _instance(launch, group_with(launch, groups), settings) for launch in launches
         ],
     }
 
