@@ -103,6 +103,7 @@ def test_the_plan_in_the_readme_is_the_plan():
         text=True,
         check=True,
         cwd=ROOT,
+        env=dict(os.environ),  # without the COLUMNS that readline sets behind Python's back
     )
     printed = [line.rstrip() for line in done.stdout.splitlines() if line.strip()]
     took = re.compile(r", [0-9.e-]+ s\)$")
@@ -116,7 +117,12 @@ def test_the_replay_in_the_docs_is_the_replay(tmp_path):
     saving, simulating = (line.split()[2:] for line in shown if line.startswith("$ "))
     subprocess.run([*colocate, *saving, "--time-limit", "60"], check=True, cwd=tmp_path)
     done = subprocess.run(
-        [*colocate, *simulating], capture_output=True, text=True, check=True, cwd=tmp_path
+        [*colocate, *simulating],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env=dict(os.environ),  # without the COLUMNS that readline sets behind Python's back
     )
     expected = [line for line in shown if not line.startswith("$ ")]
     assert done.stdout.splitlines() == expected, "put what the command prints into docs/simulate.md"

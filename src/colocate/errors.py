@@ -1,8 +1,8 @@
 """Every error that the package raises on purpose."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from enum import Enum
 from typing import Self
 
@@ -107,7 +107,9 @@ class UnknownNameError(InputError):
     """A strategy, suite or other name that is not in its catalogue."""
 
     @classmethod
-    def among(cls, kind: str, name: str, known: Iterable[str]) -> Self:
+    def among(
+        cls, kind: str, name: str, known: Iterable[str], aliases: Mapping[str, str] | None = None
+    ) -> Self:
         """Say which names there are, or which one was probably meant.
 
         Parameters
@@ -117,20 +119,45 @@ class UnknownNameError(InputError):
         name
             The name given.
         known
-            All names there are.
+            All names there are; if they are too many, the message lists those most like the name.
+        aliases
+            Other spellings, each with the name that it stands for.
         """
         names = list(known)
-        near, found = closest(name, names), "is not known"
+        near, found = closest(name, names, aliases), "is not known"
         if near:
             return cls(Fault(found, advice=near, value=name, path=(kind,)))
-        some = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+        some = ", ".join(_most_alike(name, names)) + (", ..." if len(names) > MOST_NAMES else "")
         return cls(Fault(found, f"one of: {some}", value=name, path=(kind,)))
 
 
-def closest(name: str, known: Iterable[str]) -> str:
-    """Ask for the known name that is most like one that is not, nothing if none is like it."""
-    near = get_close_matches(name, list(known), n=1)
-    return f"did you mean {near[0]!r}?" if near else ""
+def closest(name: str, known: Iterable[str], aliases: Mapping[str, str] | None = None) -> str:
+    """Ask for the known name that is most like one that is not, nothing if none is like it.
+
+    Parameters
+    ----------
+    name
+        The name that is not known.
+    known
+        All names there are.
+    aliases
+        Other spellings, each with the name that it stands for.
+    """
+    meant = {alias.lower(): each for alias, each in (aliases or {}).items()}
+    meant |= {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), meant, n=1)
+    return f"did you mean {meant[near[0]]!r}?" if near else ""
+
+
+def _most_alike(name: str, names: list[str]) -> list[str]:
+    """Return as many names as a message lists: all in their order, or those most like a name."""
+    if len(names) <= MOST_NAMES:
+        return names
+
+    def likeness(other: str) -> float:
+        return SequenceMatcher(None, name.lower(), other.lower()).ratio()
+
+    return sorted(names, key=likeness, reverse=True)[:MOST_NAMES]
 
 
 class InfeasibleError(ColocateError):

@@ -128,7 +128,8 @@ class Fault:
         if self.expected:
             told += f", must be {self.expected}"
         if self.advice:
-            told += f"{';' if self.expected else ','} {self.advice}"
+            whole = self.expected or ": " in self.found  # a clause that no comma may end
+            told += f"{';' if whole else ','} {self.advice}"
         return told
 
 

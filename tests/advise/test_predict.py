@@ -72,11 +72,11 @@ def test_more_replicas_than_the_file_states_may_be_asked_about():
         (["a"], "placement=['a'], must be the GPUs of every model, by name"),
         (
             {"x": "g-0", "y": "g-1", "a": "g-0"},
-            "is of another fleet: 2 of its 3 models, such as 'x', are not in this one, give a",
+            "is of another fleet: 2 of its 3 models, such as 'x', are not in this one; give a",
         ),
         (
             {"a": "h-0", "b": "h-1"},
-            "is of another fleet: 2 of its 2 GPUs, such as 'h-0', are not in this one, give a",
+            "is of another fleet: 2 of its 2 GPUs, such as 'h-0', are not in this one; give a",
         ),
     ],
 )

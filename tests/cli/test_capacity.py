@@ -293,3 +293,12 @@ def test_gpus_that_cannot_run_a_format_are_not_bought(tmp_path):
     done = run("capacity", path, "--pressure", "1", *prices)
     assert done.returncode == 0, done.stderr
     assert "1 x L4" in done.stdout
+
+
+def test_no_word_is_broken_on_a_usual_screen():
+    latency = ROOT / "examples" / "latency.yaml"
+    done = run("capacity", latency, "--pressure", "2", COLUMNS="80")
+    table, rest = done.stdout.split("on a wider screen also: $/hour, at least\n")
+    assert {"pressure,", "H100-80GB", "252.535", "cannot:"} <= set(table.split())
+    assert "4 GPUs: 4 x H100-80GB" in rest
+    assert max(map(len, table.splitlines()[1:])) <= 80

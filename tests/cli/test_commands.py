@@ -67,7 +67,7 @@ def test_plan_proves_and_check_confirms(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert "confirmed  placement: 12 models on 5 GPUs" in done.stdout
     assert "confirmed  bound:" in done.stdout
-    assert "by tree: all" in done.stdout
+    assert "by exhaustive search: all" in done.stdout
     assert "confirmed  status: OPTIMAL" in done.stdout
 
 
@@ -89,6 +89,26 @@ def test_a_bound_that_nobody_can_check_is_not_confirmed(tmp_path, proof, how_sur
     assert f"{how_sure} bound: " in done.stdout
     assert f"{how_sure} status: OPTIMAL" in done.stdout
     assert "6 if nothing is wrong but" in " ".join(run("check", "--help").stdout.split())
+
+
+def test_plan_and_check_name_a_proof_alike(tmp_path):
+    path = tmp_path / "plan.json"
+    told = run("plan", ROOT / "examples" / "latency.yaml", "--save", path).stdout
+    proof = told.split("proven optimal, by ")[1].splitlines()[0]
+    assert proof.startswith("multipliers (groups of models")
+    assert f", by {proof}\n" in run("check", path).stdout
+
+
+def test_that_a_plan_is_of_another_fleet_is_said_first_and_the_rest_is_counted(tmp_path):
+    path = tmp_path / "plan.json"
+    assert run("plan", EXAMPLE, "--save", path).returncode == 0
+    done = run("check", ROOT / "examples" / "start" / "fleet.yaml", path)
+    assert (done.returncode, done.stdout) == (1, "")
+    first, second = done.stderr.splitlines()
+    assert first == "WRONG  fleet: the plan was made for another fleet than the fleet file states"
+    assert second.endswith(
+        f"other faults with this fleet; `colocate check {path}` checks the plan against its own"
+    )
 
 
 def test_a_plan_is_checked_against_its_own_fleet_if_no_other_is_named(tmp_path):
@@ -121,8 +141,8 @@ def test_check_finds_a_tampered_plan_and_what_is_no_plan(tmp_path):
     assert "Traceback" not in done.stderr
     for text, sentence in [
         ("{", "plan.json: not valid JSON"),
-        ("[]", "plan.json: found no plan"),
-        ("{}", "plan.json: schema=None, must be 1"),
+        ("[]", "plan.json: is no plan, must be a file that `colocate plan --save` writes"),
+        ("{}", "plan.json: is no plan, must be a file that `colocate plan --save` writes"),
         ('{"schema": 1}', "plan.json: cannot be read as a plan"),
     ]:
         path.write_text(text)
@@ -211,6 +231,14 @@ def test_nothing_found_has_its_own_exit_code(tmp_path):
     assert done.returncode == 5
     assert json.loads(done.stdout)["status"] == "UNKNOWN"
     assert "initial_program found no room for every model" in done.stderr
+
+
+def test_a_strategy_that_breaks_targets_leads_to_the_solver():
+    done = run("plan", "examples/day_and_night.yaml", "--strategy", "initial_program")
+    assert (done.returncode, done.stdout) == (5, "")
+    assert "the strategy found no placement that keeps latency targets" in done.stderr
+    assert "the solver finds a placement: leave out --strategy" in done.stderr
+    assert "--time-limit" not in done.stderr
 
 
 def test_infeasible_json_is_still_json(tmp_path):
@@ -319,7 +347,9 @@ def test_that_nothing_fits_can_be_checked_too(tmp_path):
     path.write_text(CROWDED.replace("count: 2", "count: 3"))
     done = run("check", path, saved)
     assert done.returncode == 1
-    assert "WRONG  status: INFEASIBLE" in done.stderr
+    assert done.stderr.startswith("WRONG  fleet: the plan was made for another fleet")
+    saved.write_text(json.dumps({**json.loads(saved.read_text()), "fleet": None}))
+    assert "WRONG  status: INFEASIBLE" in run("check", path, saved).stderr
 
 
 def test_every_fault_of_meaning_is_told(tmp_path):

@@ -1,5 +1,7 @@
 import ast
 import os
+import shlex
+import shutil
 import subprocess
 import tomllib
 
@@ -42,6 +44,29 @@ def test_the_files_of_every_framework_are_whole(framework, tmp_path):
     assert programs[0].count("# EVOLVE-BLOCK-") == 2
     page = next(text for name, text in files.items() if name.endswith("README.md"))
     assert "for `--task tight`" in page
+    assert " --suite tight" in page
+
+
+def test_the_page_judges_a_run_as_its_evaluator_does(tmp_path):
+    task = tmp_path / "my circles"
+    shutil.copytree("examples/circles", task)
+    options = ("--task", task, "--time-limit", "1.5", "--hidden-seed", "7")
+    done = run("evaluator", "--for", "openevolve", "--out", tmp_path / "new", *options)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "new" / "README.md").read_text()
+    (line,) = (line for line in page.splitlines() if line.startswith("$ colocate score "))
+    assert shlex.split(line, comments=True)[2:] == [
+        *("score", "openevolve_output/", "--suite", str(task)),
+        *("--time-limit", "1.5", "--hidden-seed", "7"),
+    ]
+
+
+def test_the_folder_of_another_task_leads_to_its_suite(tmp_path):
+    command = ("evaluator", "--for", "openevolve", "--suite", "fleet-windows", "--out", tmp_path)
+    assert run(*command).returncode == 0
+    done = run("score", tmp_path)
+    assert done.returncode == 3
+    assert "those here define place_models: give --suite fleet-windows, " in done.stderr
 
 
 def test_files_that_differ_are_replaced_only_when_told(tmp_path):

@@ -70,6 +70,9 @@ def test_its_programs_can_be_judged_as_those_of_any_run(lab):
     done = run("lab", "export", "programs", cwd=lab)
     assert done.returncode == 0
     assert (lab / "programs" / "best.py").exists()
+    written = len(list((lab / "programs").glob("gen_*")))
+    told = f"wrote {written} programs to programs, and the best also to programs/best.py\n"
+    assert done.stdout == told
     judged = run("score", "programs/gen_0/main.py", cwd=lab)
     assert "21.8916" in judged.stdout
     again = run("lab", "export", "programs", cwd=lab)
@@ -117,7 +120,7 @@ def _programs(folder):
         (["run", "--proposer", "openai"], 2, "proposer='openai' needs --base-url"),
         (["init", "--suite", "none"], 2, "task='none' is not known"),
         (["init", "--suite", "mixed"], 2, "suite='mixed' has GPUs that do not have 80 GB"),
-        (["init", "--start", "gone.py"], 3, "gone.py: cannot be read"),
+        (["init", "--start", "gone.py"], 3, "gone.py: no such file"),
         (["init", "--allow", "colocate"], 2, "allow='colocate'"),
     ],
 )
@@ -125,6 +128,13 @@ def test_wrong_input_gets_a_sentence(tmp_path, arguments, code, message):
     done = run("lab", *arguments, cwd=tmp_path)
     assert done.returncode == code
     assert done.stderr.startswith(message)
+
+
+def test_the_task_is_chosen_when_a_lab_is_made(tmp_path):
+    done = run("lab", "run", "--task", "tight", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "make one with `colocate lab init --task tight`" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_lab_is_made_once_and_an_unknown_program_is_said_to_be_one(lab):

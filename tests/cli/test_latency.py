@@ -86,7 +86,7 @@ def test_check_says_only_what_holds_for_a_plan_without_a_placement(tmp_path):
     assert done.returncode == 0
     (line,) = done.stdout.splitlines()
     assert line.startswith("confirmed  status: INFEASIBLE, no placement (")
-    assert line.endswith("by 'titles', even alone on its GPU")
+    assert line.endswith("by one model alone on its GPU: 'titles'")
 
 
 def test_check_speaks_of_what_the_plan_minimises(tmp_path):

@@ -13,6 +13,7 @@ from colocate.cli.main import app, main
 from colocate.inputs.fleet import parse_fleet, read_fleet
 from colocate.inputs.observation.estimate import Estimate
 from colocate.inputs.observation.observation import Remark, SourceNote
+from colocate.outputs.observation.table import planned_rows
 from colocate.outputs.observation.words import note_line, shown_estimate
 from tests.inputs.observation.fake_prometheus import Store, serving
 from tests.inputs.observation.test_demand_changes import observation
@@ -65,6 +66,8 @@ def test_a_table_says_what_was_measured(trace):
     found = run(trace)
     assert found.exit_code == 0, found.output
     assert "2 models, 2 requests a second in 4.99 minutes" in found.stdout
+    assert "300 bins of 1 second; peaks and bursts: in bins of 3 seconds\n" in found.stdout
+    assert "the rate of the last 25 seconds misses that of the next 25 seconds by" in found.stdout
     assert "counted: every request when it came" in found.stdout
     assert "hours of earlier days: unknown, the history is 4.99 minutes long" in found.stdout
     assert "chat" in found.stdout
@@ -76,6 +79,7 @@ def test_json_has_all_of_it(trace, fleet):
     assert found["models"][0]["rate"]["value"] == pytest.approx(400 / 299.5)
     assert found["models"][0]["basis"] == "arrived"
     assert len(found["models"][0]["rates"]) == 300
+    assert (found["bin_seconds"], found["peak_bin_seconds"]) == (1.0, 3.0)
     assert found["models"][0]["predictability"]["yesterday"] is None
     assert found["fleet"]["not_in_fleet"] == ["mail"]
     assert found["fleet"]["not_measured"] == ["code"]
@@ -207,6 +211,12 @@ def test_planned_beside_measured():
     assert not chat.tpot.differs
 
 
+def test_a_figure_that_is_hardly_off_has_no_sign():
+    fleet = parse_fleet(FLEET)
+    (chat,) = against_plan(fleet, {"chat": ["n-0"], "code": ["n-1"]}, observation(chat=5.99))
+    assert planned_rows(chat)[0][4] == "0%"
+
+
 def test_a_plan_file_is_set_beside_it(fleet, tmp_path):
     plan = tmp_path / "plan.json"
     done = CliRunner().invoke(app, ["plan", str(fleet), "--save", str(plan), "--time-limit", "1"])
@@ -220,17 +230,35 @@ def test_a_plan_file_is_set_beside_it(fleet, tmp_path):
     assert "as planned" in found.stdout
 
 
+def test_a_plan_of_another_fleet_is_refused(fleet, tmp_path):
+    plan, trace = tmp_path / "plan.json", tmp_path / "other.csv"
+    made = ["plan", str(fleet), "--save", str(plan), "--time-limit", "1"]
+    assert CliRunner().invoke(app, made).exit_code == 0
+    trace.write_text(HEAD + "0,mail,100,20\n1,mail,100,20\n9,mail,100,20\n")
+    found = run(trace, "--plan", plan)
+    assert found.exit_code != 0
+    assert found.stdout == ""
+    assert str(found.exception) == (
+        f"{plan}: is of another fleet: none of its models, such as 'chat', was measured; give a "
+        "plan of the models that were, such as 'mail', or name them with --map NAME=MODEL"
+    )
+    assert "requests/s" in run(trace, "--plan", plan, "--map", "mail=chat").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
         (["nothing.csv"], 3, "nothing.csv: cannot be read"),
         (["{trace}", "--update"], 2, "--update needs --fleet"),
         (["{trace}", "--write", "x.yaml"], 2, "go together"),
-        (["{trace}", "--write", "x.yaml", "--gpus", "H100=no"], 2, "must end in a number of GPUs"),
+        (["nothing.csv", "--write", "x.yaml", "--gpus", "H100"], 2, "H100, must be KIND=NUMBER"),
+        (["nothing.csv", "--write", "x.yaml", "--gpus", "H100=no"], 2, "must be KIND=NUMBER, such"),
+        (["nothing.csv", "--write", "x.yaml", "--gpus", "H100=0"], 2, "a number from 1 to 20,000"),
+        (["nothing.csv", "--write", "x.yaml", "--gpus", "H1OO=8"], 2, "is not known"),
         (["{trace}", "--windows", "2"], 2, "--windows is about --update or --write"),
         (["{trace}", "--window", "1h"], 2, "a trace is read whole"),
         (["{trace}", "--where", "a"], 2, "are about a Prometheus server"),
-        (["{trace}", "--map", "a"], 2, "two names with ="),
+        (["{trace}", "--map", "a"], 2, "--map a, must be NAME=MODEL"),
         (["{trace}", "--plot", "x.pdf"], 2, "must end in"),
         (["{trace}", "--page", "{trace}"], 2, "is the input"),
         (["http://127.0.0.1:9"], 1, "no connection"),
@@ -238,7 +266,7 @@ def test_a_plan_file_is_set_beside_it(fleet, tmp_path):
         (["http://127.0.0.1:9", "--window", "1y"], 2, "a time like 90s"),
         (["http://127.0.0.1:9", "--engine", "vlm=1"], 2, "did you mean 'vllm'"),
         (["http://127.0.0.1:9", "--step", "9999"], 2, "step=9999.0, must be from 1 to 300 s"),
-        (["http://", "--json"], 2, "an address like"),
+        (["http://", "--json"], 2, "an address like http://localhost:9090"),
     ],
 )
 def test_mistakes_are_one_sentence(arguments, code, message, trace, tmp_path, monkeypatch, capsys):

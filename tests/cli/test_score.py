@@ -44,8 +44,9 @@ def test_failed_cases_are_told_together_by_their_reason(tmp_path):
     done = run("score", program, "--suite", "idle")
     assert done.returncode == 0
     assert done.stdout.count("missing model: ") == 1
-    assert "75 cases: missing model: 'model_" in done.stdout
-    assert "  idle-00, idle-01, idle-02 and 72 more\n" in done.stdout
+    assert "50 cases: missing model: 'model_" in done.stdout
+    assert "  idle-00, idle-01, idle-02 and 47 more\n" in done.stdout
+    assert "25 cases: not run, as every public case failed\n  hidden-00, " in done.stdout
     assert ["idle", "0.0000", "0.000000", "0", "of", "50"] in [
         line.split()[:6] for line in done.stdout.splitlines()
     ]
@@ -54,16 +55,54 @@ def test_failed_cases_are_told_together_by_their_reason(tmp_path):
 def test_every_case_has_a_row_if_that_is_asked_for(tmp_path):
     program = written(tmp_path / "main.py", LOSING)
     rows = run("score", program, "--suite", "idle", "--cases").stdout.splitlines()
-    assert sum(row.endswith("missing model") for row in rows) == 75
+    assert sum(row.endswith("missing model") for row in rows) == 50
+    assert sum(row.endswith("not run") for row in rows) == 25
 
 
 def test_a_crash_comes_with_its_first_traceback_alone(tmp_path):
     crashing = "def compute_model_placement(gpu_num, models):\n    raise ValueError(gpu_num)\n"
     done = run("score", written(tmp_path / "main.py", crashing))
     assert "50 cases: crash: ValueError: " in done.stdout
-    assert "25 cases: crash: not run, as every public case failed" in done.stdout
+    assert "25 cases: not run, as every public case failed" in done.stdout
     assert done.stdout.count("Traceback (most recent call last):") == 1
     assert 'File "main.py", line 2, in compute_model_placement' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (
+            "def f(:",
+            """\
+3 cases: crash: SyntaxError: invalid syntax (mine.py, line 1)
+  adrs-00, adrs-01 and adrs-02
+      File "mine.py", line 1
+        def f(:
+              ^
+    SyntaxError: invalid syntax
+walls: """,
+        ),
+        (
+            "x = 1",
+            """\
+3 cases: crash: NameError: the program defines no function compute_model_placement
+  adrs-00, adrs-01 and adrs-02
+walls: """,
+        ),
+    ],
+)
+def test_a_program_that_does_not_load_sees_its_own_name_and_frames(tmp_path, source, told):
+    done = run("score", written(tmp_path / "mine.py", source))
+    assert told in done.stdout
+    assert "72 cases: not run, as 3 cases failed before the function was called\n" in done.stdout
+    assert "answer.py" not in done.stdout
+    assert "main.py" not in done.stdout
+
+
+def test_programs_of_a_folder_are_called_by_their_files(tmp_path):
+    written(tmp_path / "first.py", "def compute_model_placement(:")
+    done = run("score", tmp_path)
+    assert "first.py: adrs-00: crash: SyntaxError: invalid syntax (first.py, line 1)" in done.stdout
 
 
 def test_a_folder_is_judged_as_a_leaderboard(tmp_path):
@@ -78,7 +117,7 @@ def test_a_folder_is_judged_as_a_leaderboard(tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "sentence"),
     [
-        (["none.py"], 3, "none.py: cannot be read as a program: [Errno 2] No such file"),
+        (["none.py"], 3, "none.py: no such file\n"),
         (["binary.py"], 3, "binary.py: cannot be read as a program: 'utf-8' codec can't decode"),
         (
             ["empty"],
@@ -91,6 +130,11 @@ def test_a_folder_is_judged_as_a_leaderboard(tmp_path):
         (["main.py", "--allow", "nothing"], 2, "allow='nothing', must be an installed package"),
         (["main.py", "--time-limit", "inf"], 2, "Invalid value for '--time-limit'"),
         (["main.py", "--runs", "0"], 2, "Invalid value for '--runs'"),
+        (
+            ["main.py", "--public", "--hidden-seed", "7"],
+            2,
+            "Invalid value: --hidden-seed makes hidden cases, and --public asks none",
+        ),
     ],
 )
 def test_bad_input_is_told_in_a_sentence(tmp_path, options, code, sentence):

@@ -197,8 +197,75 @@ def test_sleeping_models_are_told_and_may_wake(fleet, tmp_path):
     path = tmp_path / "some.yaml"
     path.write_text("chat: n-0\ncode: n-1\n")
     told = run(fleet, "--placement", path, "--minutes", 1).stdout
-    assert "embedder: asleep, so " in told
+    assert "embedder: asleep, so it refused " in told
     assert "1 of 2 models kept their targets; 1 without a target; missed by:" in told
+
+
+def test_why_a_sleeper_does_not_wake_is_told(fleet, tmp_path):
+    path = tmp_path / "some.yaml"
+    path.write_text("chat: n-0\ncode: n-1\n")
+    asleep = (fleet, "--placement", path, "--minutes", 1, "--wake", 8)
+    told = run(*asleep).stdout
+    assert "embedder: asleep, and no GPU ever had room to wake it, so it refused " in told
+    assert json.loads(run(*asleep, "--json").stdout)["models"][2]["woken"] == 0
+    path.write_text("chat: n-0\n")
+    told = run(*asleep).stdout
+    assert "asleep; it woke " in told
+    assert " requests while no GPU had room for it (" in told
+
+
+def test_a_placement_may_be_that_of_a_plan(fleet, plan, tmp_path):
+    options = ("--minutes", 1, "--json")
+    (one, other) = (
+        json.loads(run(*first, *options).stdout)["models"]
+        for first in ((plan,), (fleet, "--placement", plan))
+    )
+    assert one == other
+    data = json.loads(plan.read_text())
+    data["placement"] = {}
+    plan.write_text(json.dumps(data))
+    done = run(fleet, "--placement", plan)
+    assert str(done.exception) == f"{plan}: has no placement, must be a plan with one"
+
+
+def test_requests_without_a_whole_answer_are_counted_and_not_judged(fleet, apart, tmp_path):
+    path = tmp_path / "late.csv"
+    rows = [f"{n},code,100,2\n" for n in range(50)]
+    path.write_text("".join([TRACE.splitlines()[0], "\n", *rows, "49.9,chat,100,2000\n"]))
+    options = (fleet, "--placement", apart, "--trace", path)
+    first, second, *lines = run(*options).stdout.splitlines()
+    assert first == "51 requests in 50 seconds: 1 of them had no whole answer at the end"
+    assert second.startswith("100% of those judged kept their targets, 1.00 a second; shares leave")
+    (chat,) = (line.split() for line in lines if line.startswith(" chat ") and "done" in line)
+    assert chat[-3:] == ["-", "none", "done"]
+    page = tmp_path / "page.html"
+    run(*options, "--page", page)
+    assert "1 of 51 requests had no whole answer at the end" in page.read_text()
+
+
+def test_nothing_is_judged_where_nothing_was_answered(fleet, apart, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text(f"{TRACE.splitlines()[0]}\n0,chat,100,2000\n0.1,chat,100,2000\n")
+    page = tmp_path / "page.html"
+    told = run(fleet, "--placement", apart, "--trace", path, "--page", page).stdout
+    assert "so nothing can be judged" in told.splitlines()[0]
+    assert "%" not in told.splitlines()[0]
+    assert "so nothing can be judged" in page.read_text()
+
+
+def test_names_of_placements_are_whole_on_a_usual_screen(plan, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    told = run(plan, "--minutes", 1, "--compare", "lowest-pressure", "--seeds", 2).stdout
+    (row,) = (line for line in told.splitlines() if line.startswith(" lowest-pressure "))
+    assert len(row) <= 80
+
+
+def test_a_wider_table_is_had_in_a_pipe_by_columns(plan, monkeypatch):
+    assert "on a wider screen also: " in run(plan, "--minutes", 1).stdout
+    monkeypatch.setenv("COLUMNS", "250")
+    told = run(plan, "--minutes", 1).stdout
+    assert "on a wider screen also: " not in told
+    assert "end to end p99" in told
 
 
 def test_a_placement_file_is_compared_too(plan, apart, tmp_path):

@@ -85,7 +85,14 @@ def test_names_as_people_and_tools_write_them(name, kind):
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("L40X", "did you mean 'L40'"), ("", "must be one of: V100-16GB"), ("nvidia", "must be one")],
+    [
+        ("L40X", "did you mean 'L40'"),
+        ("H101", "did you mean 'H100-80GB'"),
+        ("h101", "did you mean 'H100-80GB'"),
+        ("", "must be one of: V100-16GB"),
+        ("nvidia", "must be one"),
+        ("X9-80GB-Mi", "must be one of: A100-80GB, A800-80GB, H100-80GB, "),
+    ],
 )
 def test_unknown_names(name, hint):
     with pytest.raises(UnknownNameError, match=f"gpu kind={name!r} is not known, {hint}"):

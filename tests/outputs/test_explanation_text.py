@@ -149,6 +149,8 @@ def test_conflicts_in_words():
         "and no node has more than 2 of them",
     ]
     assert "--time-limit" in next(diagnosis_lines(Diagnosis(fits=True)))
+    by_strategy = list(diagnosis_lines(Diagnosis(fits=True), by_strategy=True))
+    assert by_strategy == ["the solver finds a placement: leave out --strategy"]
 
 
 def lines_of(text, seconds=6.0):

@@ -13,13 +13,13 @@ from colocate.outputs.plan.fleet_bars import fleet_bars
 from colocate.outputs.plan.latency_words import of_target, value_lines
 from colocate.outputs.plan.plot import plan_plot
 from colocate.outputs.plan.table import improvement_line
-from colocate.outputs.plan.words import PROOFS
 from colocate.outputs.report import Alternative, Comparison, report_page
 from colocate.outputs.report.bound import MEANING
 from colocate.outputs.report.tables import beside
 from colocate.problem.certificate import OF_RATIOS, Certificate, Proof
 from colocate.problem.placement import Placement
 from colocate.solver.plan import Improvement, with_ratios
+from colocate.solver.proof_words import PROOFS
 from tests.advise.test_slowdown import planned
 from tests.outputs.made_plans import asked, latencies
 from tests.outputs.test_latency_table import drawn

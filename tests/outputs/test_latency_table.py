@@ -9,6 +9,7 @@ from colocate.advise.latency import SharingChange, other_sharing, predictions_of
 from colocate.outputs.plan.latency_rows import latency_rows
 from colocate.outputs.plan.latency_words import (
     DEATH,
+    held_line,
     latency_line,
     of_target,
     saturated_lines,
@@ -74,6 +75,18 @@ def test_it_fits_the_screen(width):
     assert max(len(line.rstrip()) for line in drawn(plan, width).splitlines()) <= width
 
 
+@pytest.mark.parametrize("width", [80, 100])
+def test_names_are_whole_on_a_usual_screen(width):
+    names = ["chat-mobile", "assistant", "summaries", "translate", "complete", "titles"]
+    fleet = fleet_from(
+        [{"name": "h100", "kind": "H100-80GB", "memory_gb": 240}],
+        [asked(name, 1, tpot_slo=0.25, ttft_slo=0.5) for name in names],
+    )
+    lines = drawn(plan_of(fleet), width).splitlines()
+    words = [word.strip(",") for line in lines for word in line.split()]
+    assert all(words.count(name) >= 2 for name in names)
+
+
 def test_neighbours_are_blamed_where_a_model_alone_keeps_up():
     fleet = fleet_from(
         [{"name": "g", "kind": "H100-80GB", "memory_gb": 80}],
@@ -132,6 +145,15 @@ def test_fleets_without_requests_say_nothing_of_latency():
     fleet = fleet_from([{"name": "g", "memory_gb": 80}], [{"name": "m", "size_gb": 1, "load": 1}])
     assert "latency" not in drawn(plan_of(fleet))
     assert "target" not in drawn(plan_of(fleet))
+
+
+@pytest.mark.parametrize(("slo", "verb"), [(0.5, "keeps"), (0.0001, "misses")])
+def test_one_model_with_a_target_is_told_as_one(slo, verb):
+    models = [asked("chat", 1, tpot_slo=slo), asked("reader", 1)]
+    gpus = [{"name": "g", "kind": "H100-80GB", "memory_gb": 80}]
+    plan = plan_of(fleet_from(gpus, models))
+    placed = replace(plan, placement=Placement({"chat": ("g",), "reader": ("g",)}))
+    assert held_line(predictions_of(placed)) == f"the only model with a target {verb} it"
 
 
 def test_all_targets_hold_in_one_line():

@@ -82,6 +82,20 @@ def test_a_line_on_how_far_a_solve_is():
     assert line == "peak pressure 0.110000, at most 10% above the optimum"
 
 
+def test_a_line_on_how_far_a_solve_is_before_anything_is_proven():
+    line = improvement_line(Improvement(0.1, 0.36, 0.0, "start"), "latency")
+    assert line == "worst latency 0.36 of its target, no bound yet"
+
+
+def test_bars_give_way_to_names_on_a_usual_screen():
+    models = [Model(f"a-model-with-a-name-{n}", 1, 1, 1) for n in range(9)]
+    text = drawn(Problem([Gpu("a-gpu-with-a-name", 80)], models), width=80)
+    assert all(f"a-model-with-a-name-{n}" in text for n in range(9))
+    assert "on a wider screen also: memory" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "█" in drawn(Problem([Gpu("a-gpu-with-a-name", 80)], models), width=100)
+
+
 @pytest.mark.parametrize(
     ("gap", "words"),
     [

@@ -30,6 +30,7 @@ def test_nobody_wakes_a_model_where_that_takes_forever():
     found = simulated(problem, {"m0": ["g0"], "m1": []}, requests_at((0.0, 0), (1.0, 1)))
     assert [model.refused for model in found.models] == [0, 1]
     assert [model.finished for model in found.models] == [1, 0]
+    assert [model.woken for model in found.models] == [None, None]
 
 
 @pytest.mark.parametrize("cache", ["blocks", "elastic"])
@@ -38,7 +39,8 @@ def test_a_request_wakes_a_model_that_has_been_asleep(cache):
     stream = requests_at((1.0, 1), (1.5, 1), (9.0, 1))
     found = simulated(problem, {"m0": ["g0"], "m1": []}, stream, wake_seconds=3.0, cache=cache)
     model = found.models[1]
-    assert (model.finished, model.refused) == (3, 0)
+    assert (model.finished, model.refused, model.woken) == (3, 0, 1)
+    assert found.models[0].woken == 0
     assert model.ttft.max == pytest.approx(3.02)
     assert found.gpus[1].busy > 0.0, "it wakes where most room is"
 
@@ -74,6 +76,7 @@ def test_a_model_makes_room_only_after_it_has_been_idle_for_a_while():
     options = {"wake_seconds": 2.0, "idle_seconds": 10.0}
     found = simulated(problem, {"m0": ["g0"], "m1": []}, stream, **options)
     assert (found.models[1].refused, found.models[1].finished) == (1, 1)
+    assert found.models[1].woken == 1
 
 
 def test_a_model_is_woken_only_where_it_may_be():

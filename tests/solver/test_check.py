@@ -50,7 +50,7 @@ def test_a_tree_is_confirmed_by_default():
     assert plan.status is Status.OPTIMAL
     found = findings_of(plan)
     assert found.all_confirmed
-    assert any("by tree: all" in fact for fact in found.confirmed)
+    assert any("by exhaustive search: all" in fact for fact in found.confirmed)
     assert found.confirmed[-1] == "status: OPTIMAL, no placement has a lower pressure"
 
 
@@ -68,8 +68,8 @@ def forged_plan(proof):
 @pytest.mark.parametrize(
     ("proof", "sentence"),
     [
-        (Certificate(Proof.SEARCH, LOWEST, nodes=7), "a search of 7 nodes whose tree was too"),
-        (Certificate(Proof.SEARCH, LOWEST), "a search whose tree was too large to keep"),
+        (Certificate(Proof.SEARCH, LOWEST, nodes=7), "exhaustive search, tree too large to keep (7 nodes)"),
+        (Certificate(Proof.SEARCH, LOWEST), "exhaustive search, tree too large to keep"),
         (Certificate(Proof.SOLVERS, LOWEST), "two solvers, not checkable"),
     ],
 )  # fmt: skip
@@ -144,7 +144,8 @@ def nothing(problem, proof=None, **fields):
 def test_that_nothing_fits_is_confirmed_by_its_certificate():
     found = findings_of(nothing(CROWDED, tree_certificate(CROWDED, inf)))
     assert found.all_confirmed
-    assert found.confirmed[0].startswith("status: INFEASIBLE, no placement (nothing fits), by tree")
+    stated = "status: INFEASIBLE, no placement (nothing fits), by exhaustive search"
+    assert found.confirmed[0].startswith(stated)
     sleepy = replace(CROWDED, models=(*CROWDED.models, Model("s", 1, load=1, sleep_cost=1)))
     assert findings_of(nothing(sleepy, tree_certificate(CROWDED, inf))).all_confirmed
     full = Problem(GPUS, (Model("m", 90, load=1),))

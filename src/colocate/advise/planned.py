@@ -3,6 +3,8 @@
 from typing import NamedTuple
 
 from colocate.advise.predict import StatedPlaces, checked_placement
+from colocate.errors import InputError
+from colocate.fault import Fault
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.observation.demand_changes import matched_models
 from colocate.inputs.observation.estimate import Estimate
@@ -67,19 +69,34 @@ def against_plan(
         The GPUs of every model.
     observation
         What was measured.
+
+    Raises
+    ------
+    InputError
+        If no model of the plan was measured.
     """
     placement = checked_placement(fleet.problem, places)
+    found = matched_models(fleet.spec.models, observation)
+    if not found:
+        raise InputError(_of_another_fleet(fleet, observation))
     replicas: dict[str, list[Prediction]] = {}
     if fleet.problem.has_requests:
         for each in predict_placement(fleet.problem, placement):
             replicas.setdefault(each.model, []).append(each)
     rooms = _cache_rooms(fleet, placement)
-    found = matched_models(fleet.spec.models, observation)
     return tuple(
         _planned(model, replicas.get(model.name, []), rooms.get(model.name, 0.0), measured)
         for model in fleet.problem.models
         if (measured := found.get(model.name)) is not None and placement[model.name]
     )
+
+
+def _of_another_fleet(fleet: Fleet, observation: Observation) -> Fault:
+    names = [model.name for model in fleet.problem.models]
+    told = f"none of its models, such as {names[0]!r}, was measured"
+    measured = f", such as {observation.models[0].name!r}" if observation.models else ""
+    advice = f"give a plan of the models that were{measured}, or name them with --map NAME=MODEL"
+    return Fault(f"is of another fleet: {told}", advice=advice)
 
 
 def _cache_rooms(fleet: Fleet, placement: Placement) -> dict[str, float]:

@@ -39,7 +39,7 @@ def bench(
     from colocate.arena.strategies.strategy_tables import case_table, score_table
     from colocate.arena.suites import load_suite
     from colocate.cli.compile_notice import say_when_compiling
-    from colocate.outputs.text.console import notes, results, show
+    from colocate.outputs.text.console import notes, show, table_width
     from colocate.solver.strategies import STRATEGIES, STRONGEST, find_strategy
 
     asked = strategy or ["initial_program", STRONGEST, SOLVER]
@@ -61,5 +61,5 @@ def bench(
         }
         typer.echo(json.dumps(document, indent=2, allow_nan=False))
         return
-    width = results().width
+    width = table_width()
     show(*(case_table(score, width) for score in scores if cases), score_table(scores, width))

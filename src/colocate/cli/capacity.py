@@ -178,7 +178,7 @@ def _written(
     from colocate.outputs.capacity.json_form import capacity_json
     from colocate.outputs.capacity.table import capacity_table
     from colocate.outputs.plan.json_form import plan_json
-    from colocate.outputs.text.console import results, show
+    from colocate.outputs.text.console import show, table_width
     from colocate.outputs.text.whole_files import write_bytes, write_text
 
     best = report.answer.best
@@ -198,4 +198,4 @@ def _written(
     elif best:
         services = services_of(plan, fleet) if plan and fleet else ()
         predictions = predictions_of(plan) if plan else ()
-        show(capacity_table(report, results().width, services, predictions))
+        show(capacity_table(report, table_width(), services, predictions))

@@ -54,18 +54,17 @@ def check(
     stated = _stated_fleet(fleets, plan, own)
     with naming(plan):
         findings = check_plan(stated.problem, data, time_limit if reprove else None)
-    if own is not None and own.spec != stated.spec:
-        findings.faults.append(
-            "fleet: the plan was made for another fleet than the fleet file states"
-        )
-    if service is not None and not findings.faults:
+    own_fleet = own is None or own.spec == stated.spec
+    if service is not None and own_fleet and not findings.faults:
         _check_service(stated, data, service, findings)
-    if latency is not None and not findings.faults:
+    if latency is not None and own_fleet and not findings.faults:
         _check_latency(stated, data, latency, findings)
-    show(*_lines(findings))
-    for sentence in findings.faults:
+    if lines := list(_lines(findings)):
+        show(*lines)
+    faults = findings.faults if own_fleet else list(_of_another_fleet(findings, plan))
+    for sentence in faults:
         notes().print(f"WRONG  {sentence}", markup=False)
-    if findings.faults:
+    if faults:
         raise typer.Exit(FAULT)
     if not findings.all_confirmed:
         raise typer.Exit(NOT_ALL_CONFIRMED)
@@ -117,6 +116,16 @@ def _check_latency(
                 )
     if not findings.faults:
         findings.confirmed.append(f"latency: {latency_line(predictions)}")
+
+
+def _of_another_fleet(findings: "Findings", plan: Path) -> Iterator[str]:
+    """Yield that a plan is of another fleet; of the faults that come of it, only their number."""
+    from colocate.outputs.text.wording import amount
+
+    yield "fleet: the plan was made for another fleet than the fleet file states"
+    if findings.faults:
+        others = amount(len(findings.faults), "other fault")
+        yield f"{others} with this fleet; `colocate check {plan}` checks the plan against its own"
 
 
 def _lines(findings: "Findings") -> Iterator[str]:

@@ -23,7 +23,7 @@ def diff(
     from colocate.outputs.replan.difference import difference_data, difference_facts
     from colocate.outputs.replan.page import difference_page
     from colocate.outputs.replan.table import moves_table
-    from colocate.outputs.text.console import results, show
+    from colocate.outputs.text.console import show, table_width
     from colocate.outputs.text.whole_files import write_text
 
     check_outputs(old, (page,))
@@ -33,7 +33,7 @@ def diff(
         data = difference_data((before, old_fleet), (after, new_fleet))
         typer.echo(json.dumps(data, indent=2, allow_nan=False))
     else:
-        table = moves_table(before.placement, after.placement, results().width)
+        table = moves_table(before.placement, after.placement, table_width())
         show(*(Text(fact) for fact in facts), table)
     if page is not None:
         title = f"{old.name} and {new.name}"

@@ -40,7 +40,7 @@ def footprint(
         footprint_table,
         notes_on_footprint,
     )
-    from colocate.outputs.text.console import notes, results, show
+    from colocate.outputs.text.console import notes, show, table_width
 
     if update and fleet is None:
         raise typer.BadParameter("--update needs --fleet")
@@ -57,7 +57,7 @@ def footprint(
     if as_json:
         typer.echo(json.dumps(as_data(found, named), indent=2))
     else:
-        width = results().width
+        width = table_width()
         tables = [footprint_table(found, width)]
         show(*tables, *([difference_table(named, width)] if fleet else []))
     if update and fleet:

@@ -8,7 +8,9 @@ if TYPE_CHECKING:
     from colocate.inputs.fleet import Fleet
 
 
-def explain_infeasible(path: Path, fleet: "Fleet", time_limit: float | None) -> None:
+def explain_infeasible(
+    path: Path, fleet: "Fleet", time_limit: float | None, by_strategy: bool
+) -> None:
     """Write to stderr which models do not fit together and which changes would help.
 
     Parameters
@@ -19,6 +21,8 @@ def explain_infeasible(path: Path, fleet: "Fleet", time_limit: float | None) -> 
         The fleet that the file states.
     time_limit
         Seconds for it, if the user has set a limit.
+    by_strategy
+        Whether a strategy failed to place the models, not the solver.
     """
     from colocate.advise.remedies.diagnosis import SECONDS, diagnose_fleet
     from colocate.advise.remedies.quantising import configs_in
@@ -30,5 +34,5 @@ def explain_infeasible(path: Path, fleet: "Fleet", time_limit: float | None) -> 
     with notes().status("looking for changes that would help"):
         configs = configs_in(path, ConfigLookup.from_environment(path.parent, os.environ))
         diagnosis = diagnose_fleet(fleet, configs, seconds)
-    for line in diagnosis_lines(diagnosis):
+    for line in diagnosis_lines(diagnosis, by_strategy):
         notes().print(line, markup=False)

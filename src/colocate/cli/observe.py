@@ -126,7 +126,10 @@ def observe(
     if windows is not None and not (update or write):
         raise typer.BadParameter("--windows is about --update or --write")
     check_outputs(Path(source), (write, plot, page))
-    asked = _Asked(dict(_pairs("--map", mapping)), window, step, where, label, names, engine)
+    numbers = _gpu_numbers(gpus)
+    asked = _Asked(
+        dict(_pairs("--map", "NAME=MODEL", mapping)), window, step, where, label, names, engine
+    )
     found = _observed(source, asked)
     chosen = windows_in(found, windows) if windows else ()
     pairs = correlations(found)
@@ -155,19 +158,44 @@ def observe(
         write_text(page, observation_page(found, pairs, planned, command))
         say_wrote(page)
     if write:
-        _write(write, found, dict(_pairs("--gpus", gpus)), chosen)
+        _write(write, found, numbers, chosen)
     if update and fleet and changed:
         _update(fleet, changed, download, not as_json)
 
 
-def _pairs(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
+def _pairs(option: str, form: str, texts: list[str] | None) -> list[tuple[str, str]]:
+    """Return what stands before and after the last = of each text.
+
+    Parameters
+    ----------
+    option
+        That the texts were given for.
+    form
+        What they must look like.
+    texts
+        As they were given.
+    """
     pairs = []
     for text in texts or ():
         name, equals, value = text.rpartition("=")
         if not (name and equals and value):
-            raise typer.BadParameter(f"{option} {text}, must be two names with = between them")
+            raise typer.BadParameter(f"{option} {text}, must be {form}")
         pairs.append((name, value))
     return pairs
+
+
+def _gpu_numbers(texts: list[str] | None) -> dict[str, int]:
+    """Return how many GPUs of each kind there are."""
+    from colocate.inputs.gpu_catalogue import find_accelerator
+
+    form = "KIND=NUMBER, such as H100-80GB=8"
+    numbers = {}
+    for kind, number in _pairs("--gpus", form, texts):
+        if not (number.isascii() and number.isdigit() and 0 < int(number) <= MOST_OF_A_KIND):
+            most = f"a number from 1 to {MOST_OF_A_KIND:,}"
+            raise typer.BadParameter(f"--gpus {kind}={number}, must be {form}, with {most}")
+        numbers[find_accelerator(kind).kind] = int(number)
+    return numbers
 
 
 def _observed(source: str, asked: _Asked) -> "Observation":
@@ -199,7 +227,7 @@ def _question(seconds: float, asked: _Asked) -> "PrometheusQuestion":
     )
 
     known = read_metric_names(asked.names) if asked.names else known_metric_names()
-    known = known.of_versions(dict(_pairs("--engine", asked.engines)))
+    known = known.of_versions(dict(_pairs("--engine", "NAME=VERSION", asked.engines)))
     if asked.labels:
         known = known.with_labels(tuple(asked.labels))
     return PrometheusQuestion(seconds, asked.step, asked.where, known, asked.mapping)
@@ -261,23 +289,17 @@ def _say(found: "Observation", changed: "DemandChanges | None", windows: bool) -
 def _write(
     path: Path,
     found: "Observation",
-    gpus: dict[str, str],
+    gpus: dict[str, int],
     windows: "tuple[WindowBins, ...]",
 ) -> None:
     """Write a new fleet file, and say what is to fill in."""
     from colocate.inputs.fleet import NO_LOOKUP
-    from colocate.inputs.gpu_catalogue import find_accelerator
     from colocate.outputs.observation.fleet_draft import fleet_draft
     from colocate.outputs.text.console import notes
     from colocate.outputs.text.whole_files import write_text
     from colocate.outputs.text.wording import listed, quoted
 
-    numbers = {}
-    for kind, number in gpus.items():
-        if not (number.isascii() and number.isdigit() and 0 < int(number) <= MOST_OF_A_KIND):
-            raise typer.BadParameter(f"--gpus {kind}={number}, must end in a number of GPUs")
-        numbers[find_accelerator(kind).kind] = int(number)
-    write_text(path, fleet_draft(found, numbers, windows))
+    write_text(path, fleet_draft(found, gpus, windows))
     say_wrote(path)
     unknown = [model.name for model in found.models if not _is_config(NO_LOOKUP, model.name)]
     if unknown:

@@ -134,7 +134,7 @@ def plan(
     if not answer.placement:
         notes().print(f"{name_of(fleet)}: {answer.reason}", markup=False)
         if remedies and not answer.interrupted:
-            explain_infeasible(fleet, stated, time_limit)
+            explain_infeasible(fleet, stated, time_limit, chosen is not None)
         raise typer.Exit(_code_without_placement(answer))
 
 
@@ -282,7 +282,7 @@ def _print(
     from colocate.outputs.plan.words import alarm_lines
     from colocate.outputs.simulation.json_form import simulation_data
     from colocate.outputs.simulation.table import fitting_width, simulation_table
-    from colocate.outputs.text.console import notes, results, show
+    from colocate.outputs.text.console import notes, show, table_width
 
     if as_json:
         sharing = answer.problem.sharing
@@ -290,7 +290,7 @@ def _print(
         typer.echo(plan_json(answer, fleet, data))
     elif answer.placement:
         told = services_of(answer, fleet), predictions_of(answer)
-        table = plan_table(answer, results().width, *told)
+        table = plan_table(answer, table_width(), *told)
         show(table, *([simulation_table([replay], True, fitting_width())] if replay else []))
     for line in alarm_lines(answer):
         notes().print(line, markup=False)

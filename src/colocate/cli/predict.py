@@ -27,7 +27,7 @@ def predict(
     from colocate.inputs.text_file import naming
     from colocate.outputs.latency.json_form import prediction_data
     from colocate.outputs.latency.table import latency_table
-    from colocate.outputs.text.console import results, show
+    from colocate.outputs.text.console import show, table_width
 
     fleet, places = read_placed(plan, placement, download)
     problem = fleet.problem
@@ -38,5 +38,5 @@ def predict(
     if as_json:
         typer.echo(json.dumps(prediction_data(found, problem, way), indent=2, allow_nan=False))
     else:
-        show(latency_table(found, way, results().width))
+        show(latency_table(found, way, table_width()))
     say_broken_rules(fleet, places)

@@ -30,7 +30,7 @@ PlacementFile = Annotated[
     Path | None,
     typer.Option(
         help="File (YAML or JSON) that says which GPUs each model is on: a mapping from its "
-        "name to a name or a list of names."
+        "name to a name or a list of names, or a plan."
     ),
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="Threads of the solver (default: 2).")]

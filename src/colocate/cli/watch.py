@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from colocate.follow.state_folder import StateFolder
     from colocate.follow.watch import Watch
     from colocate.inputs.fleet import Fleet
+    from colocate.inputs.server.prometheus import PrometheusServer
     from colocate.replan.policy.settings import PolicySettings
 
 TOKEN = "PROMETHEUS_TOKEN"
@@ -71,7 +72,7 @@ def watch(
     ] = None,
 ) -> None:
     """Follow demand: replan where that pays, and carry the steps out; a dry run by default."""
-    from colocate.follow.metrics_server import MetricsServer
+    from colocate.follow.metrics_server import MetricsServer, host_and_port
     from colocate.follow.state_folder import StateFolder
     from colocate.follow.step_command import StepCommand
     from colocate.follow.watch import Surroundings, Watch
@@ -81,6 +82,7 @@ def watch(
         PrometheusQuestion,
         observe_prometheus,
     )
+    from colocate.inputs.server.prometheus import PrometheusServer
     from colocate.replan.policy.settings import PolicySettings
     from colocate.solver.interrupt import stopping_on_interrupt
 
@@ -92,7 +94,13 @@ def watch(
         memory="elastic" if elastic else "fixed",
     )
     question = PrometheusQuestion(window_seconds(window))
-    planned, token, stop = read_fleet(fleet), os.environ.get(TOKEN), Event()
+    token, stop = os.environ.get(TOKEN), Event()
+    source = PrometheusServer(prometheus, token)
+    if listen is not None:
+        host_and_port(listen)
+    perform = StepCommand(run, state, step_timeout, _say) if run is not None else None
+    planned = read_fleet(fleet)
+    first = _state_before(state, planned, start, settings)
     with ExitStack() as stack:
         folder = stack.enter_context(StateFolder(state))
         served = stack.enter_context(MetricsServer(listen)) if listen is not None else None
@@ -105,18 +113,45 @@ def watch(
         around = Surroundings(
             lambda: read_fleet(fleet),
             lambda: observe_prometheus(prometheus, question, token),
-            StepCommand(run, folder.path, step_timeout, _say) if run is not None else None,
+            perform,
             _say,
             time.time,
             show,
         )
-        known = _known_state(folder, planned) or _first_state(planned, start, settings)
+        known = _known_state(folder, planned) or first or _first_state(planned, start, settings)
         following = Watch(folder, around, planned, known, settings, at_once, stop)
-        _say(_beginning(following, prometheus, served.port if served else None))
+        _say(_beginning(following, source, served.port if served else None))
         with stopping_on_interrupt(stop.set):
             _loop(following, interval, rounds)
     if stop.is_set():
         raise typer.Exit(INTERRUPTED)
+
+
+def _state_before(
+    folder: Path, fleet: "Fleet", start: Path | None, settings: "PolicySettings"
+) -> "WatchState | None":
+    """Return the state to begin with; None if a folder has one, and nothing else is read.
+
+    It comes before the folder is made, so that a mistake leaves nothing behind.
+
+    Parameters
+    ----------
+    folder
+        Where the state is kept.
+    fleet, start, settings
+        As for `_first_state`.
+    """
+    from colocate.follow.state_folder import has_state
+    from colocate.outputs.text.console import notes
+
+    if not has_state(folder):
+        return _first_state(fleet, start, settings)
+    if start is not None:
+        if not start.exists():
+            raise InputError(Fault("does not exist", file=str(start)))
+        words = f"note: {folder} has state, so --from {start} is not read"
+        notes().print(words, markup=False, highlight=False)
+    return None
 
 
 def _known_state(folder: "StateFolder", fleet: "Fleet") -> "WatchState | None":
@@ -152,11 +187,13 @@ def _first_state(fleet: "Fleet", start: Path | None, settings: "PolicySettings")
     return WatchState(tuple(map(EngineRecord, engines)))
 
 
-def _beginning(following: "Watch", prometheus: str, port: int | None) -> str:
-    engines = len(following.state.engines)
+def _beginning(following: "Watch", source: "PrometheusServer", port: int | None) -> str:
+    from colocate.outputs.text.wording import amount
+
+    engines = amount(len(following.state.engines), "engine")
     mode = "dry run" if following.around.perform is None else "steps are carried out"
     served = f"; own metrics at port {port}" if port else ""
-    return f"watching {engines} engines by {prometheus} ({mode}{served})"
+    return f"watching {engines} by {source} ({mode}{served})"
 
 
 def _loop(following: "Watch", interval: float, rounds: int | None) -> None:

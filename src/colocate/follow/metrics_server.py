@@ -12,6 +12,14 @@ SECONDS_TO_ASK = 10.0
 """After which a client that says nothing is left."""
 
 
+def host_and_port(address: str) -> tuple[str, int]:
+    """Return the two parts of HOST:PORT, or say that it is none."""
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal() and int(port) < 1 << 16):
+        raise InputError.of("listen", address, "HOST:PORT, such as 127.0.0.1:9477")
+    return host, int(port)
+
+
 class MetricsServer:
     """Serves `/metrics`; a context manager that ends it.
 
@@ -22,9 +30,7 @@ class MetricsServer:
     """
 
     def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        if not (host and port.isdecimal() and int(port) < 1 << 16):
-            raise InputError.of("listen", address, "HOST:PORT, such as 127.0.0.1:9477")
+        host, port = host_and_port(address)
         self._text, self._lock = b"", Lock()
         server = self
 
@@ -46,7 +52,7 @@ class MetricsServer:
                 """Say nothing: scrapes come every few seconds."""
 
         try:
-            self._server = ThreadingHTTPServer((host, int(port)), _Handler)
+            self._server = ThreadingHTTPServer((host, port), _Handler)
         except OSError as error:
             why = f"an address that is free here ({error.strerror})"
             raise InputError.of("listen", address, why) from None

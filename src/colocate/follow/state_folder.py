@@ -20,6 +20,11 @@ FLEET, PLACEMENT, STEPS = "fleet.json", "placement.json", "steps.json"
 BEGIN_ANEW = "remove it to begin anew from a plan"
 
 
+def has_state(path: Path) -> bool:
+    """Whether a `colocate watch` has left what it knows in a folder."""
+    return (path / STATE).exists()
+
+
 class StateFolder:
     """Reads and writes the state; a context manager that frees the folder at its end.
 
@@ -63,9 +68,9 @@ class StateFolder:
 
     def read(self) -> WatchState | None:
         """Return what was written last; None if that is nothing."""
-        file = self.path / STATE
-        if not file.exists():
+        if not has_state(self.path):
             return None
+        file = self.path / STATE
         with naming(file):
             try:
                 data = json.loads(read_text(file))

@@ -10,6 +10,7 @@ from colocate.inputs.mig_slices import PROFILE, slice_of
 MAKERS = ("nvidia", "tesla", "geforce", "amd", "instinct")
 
 ACCELERATORS = {row.kind: row for row in ROWS}
+ALIASES = {alias: row.kind for row in ROWS for alias in row.aliases}
 
 
 @lru_cache
@@ -25,7 +26,7 @@ def find_accelerator(name: str) -> Accelerator:
     """
     found = _BY_NAME.get(_bare(name)) or _slice(name)
     if found is None:
-        raise UnknownNameError.among("gpu kind", name, ACCELERATORS)
+        raise UnknownNameError.among("gpu kind", name, ACCELERATORS, ALIASES)
     return found
 
 

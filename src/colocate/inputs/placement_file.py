@@ -3,22 +3,39 @@
 from pathlib import Path
 from typing import Any
 
-from colocate.errors import InputError
+from colocate.errors import InputError, within
 from colocate.fault import Fault, Owner
 from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
 
+PLACEMENT = "placement"
+"""The field of a plan file that says where models are."""
 A_PLACEMENT = "a mapping from models to GPUs"
 PLACES = "the name of a GPU, or a list of names"
 
 
 def read_placement(path: str | Path) -> dict[str, list[str]]:
-    """Read a placement file (YAML or JSON); whether its names exist is for others to check."""
+    """Read a placement file (YAML or JSON), or the placement of a plan file.
+
+    Whether its names exist is for others to check.
+    """
     with naming(path):
         data = parse_yaml(read_text(path))
         if data is None:
             raise InputError(Fault("is empty", A_PLACEMENT))
-        return placement_of(data)
+        return placement_of_plan(data) if _looks_like_a_plan(data) else placement_of(data)
+
+
+def _looks_like_a_plan(data: Any) -> bool:
+    return isinstance(data, dict) and "status" in data and not looks_like_a_placement(data)
+
+
+def placement_of_plan(data: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the placement in the plain data of a plan."""
+    if not (stated := data.get(PLACEMENT)):
+        raise InputError(Fault("has no placement", "a plan with one"))
+    with within((PLACEMENT,)):
+        return placement_of(stated)
 
 
 def placement_of(data: Any) -> dict[str, list[str]]:

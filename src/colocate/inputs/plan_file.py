@@ -4,10 +4,14 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from colocate.errors import InputError, within
+from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.inputs.fleet import Fleet, fleet_of, looks_like_a_fleet
-from colocate.inputs.placement_file import looks_like_a_placement, placement_of
+from colocate.inputs.placement_file import (
+    looks_like_a_placement,
+    placement_of,
+    placement_of_plan,
+)
 from colocate.inputs.text_file import naming, read_text
 from colocate.inputs.yaml_text import parse_yaml
 
@@ -15,7 +19,7 @@ FLEET, SERVICE, LATENCY = "fleet", "service", "latency"
 """The fields of a plan file that hold the fleet, what every replica can serve, and how fast."""
 SIMULATION = "simulation"
 """The field with a replay, for people: nothing that reads a plan relies on it."""
-A_PLAN = "what `colocate plan --json` prints"
+A_PLAN = "a file that `colocate plan --save` writes"
 MAKES_A_PLAN = "`colocate plan` makes one of it"
 PREDICTS_A_PLACEMENT = "name its fleet file: `colocate predict FLEET --placement {}`"
 TAKES_A_PLACEMENT = f"{MAKES_A_PLAN}, or give a placement of it with --placement"
@@ -44,8 +48,8 @@ def read_plan(path: str | Path, of_fleet: str = MAKES_A_PLAN) -> PlanFile:
         if looks_like_a_placement(data) and "status" not in data:
             found = "is a placement without a fleet"
             raise InputError(Fault(found, "a plan", PREDICTS_A_PLACEMENT.format(path)))
-        if not isinstance(data, dict):
-            raise InputError(Fault("found no plan", A_PLAN))
+        if not isinstance(data, dict) or not ("schema" in data or "placement" in data):
+            raise InputError(Fault("is no plan", A_PLAN))
         data.pop(SIMULATION, None)
         fleet, *stated = (data.pop(name, None) for name in (FLEET, SERVICE, LATENCY))
         if fleet is None:
@@ -63,10 +67,7 @@ def read_placed_fleet(path: str | Path) -> tuple[Fleet, dict[str, list[str]]]:
     with naming(path):
         if fleet is None:
             raise InputError(Fault("has no fleet", A_PLAN))
-        if not (stated := data.get("placement")):
-            raise InputError(Fault("has no placement", "a plan with one"))
-        with within(("placement",)):
-            return fleet, placement_of(stated)
+        return fleet, placement_of_plan(data)
 
 
 def read_places(path: str | Path) -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ from colocate.inputs.footprint.footprint import Footprint
 from colocate.inputs.footprint.updates import FieldComparison
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
-from colocate.outputs.text.wording import quoted
+from colocate.outputs.text.wording import quoted, signed_percent
 
 COLUMNS = (
     Column("model", words=True),
@@ -47,7 +47,7 @@ def difference_table(found: Differences, width: int) -> RenderableType:
             each.field,
             _number(each.estimate),
             _number(each.measured),
-            f"{each.measured / each.estimate - 1:+.1%}" if each.estimate else "new",
+            signed_percent(each.measured / each.estimate - 1, 1) if each.estimate else "new",
         )
         for model, each in found
     ]

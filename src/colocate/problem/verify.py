@@ -160,13 +160,22 @@ def _faults_of_names(
             continue
         places: object = placement[model.name]
         if not isinstance(places, list | tuple) or not _wanted(model, len(places)):
-            faults.append(f"model {model.name!r} is on {places!r}, must be on {_number(model)}")
+            faults.append(
+                f"model {model.name!r} is on {_told_places(places)}, must be on {_number(model)}"
+            )
             continue
         unknown = [p for p in places if not isinstance(p, str) or p not in gpus]
         faults += [f"model {model.name!r} is on {p!r}, which does not exist" for p in unknown]
         if not unknown and (len(places) > 1 or model.only or model.never):
             faults += _faults_of_places(model, [gpus[place] for place in places])
     return faults
+
+
+def _told_places(places: object) -> str:
+    """Return what a placement states as the GPUs of a model, in words."""
+    if not isinstance(places, list | tuple):
+        return repr(places)
+    return ", ".join(map(repr, places)) or "no GPU"
 
 
 def _wanted(model: Model, number: int) -> bool:

@@ -127,7 +127,15 @@ def _model(
         queue=float(over_time[columns.WAITING_TIME]),
         tokens_in=int(whole[columns.TOKENS_IN]),
         tokens_out=int(whole[columns.TOKENS_OUT]),
+        woken=_woken(state, rows),
     )
+
+
+def _woken(state: SimulationState, rows: Ints) -> int | None:
+    """Return how often requests woke engines of a model; None where they cannot."""
+    if not state.settings[columns.WAKES] or not len(rows):
+        return None
+    return int(state.engines[rows, columns.WOKEN].sum())
 
 
 def _cache(state: SimulationState, engine: int, counted: float) -> tuple[float, float]:

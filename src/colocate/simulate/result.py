@@ -48,7 +48,7 @@ class ModelOutcome:
     unfinished: int
     """Requests that were waiting or in work at the end."""
     refused: int
-    """Requests longer than the cache can ever hold, or to a model that is asleep."""
+    """Requests longer than the cache can ever hold, or to a model that sleeps and is not woken."""
     preemptions: int
     ttft: Distribution
     tpot: Distribution
@@ -71,6 +71,8 @@ class ModelOutcome:
     """Tokens of the prompts of finished requests."""
     tokens_out: int
     """Tokens that finished requests were given."""
+    woken: int | None = None
+    """How often a request woke it; None where nothing can."""
 
 
 @dataclass(frozen=True)

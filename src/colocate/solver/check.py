@@ -25,6 +25,7 @@ from colocate.problem.verify import highest_pressure, verify
 from colocate.problem.verify_bound import refuted
 from colocate.problem.verify_levels import check_levels, fault_of_levels, stated_again
 from colocate.solver.plan import Plan, Status
+from colocate.solver.proof_words import PROOFS
 
 if TYPE_CHECKING:
     from colocate.solver.prove.solvers.two_solvers import Agreement
@@ -159,17 +160,15 @@ def _excludes_all(problem: Problem, proof: Certificate) -> bool:
 
 
 def _named(proof: Certificate) -> str:
-    """Name the kind of proof."""
+    """Name the kind of proof, with what is known of this one."""
+    kind = PROOFS[proof.proof]
     if proof.proof is Proof.TREE:
-        return f"tree: all {len(proof.tree):,} bytes of it were walked"
-    if proof.proof is Proof.SOLVERS:
-        return "two solvers, not checkable"
-    if proof.proof is Proof.SEARCH:
-        nodes = f" of {proof.nodes:,} nodes" if proof.nodes else ""
-        return f"a search{nodes} whose tree was too large to keep"
+        return f"{kind}: all {len(proof.tree):,} bytes of its tree were walked"
+    if proof.proof is Proof.SEARCH and proof.nodes:
+        return f"{kind} ({proof.nodes:,} nodes)"
     if proof.proof is Proof.ALONE:
-        return f"{proof.model!r}, even alone on its GPU"
-    return proof.proof.value
+        return f"{kind}: {proof.model!r}"
+    return kind
 
 
 def _check_placement(plan: Plan, findings: Findings) -> float:
@@ -225,7 +224,7 @@ def _check_bound(plan: Plan, value: float, findings: Findings, reprove: float | 
         findings.faults.append("bound: one is stated, though every model sleeps")
     elif (proof.proof in OF_RATIOS) != (plan.problem.objective == "latency"):
         findings.faults.append(
-            f"bound: by {proof.proof}, which is not about the {_minimised(plan.problem)}"
+            f"bound: by {PROOFS[proof.proof]}, which is not about the {_minimised(plan.problem)}"
         )
     elif proof.bound > value:
         findings.faults.append(

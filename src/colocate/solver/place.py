@@ -99,7 +99,7 @@ def _confirmed(reduction: Reduction, gpu_of: Ints, note: str = "") -> Plan:
     placement = reduction.placement(gpu_of)
     if keeps_targets(reduction.whole, placement):
         return confirmed_plan(reduction.whole, placement, note)
-    reason = "its placement breaks latency targets, which strategies do not know"
+    reason = "the strategy found no placement that keeps latency targets, which it does not know"
     return Plan(reduction.whole, Status.UNKNOWN, reason=reason)
 
 

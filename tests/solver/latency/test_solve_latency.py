@@ -251,4 +251,4 @@ def test_a_target_that_no_sleeper_can_save_is_proven_impossible():
     assert "even with all models asleep that may be" in plan.reason
     findings = check_plan(plan.problem, plan.as_dict())
     assert not findings.faults
-    assert "by 'late', even alone on its GPU" in findings.confirmed[0]
+    assert "by one model alone on its GPU: 'late'" in findings.confirmed[0]

@@ -39,9 +39,14 @@ class SimulatedWay:
 
     @property
     def worst(self) -> ModelReplay:
-        """The model with the smallest share of requests in time, of those that got any."""
-        asked = [each for each in self.models if each.found.arrived.mean]
-        return min(asked or self.models, key=lambda each: each.found.attainment.mean)
+        """The model with the smallest share of requests in time, of those with one to judge."""
+        judged = [each for each in self.models if each.found.judged.mean]
+        return min(judged or self.models, key=lambda each: each.found.attainment.mean)
+
+    @property
+    def judged_requests(self) -> float:
+        """How many requests kept or missed their targets, on average over seeds."""
+        return sum(each.found.judged.mean for each in self.models)
 
     def count(self, outcome: TargetOutcome) -> int:
         """How many models have this outcome."""

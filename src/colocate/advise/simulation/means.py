@@ -37,12 +37,14 @@ class ModelMeans:
     tpot: DistributionMeans
     end_to_end: DistributionMeans
     attainment: Interval
+    judged: Interval
     goodput: Interval
     busy: Interval
     in_flight: Interval
     queue: Interval
     cache_mean: Interval
     cache_highest: Interval
+    woken: Interval | None
 
     @classmethod
     def of(cls, runs: Sequence[ModelOutcome]) -> "ModelMeans":
@@ -50,6 +52,8 @@ class ModelMeans:
 
         def mean(value: Callable[[ModelOutcome], float]) -> Interval:
             return interval_of([value(run) for run in runs])
+
+        woken = [run.woken for run in runs if run.woken is not None]
 
         def latency(of: Callable[[ModelOutcome], Distribution]) -> DistributionMeans:
             return DistributionMeans(
@@ -71,12 +75,14 @@ class ModelMeans:
             tpot=latency(lambda run: run.tpot),
             end_to_end=latency(lambda run: run.end_to_end),
             attainment=mean(lambda run: run.attainment),
+            judged=mean(lambda run: run.judged),
             goodput=mean(lambda run: run.goodput),
             busy=mean(lambda run: run.busy),
             in_flight=mean(lambda run: run.in_flight),
             queue=mean(lambda run: run.queue),
             cache_mean=mean(lambda run: run.cache.mean),
             cache_highest=mean(lambda run: run.cache.highest),
+            woken=interval_of(woken) if woken else None,
         )
 
 

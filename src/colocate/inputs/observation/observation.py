@@ -5,6 +5,7 @@ from enum import Enum
 from math import isfinite
 
 from colocate.errors import InputError
+from colocate.inputs.observation.bins import joined
 from colocate.inputs.observation.burstiness import Burstiness
 from colocate.inputs.observation.estimate import Estimate
 from colocate.inputs.observation.predictability import Predictability
@@ -175,6 +176,11 @@ class Observation:
     def bins(self) -> int:
         """How many bins of time there are."""
         return len(self.models[0].rates) if self.models else 0
+
+    @property
+    def coarse_seconds(self) -> float:
+        """How long a bin is in which peaks and bursts are looked for."""
+        return self.bin_seconds * joined(self.bins)
 
     def named(self, name: str) -> ModelObservation | None:
         """Return what was measured of a model, None if that is nothing."""

@@ -55,7 +55,7 @@ class ServerAddress:
     advice: Mapping[int, str] = field(default_factory=lambda: ADVICE, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not _is_address(self.url):
+        if not is_address(self.url):
             raise InputError.of("url", self.url, "an address like http://127.0.0.1:8000/v1")
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise InputError("the API key has letters that no key has, such as an end of line")
@@ -184,7 +184,8 @@ def _shut(open_socket: socket, late: Event) -> None:
         open_socket.shutdown(SHUT_RDWR)
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
+    """Whether a text is the address of an HTTP server."""
     try:
         url = urlsplit(text)
         plain = text.isascii() and text.isprintable() and " " not in text

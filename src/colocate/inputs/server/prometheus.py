@@ -10,8 +10,8 @@ from math import isfinite
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
-from colocate.errors import ServerError, SourceError, Trouble
-from colocate.inputs.server.address import ServerAddress
+from colocate.errors import InputError, ServerError, SourceError, Trouble
+from colocate.inputs.server.address import ServerAddress, is_address
 
 LARGEST_ANSWER = 64 * 1024 * 1024
 """Bytes: half a million samples, of some 30 bytes each, take a quarter of it."""
@@ -55,11 +55,18 @@ class PrometheusServer:
         Sent as a bearer token.
     seconds
         Within which each answer must be there.
+
+    Raises
+    ------
+    InputError
+        If it is no address, or the token has letters that no token has.
     """
 
     def __init__(
         self, url: str, token: str | None = None, seconds: float = SECONDS_TO_ANSWER
     ) -> None:
+        if not is_address(url):
+            raise InputError.of("prometheus", url, "an address like http://localhost:9090")
         self._address = ServerAddress(url, token, ADVICE)
         self._seconds = seconds
 

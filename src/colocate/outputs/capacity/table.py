@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from math import isinf
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from colocate.advise.capacity.objective import By
 from colocate.advise.capacity.trials import MixTrial
 from colocate.advise.service import Service
 from colocate.latency.prediction import Prediction
@@ -21,10 +20,13 @@ from colocate.outputs.capacity.words import (
 )
 from colocate.outputs.latency.words import shown_ratio
 from colocate.outputs.plan.table import MARK, plan_table
+from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.wording import amount
 
 BELOW, ABOVE = 10, 3
 """Mixes shown that cost less than the answer, and more: what is excluded matters most."""
+FEW_LETTERS, FEW_WORDS = 9, 24
+"""Letters of a line of a mix and of a verdict, below which other columns give way."""
 
 
 def capacity_table(
@@ -49,7 +51,7 @@ def capacity_table(
     parts: list[RenderableType] = [Text(question(report))]
     shown, hidden = _around(report)
     if shown:
-        parts.append(_table(report, shown))
+        parts.append(_table(report, shown, width))
     if hidden:
         parts.append(Text(f"and {amount(hidden, 'other mix', 'other mixes')} tried"))
     best = report.answer.best
@@ -69,30 +71,37 @@ def _around(report: CapacityReport) -> tuple[list[MixTrial], int]:
     return shown, len(trials) - len(shown)
 
 
-def _table(report: CapacityReport, trials: list[MixTrial]) -> Table:
-    priced = any(report.price(trial.mix) is not None for trial in trials)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("GPUs", justify="right", no_wrap=True)
-    table.add_column("of which", overflow="fold")
-    if priced:
-        table.add_column("$/hour", justify="right", no_wrap=True)
-    value = "latency / target" if report.by_ratio else "pressure"
-    table.add_column(value, justify="right", no_wrap=True)
-    table.add_column("at least", justify="right", no_wrap=True)
-    if with_ratio := report.targets > 0 and not report.by_ratio:
-        table.add_column("latency / target", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("", overflow="fold")
-    for trial in trials:
-        price = report.price(trial.mix)
-        best = report.is_best(trial)
-        cells = [str(report.total(trial.mix)), report.named(trial.mix)]
-        cells += [f"{price:.2f}" if price is not None else "-"] if priced else []
-        cells += [_value(report, trial), _bound(report, trial)]
-        cells += [_ratio(trial)] if with_ratio else []
-        cells += [MARK if best else "", verdict(trial)]
-        table.add_row(*map(Text, cells), style="bold" if best else "")
-    return table
+def _table(report: CapacityReport, trials: list[MixTrial], width: int) -> RenderableType:
+    with_price = any(report.price(trial.mix) is not None for trial in trials)
+    with_ratio = report.targets > 0 and not report.by_ratio
+    columns = [
+        Column("GPUs"),
+        Column("of which", words=True, enough=FEW_LETTERS),
+        *([Column("$/hour", dispensable=int(report.by is By.GPUS))] if with_price else []),
+        Column("latency / target" if report.by_ratio else "pressure", enough=FEW_LETTERS),
+        Column("at least", dispensable=2),
+        *([Column("latency / target", enough=FEW_LETTERS)] if with_ratio else []),
+        Column("", words=True),
+        Column("", words=True, enough=FEW_WORDS),
+    ]
+    rows = (_row(report, trial, with_price, with_ratio) for trial in trials)
+    return fitting_table(columns, rows, width)
+
+
+def _row(report: CapacityReport, trial: MixTrial, with_price: bool, with_ratio: bool) -> list[Text]:
+    """Return the cells of a mix, with its price and latency or without."""
+    price, best = report.price(trial.mix), report.is_best(trial)
+    cells = [
+        str(report.total(trial.mix)),
+        report.named(trial.mix),
+        *([f"{price:.2f}" if price is not None else "-"] if with_price else []),
+        _value(report, trial),
+        _bound(report, trial),
+        *([_ratio(trial)] if with_ratio else []),
+        MARK if best else "",
+        verdict(trial),
+    ]
+    return [Text(cell, style="bold" if best else "") for cell in cells]
 
 
 def _value(report: CapacityReport, trial: MixTrial) -> str:

@@ -12,10 +12,11 @@ from colocate.advise.capacity.search import Capacity
 from colocate.advise.capacity.trials import Decision, MixTrial
 from colocate.outputs.explain.targets import missed_alone
 from colocate.outputs.latency.words import shown_ratio
-from colocate.outputs.plan.words import PROOFS, shown_pressure
+from colocate.outputs.plan.words import shown_pressure
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import amount, listed, quoted
 from colocate.solver.plan import Status
+from colocate.solver.proof_words import PROOFS
 
 
 @dataclass(frozen=True)

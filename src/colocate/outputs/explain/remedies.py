@@ -22,11 +22,23 @@ MOST_SHOWN, MOST_OF_A_KIND = 12, 3
 MOST_CACHES = 3
 """Models whose least cache is told: the largest, which are the ones to change."""
 
+BY_MORE_TIME = "another search finds a placement: give the solver more time (--time-limit)"
+BY_THE_SOLVER = "the solver finds a placement: leave out --strategy"
+"""How to get the placement that there is."""
 
-def diagnosis_lines(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield the lines that say it."""
+
+def diagnosis_lines(diagnosis: Diagnosis, by_strategy: bool = False) -> Iterator[str]:
+    """Yield the lines that say it.
+
+    Parameters
+    ----------
+    diagnosis
+        What was found out.
+    by_strategy
+        Whether a strategy failed to place the models, not the solver.
+    """
     if diagnosis.fits:
-        yield "another search finds a placement: give the solver more time (--time-limit)"
+        yield BY_THE_SOLVER if by_strategy else BY_MORE_TIME
         return
     if diagnosis.conflict:
         yield from _conflict(diagnosis.conflict)

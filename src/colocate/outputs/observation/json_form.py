@@ -40,6 +40,7 @@ def observation_data(
         "taken": observation.taken,
         "seconds": observation.seconds,
         "bin_seconds": observation.bin_seconds,
+        "peak_bin_seconds": observation.coarse_seconds,
         "models": [_model_data(model) for model in observation.models],
         "correlations": [pair._asdict() for pair in pairs[:MOST_PAIRS]],
         "notes": [plain(note) for note in observation.notes],

@@ -83,6 +83,7 @@ def observation_page(
 def _facts(observation: Observation) -> Iterator[tuple[str, str]]:
     yield "source", one_line(observation.source)
     yield "time", when_line(observation)
+    yield "peaks and bursts", f"in bins of {shown_span(observation.coarse_seconds)}"
     if observation.models:
         busiest = observation.models[0]
         yield "asked most", f"{one_line(busiest.name)}, {busiest.rate.value:.3g} a second"

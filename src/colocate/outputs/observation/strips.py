@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colocate.inputs.observation.bins import coarse_rates, joined
+from colocate.inputs.observation.bins import coarse_rates
 from colocate.inputs.observation.estimate import Floats
 from colocate.inputs.observation.observation import Observation
 from colocate.outputs.observation.words import shown_estimate
@@ -34,8 +34,7 @@ def demand_strips(observation: Observation) -> list[DemandStrip]:
     """Return a strip for each model, in coarse bins, the highest rate first."""
     models = observation.models[:MOST_STRIPS]
     rates = coarse_rates(np.array([model.rates for model in models], dtype=np.float64))
-    width = observation.bin_seconds * joined(observation.bins)
-    begins = np.arange(rates.shape[1], dtype=np.float64) * width
+    begins = np.arange(rates.shape[1], dtype=np.float64) * observation.coarse_seconds
     return [
         DemandStrip(model.name, begins, row, f"{shown_estimate(model.rate)} /s")
         for model, row in zip(models, rates, strict=True)

@@ -14,12 +14,14 @@ from colocate.outputs.observation.words import (
     basis_line,
     headline,
     pair_lines,
+    peak_line,
     predictability_lines,
     shown_estimate,
     when_line,
 )
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
+from colocate.outputs.text.wording import signed_percent
 
 MOST_NUMBERS = 4
 """Of a list that a cell shows."""
@@ -68,7 +70,8 @@ def observation_table(
     width
         Of the screen, in letters.
     """
-    above = [headline(observation), when_line(observation), basis_line(observation)]
+    bins = f"{when_line(observation)}; {peak_line(observation)}"
+    above = [headline(observation), bins, basis_line(observation)]
     below = [*pair_lines(pairs), *predictability_lines(observation)]
     rows = [model_row(model) for model in observation.models]
     kept = [place for place in range(len(MEASURED)) if any(row[place] != "-" for row in rows)]
@@ -129,7 +132,7 @@ def planned_rows(planned: PlannedModel) -> list[tuple[str, ...]]:
             name,
             f"{(figure.planned or 0.0) * scale:.3g}{unit}",
             shown_estimate(figure.measured, scale, unit),
-            "-" if figure.off is None else f"{figure.off:+.0%}",
+            "-" if figure.off is None else signed_percent(figure.off),
             verdict(figure),
         )
         for name, figure, scale, unit in figures
@@ -152,7 +155,7 @@ def _change_row(change: DemandChange) -> tuple[str, ...]:
         change.field,
         _shown(stated),
         _shown(measured),
-        f"{measured / stated - 1:+.1%}" if both else "new",  # type: ignore[operator]
+        signed_percent(measured / stated - 1, 1) if both else "new",  # type: ignore[operator]
     )
 
 

@@ -87,6 +87,11 @@ def when_line(observation: Observation) -> str:
     return f"from {shown_moment(begin)} to {shown_moment(end)}, {bins}"
 
 
+def peak_line(observation: Observation) -> str:
+    """Return which bins peaks and bursts are about."""
+    return f"peaks and bursts: in bins of {shown_span(observation.coarse_seconds)}"
+
+
 def shown_moment(seconds: float) -> str:
     """Return a moment in universal time."""
     try:
@@ -135,8 +140,8 @@ def predictability_lines(observation: Observation) -> Iterator[str]:
     if told_errors and observation.models:
         kind = observation.models[0].predictability
         yield (
-            f"the last {shown_span(kind.recent)} are off the next {shown_span(kind.horizon)} by "
-            f"{percent(told_errors[len(told_errors) // 2])} for the median model"
+            f"for the median model, the rate of the last {shown_span(kind.recent)} misses that of "
+            f"the next {shown_span(kind.horizon)} by {percent(told_errors[len(told_errors) // 2])}"
         )
 
 

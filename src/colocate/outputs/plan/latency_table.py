@@ -29,10 +29,10 @@ def latency_table(
     rows, others = latency_rows(predictions, most)
     columns = [
         Column(HEADINGS.model, words=True),
-        Column(HEADINGS.gpus, words=True, dispensable=1),
+        Column(HEADINGS.gpus, words=True, dispensable=2),
         Column(HEADINGS.tpot),
         Column(HEADINGS.ttft),
-        Column(HEADINGS.slower),
+        Column(HEADINGS.slower, dispensable=1),
         Column(HEADINGS.target),
         Column(HEADINGS.holds),
     ]

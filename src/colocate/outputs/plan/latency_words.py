@@ -104,9 +104,11 @@ def held_line(predictions: Sequence[Prediction]) -> str:
     stated, missed = len(with_targets(predictions)), len(missing(predictions))
     if not stated:
         return "no model states a target"
+    models = len({each.model for each in predictions})
+    if stated == 1 < models:
+        return f"the only model with a target {'misses' if missed else 'keeps'} it"
     if not missed:
-        every = len({each.model for each in predictions}) == stated
-        return "all targets hold" if every else f"all targets of {amount(stated, 'model')} hold"
+        return "all targets hold" if stated == models else f"all targets of {stated} models hold"
     misses = "misses its target" if missed == 1 else "miss their targets"
     return f"{missed} of {amount(stated, 'model')} {misses}"
 

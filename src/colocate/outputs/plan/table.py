@@ -1,10 +1,9 @@
 """A plan as a person wants to read it: one line a GPU, the bottleneck marked, then the peak."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isinf
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from colocate.advise.latency import other_sharing
@@ -22,6 +21,8 @@ from colocate.solver.plan import Improvement, Plan, gap_between
 
 WIDE, NARROW = 100, 80
 """Columns of a screen: from `WIDE` on bars are long, under `NARROW` models go below their GPU."""
+FEW_LETTERS = 16
+"""Letters of a line of models, below which the bars give way."""
 MOST_EMPTY = 16
 """More empty GPUs than that are only counted."""
 MOST_SERVICES = 40
@@ -96,7 +97,8 @@ def _service_table(services: Sequence[Service], width: int) -> Iterator[Renderab
 
 def improvement_line(found: Improvement, objective: str = "pressure") -> str:
     """Return one line on the progress of a solve."""
-    gap = shown_gap(gap_between(found.value, found.bound))
+    distance = gap_between(found.value, found.bound)
+    gap = "no bound yet" if isinf(distance) else shown_gap(distance)
     if objective == "latency":
         return f"worst latency {of_target(found.value)} of its target, {gap}"
     return f"peak pressure {shown_pressure(found.value)}, {gap}"
@@ -109,29 +111,49 @@ def _worst(plan: Plan, ratios: Ratios) -> str | None:
     return plan.bottleneck
 
 
-def _table(plan: Plan, rows: Rows, width: int, ratios: Ratios) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("GPU", overflow="fold", max_width=max(width // 5, 16))
-    table.add_column("memory", no_wrap=True)
-    table.add_column("GB", no_wrap=True, justify="right")
-    table.add_column("pressure", no_wrap=True, justify="right")
-    if ratios:
-        table.add_column("of target", no_wrap=True, justify="right")
-    table.add_column("", no_wrap=True)
-    table.add_column("models", overflow="fold", min_width=16)
+def _table(plan: Plan, rows: Rows, width: int, ratios: Ratios) -> RenderableType:
+    columns = [
+        Column("GPU", words=True),
+        Column("memory", words=True, dispensable=2),
+        Column("GB", dispensable=1),
+        Column("pressure"),
+        *([Column("of target")] if ratios else []),
+        Column("", words=True),
+        Column("models", words=True, enough=FEW_LETTERS),
+    ]
     decisive = _worst(plan, ratios)
-    for gpu, models in rows:
-        worst = gpu.name == decisive
-        table.add_row(
-            Text(gpu.name),
-            _bar(gpu, models, 20 if width >= WIDE else 10),
-            _memory(gpu, models),
-            Text(shown_pressure(plan.pressures[gpu.name]), style="bold red" if worst else ""),
-            *([Text(of_target(ratios[gpu.name]))] if ratios else []),
-            Text(MARK if worst else "", style="bold red"),
-            Text(_names(models)),
-        )
-    return table
+    return fitting_table(
+        columns,
+        (_row(plan, gpu, models, width, ratios, gpu.name == decisive) for gpu, models in rows),
+        width,
+    )
+
+
+def _row(
+    plan: Plan, gpu: Gpu, models: list[Model], width: int, ratios: Ratios, worst: bool
+) -> list[str | Text]:
+    """Return the cells of a GPU.
+
+    Parameters
+    ----------
+    plan, gpu, models
+        The plan, one of its GPUs, and the models on it.
+    width
+        Of the screen, in letters.
+    ratios
+        The worst latency over its target by GPU, if that is known.
+    worst
+        Whether this GPU decides how good the plan is.
+    """
+    return [
+        gpu.name,
+        _bar(gpu, models, 20 if width >= WIDE else 10),
+        _memory(gpu, models),
+        Text(shown_pressure(plan.pressures[gpu.name]), style="bold red" if worst else ""),
+        *([of_target(ratios[gpu.name])] if ratios else []),
+        Text(MARK if worst else "", style="bold red"),
+        _names(models),
+    ]
 
 
 def _stack(plan: Plan, rows: Rows, ratios: Ratios) -> Text:

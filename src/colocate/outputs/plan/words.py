@@ -3,22 +3,11 @@
 from math import inf, isinf
 
 from colocate.outputs.text.wording import amount, listed
-from colocate.problem.certificate import Proof
 from colocate.problem.level import Level
 from colocate.problem.tolerance import LEAST_SHOWN, PROVEN
 from colocate.solver.plan import Plan, gap_between
+from colocate.solver.proof_words import PROOFS
 
-PROOFS = {
-    Proof.VOLUME: "all load over all free memory",
-    Proof.MODEL: "one model alone on its GPU",
-    Proof.MULTIPLIERS: "multipliers (below the bound, models outweigh what GPUs can carry)",
-    Proof.TREE: "exhaustive search",
-    Proof.SEARCH: "exhaustive search, tree too large to keep",
-    Proof.SOLVERS: "two solvers, not checkable",
-    Proof.ALONE: "one model alone on its GPU",
-    Proof.GROUPS: "multipliers (groups of models that stay below it cannot hold all of them)",
-    Proof.COVER: "all groups of models that stay below it",
-}
 NOTHING_PROVEN = "Nothing is proven"
 FIRST_LEVELS = 4
 """Levels that one line names."""

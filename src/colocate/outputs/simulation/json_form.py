@@ -98,7 +98,7 @@ def _target_data(model: ModelReplay) -> dict[str, Any]:
     }
 
 
-def _valued(measures: Mapping[str, Interval | DistributionMeans]) -> dict[str, Any]:
+def _valued(measures: Mapping[str, Interval | DistributionMeans | None]) -> dict[str, Any]:
     """Return means under their names, and half their intervals where there are several seeds."""
     told = {name: _means(value) for name, value in measures.items()}
     if not any(
@@ -108,13 +108,17 @@ def _valued(measures: Mapping[str, Interval | DistributionMeans]) -> dict[str, A
     return {**told, "plus_minus": {name: _halves(value) for name, value in measures.items()}}
 
 
-def _means(value: Interval | DistributionMeans) -> Any:
+def _means(value: Interval | DistributionMeans | None) -> Any:
+    if value is None:
+        return None
     if isinstance(value, Interval):
         return value.mean
     return {name: each.mean for name, each in value._asdict().items()}
 
 
-def _halves(value: Interval | DistributionMeans) -> Any:
+def _halves(value: Interval | DistributionMeans | None) -> Any:
+    if value is None:
+        return None
     if isinstance(value, Interval):
         return value.half
     return {name: each.half for name, each in value._asdict().items()}

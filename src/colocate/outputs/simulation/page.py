@@ -20,6 +20,7 @@ from colocate.outputs.simulation.table import (
 )
 from colocate.outputs.simulation.timelines import timeline_figures
 from colocate.outputs.simulation.words import (
+    NONE_JUDGED,
     UNJUDGED,
     kept_line,
     law_lines,
@@ -68,15 +69,17 @@ def simulation_page(ways: Sequence[SimulatedWay], steady: bool, command: str) ->
 
 def _headline(way: SimulatedWay) -> tuple[str, str]:
     """Return what matters most and what comes next: in overload, who got no answer."""
-    kept = f"{shown_share(way.found.attainment.mean)} of requests kept their targets"
+    share = shown_share(way.found.attainment.mean)
     models = f"{as_sentence(kept_line(way))}."
+    if not way.judged_requests:
+        return as_sentence(NONE_JUDGED), models
     unfinished = unanswered(way)
     if not unfinished:
-        return kept, models
+        return f"{share} of requests kept their targets", models
     asked = amount(round(way.found.requests.mean), "request")
     return (
         f"{unfinished:,} of {asked} had no whole answer at the end",
-        f"{models} {kept}; {UNJUDGED}.",
+        f"{models} {share} of those judged kept their targets; {UNJUDGED}.",
     )
 
 
@@ -84,10 +87,11 @@ def _facts(way: SimulatedWay) -> Iterator[tuple[str, str]]:
     found, seeds = way.found, len(way.found.runs)
     yield "placement", one_line(way.name)
     yield "requests", f"{found.requests.mean:,.0f} in {shown_span(found.seconds)}"
-    yield "in time", share_interval(found.attainment)
+    yield "in time", share_interval(found.attainment) if way.judged_requests else "-"
     yield "goodput", f"{rate_interval(found.goodput)} requests a second"
     worst = way.worst.found
-    yield "worst", f"{one_line(worst.name)}, {shown_share(worst.attainment.mean)} in time"
+    if worst.judged.mean:
+        yield "worst", f"{one_line(worst.name)}, {shown_share(worst.attainment.mean)} in time"
     if seeds > 1:
         yield "seeds", f"{seeds}; ± is the 95% interval of a mean over them"
     if not found.complete:

@@ -12,6 +12,7 @@ from colocate.outputs.simulation.words import (
     comparison_line,
     difference_text,
     engines_share,
+    in_time,
     law_lines,
     rate_interval,
     share_interval,
@@ -19,7 +20,7 @@ from colocate.outputs.simulation.words import (
     summary_lines,
     verdict_word,
 )
-from colocate.outputs.text.console import results
+from colocate.outputs.text.console import table_width
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.outputs.text.wording import gigabytes, percent, replica_gpus
@@ -68,16 +69,15 @@ OTHERS = (
     Column("placement", words=True),
     Column("goodput"),
     Column("in time"),
-    Column("keep targets"),
-    Column("worst model", words=True),
-    Column("goodput compared", words=True),
+    Column("keep targets", dispensable=1, enough=0),
+    Column("worst model", words=True, enough=0),
+    Column("goodput compared", words=True, enough=0),
 )
 
 
 def fitting_width() -> int:
     """Return how wide tables may be: as the screen, and where there is none, as most screens."""
-    console = results()
-    return console.width if console.is_terminal else WIDTH
+    return table_width(WIDTH)
 
 
 def simulation_table(ways: Sequence[SimulatedWay], steady: bool, width: int) -> RenderableType:
@@ -123,13 +123,18 @@ def other_rows(ways: Sequence[SimulatedWay]) -> list[tuple[str, ...]]:
         (
             one_line(way.name, LONGEST_NAME),
             f"{rate_interval(way.found.goodput)} /s",
-            share_interval(way.found.attainment),
+            share_interval(way.found.attainment) if way.judged_requests else "-",
             f"{way.kept} of {way.judged}",
-            f"{way.worst.found.name}, {shown_share(way.worst.found.attainment.mean)}",
+            _worst(way),
             "" if way is first else difference_text(difference(first.found, way.found)),
         )
         for way in ways
     ]
+
+
+def _worst(way: SimulatedWay) -> str:
+    found = way.worst.found
+    return f"{found.name}, {shown_share(found.attainment.mean)}" if found.judged.mean else "-"
 
 
 def gpu_rows(way: SimulatedWay) -> list[tuple[str, ...]]:
@@ -165,7 +170,7 @@ def felt_row(model: ModelReplay) -> tuple[str, ...]:
         "-" if told is None else shown_time(told),
         *(time(each.mean, decodes) for each in (tpot.p50, tpot.p95, tpot.p99)),
         *(time(each.mean, answered) for each in (whole.mean, whole.p95, whole.p99)),
-        share_interval(found.attainment) if found.arrived.mean else "-",
+        in_time(found),
         verdict_word(model),
     )
 

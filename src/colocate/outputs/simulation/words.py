@@ -4,15 +4,18 @@ from collections.abc import Iterator, Sequence
 
 from colocate.advise.simulation.comparison import Difference, SimulatedWay, WayDifference
 from colocate.advise.simulation.intervals import Interval
+from colocate.advise.simulation.means import ModelMeans
 from colocate.advise.simulation.verdicts import ModelReplay, TargetMiss, TargetOutcome
 from colocate.outputs.latency.words import shown_time
 from colocate.outputs.text.wording import amount, listed, percent
 
 MOST_MODELS = 5
 """Models that sentences tell about one by one."""
-MANY = 0.1
-"""Of all requests: if more are without a whole answer at the end, shares of the others mislead."""
-UNJUDGED = "shares leave out those whose time for a first token was not over"
+MANY = 0.01
+"""Of all requests: if more are without a whole answer at the end, the share in time of those judged
+and the goodput visibly differ."""
+UNJUDGED = "shares leave out requests that were neither answered nor late at the end"
+NONE_JUDGED = "no request was answered or late by the end, so nothing can be judged"
 HUNDREDTH, ALMOST = 0.005, 0.9995
 """From the first on, a share has a whole percent; from the second on, all percents are rounded."""
 
@@ -37,6 +40,11 @@ def share_interval(share: Interval) -> str:
     if share.half is None:
         return shown_share(share.mean)
     return f"{100 * share.mean:.1f} ± {100 * share.half:.1f}%"
+
+
+def in_time(found: ModelMeans) -> str:
+    """Return the share of a model's requests that were in time; a dash where none was judged."""
+    return share_interval(found.attainment) if found.judged.mean else "-"
 
 
 def rate_interval(rate: Interval, signed: bool = False) -> str:
@@ -95,7 +103,9 @@ def summary_lines(way: SimulatedWay, seeds: int) -> list[str]:
     each = f" for each of {seeds} seeds" if seeds > 1 else ""
     requests = f"{amount(asked, 'request')} in {span}{each}"
     share, rate = share_interval(found.attainment), f"{rate_interval(found.goodput)} a second"
-    if unfinished := unanswered(way):
+    if not way.judged_requests:
+        lines = [f"{requests}: {NONE_JUDGED}"]
+    elif unfinished := unanswered(way):
         lines = [
             f"{requests}: {unfinished:,} of them had no whole answer at the end",
             f"{share} of those judged kept their targets, {rate}; {UNJUDGED}",
@@ -118,12 +128,22 @@ def miss_line(model: ModelReplay) -> str:
 
 
 def _in_time(model: ModelReplay) -> str:
-    judged = "those judged" if TargetMiss.QUEUE in model.misses else "requests"
-    return f"{shown_share(model.found.attainment.mean)} of {judged} in time"
+    found = model.found
+    some = TargetMiss.QUEUE in model.misses or found.unfinished.mean > MANY * found.arrived.mean
+    judged = "those judged" if some else "requests"
+    return f"{shown_share(found.attainment.mean)} of {judged} in time"
 
 
 def _asleep(model: ModelReplay) -> str:
-    return f"asleep, so {amount(round(model.found.refused.mean), 'request')} were refused"
+    found = model.found
+    refused = f"refused {amount(round(found.refused.mean), 'request')}"
+    if found.woken is None:
+        return f"asleep, so it {refused}"
+    if not found.woken.mean:
+        return f"asleep, and no GPU ever had room to wake it, so it {refused}"
+    woken = max(round(found.woken.mean), 1)
+    often = "once" if woken == 1 else f"{woken:,} times"
+    return f"asleep; it woke {often}, and {refused} while no GPU had room for it"
 
 
 def _queue(model: ModelReplay) -> str:
@@ -133,7 +153,9 @@ def _queue(model: ModelReplay) -> str:
 def _refused(model: ModelReplay) -> str:
     found = model.found
     told = f"{round(found.refused.mean):,} of {amount(round(found.arrived.mean), 'request')}"
-    return f"refused {told}, which are longer than its cache"
+    if found.woken is None:
+        return f"refused {told}, which are longer than its cache"
+    return f"refused {told}, for which there was no room"
 
 
 def _cache(model: ModelReplay) -> str:

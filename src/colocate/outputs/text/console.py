@@ -1,5 +1,6 @@
 """Where text goes: results to stdout, notes and progress to stderr."""
 
+import os
 import sys
 
 from rich.console import Console, RenderableType
@@ -15,22 +16,29 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def results() -> Console:
-    """Return the console for results; into a pipe or file, lines are never wrapped."""
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")
-    terminal = sys.stdout is not None and sys.stdout.isatty()
-    return _Console(width=None if terminal else UNWRAPPED, highlight=False)
-
-
 def notes() -> Console:
     """Return the console for notes and progress."""
     return _Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def table_width(usual: int = UNWRAPPED) -> int:
+    """Return how wide tables may be, in letters: as the screen or COLUMNS says.
+
+    Parameters
+    ----------
+    usual
+        How wide they are in a pipe or file if COLUMNS is not set.
+    """
+    console = _results()
+    stated = os.environ.get("COLUMNS", "")
+    if console.is_terminal:
+        return console.width
+    return int(stated) if stated.isdecimal() and int(stated) > 0 else usual
+
+
 def show(*parts: RenderableType) -> None:
     """Print results; into a pipe or file, without the spaces at the ends of lines."""
-    console = results()
+    console = _results()
     if console.is_terminal:
         console.print(*parts, sep="\n")
         return
@@ -38,3 +46,11 @@ def show(*parts: RenderableType) -> None:
         console.print(*parts, sep="\n")
     lines = [line.rstrip() for line in captured.get().splitlines()]
     print("\n".join(lines).strip("\n"))
+
+
+def _results() -> Console:
+    """Return the console for results; into a pipe or file, it wraps no sentence."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    return _Console(width=None if terminal else UNWRAPPED, highlight=False)

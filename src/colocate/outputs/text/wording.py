@@ -48,6 +48,11 @@ def amount(count: int, thing: str, things: str | None = None) -> str:
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 
+def were(count: int) -> str:
+    """Return the verb for so many things in the past."""
+    return "was" if count == 1 else "were"
+
+
 def gigabytes(value: float) -> str:
     """Return an amount of memory, to three digits or whole."""
     return f"{value:,.0f} GB" if abs(value) >= 100 else f"{value:.3g} GB"
@@ -61,6 +66,20 @@ def pressure_text(value: float) -> str:
 def percent(share: float) -> str:
     """Return a share as people say it."""
     return "∞" if isinf(share) else f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"
+
+
+def signed_percent(share: float, digits: int = 0) -> str:
+    """Return a difference as a share with its sign; 0 has none.
+
+    Parameters
+    ----------
+    share
+        The difference.
+    digits
+        After the point.
+    """
+    text = f"{share:+.{digits}%}"
+    return text if any(digit in text for digit in "123456789") else text[1:]
 
 
 def percents(*shares: float) -> tuple[str, ...]:

@@ -25,12 +25,12 @@ STEPS, NEXT_FINISH, CURRENT, PENDING, BLOCK_BYTES, HELD, DOWN, JOINING, CHUNK = 
 """More of them: decode steps so far; the one after which a request is done; the request whose
 prompt it reads; parts that still work; bytes of a block on each GPU; blocks in use; whether it is
 down; requests whose prompts end with this step; tokens of prompts in this step."""
-PREEMPTIONS, MOST_HELD, MAY_SLEEP, GROUP, ASLEEP, WEIGHTS, LEAST, LISTED = range(18, 26)
+PREEMPTIONS, MOST_HELD, MAY_SLEEP, GROUP, ASLEEP, WEIGHTS, LEAST, LISTED, WOKEN = range(18, 27)
 """And: requests sent back to the queue; the most blocks ever in use; whether an idle one may make
 room for others; its group of GPUs; whether it is on no GPU; bytes of its weights and least cache.
 LISTED is no fact about the engine of a row: it is the engine at this place of the router's list,
-in which those of a model stand one after the other."""
-ENGINE_INTS = 26
+in which those of a model stand one after the other. WOKEN counts how often a request woke it."""
+ENGINE_INTS = 27
 """How many columns there are."""
 
 STEP_TIME, PER_REQUEST, PREFILL_TIME, PREFILL_WORK, LAYERS, MEAN_PROMPT = range(6)

@@ -46,7 +46,9 @@ from colocate.simulate.kernel.state import (
     ROOM,
     WAITING,
     WAKE_SECONDS,
+    WARM_UP,
     WEIGHTS,
+    WOKEN,
     WORK,
     SimulationState,
 )
@@ -225,6 +227,7 @@ def _settle(state: SimulationState, engine: int, gpu: int, now: float) -> None:
                 state.engines[engine, GROUP] = group
     state.engines[engine, ASLEEP] = 0
     state.engines[engine, PARTS] = 1
+    state.engines[engine, WOKEN] += now >= state.spans[WARM_UP]
     state.speeds[engine, COUNTED] = max(state.speeds[engine, COUNTED], now)
     state.speeds[engine, BACK] = now + state.spans[WAKE_SECONDS]
     state.moments[gpu, ALARM] = min(state.moments[gpu, ALARM], state.speeds[engine, BACK])

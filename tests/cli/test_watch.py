@@ -1,0 +1,64 @@
+"""`colocate watch` as people start it: what it refuses, and what it leaves behind."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from colocate.cli.main import app
+
+FLEET = """
+gpus: [{node: n, kind: H200, count: 2}]
+models:
+  - {name: chat, size_gb: 16, rate: 6, slo: 5, prompt_tokens: 512, output_tokens: 64,
+     kv_bytes_per_token: 131072}
+"""
+NOBODY = "http://name:secret@127.0.0.1:9"
+"""Where no server is."""
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fleet.yaml").write_text(FLEET)
+    (tmp_path / "places.json").write_text(json.dumps({"chat": ["n-0"]}))
+    return tmp_path
+
+
+def watched(*options, url=NOBODY, start="places.json"):
+    asked = ["watch", "fleet.yaml", "--prometheus", url, "--from", start, "--rounds", "1"]
+    return CliRunner().invoke(app, [*asked, *options])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"url": "foo"}, "prometheus='foo', must be an address like http://localhost:9090"),
+        ({"start": "nowhere.json"}, "nowhere.json: cannot be read"),
+        ({"start": "fleet.yaml"}, "fleet.yaml: is a fleet file, must be a plan"),
+    ],
+)
+def test_what_cannot_be_watched_leaves_nothing_behind(site, given, message):
+    before = sorted(site.iterdir())
+    done = watched(**given)
+    assert message in str(done.exception)
+    assert "watching" not in done.stderr
+    assert sorted(site.iterdir()) == before
+
+
+@pytest.mark.parametrize("option", ["--listen", "--run"])
+def test_an_option_that_makes_no_sense_leaves_nothing_behind(site, option):
+    before = sorted(site.iterdir())
+    assert watched(option, "").exit_code != 0
+    assert sorted(site.iterdir()) == before
+
+
+def test_a_state_that_is_there_stands_before_a_plan(site):
+    first = watched()
+    assert "watching 1 engine by http://127.0.0.1:9 (dry run)" in first.stderr
+    assert "secret" not in first.stderr
+    assert "--from" not in first.stderr
+    said = watched().stderr
+    assert "note: colocate-watch has state, so --from places.json is not read\n" in said
+    (site / "places.json").unlink()
+    assert str(watched().exception) == "places.json: does not exist"
