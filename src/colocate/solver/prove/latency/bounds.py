@@ -41,6 +41,8 @@ LOOKS_A_SECOND = 200_000
 """How many groups that search looks at in a second, at least."""
 PATIENCE = 0.35
 """Share of the time left that one target may take."""
+SHORT_PATIENCE = 0.01
+"""The same for a first look at all targets, before a search over groups takes the rest."""
 FIRST_PATIENCE = 0.9
 """The same for the first target with knapsacks: lower ones would take as long."""
 ROUGH_GAP = 0.1
@@ -217,8 +219,8 @@ class RatioBounds:
             first = FIRST_GAP_OF_WINDOWS if several else FIRST_GAP_OF_MANY
             yield _Way(self._by_knapsacks, first, LEAST_GAP_OF_MANY)
         if len(self._choices) <= MOST_ITEMS:
+            yield _Way(self._by_groups_soon, 0.0, LEAST_GAP)
             yield _Way(self._by_groups, 0.0, LEAST_GAP)
-            yield _Way(self._by_search, 0.0, LEAST_GAP)
 
     def towards(self, value: float) -> Iterator[Certificate]:
         """Yield ever higher bounds, up to a ratio that is known to be in reach.
@@ -256,8 +258,12 @@ class RatioBounds:
         patience = FIRST_PATIENCE if self._relaxed.unproven else PATIENCE
         return self._by_multipliers(ratio, self._relaxed.prove, patience)
 
+    def _by_groups_soon(self, ratio: float) -> Certificate | None:
+        return self._by_multipliers(ratio, self._columns.prove, SHORT_PATIENCE)
+
     def _by_groups(self, ratio: float) -> Certificate | None:
-        return self._by_multipliers(ratio, self._columns.prove, PATIENCE)
+        found = self._by_multipliers(ratio, self._columns.prove, PATIENCE)
+        return found or self._by_search(ratio)
 
     def _by_multipliers(
         self,
