@@ -68,7 +68,10 @@ def forged_plan(proof):
 @pytest.mark.parametrize(
     ("proof", "sentence"),
     [
-        (Certificate(Proof.SEARCH, LOWEST, nodes=7), "exhaustive search, tree too large to keep (7 nodes)"),
+        (
+            Certificate(Proof.SEARCH, LOWEST, nodes=7),
+            "exhaustive search, tree too large to keep (7 nodes)",
+        ),
         (Certificate(Proof.SEARCH, LOWEST), "exhaustive search, tree too large to keep"),
         (Certificate(Proof.SOLVERS, LOWEST), "two solvers, not checkable"),
     ],
