@@ -41,8 +41,8 @@ LOOKS_A_SECOND = 200_000
 """How many groups that search looks at in a second, at least."""
 PATIENCE = 0.35
 """Share of the time left that one target may take."""
-SHORT_PATIENCE = 0.01
-"""The same for a first look at all targets, before a search over groups takes the rest."""
+SEARCHING = 0.5
+"""The same for a search over groups, as long as lower targets have not been tried."""
 FIRST_PATIENCE = 0.9
 """The same for the first target with knapsacks: lower ones would take as long."""
 ROUGH_GAP = 0.1
@@ -219,8 +219,8 @@ class RatioBounds:
             first = FIRST_GAP_OF_WINDOWS if several else FIRST_GAP_OF_MANY
             yield _Way(self._by_knapsacks, first, LEAST_GAP_OF_MANY)
         if len(self._choices) <= MOST_ITEMS:
-            yield _Way(self._by_groups_soon, 0.0, LEAST_GAP)
             yield _Way(self._by_groups, 0.0, LEAST_GAP)
+            yield _Way(self._by_search, 0.0, LEAST_GAP)
 
     def towards(self, value: float) -> Iterator[Certificate]:
         """Yield ever higher bounds, up to a ratio that is known to be in reach.
@@ -258,12 +258,9 @@ class RatioBounds:
         patience = FIRST_PATIENCE if self._relaxed.unproven else PATIENCE
         return self._by_multipliers(ratio, self._relaxed.prove, patience)
 
-    def _by_groups_soon(self, ratio: float) -> Certificate | None:
-        return self._by_multipliers(ratio, self._columns.prove, SHORT_PATIENCE)
-
     def _by_groups(self, ratio: float) -> Certificate | None:
         found = self._by_multipliers(ratio, self._columns.prove, PATIENCE)
-        return found or self._by_search(ratio)
+        return found or self._by_search(ratio, SEARCHING)
 
     def _by_multipliers(
         self,
@@ -279,13 +276,21 @@ class RatioBounds:
             found = prove(companies, self._deadline.part(share))
         return None if found is None else self._certificate(Proof.GROUPS, ratio, found)
 
-    def _by_search(self, ratio: float) -> Certificate | None:
-        """Try whether any groups take all models."""
+    def _by_search(self, ratio: float, patience: float = 1.0) -> Certificate | None:
+        """Try whether any groups take all models.
+
+        Parameters
+        ----------
+        ratio
+            The target.
+        patience
+            The share of the time left that it may take.
+        """
         if self._problem.open_replicas or self._deadline.over:
             return None
         companies = self._companies(ratio)
         found = self._columns.best(companies, self._deadline)
-        looks = int(max(self._deadline.left, 0.0) * LOOKS_A_SECOND)
+        looks = int(max(self._deadline.left, 0.0) * patience * LOOKS_A_SECOND)
         if found is None or looks == 0:
             return None
         if cover_exists(self._choices, companies, *found, MOST_GROUPS, looks) is not False:
