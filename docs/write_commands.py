@@ -16,7 +16,7 @@ INTRODUCTION = """# Commands
 Written from `colocate --help` by `make commands`.
 
 Results go to stdout, notes and progress to stderr. `-h` is short for `--help`. Tables fit the
-screen; in a pipe or file, the environment variable `COLUMNS` sets their width.
+screen; in a pipe or file, the environment variable `COLOCATE_COLUMNS` sets their width.
 
 | exit code | meaning |
 |---|---|

@@ -51,7 +51,7 @@ def test_the_page_fits_and_can_be_read(browser, first):
         assert frame["opened"] <= width
         assert frame["plots"] == 4  # compared, latencies, two GPUs
         assert frame["letters"] >= 11
-        assert "of requests kept their targets" in frame["title"]
+        assert "of those judged kept their targets" in frame["title"]
 
 
 def test_one_placement_and_one_seed_have_nothing_to_compare(browser):

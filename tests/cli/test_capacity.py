@@ -297,7 +297,7 @@ def test_gpus_that_cannot_run_a_format_are_not_bought(tmp_path):
 
 def test_no_word_is_broken_on_a_usual_screen():
     latency = ROOT / "examples" / "latency.yaml"
-    done = run("capacity", latency, "--pressure", "2", COLUMNS="80")
+    done = run("capacity", latency, "--pressure", "2", COLOCATE_COLUMNS="80")
     table, rest = done.stdout.split("on a wider screen also: $/hour, at least\n")
     assert {"pressure,", "H100-80GB", "252.535", "cannot:"} <= set(table.split())
     assert "4 GPUs: 4 x H100-80GB" in rest

@@ -49,7 +49,7 @@ def test_what_cannot_be_explained_is_said(tmp_path):
     path.write_text("{}")
     done = run("explain", path)
     assert done.returncode == 3
-    assert "plan.json: has no fleet" in done.stderr
+    assert "plan.json: is no plan, must be a file that" in done.stderr
     stated = fleet(
         tmp_path, "gpus: [{name: g, memory_gb: 8}]\nmodels: [{name: m, size_gb: 9, load: 1}]"
     )

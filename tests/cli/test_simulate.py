@@ -254,7 +254,7 @@ def test_nothing_is_judged_where_nothing_was_answered(fleet, apart, tmp_path):
 
 
 def test_names_of_placements_are_whole_on_a_usual_screen(plan, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLOCATE_COLUMNS", "80")
     told = run(plan, "--minutes", 1, "--compare", "lowest-pressure", "--seeds", 2).stdout
     (row,) = (line for line in told.splitlines() if line.startswith(" lowest-pressure "))
     assert len(row) <= 80
@@ -262,7 +262,7 @@ def test_names_of_placements_are_whole_on_a_usual_screen(plan, monkeypatch):
 
 def test_a_wider_table_is_had_in_a_pipe_by_columns(plan, monkeypatch):
     assert "on a wider screen also: " in run(plan, "--minutes", 1).stdout
-    monkeypatch.setenv("COLUMNS", "250")
+    monkeypatch.setenv("COLOCATE_COLUMNS", "250")
     told = run(plan, "--minutes", 1).stdout
     assert "on a wider screen also: " not in told
     assert "end to end p99" in told

@@ -39,7 +39,7 @@ def test_both_forms_are_given_by_the_load_itself():
         ("requests", {"rate": 1.0, "slo": 1.0, "tokens_per_second": 1.0}, "give rate and slo"),
         ("requests", {"load": 1.0, "rate": 1.0}, "has load itself and rate, give one of them"),
         ("tokens", {"load": 1.0, "tokens_per_second": 1.0}, "give one of them"),
-        ("tokens", {"rate": 1.0, "slo": 1.0}, "slo does not go with load: tokens, give tpot_slo"),
+        ("tokens", {"rate": 1.0, "slo": 1.0}, "slo does not go with load: tokens; give tpot_slo"),
         ("tokens", {"rate": 1.0, "tokens_per_second": 1.0}, "has tokens_per_second and rate"),
         ("tokens", {"rate": 1.0}, "tokens_per_second is missing, give tokens_per_second, or rate"),
         ("tokens", {"tokens_per_second": 1.0}, "kv_bytes_per_token is missing, give it, or a conf"),

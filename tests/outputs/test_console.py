@@ -12,19 +12,19 @@ class Screen(StringIO):
         return True
 
 
+def test_tables_in_a_pipe_have_a_width_of_their_own(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys, "stdout", StringIO())
+    assert (table_width(97), table_width()) == (97, UNWRAPPED)
+
+
 @pytest.mark.parametrize(
     ("columns", "width"), [("200", 200), ("80", 80), ("", 97), ("0", 97), ("-5", 97), ("wide", 97)]
 )
-def test_columns_is_obeyed_in_a_pipe_too(monkeypatch, columns, width):
-    monkeypatch.setenv("COLUMNS", columns)
+def test_a_width_can_be_set_for_a_pipe(monkeypatch, columns, width):
+    monkeypatch.setenv("COLOCATE_COLUMNS", columns)
     monkeypatch.setattr(sys, "stdout", StringIO())
     assert table_width(97) == width
-
-
-def test_tables_in_a_pipe_are_as_wide_as_they_like_unless_columns_is_set(monkeypatch):
-    monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr(sys, "stdout", StringIO())
-    assert table_width() == UNWRAPPED
 
 
 def test_tables_are_as_wide_as_the_screen(monkeypatch):

@@ -21,6 +21,7 @@ from colocate.outputs.simulation.table import (
 from colocate.outputs.simulation.timelines import timeline_figures
 from colocate.outputs.simulation.words import (
     NONE_JUDGED,
+    OVERLOAD,
     UNJUDGED,
     kept_line,
     law_lines,
@@ -73,14 +74,14 @@ def _headline(way: SimulatedWay) -> tuple[str, str]:
     models = f"{as_sentence(kept_line(way))}."
     if not way.judged_requests:
         return as_sentence(NONE_JUDGED), models
-    unfinished = unanswered(way)
+    unfinished, asked = unanswered(way), way.found.requests.mean
+    kept, judged = "kept their targets", f"{share} of those judged"
     if not unfinished:
-        return f"{share} of requests kept their targets", models
-    asked = amount(round(way.found.requests.mean), "request")
-    return (
-        f"{unfinished:,} of {asked} had no whole answer at the end",
-        f"{models} {share} of those judged kept their targets; {UNJUDGED}.",
-    )
+        return f"{share} of requests {kept}", models
+    left = f"{unfinished:,} of {amount(round(asked), 'request')} had no whole answer at the end"
+    if unfinished > OVERLOAD * asked:
+        return left, f"{models} {judged} {kept}; {UNJUDGED}."
+    return f"{judged} {kept}", f"{models} {left}; {UNJUDGED}."
 
 
 def _facts(way: SimulatedWay) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,8 @@ MOST_MODELS = 5
 MANY = 0.01
 """Of all requests: if more are without a whole answer at the end, the share in time of those judged
 and the goodput visibly differ."""
+OVERLOAD = 0.1
+"""Of all requests: if more are, that comes before everything else."""
 UNJUDGED = "shares leave out requests that were neither answered nor late at the end"
 NONE_JUDGED = "no request was answered or late by the end, so nothing can be judged"
 HUNDREDTH, ALMOST = 0.005, 0.9995

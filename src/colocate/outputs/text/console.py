@@ -7,6 +7,8 @@ from rich.console import Console, RenderableType
 
 UNWRAPPED = 1_000_000
 """Columns, more than any line has."""
+PIPED_WIDTH = "COLOCATE_COLUMNS"
+"""The environment variable that sets the width of tables in a pipe or file."""
 
 
 class _Console(Console):
@@ -22,15 +24,16 @@ def notes() -> Console:
 
 
 def table_width(usual: int = UNWRAPPED) -> int:
-    """Return how wide tables may be, in letters: as the screen or COLUMNS says.
+    """Return how wide tables may be, in letters: as the screen, or as COLOCATE_COLUMNS says.
+
+    COLUMNS does not count in a pipe: Python sets it for child processes where nobody asked for it.
 
     Parameters
     ----------
     usual
-        How wide they are in a pipe or file if COLUMNS is not set.
+        How wide they are in a pipe or file if COLOCATE_COLUMNS is not set.
     """
-    console = _results()
-    stated = os.environ.get("COLUMNS", "")
+    console, stated = _results(), os.environ.get(PIPED_WIDTH, "")
     if console.is_terminal:
         return console.width
     return int(stated) if stated.isdecimal() and int(stated) > 0 else usual
