@@ -248,12 +248,12 @@ class ModelSpec(_Section):
     prompt_parameters: Positive | None = Field(
         None,
         description="Of these, those that every token of a prompt is multiplied by, so without "
-        "embeddings and head; by default from the config, else all.",
+        "embeddings and head; by default from the config, else guessed from the size.",
     )
     unread_gb: NotNegative | None = Field(
         None,
         description="Weights that no step of an answer reads, such as embeddings that are not the "
-        "head; by default from the config, else 0.",
+        "head; by default from the config, else guessed from the size.",
     )
     uses: dict[Resource, Amounts] = Field(
         default_factory=dict,
