@@ -113,3 +113,9 @@ def test_a_lost_gpu_is_told_with_who_is_not_served_and_what_more_is_loaded(plan)
     told = " ".join(done.stdout.split())
     assert "move: the old placement no longer works: model 'coder' is on no GPU" in told
     assert "for restarts and detours); not served at first: coder for" in told
+
+
+def test_rates_that_may_be_anything_are_refused(plan):
+    done = run("replan", EVENING, "--from", plan, "--rate-uncertainty", "1e9")
+    assert done.exit_code == 2
+    assert "'--rate-uncertainty': Input should be less than or equal to 10" in done.output

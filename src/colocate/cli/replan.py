@@ -52,7 +52,9 @@ def replan(
     rate_uncertainty: Annotated[
         float,
         typer.Option(
-            min=0.0, help="The share by which rates may be off, where the fleet does not say."
+            min=0.0,
+            max=10.0,
+            help="The share by which rates may be off, where the fleet does not say.",
         ),
     ] = 0.0,
     load_gb_per_second: Annotated[

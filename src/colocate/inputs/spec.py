@@ -26,6 +26,8 @@ MOST_TOKENS = 1_000_000_000
 RESERVE = 0.05
 """The share of a GPU's memory that models may not use unless the file says otherwise: contexts of
 the driver, fragments, peaks. kvcached keeps as much free."""
+MOST_UNCERTAIN = 10.0
+"""The share by which a rate may be off at most: one that may be higher still says nothing."""
 MOST_MS = 1_000_000
 """Milliseconds of a measured time: no step or prefill takes a quarter of an hour."""
 
@@ -179,7 +181,9 @@ class ModelSpec(_Section):
         description="Prompt and output tokens together, instead of rate; one number or one for "
         "each time window.",
     )
-    rate_uncertainty: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+    rate_uncertainty: (
+        Annotated[float, Field(ge=0, le=MOST_UNCERTAIN, allow_inf_nan=False)] | None
+    ) = Field(
         None,
         description="The share by which its rate may be off, as `colocate observe` measures it: "
         "half of the 95% interval over the rate.",

@@ -7,7 +7,7 @@ from colocate.inputs.fleet import Fleet, fleet_of
 from colocate.inputs.footprint.updates import OFF
 from colocate.inputs.observation.observation import ModelObservation, Observation
 from colocate.inputs.observation.windows import WindowBins, window_rates
-from colocate.inputs.spec import ModelSpec
+from colocate.inputs.spec import MOST_UNCERTAIN, ModelSpec
 from colocate.problem.tolerance import TINY
 
 DIGITS = 4
@@ -172,7 +172,7 @@ def _measured(
         (field, rounded if windows else rounded[0], margin)
     ]
     if measured.rate.margin is not None and measured.rate.value > 0.0:
-        share = _rounded(measured.rate.margin / measured.rate.value)
+        share = _rounded(min(measured.rate.margin / measured.rate.value, MOST_UNCERTAIN))
         found.append(("rate_uncertainty", share, None))
     for name in TOKENS:
         estimate = getattr(measured, name)
