@@ -17,7 +17,7 @@ from colocate.replan.policy.history import (
     undone_moves,
 )
 from colocate.replan.policy.outlook import Outlook, settled_lives
-from colocate.replan.policy.proposals import nearby_proposal
+from colocate.replan.policy.proposals import Proposal, nearby_proposals
 from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.settings import PolicySettings
 from colocate.replan.steps.step_times import StepTimes
@@ -96,6 +96,22 @@ def test_a_way_that_costs_more_than_it_brings_is_not_gone():
     assert found.reason is PolicyReason.DOES_NOT_PAY
     assert found.stay
     assert found.gain.gain <= found.needed
+
+
+def test_of_two_goals_the_one_with_the_better_way_counts():
+    problem = fleet(gpus=3, models=("a", "b"))
+    near, far = {"a": ("g0",), "b": ("g1",)}, {"a": ("g1",), "b": ("g2",)}
+
+    def propose(problem, places, held, rated):
+        return [Proposal(each, rated(each)) for each in (far, near)]
+
+    settings = replace(QUICK, times=StepTimes(ready_seconds=60.0, load_gb_per_second=0.2))
+    found = decide(problem, BOTH_ON_ONE, rates(0.8, 0.8), settings=settings, propose=propose)
+    assert found.reason is PolicyReason.PAYS
+    assert found.placement == near
+    strict = replace(settings, budget_gb=5.0)
+    refused = decide(problem, BOTH_ON_ONE, rates(0.8, 0.8), settings=strict, propose=propose)
+    assert (refused.reason, refused.placement) == (PolicyReason.OVER_BUDGET, far)
 
 
 def test_what_is_not_known_for_long_enough_moves_nothing():
@@ -184,18 +200,19 @@ def test_no_proposal_touches_what_is_held_or_overfills_a_gpu(seed):
         found = simulate_lives(problem, lives, [stream], SimulateOptions(cache="elastic"))
         return outlook_of(found)
 
-    found = nearby_proposal(problem, places, held, rated)
-    if found is not None:
+    for found in nearby_proposals(problem, places, held, rated):
         for move in moves_between(problem, places, found.places, 100.0):
             assert move.place not in held
         for gpu in names:
             assert (
                 sum(gpu in gpus for gpus in found.places.values()) * problem.models[0].size_gb <= 40
             )
-        assert found.outlook.in_time > rated(places).in_time
+        assert found.outlook == rated(found.places)
         assert not undone_moves(
             [*history, *moves_between(problem, places, found.places, 100.0)], 600.0
         )
+    best = nearby_proposals(problem, places, held, rated)[:1]
+    assert all(each.outlook.in_time > rated(places).in_time for each in best)
 
 
 def outlook_of(found):

@@ -8,10 +8,19 @@ import pytest
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
-from colocate.replan.policy.outlook import expected_demand, outlook, settled_lives
+from colocate.replan.policy.outlook import (
+    DrawnDemand,
+    expected_demand,
+    outlook,
+    parts_of,
+    settled_lives,
+)
 from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.settings import PolicySettings
-from tests.simulate.drawn_fleets import KIND, asked
+from colocate.simulate.engine_life import EngineLife
+from colocate.simulate.live.run import simulate_lives
+from colocate.simulate.options import SimulateOptions
+from tests.simulate.drawn_fleets import KIND, asked, drawn_case
 
 SETTINGS = PolicySettings(horizon=1200.0)
 
@@ -89,3 +98,30 @@ def test_those_who_wait_come_again_also_if_nobody_else_does():
     (found,) = arrivals([waiting])
     assert found[0] == pytest.approx(50, abs=25)
     assert found[1:].sum() == 0
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_replay_in_parts_is_that_of_the_whole(seed):
+    problem, placement, stream, _ = drawn_case(seed)
+    options = SimulateOptions(cache=("elastic", "blocks")[seed % 2], router="least-requests")
+    lives = settled_lives(problem, placement)
+    whole = simulate_lives(problem, lives, [stream], options)
+    demand = DrawnDemand(problem, (stream,), options)
+    for _ in range(2):  # the second time, all parts are known
+        found = outlook(demand, lives)
+        assert found.arrived == sum(each.arrived for each in whole.models)
+        for each in whole.models:
+            lost = each.arrived - each.attainment * each.judged
+            assert found.lost[each.name] == pytest.approx(lost, abs=1e-9)
+
+
+def test_parts_share_neither_gpus_nor_models():
+    lives = [
+        EngineLife("a", ("g0",)),
+        EngineLife("b", ("g1",)),
+        EngineLife("c", ("g3",)),
+        EngineLife("a", ("g2",)),
+        EngineLife("d", ("g1", "g2")),
+    ]
+    found = {frozenset(life.model for life in part) for part in parts_of(lives)}
+    assert found == {frozenset("abd"), frozenset("c")}

@@ -8,7 +8,7 @@ from colocate.replan.policy.decide import decide
 from colocate.replan.policy.decision import PolicyReason
 from colocate.replan.policy.history import EngineMove
 from colocate.replan.policy.outlook import Outlook
-from colocate.replan.policy.proposals import nearby_proposal
+from colocate.replan.policy.proposals import nearby_proposals
 from colocate.replan.policy.seats import exchanged_seats, free_seats, moved, taken_seats
 from tests.replan.policy.test_decide import QUICK, rates
 from tests.simulate.drawn_fleets import KIND, asked
@@ -107,7 +107,7 @@ def test_every_placement_that_is_rated_has_whole_engines_on_one_node_each(seed):
         lost = dict.fromkeys(places, 1.0) | {"m1": 2.0, "m2": 3.0}
         return Outlook(100.0, float(rng.uniform(50.0, 90.0)), lost)
 
-    nearby_proposal(problem, places, frozenset(), rate)
+    nearby_proposals(problem, places, frozenset(), rate)
     assert any(at["m2"] != places["m2"] for at in rated)
     for at in rated:
         for model in models:

@@ -26,7 +26,7 @@ from colocate.replan.policy.outlook import (
     outlook,
     settled_lives,
 )
-from colocate.replan.policy.proposals import Proposal, Rating, nearby_proposal
+from colocate.replan.policy.proposals import Proposal, Rating, nearby_proposals
 from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.settings import PolicySettings
 from colocate.replan.steps.safe_steps import SafeSteps, safe_steps
@@ -38,8 +38,8 @@ TRIALS = 12
 """Samples of the time to come on which placements are compared in a search, close to each other at
 first: some minutes of requests in all, and some milliseconds of work."""
 
-Propose = Callable[[Problem, Places, frozenset[Place], Rating], Proposal | None]
-"""Finds a placement that is better than one, with engines that may not move."""
+Propose = Callable[[Problem, Places, frozenset[Place], Rating], Sequence[Proposal]]
+"""Finds placements that are better than one, the best first, with engines that may not move."""
 
 
 class _Case(NamedTuple):
@@ -82,7 +82,7 @@ def decide(
     now: float = 0.0,
     settings: PolicySettings | None = None,
     *,
-    propose: Propose = nearby_proposal,
+    propose: Propose = nearby_proposals,
     running: Sequence[PlacedEngine] | None = None,
     seed: int = 0,
 ) -> PolicyDecision:
@@ -104,7 +104,7 @@ def decide(
     settings
         Limits and spans.
     propose
-        Finds a better placement.
+        Finds better placements, of which the one with the best way there counts.
     running
         The engines that run, with the caches that they have; by default those that engines of the
         placement would start with.
@@ -125,37 +125,79 @@ def decide(
     if not forced and soon.arrived - soon.in_time <= chosen.hysteresis * soon.arrived:
         return PolicyDecision(PolicyReason.TARGETS_HOLD, needed=needed)
     held = held_places([] if forced else history, now, chosen.commitment)
-    proposal = propose(problem, serving, held, rated)
-    if proposal is None:
+    proposals = propose(problem, serving, held, rated)
+    if not proposals:
         return PolicyDecision(PolicyReason.NOTHING_BETTER, needed=needed)
-    moves = moves_between(problem, serving, proposal.places, now)
-    if not forced and sum(move.arrived for move in moves) > loads:
-        return PolicyDecision(PolicyReason.MOST_MOVES, proposal.places, needed=needed)
-    return _judged(case, proposal.places, moves, needed)
+    found = [_Goal(each.places, moves_between(problem, serving, each.places, now))
+             for each in (proposals[:1] if forced else proposals)]  # fmt: skip
+    allowed = [goal for goal in found if forced or goal.loads <= loads]
+    if not allowed:
+        return PolicyDecision(PolicyReason.MOST_MOVES, found[0].places, needed=needed)
+    return _best_way(case, allowed, needed)
 
 
-def _judged(
-    case: _Case, places: Places, moves: tuple[EngineMove, ...], needed: float
-) -> PolicyDecision:
-    """Decide whether a better placement is worth the way there.
+class _Goal(NamedTuple):
+    """Where to go, and which engines come and leave."""
+
+    places: Places
+    moves: tuple[EngineMove, ...]
+
+    @property
+    def loads(self) -> int:
+        """How many engines come."""
+        return sum(move.arrived for move in self.moves)
+
+
+class _Way(NamedTuple):
+    """A way to a goal, and the requests in time on it and after it."""
+
+    goal: _Goal
+    steps: SafeSteps
+    in_time: float
+
+
+def _best_way(case: _Case, goals: Sequence[_Goal], needed: float) -> PolicyDecision:
+    """Decide for the goal whose way brings most: a good one may be far, and a near one do.
 
     Parameters
     ----------
     case, needed
         What the decision is about, and what a move has to bring.
-    places, moves
-        Where to go, and which engines come and leave.
+    goals
+        Placements that are better once they are reached, the best first.
     """
-    try:
-        steps = _steps(case, places)
-    except (InfeasibleError, NothingFoundError):
-        return PolicyDecision(PolicyReason.NO_STEPS, places, needed=needed)
-    budget = case.settings.budget_gb
-    if not case.forced and budget is not None and steps.loaded_gb > budget:
-        return PolicyDecision(PolicyReason.OVER_BUDGET, places, needed=needed)
-    gain = _gain(case, places, steps)
+    ways, refused = _ways(case, goals)
+    if not ways:
+        return PolicyDecision(refused[0], goals[0].places, needed=needed)
+    ways.sort(key=lambda way: way.in_time, reverse=True)
+    decisions = (_judged(case, way, needed) for way in ways)
+    first = next(decisions)
+    if not first.stay:
+        return first
+    return next((each for each in decisions if not each.stay), first)
+
+
+def _ways(case: _Case, goals: Sequence[_Goal]) -> tuple[list[_Way], list[PolicyReason]]:
+    """Return the ways to the goals that may be gone, and why the others may not."""
+    ways, refused, budget = [], [], case.settings.budget_gb
+    for goal in goals:
+        try:
+            steps = _steps(case, goal.places)
+        except (InfeasibleError, NothingFoundError):
+            refused.append(PolicyReason.NO_STEPS)
+            continue
+        if not case.forced and budget is not None and steps.loaded_gb > budget:
+            refused.append(PolicyReason.OVER_BUDGET)
+            continue
+        ways.append(_Way(goal, steps, case.outlooks("rate", lives_of(steps))[0].in_time))
+    return ways, refused
+
+
+def _judged(case: _Case, way: _Way, needed: float) -> PolicyDecision:
+    """Decide whether a better placement is worth the way there."""
+    gain = _gain(case, way.goal.places, way.steps)
     reason = PolicyReason.NOT_SERVED if case.forced else _verdict(gain, needed)
-    return PolicyDecision(reason, places, steps, moves, gain, needed)
+    return PolicyDecision(reason, way.goal.places, way.steps, way.goal.moves, gain, needed)
 
 
 def _steps(case: _Case, places: Places) -> SafeSteps:

@@ -25,6 +25,8 @@ ROUNDS = 3
 that nobody serves."""
 WORTH = 0.004
 """Share of all requests that each further change must bring in time."""
+RIVALS = 4
+"""Placements from which each round goes on, the best so far: another may have a shorter way."""
 
 Rating = Callable[[Places], Outlook]
 
@@ -36,10 +38,12 @@ class Proposal(NamedTuple):
     outlook: Outlook
 
 
-def nearby_proposal(
+def nearby_proposals(
     problem: Problem, places: Places, held: frozenset[Place], rated: Rating
-) -> Proposal | None:
-    """Return the best placement that was found near one, or None.
+) -> tuple[Proposal, ...]:
+    """Return placements near one: first where the search ended, then others that it passed.
+
+    There are none if nothing is better.
 
     Parameters
     ----------
@@ -52,19 +56,29 @@ def nearby_proposal(
     rated
         Says what becomes of requests with a placement.
     """
-    best = Proposal(places, rated(places))
+    start = Proposal(places, rated(places))
+    best, kept, passed = start, [start], list[Proposal]()
     for _ in range(ROUNDS + len(_unserved(problem, places))):
-        missing = len(_unserved(problem, best.places))
-        tried = [Proposal(each, rated(each)) for each in _changes(problem, best, held)]
-        next_best = max(tried, key=lambda each: _rank(problem, each), default=None)
-        if next_best is None:
+        near = {_key(each): each for one in kept for each in _changes(problem, one, held)}
+        tried = [Proposal(each, rated(each)) for each in near.values()]
+        tried.sort(key=lambda each: _rank(problem, each), reverse=True)
+        if not tried or not _is_step(problem, best, tried[0]):
             break
-        gain = next_best.outlook.in_time - best.outlook.in_time
-        fewer = len(_unserved(problem, next_best.places)) < missing
-        if not fewer and gain < WORTH * best.outlook.arrived:
-            break
-        best = next_best
-    return None if best.places is places else best
+        best, kept = tried[0], tried[:RIVALS]
+        passed += kept
+    return () if best is start else (best, *(each for each in passed if each is not best))
+
+
+def _key(places: Places) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return what is the same for the same placement."""
+    return tuple(sorted((name, tuple(sorted(gpus))) for name, gpus in places.items()))
+
+
+def _is_step(problem: Problem, before: Proposal, after: Proposal) -> bool:
+    """Whether one more change is worth it: an engine for a model without one, or enough in time."""
+    fewer = len(_unserved(problem, after.places)) < len(_unserved(problem, before.places))
+    gain = after.outlook.in_time - before.outlook.in_time
+    return fewer or gain >= WORTH * before.outlook.arrived
 
 
 def _rank(problem: Problem, each: Proposal) -> tuple[int, float]:
@@ -84,7 +98,7 @@ def _changes(problem: Problem, now: Proposal, held: frozenset[Place]) -> Iterato
     Parameters
     ----------
     problem, now, held
-        As for `nearby_proposal`.
+        As for `nearby_proposals`.
     """
     joined = {name for group in problem.together for name in group}
     models = {m.name: m for m in problem.models if m.name not in joined}
