@@ -39,12 +39,9 @@ class MoveTerms:
         are refused.
     weights_gb
         The weights of models, without overhead; their sizes where they are not known.
-    lasts_seconds, uncertainty
-        How long demand is expected to stay as it is, and the share by which that may be less.
-    rate_uncertainty
-        By model, the share by which its rate may be off; those of others are exact.
-    seed
-        The first seed of the replays.
+    lasts_seconds, uncertainty, rate_uncertainty, seed
+        How long demand lasts, how far that and the rates may be off, and the first seed of the
+        replays: as for `worth_of`.
     """
 
     memory: MemoryMode = "fixed"
