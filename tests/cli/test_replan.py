@@ -52,6 +52,48 @@ def test_a_budget_gives_a_plan_with_pages_steps_and_a_picture(plan, tmp_path):
     assert run("diff", plan, new, "--page", tmp_path / "d.html").exit_code == 0
 
 
+def test_the_frontier_leads_to_the_best_net_gain(plan, tmp_path):
+    new, page = tmp_path / "new.json", tmp_path / "r.html"
+    asked = ("replan", EVENING, "--from", plan)
+    data = json.loads(run(*asked, "--json", "--save", new).stdout)
+    stay, *moves = data["points"]
+    assert stay["worth"] is None
+    gains = [point["worth"]["net_gain"] for point in moves]
+    chosen = data["points"][data["chosen"]]
+    assert data["rule"] == "net gain"
+    assert chosen["worth"] == data["worth"]
+    assert data["worth"]["net_gain"] == max(gains) > gains[-1]
+    assert chosen["value"] > moves[-1]["value"]
+    assert json.loads(run("diff", plan, new, "--json").stdout)["loaded_gb"] == chosen["moved_gb"]
+    told = " ".join(run(*asked, "--page", page).stdout.split())
+    assert "chosen: the best net gain, 817 seconds of the fleet's work" in told
+    assert "* 31 GB 0.2585 0.2585 817 optimal" in told
+    assert "<td>chosen</td>" in page.read_text().replace(' class="words"', "")
+    assert "net gain" in page.read_text()
+
+
+def test_a_budget_is_used_though_a_smaller_move_brings_more(plan):
+    done = run("replan", EVENING, "--from", plan, "--budget", "1TB", "--json")
+    data = json.loads(done.stdout)
+    assert data["rule"] == "asked"
+    assert data["chosen"] == len(data["points"]) - 1
+    assert data["worth"]["net_gain"] < 700
+
+
+def test_if_no_move_pays_the_answer_is_stay_with_the_figures(plan):
+    done = run("replan", EVENING, "--from", plan, "--lasts", "2min")
+    assert done.stdout.startswith("stay: pressure")
+    assert "no move pays; chosen: the best net gain, -8.59 " in " ".join(done.stdout.split())
+
+
+def test_if_every_move_interrupts_a_model_and_none_may_everything_stays(plan):
+    done = run("replan", EVENING, "--from", plan, "--always-serving")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("stay: no steps to a better placement keep every model serving")
+    refused = run("replan", EVENING, "--from", plan, "--always-serving", "--budget", "20GB")
+    assert isinstance(refused.exception, InfeasibleError)
+
+
 def test_json_has_points_worth_and_way(plan):
     done = run("replan", EVENING, "--from", plan, "--target", "0.31", "--json", "--lasts", "1min")
     data = json.loads(done.stdout)

@@ -129,9 +129,18 @@ def test_models_that_left_the_fleet_do_not_count():
 
 def test_it_is_enough_that_moving_costs_nothing_at_the_ends_of_what_rates_may_be():
     stated, nothing = WorthCase(RatesCase.STATED, 1.0, 0.0), WorthCase(RatesCase.LOW, 0.0, 0.0)
-    assert MoveWorth(True, True, (stated, nothing), 10.0, 3600.0, 0.5, 0.2).pays
+    neither = nothing._replace(rates=RatesCase.HIGH)
+    assert MoveWorth(True, True, (stated, nothing, neither), 10.0, 3600.0, 0.5, 0.2).pays
     worse = WorthCase(RatesCase.HIGH, 0.0, 1.0)
     assert not MoveWorth(True, True, (stated, nothing, worse), 10.0, 3600.0, 0.5, 0.2).pays
     assert not MoveWorth(
         True, True, (nothing._replace(rates=RatesCase.STATED),), 10, 3600, 0.5
     ).pays
+
+
+def test_a_move_that_was_not_compared_at_all_rates_is_not_known_to_pay():
+    stated = WorthCase(RatesCase.STATED, 1.0, 5.0)
+    exact, unsure = (MoveWorth(True, True, (stated,), 10.0, 3600.0, 0.5, off) for off in (0.0, 0.2))
+    assert exact.net_gain == unsure.net_gain == 1800 - 10 - 5
+    assert (exact.complete, exact.pays) == (True, True)
+    assert (unsure.complete, unsure.pays) == (False, False)

@@ -14,9 +14,9 @@ from colocate.outputs.emit.settings import Target
 
 if TYPE_CHECKING:
     from colocate.inputs.fleet import Fleet
+    from colocate.replan.choice import MoveChoice
     from colocate.replan.replanning import Replanning
     from colocate.replan.steps.safe_steps import SafeSteps
-    from colocate.replan.worth import MoveWorth
     from colocate.solver.plan import Plan
 
 SIZES = {"": 1.0, "B": 1e-9, "MB": 1e-3, "GB": 1.0, "TB": 1e3}
@@ -89,13 +89,12 @@ def replan(
     from colocate.inputs.fleet import read_fleet
     from colocate.outputs.replan.table import replan_table, steps_table
     from colocate.outputs.text.console import show, table_width
+    from colocate.replan.choice import MoveTerms, choose
     from colocate.replan.placed_engine import checked_mode
     from colocate.replan.replan import replan as found_by
     from colocate.replan.replan import weights_of
-    from colocate.replan.steps.safe_steps import safe_steps
     from colocate.replan.steps.step_times import StepTimes
-    from colocate.replan.transition import change_between
-    from colocate.replan.worth import rate_uncertainties, worth_of
+    from colocate.replan.worth import rate_uncertainties
 
     check_outputs(fleet, (save, page, plot))
     mode, lasting = checked_mode(memory), in_units(lasts, SPANS, "a time such as 90min or 2h")
@@ -114,29 +113,27 @@ def replan(
         time_limit=time_limit,
         seed=seed,
     )
-    change = change_between(
-        (old_fleet.problem, plan.placement),
-        (found.problem, found.placement),
+    terms = MoveTerms(
         mode,
-        weights_gb=weights_of(now),
-        draining=found.draining,
+        StepTimes(load_gb_per_second=load_gb_per_second),
+        always_serving,
+        weights_of(now),
+        lasting,
+        uncertainty,
+        rate_uncertainties(now, rate_uncertainty),
+        seed,
     )
-    times = StepTimes(load_gb_per_second=load_gb_per_second)
-    way = safe_steps(change, times, always_serving=always_serving)
-    worth = None
-    if found.stay is not None and found.point is not found.stay:
-        unsure = rate_uncertainties(now, rate_uncertainty)
-        asked = (found.problem, plan.placement, found.stay, found.point, way)
-        worth = worth_of(*asked, lasting, uncertainty, unsure, seed)
+    asked = limit is not None or target is not None
+    choice = choose(found, old_fleet.problem, terms, asked=asked)
     if as_json:
-        data = {**found.as_dict(), "worth": worth.as_dict() if worth else None}
-        typer.echo(json.dumps({**data, "way": way.as_dict()}, indent=2, allow_nan=False))
+        typer.echo(json.dumps(choice.as_dict(), indent=2, allow_nan=False))
     else:
         width = table_width()
-        show(replan_table(found, way, worth, width), steps_table(way, width))
-    _write(found, way, worth, now, save, page, plot)
+        show(replan_table(choice, width), steps_table(choice.steps, width))
+    _write(choice, now, save, page, plot)
     if steps is not None:
-        _write_steps(to, way, (plan, old_fleet), (_new_plan(found, now), now), steps, running)
+        new = (_new_plan(choice.found, now), now)
+        _write_steps(to, choice.steps, (plan, old_fleet), new, steps, running)
 
 
 def in_units(text: str, units: dict[str, float], expected: str) -> float:
@@ -189,9 +186,7 @@ def _new_plan(found: "Replanning", fleet: "Fleet") -> "Plan":
 
 
 def _write(
-    found: "Replanning",
-    way: "SafeSteps",
-    worth: "MoveWorth | None",
+    choice: "MoveChoice",
     fleet: "Fleet",
     save: Path | None,
     page: Path | None,
@@ -203,9 +198,9 @@ def _write(
     from colocate.outputs.text.whole_files import write_text
 
     texts = {
-        save: plan_json(_new_plan(found, fleet), fleet) if save else "",
-        page: replan_page(found, way, worth) if page else "",
-        plot: frontier_svg(found) if plot else "",
+        save: plan_json(_new_plan(choice.found, fleet), fleet) if save else "",
+        page: replan_page(choice) if page else "",
+        plot: frontier_svg(choice.found) if plot else "",
     }
     for path, text in texts.items():
         if path is not None:

@@ -96,7 +96,7 @@ class Replanning:
         Rules that the old placement breaks in the fleet as it is now.
     chosen
         The number of the point that was asked for: the best within the budget, or the lightest
-        within the target. Without either the last one.
+        within the target. Without either the last one, until `choose` takes the best net gain.
     least_gb
         With a target: what any placement that reaches it moves at least, as proven.
     draining

@@ -1,6 +1,6 @@
 """Does a move pay: what it brings while demand lasts, against what it costs on the way."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
@@ -87,20 +87,37 @@ class MoveWorth:
         """Whether moving brings more than it costs if demand changes early.
 
         At the ends of what rates may be it is enough that it costs nothing: at low rates all
-        requests may be in time anyway.
+        requests may be in time anyway. A move that was not compared there is not known to pay.
         """
-        left = [self.least_gain(each) - each.cost for each in self.cases]
-        return self.moves and left[0] > 0.0 and min(left) >= 0.0
+        sure = self.moves and self.complete
+        return sure and self.left_of(self.stated) > 0.0 and self.net_gain >= 0.0
+
+    @property
+    def complete(self) -> bool:
+        """Whether both ways were compared at all rates that there may be."""
+        return self.rate_uncertainty == 0.0 or len(self.cases) == len(RatesCase)
+
+    @property
+    def net_gain(self) -> float:
+        """What is left of what moving brings, in the case in which that is least.
+
+        If not all cases were compared, it is at most this.
+        """
+        return self.left_of(self.worst)
 
     @property
     def worst(self) -> WorthCase:
         """The case in which least is left of what moving brings."""
-        return min(self.cases, key=lambda each: self.least_gain(each) - each.cost)
+        return min(self.cases, key=self.left_of)
 
     @property
     def stated(self) -> WorthCase:
         """The case of the stated rates."""
         return self.cases[0]
+
+    def left_of(self, case: WorthCase) -> float:
+        """Return what moving brings if demand changes early, less what it costs."""
+        return self.least_gain(case) - case.cost
 
     def least_gain(self, case: WorthCase) -> float:
         """Return what moving brings if demand changes early."""
@@ -118,6 +135,8 @@ class MoveWorth:
         own = {name: value for name, value in vars(self).items() if name not in ("cases", "moves")}
         return {
             "pays": self.pays,
+            "net_gain": self.net_gain,
+            "complete": self.complete,
             **own,
             **self._case_dict(self.stated),
             "cases": {each.rates.value: self._case_dict(each) for each in self.cases},
@@ -143,6 +162,7 @@ def worth_of(
     uncertainty: float = UNCERTAINTY,
     rate_uncertainty: Mapping[str, float] | None = None,
     seed: int = 0,
+    rates: Sequence[RatesCase] = tuple(RatesCase),
 ) -> MoveWorth:
     """Say whether moving pays.
 
@@ -160,6 +180,8 @@ def worth_of(
         By model, the share by which its rate may be off; those of others are exact.
     seed
         The first seed of the replays.
+    rates
+        Where rates are not exact, the cases to compare.
     """
     lasts = checked_number(lasts_seconds, ("lasts_seconds",))
     unsure = min(checked_number(uncertainty, ("uncertainty",)), 1.0)
@@ -173,7 +195,7 @@ def worth_of(
     simulated = _knows_requests(problem) and _same_gpus(problem, steps)
     largest = max(shares.values(), default=0.0)
     cases = []
-    for case in RatesCase if largest > 0.0 else (RatesCase.STATED,):
+    for case in rates if largest > 0.0 else (RatesCase.STATED,):
         fleet = _with_rates_of(case, problem, shares)
         if simulated:
             gain, cost = _simulated(fleet, running, point, steps, seed)

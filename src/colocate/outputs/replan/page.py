@@ -6,6 +6,7 @@ from colocate.outputs.page.markup import Markup, tag
 from colocate.outputs.replan.frontier_plot import STYLE, frontier_picture
 from colocate.outputs.replan.table import frontier_rows, moved_models
 from colocate.outputs.replan.words import (
+    choice_text,
     headline,
     noun,
     step_text,
@@ -13,22 +14,15 @@ from colocate.outputs.replan.words import (
     worth_text,
 )
 from colocate.problem.parts import Places
-from colocate.replan.replanning import Replanning
-from colocate.replan.steps.safe_steps import SafeSteps
-from colocate.replan.worth import MoveWorth
+from colocate.replan.choice import MoveChoice
 
 
-def replan_page(found: Replanning, steps: SafeSteps, worth: MoveWorth | None) -> str:
-    """Return a page about a replan.
-
-    Parameters
-    ----------
-    found, steps, worth
-        The points, the way to the one that was asked for, and whether it pays.
-    """
-    rows = frontier_rows(found, "chosen")
+def replan_page(choice: MoveChoice) -> str:
+    """Return a page about a replan: its points, the way to the chosen one, and whether it pays."""
+    found, steps, worth = choice.found, choice.steps, choice.worth
+    rows = frontier_rows(choice, "chosen")
     columns = [("", "words"), ("to load", "figures"), (noun(found), "figures")]
-    columns += [("bound", "figures"), ("how good", "words")]
+    columns += [("bound", "figures"), ("net gain", "figures"), ("how good", "words")]
     way = [
         (str(s.number), f"{s.start:.0f} s", f"{s.seconds:.0f} s", step_text(s), _after(s.after))
         for s in steps.steps
@@ -36,11 +30,11 @@ def replan_page(found: Replanning, steps: SafeSteps, worth: MoveWorth | None) ->
     heads = [("step", "figures"), ("starts", "figures"), ("takes", "figures")]
     heads += [("what", "words"), ("after", "words")]
     return whole_page(
-        headline(found, worth),
+        headline(choice),
         (),
         tag("style", Markup(STYLE)),
-        tag("h1", headline(found, worth)),
-        note(worth_text(worth)) if worth else Markup(""),
+        tag("h1", headline(choice)),
+        *(note(told) for told in (worth_text(worth) if worth else "", choice_text(choice)) if told),
         section("What moving brings", frontier_picture(found)),
         note("Blue: the best found for what is loaded. Green: no placement is below. Red: chosen."),
         html_table("The frontier", columns, rows),

@@ -6,7 +6,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from colocate.outputs.replan.words import (
+    choice_text,
     headline,
+    net_text,
     noun,
     proof_text,
     step_text,
@@ -17,48 +19,48 @@ from colocate.outputs.replan.words import (
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.wording import gigabytes
 from colocate.problem.parts import Places
-from colocate.replan.replanning import Replanning
+from colocate.replan.choice import MoveChoice
 from colocate.replan.steps.safe_steps import SafeSteps
-from colocate.replan.worth import MoveWorth
 
 
-def replan_table(
-    found: Replanning, steps: SafeSteps, worth: MoveWorth | None, width: int
-) -> RenderableType:
+def replan_table(choice: MoveChoice, width: int) -> RenderableType:
     """Show a replan.
 
     Parameters
     ----------
-    found, steps, worth
-        The points, the way to the one that was asked for, and whether it pays.
+    choice
+        The points, the way to the chosen one, and whether it pays.
     width
         Of the screen, in letters.
     """
+    found = choice.found
     columns = (
         Column("", words=True),
         Column("to load"),
         Column(noun(found)),
         Column("bound", dispensable=1),
+        Column("net gain"),
         Column("how good", words=True),
     )
-    rows = frontier_rows(found, "*")
-    parts: list[RenderableType] = [Text(headline(found, worth))]
-    if worth is not None:
-        parts.append(Text(worth_text(worth)))
-    parts.append(fitting_table(columns, rows, width))
-    parts.append(moves_table(found.old, found.placement, width))
-    parts.append(Text(steps_text(steps)))
-    return Group(*parts)
+    told = [headline(choice), worth_text(choice.worth) if choice.worth else "", choice_text(choice)]
+    return Group(
+        *(Text(each) for each in told if each),
+        fitting_table(columns, frontier_rows(choice, "*"), width),
+        moves_table(found.old, found.placement, width),
+        Text(steps_text(choice.steps)),
+    )
 
 
-def frontier_rows(found: Replanning, mark: str) -> list[tuple[str, ...]]:
-    """Return a row for each point, with a mark at the one that was asked for."""
+def frontier_rows(choice: MoveChoice, mark: str) -> list[tuple[str, ...]]:
+    """Return a row for each point, with a mark at the chosen one."""
+    found = choice.found
     return [
         (
             mark if number == found.chosen else "",
             gigabytes(point.moved_gb),
             value_text(point.value),
             value_text(point.bound),
+            net_text(choice, number),
             proof_text(point),
         )
         for number, point in enumerate(found.points)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import isinf
 
 from colocate.outputs.text.wording import amount, gigabytes, percent, pressure_text
+from colocate.replan.choice import ChoiceRule, MoveChoice
 from colocate.replan.placed_engine import PlacedEngine
 from colocate.replan.replanning import BudgetProof, FrontierPoint, Replanning
 from colocate.replan.steps.exhaustion import ServingProof
@@ -47,14 +48,18 @@ def proof_text(point: FrontierPoint) -> str:
     return f"within {percent(point.gap)} of optimal: {PROOFS[point.proof]}"
 
 
-def headline(found: Replanning, worth: MoveWorth | None) -> str:
+def headline(choice: MoveChoice) -> str:
     """Say in a sentence what to do."""
+    found, worth = choice.found, choice.worth
     point = found.point
     if found.stay is None:
         first, *more = found.broken
         others = f" (and {amount(len(more), 'other fault')})" if more else ""
         loads = f"{gigabytes(point.moved_gb)} to load, {noun(found)} {value_text(point.value)}"
         return f"move: the old placement no longer works: {first}{others}; {loads}"
+    if point is found.stay and any(way.refused for way in choice.ways):
+        kept = f"{noun(found)} {value_text(point.value)}"
+        return f"stay: no steps to a better placement keep every model serving; {kept}"
     if point.moved_gb <= found.forced_gb and not found.forced_gb:
         return f"stay: nothing better was found; {noun(found)} {value_text(point.value)}"
     gain = f"{noun(found)} {value_text(found.stay.value)} -> {value_text(point.value)}"
@@ -69,9 +74,41 @@ RATES = {
 }
 
 
+def choice_text(choice: MoveChoice) -> str:
+    """Say why the chosen point is chosen; nothing if there is no other."""
+    found = choice.found
+    if len(found.points) == 1:
+        return ""
+    if choice.rule is ChoiceRule.ASKED:
+        return "chosen: what was asked for"
+    others = " of those with steps" if any(way.refused for way in choice.ways) else ""
+    if choice.rule is ChoiceRule.LOWEST_VALUE:
+        why = "the old placement no longer works, so moves are not compared with staying"
+        return f"chosen: the lowest {noun(found)}{others}; {why}"
+    if (worth := choice.worth) is None:
+        return f"chosen: staying; {choice.ways[-1].refused}"
+    told = f"the best net gain{others}, {_number(worth.net_gain)} {_unit(worth)}"
+    return f"chosen: {told}" if worth.pays else f"no move pays; chosen: {told}"
+
+
+def net_text(choice: MoveChoice, number: int) -> str:
+    """Say what is left of what a point brings."""
+    way = choice.ways[number]
+    if way.refused:
+        return "no steps"
+    if way.worth is None:
+        return "0" if choice.found.points[number] is choice.found.stay else "not compared"
+    net = _number(way.worth.net_gain)
+    return net if way.worth.complete else f"at most {net}"
+
+
+def _unit(worth: MoveWorth) -> str:
+    return "requests in time" if worth.simulated else "seconds of the fleet's work"
+
+
 def worth_text(worth: MoveWorth) -> str:
     """Say what moving brings and costs, at the stated rates and where it brings least."""
-    unit = "requests in time" if worth.simulated else "seconds of the fleet's work"
+    unit = _unit(worth)
     lasts = f"if demand lasts {worth.lasts_seconds * (1 - worth.uncertainty):.0f} s"
     case = worth.stated
     told = (
