@@ -363,3 +363,32 @@ def test_a_model_that_joins_the_fleet_is_loaded_at_once_though_nothing_better_wa
     fixture.now += 30.0
     assert fixture.watch.round() is RoundOutcome.MOVE
     assert "fresh" in placed(fixture)
+
+
+def test_a_group_that_lost_its_gpu_is_served_again_on_one_gpu(folder):
+    fleet = small_fleet(
+        together=[["chat", "tiny"]], gpus=[{"name": "g", "kind": "H100-80GB", "count": 3}]
+    )
+    places = {"chat": ("g-2",), "tiny": ("g-2",), "code": ("g-0",)}
+    fixture = Fixture(folder, fleet=fleet, places=places, memory="fixed")
+    fixture.fleet = small_fleet(together=[["chat", "tiny"]])
+    assert fixture.watch.round() is RoundOutcome.MOVE, fixture.told
+    now = placed(fixture)
+    assert now["chat"] == now["tiny"]
+    assert set(now) == set(PLACES)
+    assert fixture.watch.round() is RoundOutcome.STAY
+
+
+def test_a_group_without_a_place_is_told_once_and_again_when_the_fleet_changes(folder):
+    both = [{"name": "big", "memory_gb": 80}, {"name": "small", "memory_gb": 20}]
+    both = [{**each, "kind": "H100-80GB"} for each in both]
+    places = {"chat": ("big",), "code": ("big",), "tiny": ("small",)}
+    fleet = small_fleet(together=[["chat", "code"]], gpus=both)
+    fixture = Fixture(folder, fleet=fleet, places=places)
+    fixture.fleet = small_fleet(together=[["chat", "code"]], gpus=both[1:])
+    assert [fixture.watch.round() for _ in range(3)] == [RoundOutcome.STAY] * 3
+    (told,) = [words for words in fixture.told if "chat and code have no engine" in words]
+    assert "they must share a GPU, and need" in told
+    fixture.fleet = fleet
+    assert fixture.watch.round() is RoundOutcome.MOVE, fixture.told
+    assert placed(fixture)["chat"] == placed(fixture)["code"] == ("big",)

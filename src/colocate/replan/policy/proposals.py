@@ -2,31 +2,31 @@
 
 A search by replays: models that lose most requests get one more replica, another GPU, the place of
 a replica that others can spare, or fewer neighbours. The best such change is made, and the search
-goes on from there, until nothing helps much. A model that must be awake and has no engine comes
-first, however rarely it is asked. Engines that must stay where they are do so, and so do models
-that must share a GPU. The shards of an engine move together.
+goes on from there, until nothing helps much. Engines that must stay where they are do so. The
+shards of an engine move together, and so do models that must share a GPU.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from colocate.problem.model import Model
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
-from colocate.replan.policy.fitting import fits
+from colocate.replan.policy.fitting import Fitting
 from colocate.replan.policy.history import Place
 from colocate.replan.policy.outlook import Outlook
-from colocate.replan.policy.seats import Seat, exchanged_seats, free_seats, moved, taken_seats
+from colocate.replan.policy.seats import Seat, exchanged_seats
+from colocate.replan.policy.units import Unit, units_of
 
 WORST = 2
 """Models that are looked after in each round, those that lose most."""
 ROUNDS = 3
-"""Changes, one after the other, that one proposal is made of at most, besides one for each model
-that nobody serves."""
+"""Changes, one after the other, that one proposal is made of at most."""
 WORTH = 0.004
 """Share of all requests that each further change must bring in time."""
 
 Rating = Callable[[Places], Outlook]
+Move = tuple[str, Seat | None, Seat | None]
+"""A model, and the GPUs of an engine before and after."""
 
 
 class Proposal(NamedTuple):
@@ -53,26 +53,18 @@ def nearby_proposal(
         Says what becomes of requests with a placement.
     """
     best = Proposal(places, rated(places))
-    for _ in range(ROUNDS + len(_unserved(problem, places))):
-        missing = len(_unserved(problem, best.places))
+    for _ in range(ROUNDS):
         tried = [Proposal(each, rated(each)) for each in _changes(problem, best, held)]
-        next_best = max(tried, key=lambda each: _rank(problem, each), default=None)
+        next_best = max(tried, key=lambda each: each.outlook.in_time, default=None)
         if next_best is None:
             break
-        gain = next_best.outlook.in_time - best.outlook.in_time
-        fewer = len(_unserved(problem, next_best.places)) < missing
-        if not fewer and gain < WORTH * best.outlook.arrived:
+        if next_best.outlook.in_time - best.outlook.in_time < WORTH * best.outlook.arrived:
             break
         best = next_best
     return None if best.places is places else best
 
 
-def _rank(problem: Problem, each: Proposal) -> tuple[int, float]:
-    """Return how good a proposal is: nobody without an engine, then most requests in time."""
-    return -len(_unserved(problem, each.places)), each.outlook.in_time
-
-
-def _unserved(problem: Problem, places: Places) -> set[str]:
+def unserved_models(problem: Problem, places: Places) -> set[str]:
     """Return the models that must be awake and have no engine."""
     awake = (model.name for model in problem.models if model.sleep_cost is None)
     return {name for name in awake if not places.get(name)}
@@ -81,49 +73,58 @@ def _unserved(problem: Problem, places: Places) -> set[str]:
 def _changes(problem: Problem, now: Proposal, held: frozenset[Place]) -> Iterator[Places]:
     """Yield placements one change away from one.
 
+    Models that must be awake and have no engine are for `restorations`.
+
     Parameters
     ----------
     problem, now, held
         As for `nearby_proposal`.
     """
-    joined = {name for group in problem.together for name in group}
-    models = {m.name: m for m in problem.models if m.name not in joined}
-    taken = {name: taken_seats(now.places, model) for name, model in models.items()}
-    choices = _Choices(problem, now.places, held, models, taken)
-    unserved = _unserved(problem, now.places)
-    lost = now.outlook.lost
-    urgent = sorted(models, key=lambda name: (name not in unserved, -lost.get(name, 0.0)))
+    fitting, lost = Fitting(problem), now.outlook.lost
+    unserved = unserved_models(problem, now.places)
+    names = (model.name for model in problem.models if model.name not in unserved)
+    urgent = sorted(names, key=lambda name: -lost.get(name, 0.0))
     for name in urgent[:WORST]:
-        if name not in unserved and lost.get(name, 0.0) <= 0.0:
+        if lost.get(name, 0.0) <= 0.0:
             continue
-        for changed in _changes_of(choices, name):
-            if fits(problem, changed):
+        units = units_of(problem, now.places, waking=(name,))
+        taken = {each.name: each.seats(now.places) for each in units.values()}
+        choices = _Choices(fitting, now.places, held, units, taken)
+        for changed in _changes_of(choices, units[name].name):
+            if fitting.fits(changed, now.places):
                 yield changed
 
 
 class _Choices(NamedTuple):
-    """What can be moved."""
+    """What can be moved; units go by the names of their first models."""
 
-    problem: Problem
+    fitting: Fitting
     places: Places
     held: frozenset[Place]
-    models: Mapping[str, Model]
-    """The models that can be moved, by name."""
+    units: Mapping[str, Unit]
     taken: Mapping[str, list[Seat]]
     """The seats of their engines."""
 
     def may(self, name: str, seat: Seat) -> bool:
         """Whether an engine may come to a seat or leave it, for all that moved lately."""
-        return (name, frozenset(seat)) not in self.held
+        return all((each, frozenset(seat)) not in self.held for each in self.units[name].names)
 
     def is_spare(self, name: str) -> bool:
         """Whether a model has more engines than it needs."""
-        return len(self.taken[name]) > self.models[name].replicas
+        return len(self.taken[name]) > self.units[name].replicas
 
     def free_seats(self, name: str) -> list[Seat]:
         """Return where a model could have one more engine."""
-        seats = free_seats(self.problem, self.places, self.models[name])
-        return [seat for seat in seats if self.may(name, seat)]
+        seats = self.units[name].free_seats(self.fitting.problem, self.places)
+        return [seat for seat in seats if self.may(name, seat) and self._may_gather(name, seat)]
+
+    def _may_gather(self, name: str, seat: Seat) -> bool:
+        """Whether the models of a group that are elsewhere may come to a seat."""
+        unit = self.units[name]
+        if len(unit.models) == 1:
+            return True
+        elsewhere = ((each, frozenset(self.places.get(each, ()))) for each in unit.names)
+        return all(at == frozenset(seat) or (each, at) not in self.held for each, at in elsewhere)
 
     def neighbours(self, name: str, seat: Seat) -> list[tuple[str, Seat]]:
         """Return the engines of other models that share a GPU with a seat, and may leave."""
@@ -136,14 +137,29 @@ class _Choices(NamedTuple):
 
     def may_exchange(self, name: str, seat: Seat) -> bool:
         """Whether a model may have an engine on GPUs that another leaves."""
-        here = [gpu for gpu in self.problem.gpus if gpu.name in seat]
+        here = [gpu for gpu in self.fitting.problem.gpus if gpu.name in seat]
         new = frozenset(seat).isdisjoint(self.places.get(name, ()))
-        return new and self.may(name, seat) and all(map(self.models[name].may_be_on, here))
+        return new and self.may(name, seat) and all(map(self.units[name].may_be_on, here))
+
+    def moved(self, name: str, old: Seat | None, new: Seat | None, *others: Move) -> Places:
+        """Return places after one engine has moved, and others before it.
+
+        Parameters
+        ----------
+        name, old, new
+            Which engine, and its GPUs before and after.
+        others
+            The same of others.
+        """
+        places = self.places
+        for other, left, come in (*others, (name, old, new)):
+            places = self.units[other].moved(places, left, come)
+        return places
 
 
 def _changes_of(choices: _Choices, name: str) -> Iterator[Places]:
     """Yield placements in which a model may do better: those that move fewer engines first."""
-    number = {gpu.name: place for place, gpu in enumerate(choices.problem.gpus)}
+    number = {gpu.name: place for place, gpu in enumerate(choices.fitting.problem.gpus)}
     taken = choices.taken[name]
     seats = [*taken, *choices.free_seats(name)]
     seats.sort(key=lambda each: min(number[gpu] for gpu in each))
@@ -152,7 +168,7 @@ def _changes_of(choices: _Choices, name: str) -> Iterator[Places]:
             yield from _with_fewer_neighbours(choices, name, seat)
         else:
             yield from _with_seat(choices, name, seat)
-    if len(taken) < choices.models[name].most_replicas:
+    if len(taken) < choices.units[name].most_replicas:
         for seat in seats:
             if seat not in taken:
                 yield from _with_room_made(choices, name, seat)
@@ -168,9 +184,9 @@ def _with_fewer_neighbours(choices: _Choices, name: str, seat: Seat) -> Iterator
     """
     for other, at in choices.neighbours(name, seat):
         for there in choices.free_seats(other):
-            yield moved(choices.places, other, at, there)
+            yield choices.moved(other, at, there)
         if choices.is_spare(other):
-            yield moved(choices.places, other, at, None)
+            yield choices.moved(other, at, None)
 
 
 def _with_seat(choices: _Choices, name: str, seat: Seat) -> Iterator[Places]:
@@ -181,19 +197,19 @@ def _with_seat(choices: _Choices, name: str, seat: Seat) -> Iterator[Places]:
     choices, name, seat
         What can be moved, the model, and the GPUs of the engine.
     """
-    places, mine = choices.places, choices.taken[name]
+    mine = choices.taken[name]
     here = choices.neighbours(name, seat)
-    if len(mine) < choices.models[name].most_replicas:
-        yield moved(places, name, None, seat)
+    if len(mine) < choices.units[name].most_replicas:
+        yield choices.moved(name, None, seat)
         for other, at in here:
             if choices.is_spare(other):
-                yield moved(moved(places, other, at, None), name, None, seat)
+                yield choices.moved(name, None, seat, (other, at, None))
     for left in (each for each in mine if choices.may(name, each)):
-        yield moved(places, name, left, seat)
+        yield choices.moved(name, left, seat)
         for other, at in here:
-            for there in exchanged_seats(left, choices.models[other].shards):
+            for there in exchanged_seats(left, choices.units[other].shards):
                 if choices.may_exchange(other, there):
-                    yield moved(moved(places, other, at, there), name, left, seat)
+                    yield choices.moved(name, left, seat, (other, at, there))
 
 
 def _with_room_made(choices: _Choices, name: str, seat: Seat) -> Iterator[Places]:
@@ -204,10 +220,10 @@ def _with_room_made(choices: _Choices, name: str, seat: Seat) -> Iterator[Places
     choices, name, seat
         As for `_with_seat`.
     """
-    if fits(choices.problem, moved(choices.places, name, None, seat)):
+    if choices.fitting.fits(choices.moved(name, None, seat), choices.places):
         return
     mine = {gpu for each in choices.taken[name] for gpu in each}
     for other, at in choices.neighbours(name, seat):
         for there in choices.free_seats(other):
             if mine.isdisjoint(there):
-                yield moved(moved(choices.places, other, at, there), name, None, seat)
+                yield choices.moved(name, None, seat, (other, at, there))
