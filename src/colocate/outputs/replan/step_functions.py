@@ -129,7 +129,9 @@ ended() {{ # take back what was chosen, if anything was
     echo "step $BACK is not taken back: $back_what" >&2
     exit 1
   fi
-  grep -vxF -e "$BACK" -e "begun $BACK" "$DONE" > "$DONE.left" || true
+  rm -f "$DONE.left"
+  # grep returns 1 if no line is left; anything else, such as a full disk, must not lose the notes
+  grep -vxF -e "$BACK" -e "begun $BACK" "$DONE" > "$DONE.left" || [ "$?" -eq 1 ]
   mv "$DONE.left" "$DONE"
 }}
 """
