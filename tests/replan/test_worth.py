@@ -6,6 +6,7 @@ from math import inf
 import pytest
 
 from colocate import Gpu, Model, Problem
+from colocate.errors import InputError
 from colocate.inputs.fleet import fleet_of
 from colocate.outputs.replan.words import worth_text
 from colocate.problem.placement import Placement
@@ -135,3 +136,14 @@ def test_it_is_enough_that_moving_costs_nothing_at_the_ends_of_what_rates_may_be
     assert not MoveWorth(
         True, True, (nothing._replace(rates=RatesCase.STATED),), 10, 3600, 0.5
     ).pays
+
+
+def test_engines_that_share_their_caches_are_simulated_so():
+    problem = fleet(ASKED)
+    old, new = {"m": ["a"], "n": ["b"]}, {"m": ["a"], "n": ["a"]}
+    way = safe_steps(change_between((problem, old), (problem, new), "elastic"))
+    points = [FrontierPoint(Placement(at), 1.0, 20.0, 20.0) for at in (old, new)]
+    worth = worth_of(problem, old, *points, way, memory="elastic")
+    assert worth.simulated
+    with pytest.raises(InputError, match="GB are free"):
+        worth_of(problem, old, *points, way)

@@ -127,7 +127,7 @@ def replan(
     if found.stay is not None and found.point is not found.stay:
         unsure = rate_uncertainties(now, rate_uncertainty)
         asked = (found.problem, plan.placement, found.stay, found.point, way)
-        worth = worth_of(*asked, lasting, uncertainty, unsure, seed)
+        worth = worth_of(*asked, lasting, uncertainty, unsure, seed, mode)
     if as_json:
         data = {**found.as_dict(), "worth": worth.as_dict() if worth else None}
         typer.echo(json.dumps({**data, "way": way.as_dict()}, indent=2, allow_nan=False))
