@@ -245,7 +245,8 @@ def kubectl_lines(script: ScriptLines) -> Iterator[str]:
         script.need("", f'"{folder}/kubernetes.yaml"')
         return {
             StepKind.LOAD: f"kubectl apply {file} --selector {label}",
-            StepKind.UNLOAD: f"kubectl delete deployment/{name} --cascade=foreground --wait",
+            StepKind.UNLOAD: f"kubectl delete deployment/{name} --cascade=foreground --wait "
+            "--ignore-not-found",
             StepKind.WAIT: f"kubectl rollout status deployment/{name} --timeout=30m",
             StepKind.SWITCH: f"pod_joined {label} {model} {name} {PART_OF} {value}",
             StepKind.DRAIN: f"pod_left {label} {model} {name} {port} {PART_OF}",
