@@ -363,3 +363,66 @@ def test_a_model_that_joins_the_fleet_is_loaded_at_once_though_nothing_better_wa
     fixture.now += 30.0
     assert fixture.watch.round() is RoundOutcome.MOVE
     assert "fresh" in placed(fixture)
+
+
+def test_a_group_that_lost_its_gpu_is_served_again_on_one_gpu(folder):
+    fleet = small_fleet(
+        together=[["chat", "tiny"]], gpus=[{"name": "g", "kind": "H100-80GB", "count": 3}]
+    )
+    places = {"chat": ("g-2",), "tiny": ("g-2",), "code": ("g-0",)}
+    fixture = Fixture(folder, fleet=fleet, places=places, memory="fixed")
+    fixture.fleet = small_fleet(together=[["chat", "tiny"]])
+    assert fixture.watch.round() is RoundOutcome.MOVE, fixture.told
+    now = placed(fixture)
+    assert now["chat"] == now["tiny"]
+    assert set(now) == set(PLACES)
+    assert fixture.watch.round() is RoundOutcome.STAY
+
+
+def test_a_group_without_a_place_is_told_once_and_again_when_the_fleet_changes(folder):
+    both = [{"name": "big", "memory_gb": 80}, {"name": "small", "memory_gb": 20}]
+    both = [{**each, "kind": "H100-80GB"} for each in both]
+    places = {"chat": ("big",), "code": ("big",), "tiny": ("small",)}
+    fleet = small_fleet(together=[["chat", "code"]], gpus=both)
+    fixture = Fixture(folder, fleet=fleet, places=places)
+    fixture.fleet = small_fleet(together=[["chat", "code"]], gpus=both[1:])
+    assert [fixture.watch.round() for _ in range(3)] == [RoundOutcome.STAY] * 3
+    (told,) = [words for words in fixture.told if "chat and code have no engine" in words]
+    assert "they must share a GPU, and need" in told
+    fixture.fleet = fleet
+    assert fixture.watch.round() is RoundOutcome.MOVE, fixture.told
+    assert placed(fixture)["chat"] == placed(fixture)["code"] == ("big",)
+
+
+def test_a_dry_run_tells_once_that_it_does_not_finish_a_change(folder, decided):
+    decided.script[:] = [going, STAY]
+    fixture = Fixture(folder)
+    stop_after_one_step(fixture)
+    fixture.watch.round()
+    dry = Fixture(folder, dry=True)
+    for _ in range(3):
+        dry.watch.round()
+    assert dry.told[0] == "4 steps of an earlier change are not done, and a dry run does none"
+    assert len(dry.told) == 2
+    assert len(folder.read().pending) == 4
+
+
+@pytest.mark.parametrize("kills", [False, True])
+def test_a_change_that_brings_a_model_that_left_the_fleet_is_given_up(folder, decided, kills):
+    decided.script[:] = [going, STAY]
+    fixture = Fixture(folder)
+    stop_after_one_step(fixture)
+    fixture.watch.round()
+    if kills:
+        state = folder.read()
+        folder.write(state.with_begun(state.pending[0]))
+    again = Fixture(folder)
+    left = small_fleet().as_dict()
+    left["models"] = [model for model in left["models"] if model["name"] != "code"]
+    again.fleet = fleet_of(left)
+    again.watch.round()
+    assert again.told[0] == "a model is gone that a change needs, so the change is given up"
+    assert {kind for kind, model, _ in again.performed if model == "code"} == {"drain", "unload"}
+    assert placed(again) == {"chat": ("g-0",), "tiny": ("g-1",)}
+    assert again.watch.round() is RoundOutcome.STAY
+    assert folder.read().pending == ()

@@ -6,6 +6,7 @@ from math import inf
 import pytest
 
 from colocate import Gpu, Model, Problem
+from colocate.errors import InputError
 from colocate.inputs.fleet import fleet_of
 from colocate.outputs.replan.words import worth_text
 from colocate.problem.placement import Placement
@@ -144,3 +145,14 @@ def test_a_move_that_was_not_compared_at_all_rates_is_not_known_to_pay():
     assert exact.net_gain == unsure.net_gain == 1800 - 10 - 5
     assert (exact.complete, exact.pays) == (True, True)
     assert (unsure.complete, unsure.pays) == (False, False)
+
+
+def test_engines_that_share_their_caches_are_simulated_so():
+    problem = fleet(ASKED)
+    old, new = {"m": ["a"], "n": ["b"]}, {"m": ["a"], "n": ["a"]}
+    way = safe_steps(change_between((problem, old), (problem, new), "elastic"))
+    points = [FrontierPoint(Placement(at), 1.0, 20.0, 20.0) for at in (old, new)]
+    worth = worth_of(problem, old, *points, way, memory="elastic")
+    assert worth.simulated
+    with pytest.raises(InputError, match="GB are free"):
+        worth_of(problem, old, *points, way)

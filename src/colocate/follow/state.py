@@ -13,6 +13,8 @@ from colocate.replan.steps.step import EngineStep, StepKind
 
 VERSION = 1
 """Of the file; a later one may hold what this code does not know."""
+BRINGS = (StepKind.LOAD, StepKind.WAIT, StepKind.SWITCH, StepKind.WAKE)
+"""Steps that make an engine serve."""
 REMEMBERED_SECONDS = 86400.0
 """How long moves are remembered: the longest time that a rule about them looks back."""
 
@@ -79,15 +81,25 @@ class WatchState:
             moves=kept,
         ).counted("steps_done" if succeeded else "steps_failed")
 
-    def with_gpus(self, gpus: Collection[str]) -> Self:
-        """Return the state in which only some GPUs are left.
+    def with_gpus(self, gpus: Collection[str], models: Collection[str] | None = None) -> Self:
+        """Return the state in which only some GPUs and models are left.
 
-        A change that had to do with others is given up. Its steps that were begun count as failed,
-        since nobody knows how far they came.
+        A change that had to do with other GPUs, or that brings engines of other models, is given
+        up. Its steps that were begun count as failed, since nobody knows how far they came.
+
+        Parameters
+        ----------
+        gpus
+            The GPUs of the fleet.
+        models
+            Its models; None for all that have engines.
         """
         there = frozenset(gpus)
         engines, pending = self.engines, self.pending
-        if not all(there.issuperset(step.engine.gpus) for step in pending):
+        if not all(there.issuperset(each.engine.gpus) for each in pending) or any(
+            models is not None and each.kind in BRINGS and each.engine.model not in models
+            for each in pending
+        ):
             for step in pending:
                 if step.number in self.begun:
                     engines = after_step(engines, step, succeeded=False)

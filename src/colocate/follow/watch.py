@@ -136,17 +136,24 @@ class Watch:
             self._say_once("fleet", "")
 
     def _look_around(self) -> None:
-        """Take note of GPUs that are gone, and of a clock that was set back."""
+        """Take note of GPUs and models that are gone, and of a clock that was set back."""
         gpus = {gpu.name for gpu in self.fleet.problem.gpus}
-        state = self.state.with_gpus(gpus).seen_at(self.around.clock())
+        models = {model.name for model in self.fleet.problem.models}
+        state = self.state.with_gpus(gpus, models).seen_at(self.around.clock())
         if self.state.pending and not state.pending:
-            self.around.say("a GPU is gone that a change needs, so the change is given up")
+            lost = any(not gpus.issuperset(each.engine.gpus) for each in self.state.pending)
+            what = "GPU" if lost else "model"
+            self.around.say(f"a {what} is gone that a change needs, so the change is given up")
         if state != self.state:
             self._keep(state)
 
     def _finish(self) -> bool:
         """Carry out what is left of a change; a step that was begun is done once more."""
         if not self.state.pending:
+            return True
+        if self.around.perform is None:
+            left = f"{len(self.state.pending)} steps of an earlier change are not done"
+            self._say_once("pending", f"{left}, and a dry run does none")
             return True
         self.around.say(f"going on with {len(self.state.pending)} steps of an earlier round")
         return self._carried_out(self.state.pending)

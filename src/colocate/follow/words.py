@@ -1,7 +1,12 @@
 """Decisions in words: one sentence, with the figures that it rests on."""
 
-from colocate.outputs.text.wording import listed
-from colocate.replan.policy.decision import PolicyDecision, PolicyReason
+from colocate.outputs.text.wording import gigabytes, listed
+from colocate.replan.policy.decision import (
+    Obstacle,
+    PolicyDecision,
+    PolicyReason,
+    UnservedModels,
+)
 
 REASONS = {
     PolicyReason.TOO_LITTLE_KNOWN: "requests have not been counted for long enough",
@@ -15,14 +20,45 @@ REASONS = {
     PolicyReason.PAYS: "going brings more requests in time than it costs",
     PolicyReason.NOT_SERVED: "a model has no engine",
 }
+OBSTACLES = {
+    Obstacle.PINS: "may be on no GPU that is there, or on too few of one node",
+    Obstacle.MEMORY: "need {needed} on a GPU, of which {free} at most are free, and nobody can "
+    "make room",
+    Obstacle.APART: "must be apart from models that are wherever there is memory",
+    Obstacle.MOST_MODELS: "find as many models as may be wherever there is memory",
+    Obstacle.RESOURCE: "find too little {resource} wherever there is memory",
+    Obstacle.NO_STEPS: "have a place, but no safe steps lead to it",
+    Obstacle.SEVERAL: "find no GPU without a rule against it",
+}
+"""What is in the way of models, as the rest of a sentence about several."""
+SINGULAR = {"need ": "needs ", "find ": "finds ", "have ": "has "}
+"""The verbs of these sentences for one model."""
 MOST_NAMES = 4
 """Moves that a sentence names."""
 
 
 def decision_words(decision: PolicyDecision) -> str:
     """Return a decision as a sentence."""
+    unserved = "; ".join(map(_unserved, decision.unserved[:MOST_NAMES]))
+    if len(decision.unserved) > MOST_NAMES:
+        unserved += f"; {len(decision.unserved) - MOST_NAMES} more have none"
+    if decision.reason is PolicyReason.NO_ROOM:
+        return f"stay: {unserved}"
     head = "stay" if decision.stay else f"move {_moved(decision)}"
-    return f"{head}: {REASONS[decision.reason]}{_figures(decision)}"
+    rest = f"; {unserved}" if unserved else ""
+    return f"{head}: {REASONS[decision.reason]}{_figures(decision)}{rest}"
+
+
+def _unserved(found: UnservedModels) -> str:
+    """Return that models go without an engine, and why."""
+    why = OBSTACLES[found.obstacle].format(
+        needed=gigabytes(found.needed_gb), free=gigabytes(found.free_gb), resource=found.resource
+    )
+    if len(found.models) > 1:
+        return f"{listed(found.models)} have no engine: they must share a GPU, and {why}"
+    for verb, own in SINGULAR.items():
+        why = own + why.removeprefix(verb) if why.startswith(verb) else why
+    return f"{found.models[0]} has no engine: it {why}"
 
 
 def _moved(decision: PolicyDecision) -> str:

@@ -157,7 +157,7 @@ def reduction_of(problem: Problem) -> Reduction:
 
 
 def _items(problem: Problem) -> Iterator[Item]:
-    bundle_of = _bundles(problem)
+    bundle_of = bundles_of(problem)
     groups_of = _groups_of(problem)
     models = {model.name: model for model in problem.models}
     done: set[str] = set()
@@ -210,7 +210,7 @@ def _names_of_parts(model: Model, members: Sequence[str]) -> Iterator[str]:
             yield " + ".join(members) + tail + (f"/{shard + 1}" if model.shards > 1 else "")
 
 
-def _bundles(problem: Problem) -> dict[str, tuple[str, ...]]:
+def bundles_of(problem: Problem) -> dict[str, tuple[str, ...]]:
     """Return, for every model that must stay together with others, all models of its bundle."""
     bundle_of: dict[str, set[str]] = {}
     for group in problem.together:

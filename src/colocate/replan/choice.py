@@ -232,6 +232,7 @@ class _Ways:
             terms.rate_uncertainty,
             terms.seed,
             rates,
+            terms.memory,
         )
 
     def _choice(self, number: int, rule: ChoiceRule) -> MoveChoice:

@@ -13,6 +13,7 @@ from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_number
 from colocate.problem.verify import verify
 from colocate.replan.lives import lives_of
+from colocate.replan.placed_engine import MemoryMode
 from colocate.replan.replanning import FrontierPoint
 from colocate.replan.steps.safe_steps import SafeSteps
 from colocate.replan.steps.step import StepKind
@@ -163,6 +164,7 @@ def worth_of(
     rate_uncertainty: Mapping[str, float] | None = None,
     seed: int = 0,
     rates: Sequence[RatesCase] = tuple(RatesCase),
+    memory: MemoryMode = "fixed",
 ) -> MoveWorth:
     """Say whether moving pays.
 
@@ -182,6 +184,8 @@ def worth_of(
         The first seed of the replays.
     rates
         Where rates are not exact, the cases to compare.
+    memory
+        Whether engines keep their cache, or share it, as in the steps.
     """
     lasts = checked_number(lasts_seconds, ("lasts_seconds",))
     unsure = min(checked_number(uncertainty, ("uncertainty",)), 1.0)
@@ -193,12 +197,13 @@ def worth_of(
     }
     running = {name: gpus for name, gpus in old.items() if name in named}
     simulated = _knows_requests(problem) and _same_gpus(problem, steps)
+    options = SimulateOptions(cache="elastic") if memory == "elastic" else SimulateOptions()
     largest = max(shares.values(), default=0.0)
     cases = []
     for case in rates if largest > 0.0 else (RatesCase.STATED,):
         fleet = _with_rates_of(case, problem, shares)
         if simulated:
-            gain, cost = _simulated(fleet, running, point, steps, seed)
+            gain, cost = _simulated(fleet, running, point, steps, options, seed)
         else:
             values = (_value(fleet, case, stay), _value(fleet, case, point))
             gain, cost = _by_value(fleet, *values, steps)
@@ -255,16 +260,28 @@ def _same_gpus(problem: Problem, steps: SafeSteps) -> bool:
 
 
 def _simulated(
-    problem: Problem, old: Places, point: FrontierPoint, steps: SafeSteps, seed: int
+    problem: Problem,
+    old: Places,
+    point: FrontierPoint,
+    steps: SafeSteps,
+    options: SimulateOptions,
+    seed: int,
 ) -> tuple[float, float]:
-    """Return the requests in time that are gained each second, and those lost on the way."""
+    """Return the requests in time that are gained each second, and those lost on the way.
+
+    Parameters
+    ----------
+    problem, old, point, steps, seed
+        As for `worth_of`.
+    options
+        How engines have their caches.
+    """
     named, span = {model.name for model in problem.models}, steps.seconds
     lives = [life for life in lives_of(steps) if life.model in named]
     gain = cost = 0.0
     for each in range(seed, seed + SEEDS):
         on_the_way = (PoissonDemand().pieces(problem, span, each) for _ in range(2))
         afterwards = (PoissonDemand().pieces(problem, STEADY_SECONDS, each) for _ in range(2))
-        options = SimulateOptions()
         stayed = simulate_placement(problem, old, next(on_the_way), options, each)
         moved = simulate_lives(problem, lives, next(on_the_way), options, each)
         before = simulate_placement(problem, old, next(afterwards), options, each)

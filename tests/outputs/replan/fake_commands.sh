@@ -42,14 +42,18 @@ case "$said" in
   "docker compose --file "*" up --detach --no-deps "*) [ -e "$3" ] || exit 1; runs "$last" ;;
   "docker compose --file "*" rm --stop --force "*) [ -e "$3" ] || exit 1; ends "$last" ;;
   "systemctl start --no-block "*) [ -e "$UNITS/$last" ] || exit 1; name="${last#colocate-}"; runs "${name%.service}" ;;
-  "systemctl stop "*) name="${last#colocate-}"; ends "${name%.service}" ;;
+  "systemctl stop "*) [ -e "$UNITS/$last" ] || exit 5; name="${last#colocate-}"; ends "${name%.service}" ;;
   "kubectl apply "*"--selector app.kubernetes.io/name="*) [ -e "$3" ] || exit 1; runs "${last#*=}" ;;
-  "kubectl delete deployment/"*) name="${2#deployment/}"; ends "$name" ;;
+  "kubectl delete deployment/"*)
+    name="${2#deployment/}"
+    if [ -e "$FAKE/run/$name" ]; then ends "$name"; elif [[ "$said" != *--ignore-not-found* ]]; then exit 1; fi
+    ;;
   "kubectl get --raw "*) name="${last#*/services/}"; metrics "${name%%:*}" ;;
   "python "*"launch.py --config "*) [ -e "$last" ] || exit 1; name="$(basename "$last" .yaml)"; runs "${name#*-}" ;;
   "tmux kill-session -t =kvcached-frontend") ;;
   "tmux new-session -d -s kvcached-frontend "*) cp "$9" "$FAKE/router" || exit 1 ;;
-  "tmux kill-session -t =kvcached-"*) ends "${last#=kvcached-}" ;;
+  "tmux has-session -t =kvcached-"*) [ -e "$FAKE/run/${last#=kvcached-}" ] || exit 1 ;;
+  "tmux kill-session -t =kvcached-"*) [ -e "$FAKE/run/${last#=kvcached-}" ] || exit 1; ends "${last#=kvcached-}" ;;
   curl*/metrics) metrics "$(engine_at "$last")" ;;
   curl*/health) name="$(engine_at "$last")"; [ -n "$name" ] && [ -e "$FAKE/run/$name" ] || exit 7 ;;
 esac

@@ -76,7 +76,15 @@ ENGINE = {"model": "a", "gpus": ["g0"], "name": "a", "port": 8000}
         ({"target": "compose", "engines": [{**ENGINE, "model": 1}]}, "['model']=1"),
         ({"target": "compose", "engines": [{**ENGINE, "gpus": "g0"}]}, "['gpus']='g0'"),
         ({"target": "compose", "engines": [{**ENGINE, "port": 0}]}, "['port']=0"),
-        ({"target": "compose", "engines": [ENGINE, ENGINE]}, "that of no other engine"),
+        ({"target": "compose", "engines": [ENGINE, ENGINE]}, "['name']='a'"),
+        (
+            {"target": "compose", "engines": [ENGINE, {**ENGINE, "gpus": ["g1"], "name": "b"}]},
+            "['port']=8000, must be that of no other engine",
+        ),
+        (
+            {"target": "compose", "engines": [ENGINE, {**ENGINE, "port": 8001, "name": "b"}]},
+            "['gpus']=['g0'], must be that of no other engine",
+        ),
     ],
 )
 def test_files_that_name_engines_wrongly_are_refused(tmp_path, data, told):

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from colocate.errors import OutputError
+from colocate.errors import InputError, OutputError
 from colocate.outputs.emit.settings import Target
-from colocate.outputs.replan.commands import refuse_begun
+from colocate.outputs.replan.commands import refuse_begun, steps_files
+from colocate.replan.steps.safe_steps import safe_steps
+from colocate.replan.transition import change_between
+from tests.outputs.made_plans import fleet_from, plan_of
 from tests.outputs.replan.written_steps import LOAD_FIRST, write_steps
 
 REMOTE = (Target.VLLM, Target.SGLANG, Target.COMPOSE, Target.SYSTEMD, Target.KVCACHED)
@@ -62,3 +65,22 @@ def test_steps_that_have_begun_are_not_written_over(tmp_path):
     (tmp_path / "steps.done").write_text("0\n")
     with pytest.raises(OutputError, match=r"have begun \(steps.done\); give another folder"):
         refuse_begun(tmp_path)
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+def test_a_gpu_that_counts_as_another_device_since_one_left_the_file_is_refused(numbered):
+    gpus = [{"name": f"g{n}", "memory_gb": 80} for n in range(3)]
+    models = [{"name": name, "size_gb": 20.0, "load": 1} for name in "ab"]
+    left = [dict(gpus[0]), dict(gpus[2])]
+    if numbered:
+        left[1]["devices"] = [2]
+    old, new = fleet_from(gpus, models), fleet_from(left, models)
+    before, after = {"a": ["g0"], "b": ["g0"]}, {"a": ["g0"], "b": ["g2"]}
+    steps = safe_steps(change_between((old.problem, before), (new.problem, after), "elastic"))
+    plans = (plan_of(old, before), old), (plan_of(new, after), new)
+    if numbered:
+        assert steps_files(Target.VLLM, steps, *plans).files
+        return
+    told = "gpu 'g2': is device 1 of its machine now, and was device 2 of its machine"
+    with pytest.raises(InputError, match=told):
+        steps_files(Target.VLLM, steps, *plans)

@@ -135,3 +135,19 @@ def test_targets_without_single_engines_say_why(target, sharing):
     assert [file.name for file in found.files] == ["steps.txt"]
     assert "no commands: " in found.files[0].text
     assert found.reason in found.files[0].text
+
+
+@pytest.mark.parametrize("target", [Target.SYSTEMD, Target.KUBERNETES, Target.KVCACHED])
+def test_it_goes_on_if_it_was_killed_after_an_engine_ended_and_before_that_was_noted(
+    target, tmp_path
+):
+    written = write_steps(target, tmp_path / "steps", tmp_path / "fake", LOAD_FIRST)
+    assert written.run().returncode == 0
+    unloads = [step.number for step in written.steps.steps if step.kind.value == "unload"]
+    notes = written.folder / "steps.done"
+    left = [line for line in notes.read_text().splitlines() if line != str(unloads[-1])]
+    notes.write_text("".join(f"{line}\n" for line in left))
+    again = written.run()
+    assert again.returncode == 0, again.stderr
+    assert str(unloads[-1]) in notes.read_text().splitlines()
+    assert written.running == {launch.name for launch in written.after}

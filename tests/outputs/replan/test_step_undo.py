@@ -5,7 +5,11 @@ import re
 import pytest
 
 from colocate.outputs.emit.settings import Target
+from colocate.outputs.replan.commands import steps_files
 from colocate.outputs.replan.step_writers import WRITERS
+from colocate.replan.steps.safe_steps import safe_steps
+from colocate.replan.transition import change_between
+from tests.outputs.made_plans import fleet_from, plan_of
 from tests.outputs.replan.written_steps import LOAD_FIRST, write_steps
 
 
@@ -85,3 +89,29 @@ def test_a_wait_that_fails_names_the_step_before_it(tmp_path):
     assert broken.stderr.strip().endswith("undo 0")
     assert written.run("undo", "0").returncode == 0
     assert written.running == {"a", "b"}
+
+
+def test_notes_survive_a_disk_that_is_full_while_a_step_is_taken_back(tmp_path):
+    written = write_steps(Target.COMPOSE, tmp_path / "steps", tmp_path / "fake", LOAD_FIRST)
+    assert written.run().returncode == 0
+    notes = (written.folder / "steps.done").read_text()
+    script = written.folder / "steps.sh"
+    full = script.read_text().replace('> "$DONE.left"', "> /dev/full")
+    script.write_text(full)
+    assert written.run("undo", written.names[-1]).returncode != 0
+    assert (written.folder / "steps.done").read_text() == notes
+
+
+def test_a_pod_of_a_model_that_left_gets_back_the_label_of_its_model():
+    models = [
+        {"name": "stays", "size_gb": 20.0, "load": 1},
+        {"name": "goes", "size_gb": 20.0, "load": 1, "replicas": 2},
+    ]
+    gpus = [{"name": f"g{n}", "memory_gb": 80} for n in range(3)]
+    old, new = fleet_from(gpus, models), fleet_from(gpus, models[:1])
+    before, after = {"stays": ["g0"], "goes": ["g1", "g2"]}, {"stays": ["g0"]}
+    steps = safe_steps(change_between((old.problem, before), (new.problem, after), "elastic"))
+    plans = (plan_of(old, before), old), (plan_of(new, after), new)
+    script = steps_files(Target.KUBERNETES, steps, *plans).files[0].text
+    joined = re.findall(r"pod_joined \S+ \S+ (\S+) \S+ ([^\s']+)", script)
+    assert ("goes-2", "goes") in joined

@@ -9,7 +9,8 @@ from colocate.replan.policy.decision import PolicyReason
 from colocate.replan.policy.history import EngineMove
 from colocate.replan.policy.outlook import Outlook
 from colocate.replan.policy.proposals import nearby_proposals
-from colocate.replan.policy.seats import exchanged_seats, free_seats, moved, taken_seats
+from colocate.replan.policy.seats import exchanged_seats, moved, taken_seats
+from colocate.replan.policy.units import Unit
 from tests.replan.policy.test_decide import QUICK, rates
 from tests.simulate.drawn_fleets import KIND, asked
 
@@ -37,14 +38,14 @@ def test_free_seats_are_on_one_node_and_the_emptiest_come_first():
     places = {"a": ("x0", "x1"), "b": ("y2", "y0")}
     a, b = problem.models
     assert taken_seats(places, a) == [("x0", "x1")]
-    assert free_seats(problem, places, a) == [("y1", "y0"), ("y0", "y2")]
-    assert free_seats(problem, places, b) == [("x2", "x0"), ("x0", "x1")]
+    assert Unit((a,)).free_seats(problem, places) == [("y1", "y0"), ("y0", "y2")]
+    assert Unit((b,)).free_seats(problem, places) == [("x2", "x0"), ("x0", "x1")]
 
 
 def test_seats_are_only_where_the_model_may_be():
     problem = fleet(a={"never": ("y1",)})
-    assert free_seats(problem, BOTH_ON_ONE_NODE, problem.models[0]) == []
-    assert free_seats(problem, BOTH_ON_ONE_NODE, problem.models[1]) == [("y0", "y1")]
+    assert Unit((problem.models[0],)).free_seats(problem, BOTH_ON_ONE_NODE) == []
+    assert Unit((problem.models[1],)).free_seats(problem, BOTH_ON_ONE_NODE) == [("y0", "y1")]
 
 
 def test_an_engine_takes_the_place_of_another_of_its_width_or_one_of_its_gpus():

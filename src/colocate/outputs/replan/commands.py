@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from colocate.errors import InputError, OutputError
-from colocate.fault import Fault
+from colocate.fault import Fault, Owner
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.emit.emission import EmittedFile
 from colocate.outputs.emit.engines.groups import crowded_gpus
@@ -81,8 +81,9 @@ def steps_files(
     Raises
     ------
     InputError
-        If the engines that run are not those of the old plan.
+        If the engines that run are not those of the old plan, or a GPU is another device now.
     """
+    _refuse_other_devices(old[1], new[1])
     usual = EmitSettings(running=tuple(running or ()))
     settings = usual.settled(OWN_ENGINES.get(target, usual.engine), new[1].spec.sharing)
     before = engines_of(target, *old, settings)
@@ -114,6 +115,28 @@ def refuse_begun(folder: Path) -> None:
     """
     if (folder / DONE).exists():
         raise OutputError(f"{folder}: has steps that have begun ({DONE}); give another folder")
+
+
+def _refuse_other_devices(old: Fleet, new: Fleet) -> None:
+    """Refuse GPUs that are another device of their machine than before.
+
+    Devices that a fleet file does not number are counted. If a GPU is taken out of the middle of a
+    file, those behind it would count as others, and engines would start on the wrong ones.
+
+    Parameters
+    ----------
+    old, new
+        The fleet of the plan that runs, and the fleet now.
+    """
+    for name, device in new.devices.items():
+        before = old.devices.get(name)
+        if before is not None and (before.node, before.number) != (device.node, device.number):
+            found = (
+                f"is device {device.number} of {device.node or 'its machine'} now, and was device "
+                f"{before.number} of {before.node or 'its machine'}"
+            )
+            advice = f"state `devices: [{before.number}]` for it, or lost GPUs with --without"
+            raise InputError(Fault(found, advice=advice, owner=Owner("gpu", name)))
 
 
 def _refuse_others(running: Sequence[RunningEngine], planned: Sequence[RunningEngine]) -> None:

@@ -129,7 +129,9 @@ ended() {{ # take back what was chosen, if anything was
     echo "step $BACK is not taken back: $back_what" >&2
     exit 1
   fi
-  grep -vxF -e "$BACK" -e "begun $BACK" "$DONE" > "$DONE.left" || true
+  rm -f "$DONE.left"
+  # grep returns 1 if no line is left; anything else, such as a full disk, must not lose the notes
+  grep -vxF -e "$BACK" -e "begun $BACK" "$DONE" > "$DONE.left" || [ "$?" -eq 1 ]
   mv "$DONE.left" "$DONE"
 }}
 """
@@ -141,7 +143,8 @@ unit_started() { # NODE FILE UNIT: start a unit; the step after this one waits u
 }
 
 unit_stopped() { # NODE UNIT: systemctl returns once its processes have ended
-  on "$1" systemctl stop "$2" && on "$1" rm -f "$UNITS/$2" && on "$1" systemctl daemon-reload
+  on "$1" systemctl stop "$2" || on "$1" test ! -e "$UNITS/$2" || return 1
+  on "$1" rm -f "$UNITS/$2" && on "$1" systemctl daemon-reload
 }
 
 units_grouped() { # NODE FILE TARGET: from now on a restart of the machine starts the new plan
@@ -170,7 +173,9 @@ namespace() {
 ROUTER_FUNCTIONS = """
 engine_stopped() { # NODE NAME URL: end the session of an engine, and wait until its port is free
   local left="$DRAIN_SECONDS" code
-  on "$1" tmux kill-session -t "=kvcached-$2" || return 1
+  if ! on "$1" tmux kill-session -t "=kvcached-$2"; then # it may have ended already
+    if on "$1" tmux has-session -t "=kvcached-$2"; then return 1; fi
+  fi
   while true; do
     code=0
     on "$1" curl -sS -o /dev/null --max-time 5 "$3/health" || code=$?

@@ -230,7 +230,8 @@ def systemd_lines(script: ScriptLines) -> Iterator[str]:
 def kubectl_lines(script: ScriptLines) -> Iterator[str]:
     """Yield commands for Kubernetes; first come claims and Services that no engine owns."""
     script.functions = POD_FUNCTIONS
-    models, port = safe_names(script.new.fleet.models), script.settings.base_port
+    before, after = safe_names(script.old.fleet.models), safe_names(script.new.fleet.models)
+    port = script.settings.base_port
     rest = shlex.quote(f"!{NAME}")
     prepared = f'kubectl apply --filename "$NEW/kubernetes.yaml" --selector {rest}'
     script.need("", '"$NEW/kubernetes.yaml"')
@@ -239,12 +240,13 @@ def kubectl_lines(script: ScriptLines) -> Iterator[str]:
     def commands_of(launch: Launch, folder: str) -> Commands:
         name, model = launch.name, shlex.quote(launch.model)
         label, url = f"{NAME}={name}", f"http://{name}"
-        value = models.get(launch.model, launch.name)
+        value = after.get(launch.model) or before[launch.model]
         file = f'--filename "{folder}/kubernetes.yaml"'
         script.need("", f'"{folder}/kubernetes.yaml"')
         return {
             StepKind.LOAD: f"kubectl apply {file} --selector {label}",
-            StepKind.UNLOAD: f"kubectl delete deployment/{name} --cascade=foreground --wait",
+            StepKind.UNLOAD: f"kubectl delete deployment/{name} --cascade=foreground --wait "
+            "--ignore-not-found",
             StepKind.WAIT: f"kubectl rollout status deployment/{name} --timeout=30m",
             StepKind.SWITCH: f"pod_joined {label} {model} {name} {PART_OF} {value}",
             StepKind.DRAIN: f"pod_left {label} {model} {name} {port} {PART_OF}",

@@ -1,6 +1,7 @@
 """Whether to stay or to go, from what was measured: pure, and the same for the same arguments."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,9 @@ from colocate.replan.policy.outlook import (
 )
 from colocate.replan.policy.proposals import Proposal, Rating, nearby_proposals
 from colocate.replan.policy.rates import RateEstimate
+from colocate.replan.policy.restoring import restorations
 from colocate.replan.policy.settings import PolicySettings
+from colocate.replan.policy.unserved import unserved_in
 from colocate.replan.steps.safe_steps import SafeSteps, safe_steps
 from colocate.replan.transition import change_between
 from colocate.simulate.demand.requests import Floats
@@ -50,8 +53,6 @@ class _Case(NamedTuple):
     rates: Sequence[RateEstimate]
     settings: PolicySettings
     seed: int
-    forced: bool
-    """Whether a model that must be awake is not served."""
     running: Sequence[PlacedEngine] | None = None
     """The engines that run; None for those of the placement, as if they had just started."""
 
@@ -88,8 +89,8 @@ def decide(
 ) -> PolicyDecision:
     """Decide whether to move models.
 
-    A move that is not forced never touches an engine that came or left within the commitment time,
-    so none is undone within ten minutes.
+    Models that must be awake and have no engine get one where that can be. Other moves never touch
+    an engine that came or left within the commitment time, so none is undone within ten minutes.
 
     Parameters
     ----------
@@ -112,27 +113,81 @@ def decide(
         Of the requests that ways are compared on.
     """
     chosen = settings or PolicySettings()
-    forced = any(m.sleep_cost is None and not serving.get(m.name) for m in problem.models)
-    loads = chosen.most_moves_per_hour - loads_in_hour(history, now)
-    case = _Case(problem, serving, rates, chosen, seed, forced, running)
-    if not forced and any(each.seconds < chosen.recent for each in rates):
-        return PolicyDecision(PolicyReason.TOO_LITTLE_KNOWN)
-    if not forced and loads <= 0:
-        return PolicyDecision(PolicyReason.MOST_MOVES)
+    case = _Case(problem, serving, rates, chosen, seed, running)
     rated = case.rating()
-    soon = rated(serving)
+    restored = _restored(case, restorations(problem, serving, rated), now)
+    if restored is not None:
+        return restored
+    found = _ordinary(case, history, now, propose, rated)
+    left = unserved_in(problem, serving)
+    if left and found.stay:
+        return replace(found, reason=PolicyReason.NO_ROOM, unserved=left)
+    return replace(found, unserved=left)
+
+
+def _restored(case: _Case, proposals: Sequence[Proposal], now: float) -> PolicyDecision | None:
+    """Return the decision to give models engines again; None if none can have one.
+
+    No rule against moving too often holds, and it need not pay.
+
+    Parameters
+    ----------
+    case
+        What the decision is about.
+    proposals
+        Placements in which ever more models have an engine. If no safe steps lead to the last one,
+        those before it come in question.
+    now
+        The moment.
+    """
+    for proposal in reversed(proposals):
+        try:
+            steps = _steps(case, proposal.places)
+        except (InfeasibleError, NothingFoundError):
+            continue
+        moves = moves_between(case.problem, case.serving, proposal.places, now)
+        gain = _gain(case, proposal.places, steps)
+        left = unserved_in(case.problem, proposal.places)
+        reason = PolicyReason.NOT_SERVED
+        return PolicyDecision(reason, proposal.places, steps, moves, gain, unserved=left)
+    return None
+
+
+def _ordinary(
+    case: _Case, history: Sequence[EngineMove], now: float, propose: Propose, rated: Rating
+) -> PolicyDecision:
+    """Decide whether to move models that are served.
+
+    Parameters
+    ----------
+    case
+        What the decision is about.
+    history, now, propose
+        As for `decide`.
+    rated
+        Says what becomes of requests with a placement.
+    """
+    chosen = case.settings
+    loads = chosen.most_moves_per_hour - loads_in_hour(history, now)
+    if any(each.seconds < chosen.recent for each in case.rates):
+        return PolicyDecision(PolicyReason.TOO_LITTLE_KNOWN)
+    if loads <= 0:
+        return PolicyDecision(PolicyReason.MOST_MOVES)
+    soon = rated(case.serving)
     needed = chosen.hysteresis * soon.arrived * chosen.horizon / (TRIALS * SAMPLE)
-    if not forced and soon.arrived - soon.in_time <= chosen.hysteresis * soon.arrived:
+    if soon.arrived - soon.in_time <= chosen.hysteresis * soon.arrived:
         return PolicyDecision(PolicyReason.TARGETS_HOLD, needed=needed)
-    held = held_places([] if forced else history, now, chosen.commitment)
-    proposals = propose(problem, serving, held, rated)
+    held = held_places(history, now, chosen.commitment)
+    proposals = propose(case.problem, case.serving, held, rated)
     if not proposals:
         return PolicyDecision(PolicyReason.NOTHING_BETTER, needed=needed)
-    found = [_Goal(each.places, moves_between(problem, serving, each.places, now))
-             for each in (proposals[:1] if forced else proposals)]  # fmt: skip
-    allowed = [goal for goal in found if forced or goal.loads <= loads]
+    goals = [
+        _Goal(each.places, moves_between(case.problem, case.serving, each.places, now))
+        for each in proposals
+    ]
+    allowed = [goal for goal in goals if goal.loads <= loads]
     if not allowed:
-        return PolicyDecision(PolicyReason.MOST_MOVES, found[0].places, needed=needed)
+        return PolicyDecision(PolicyReason.MOST_MOVES, goals[0].places, needed=needed)
     return _best_way(case, allowed, needed)
 
 
@@ -179,25 +234,27 @@ def _best_way(case: _Case, goals: Sequence[_Goal], needed: float) -> PolicyDecis
 
 def _ways(case: _Case, goals: Sequence[_Goal]) -> tuple[list[_Way], list[PolicyReason]]:
     """Return the ways to the goals that may be gone, and why the others may not."""
-    ways, refused, budget = [], [], case.settings.budget_gb
+    found, refused, budget = [], [], case.settings.budget_gb
     for goal in goals:
         try:
             steps = _steps(case, goal.places)
         except (InfeasibleError, NothingFoundError):
             refused.append(PolicyReason.NO_STEPS)
             continue
-        if not case.forced and budget is not None and steps.loaded_gb > budget:
+        if budget is not None and steps.loaded_gb > budget:
             refused.append(PolicyReason.OVER_BUDGET)
             continue
-        ways.append(_Way(goal, steps, case.outlooks("rate", lives_of(steps))[0].in_time))
+        found.append((goal, steps))
+    outlooks = case.outlooks("rate", *(lives_of(steps) for _, steps in found))
+    ways = [_Way(*each, outlook.in_time) for each, outlook in zip(found, outlooks, strict=True)]
     return ways, refused
 
 
 def _judged(case: _Case, way: _Way, needed: float) -> PolicyDecision:
     """Decide whether a better placement is worth the way there."""
-    gain = _gain(case, way.goal.places, way.steps)
-    reason = PolicyReason.NOT_SERVED if case.forced else _verdict(gain, needed)
-    return PolicyDecision(reason, way.goal.places, way.steps, way.goal.moves, gain, needed)
+    goal, steps = way.goal, way.steps
+    gain = _gain(case, goal.places, steps)
+    return PolicyDecision(_verdict(gain, needed), goal.places, steps, goal.moves, gain, needed)
 
 
 def _steps(case: _Case, places: Places) -> SafeSteps:

@@ -31,11 +31,45 @@ class PolicyReason(StrEnum):
     PAYS = "pays"
     """Going brings more requests in time than it costs, also if rates are a little off."""
     NOT_SERVED = "not served"
-    """A model that must be awake has no engine."""
+    """A model that must be awake has no engine, and gets one."""
+    NO_ROOM = "no room"
+    """A model that must be awake has no engine, and cannot have one."""
 
 
 GOES = frozenset((PolicyReason.PAYS, PolicyReason.NOT_SERVED))
 """The reasons to go; all others are reasons to stay."""
+
+
+class Obstacle(StrEnum):
+    """Why models without an engine cannot have one."""
+
+    PINS = "pins"
+    """They may be on no GPU of the fleet, or on too few of one node."""
+    MEMORY = "memory"
+    """No GPU that they may be on has the memory, even if others make room."""
+    APART = "apart"
+    """Wherever there is memory, there are models that they must be apart from."""
+    MOST_MODELS = "most models"
+    """Wherever there is memory, there are as many models as may be."""
+    RESOURCE = "resource"
+    """Wherever there is memory, another resource is used up."""
+    NO_STEPS = "no steps"
+    """There is a place, and no safe way to it."""
+    SEVERAL = "several"
+    """Each GPU has another of these reasons."""
+
+
+class UnservedModels(NamedTuple):
+    """Models that must be awake and go without an engine; several if they must share a GPU."""
+
+    models: tuple[str, ...]
+    obstacle: Obstacle
+    needed_gb: float
+    """Memory that they must have on a GPU."""
+    free_gb: float
+    """The most that is free on a GPU that they may be on."""
+    resource: str = ""
+    """Which one is used up."""
 
 
 class MoveGain(NamedTuple):
@@ -75,6 +109,8 @@ class PolicyDecision:
         What going brings and costs, as far as it was looked at.
     needed
         Requests in time that a move would have to bring.
+    unserved
+        Models that go without an engine, and why.
     """
 
     reason: PolicyReason
@@ -83,6 +119,7 @@ class PolicyDecision:
     moves: tuple[EngineMove, ...] = ()
     gain: MoveGain | None = None
     needed: float = 0.0
+    unserved: tuple[UnservedModels, ...] = ()
 
     @property
     def stay(self) -> bool:

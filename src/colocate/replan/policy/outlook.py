@@ -7,6 +7,7 @@ in a fleet of a hundred.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -38,13 +39,18 @@ class Outlook(NamedTuple):
     """Requests that kept all targets."""
     lost: Mapping[str, float]
     """Requests of each model that did not, or that wait."""
+    busy: Mapping[str, float] = MappingProxyType({})
+    """The share of time for which each GPU with an engine computes."""
 
 
-class _Kept(NamedTuple):
-    """The requests of a model: how many came, and how many were in time."""
+class _PartOutlook(NamedTuple):
+    """What a replay of engines found that notice no others."""
 
-    arrived: float
-    in_time: float
+    arrived: dict[str, float]
+    in_time: dict[str, float]
+    """Requests of each model, and those of them that kept all targets."""
+    busy: dict[str, float]
+    """As of an `Outlook`."""
 
 
 @dataclass(frozen=True)
@@ -64,31 +70,33 @@ class DrawnDemand:
     problem: Problem
     pieces: tuple[RequestStream, ...]
     options: SimulateOptions
-    _known: dict[tuple[EngineLife, ...], dict[str, _Kept]] = field(default_factory=dict, repr=False)
-    """What became of the requests to the models of each part that was replayed."""
+    _known: dict[tuple[EngineLife, ...], _PartOutlook] = field(default_factory=dict, repr=False)
+    """What was found for each part that was replayed."""
 
-    def of_part(self, part: tuple[EngineLife, ...]) -> dict[str, _Kept]:
+    def of_part(self, part: tuple[EngineLife, ...]) -> _PartOutlook:
         """Return what becomes of the requests to engines that share GPUs or models."""
         if part not in self._known:
             self._known[part] = self._replayed(part, {life.model for life in part})
         return self._known[part]
 
-    def without_engine(self, models: Iterable[str]) -> dict[str, _Kept]:
+    def without_engine(self, models: Iterable[str]) -> _PartOutlook:
         """Return what becomes of the requests to models that nobody serves."""
         return self._replayed((), set(models))
 
-    def _replayed(self, lives: Iterable[EngineLife], models: set[str]) -> dict[str, _Kept]:
+    def _replayed(self, lives: Sequence[EngineLife], models: set[str]) -> _PartOutlook:
         numbers = [n for n, model in enumerate(self.problem.models) if model.name in models]
         if not numbers:
-            return {}
+            return _PartOutlook({}, {}, {})
         alone = tuple(self.problem.models[number] for number in numbers)
         fleet = replace(self.problem, models=alone, apart=(), together=())
         asked = (_only(piece, numbers) for piece in self.pieces)
         found: Simulation = simulate_lives(fleet, lives, asked, self.options)
-        return {
-            each.name: _Kept(float(each.arrived), each.attainment * each.judged)
-            for each in found.models
-        }
+        here = {gpu for life in lives for gpu in life.gpus}
+        return _PartOutlook(
+            {each.name: float(each.arrived) for each in found.models},
+            {each.name: each.attainment * each.judged for each in found.models},
+            {each.name: each.busy for each in found.gpus if each.name in here},
+        )
 
 
 def _only(stream: RequestStream, models: Sequence[int]) -> RequestStream:
@@ -203,16 +211,19 @@ def settled_lives(problem: Problem, places: Places) -> list[EngineLife]:
 
 def outlook(demand: DrawnDemand, lives: Iterable[EngineLife]) -> Outlook:
     """Return what becomes of drawn requests with some engines."""
-    kept: dict[str, _Kept] = {}
-    for part in parts_of(lives):
-        kept |= demand.of_part(part)
-    kept |= demand.without_engine(m.name for m in demand.problem.models if m.name not in kept)
-    lost = {model.name: kept[model.name] for model in demand.problem.models}
+    parts = [demand.of_part(part) for part in parts_of(lives)]
+    names = [model.name for model in demand.problem.models]
+    served = {name for part in parts for name in part.arrived}
+    parts.append(demand.without_engine(name for name in names if name not in served))
+    arrived, in_time, busy = (_joined(each) for each in zip(*parts, strict=True))
+    lost = {name: arrived[name] - in_time[name] for name in names}
     return Outlook(
-        sum(each.arrived for each in lost.values()),
-        sum(each.in_time for each in lost.values()),
-        {name: each.arrived - each.in_time for name, each in lost.items()},
+        sum(arrived[name] for name in names), sum(in_time[name] for name in names), lost, busy
     )
+
+
+def _joined(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    return {name: number for part in parts for name, number in part.items()}
 
 
 def parts_of(lives: Iterable[EngineLife]) -> list[tuple[EngineLife, ...]]:

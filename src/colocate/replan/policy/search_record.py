@@ -10,7 +10,12 @@ from colocate.replan.policy.settings import PolicySettings
 REPEATED = 300.0
 """Seconds after which a search is repeated in any case."""
 FRUITLESS = frozenset(
-    (PolicyReason.NOTHING_BETTER, PolicyReason.DOES_NOT_PAY, PolicyReason.NOT_SURE)
+    (
+        PolicyReason.NOTHING_BETTER,
+        PolicyReason.DOES_NOT_PAY,
+        PolicyReason.NOT_SURE,
+        PolicyReason.NO_ROOM,
+    )
 )
 """What a search may end with that moves nothing."""
 

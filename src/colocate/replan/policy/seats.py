@@ -1,5 +1,7 @@
 """The GPUs that an engine has or could have: one, or as many of one node as it has shards."""
 
+from collections.abc import Iterable, Mapping
+
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.parts import Places
@@ -15,32 +17,27 @@ def taken_seats(places: Places, model: Model) -> list[Seat]:
     return [gpus[first : first + model.shards] for first in range(0, len(gpus), model.shards)]
 
 
-def free_seats(problem: Problem, places: Places, model: Model) -> list[Seat]:
-    """Return GPUs without an engine of a model on which it could have one more.
+def in_rows(gpus: Iterable[Gpu], room: Mapping[str, float], shards: int) -> list[Seat]:
+    """Return GPUs for engines with shards: of one node, and about as full.
 
-    A model with shards takes GPUs of one node that are about as full: in each node, those that
-    follow each other when the emptiest comes first. All choices would be too many to rate.
+    In each node, those that follow each other when the emptiest comes first. All choices would be
+    too many to rate.
 
     Parameters
     ----------
-    problem, places
-        The models and GPUs, and who is where.
-    model
-        The model.
+    gpus, room
+        The GPUs to choose from, and what is free on each.
+    shards
+        How many a seat has.
     """
-    taken = set(places.get(model.name, ()))
-    left = [gpu for gpu in problem.gpus if gpu.name not in taken and model.may_be_on(gpu)]
-    if model.shards == 1:
-        return [(gpu.name,) for gpu in left]
-    room = _room(problem, places)
     nodes: dict[str, list[Gpu]] = {}
-    for gpu in left:
+    for gpu in gpus:
         nodes.setdefault(gpu.node, []).append(gpu)
     found: list[Seat] = []
-    for gpus in nodes.values():
-        names = [gpu.name for gpu in sorted(gpus, key=lambda gpu: -room[gpu.name])]
-        starts = range(len(names) - model.shards + 1)
-        found += (tuple(names[first : first + model.shards]) for first in starts)
+    for here in nodes.values():
+        names = [gpu.name for gpu in sorted(here, key=lambda gpu: -room[gpu.name])]
+        starts = range(len(names) - shards + 1)
+        found += (tuple(names[first : first + shards]) for first in starts)
     return found
 
 
@@ -69,7 +66,7 @@ def moved(places: Places, model: str, old: Seat | None, new: Seat | None) -> Pla
     return {**places, model: (*gpus, *(new or ()))}
 
 
-def _room(problem: Problem, places: Places) -> dict[str, float]:
+def room_by_gpu(problem: Problem, places: Places) -> dict[str, float]:
     """Return what models leave free on every GPU, in GB."""
     room = {gpu.name: gpu.memory_gb for gpu in problem.gpus}
     for model in problem.models:

@@ -93,8 +93,13 @@ def _engine(data: Any, place: int) -> RunningEngine:
 
 
 def _distinct(engines: list[RunningEngine]) -> tuple[RunningEngine, ...]:
-    names = [engine.name for engine in engines]
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise InputError.of(("engines", place, "name"), name, "that of no other engine")
+    """Return engines of which no two share a name, a port, or a model and its GPUs."""
+    seen: set[tuple[str, object]] = set()
+    for place, engine in enumerate(engines):
+        at = (engine.model, frozenset(engine.gpus))
+        for field, value in (("name", engine.name), ("port", engine.port), ("gpus", at)):
+            if (field, value) in seen:
+                found = list(engine.gpus) if field == "gpus" else value
+                raise InputError.of(("engines", place, field), found, "that of no other engine")
+            seen.add((field, value))
     return tuple(engines)

@@ -1,0 +1,62 @@
+"""Why models that must be awake go without an engine."""
+
+from collections.abc import Mapping
+
+from colocate.problem.gpu import Gpu
+from colocate.problem.parts import Places
+from colocate.problem.problem import Problem
+from colocate.replan.policy.decision import Obstacle, UnservedModels
+from colocate.replan.policy.fitting import Fitting, Held, held_gb
+from colocate.replan.policy.restoring import missing_units
+from colocate.replan.policy.units import Unit
+
+OBSTACLES = {
+    "memory": Obstacle.MEMORY,
+    "apart": Obstacle.APART,
+    "most_models": Obstacle.MOST_MODELS,
+}
+"""By the name of the rule that is broken; other rules are resources."""
+
+
+def unserved_in(problem: Problem, places: Places) -> tuple[UnservedModels, ...]:
+    """Return the models that have no engine in a placement, with the reason of each.
+
+    The reason is what is in the way on all GPUs that they may be on, as these are now.
+
+    Parameters
+    ----------
+    problem, places
+        The models and GPUs, and who is where.
+    """
+    fitting = Fitting(problem)
+    return tuple(_unserved(fitting, places, unit) for unit in missing_units(problem, places))
+
+
+def _unserved(fitting: Fitting, places: Places, unit: Unit) -> UnservedModels:
+    held = fitting.held_by_gpu({**places, **dict.fromkeys(unit.names, ())})
+    mine: list[Held] = [(name, 1) for name in unit.names]
+    needed = sum(held_gb(fitting.part(each)) for each in mine)
+    seats = unit.free_seats(fitting.problem, places)
+    open_to = {name for seat in seats for name in seat}
+    gpus = [gpu for gpu in fitting.problem.gpus if gpu.name in open_to]
+    free = max((_free_gb(fitting, gpu, held) for gpu in gpus), default=0.0)
+    if not gpus:
+        return UnservedModels(unit.names, Obstacle.PINS, needed, free)
+    broken = [fitting.broken_rules(gpu, [*held[gpu.name], *mine]) for gpu in gpus]
+    if all("memory" in rules for rules in broken):
+        return UnservedModels(unit.names, Obstacle.MEMORY, needed, free)
+    left = [rules for rules in broken if "memory" not in rules]
+    if not all(left):
+        return UnservedModels(unit.names, Obstacle.NO_STEPS, needed, free)
+    everywhere = [rule for rule in left[0] if all(rule in rules for rules in left)]
+    if not everywhere:
+        return UnservedModels(unit.names, Obstacle.SEVERAL, needed, free)
+    obstacle = OBSTACLES.get(everywhere[0], Obstacle.RESOURCE)
+    resource = everywhere[0] if obstacle is Obstacle.RESOURCE else ""
+    return UnservedModels(unit.names, obstacle, needed, free, resource)
+
+
+def _free_gb(fitting: Fitting, gpu: Gpu, held: Mapping[str, list[Held]]) -> float:
+    """Return the memory of a GPU that its models need not have."""
+    used = sum(held_gb(fitting.part(each)) for each in held[gpu.name])
+    return max(gpu.memory_gb - used, 0.0)
