@@ -12,11 +12,13 @@ from colocate.errors import InfeasibleError, InputError, NothingFoundError
 from colocate.replan.checker.no_way import keeps_serving_somehow
 from colocate.replan.checker.step_check import faults_of_steps
 from colocate.replan.placed_engine import PlacedEngine
+from colocate.replan.steps import order
 from colocate.replan.steps.exhaustion import ServingProof
 from colocate.replan.steps.fleet_change import FleetChange
 from colocate.replan.steps.safe_steps import safe_steps
 from colocate.replan.steps.step import StepKind
 from colocate.replan.steps.step_times import StepTimes
+from colocate.replan.steps.tight_order import OrderSearch, SearchWork
 from tests.campaign import campaign
 from tests.replan.steps.random_changes import ExecutedFleet, random_change
 
@@ -300,3 +302,20 @@ def test_no_way_out_is_taken_for_ever(seed):
     )
     found = safe_steps(replace(changed, then=smaller), most_states=200)
     assert faults_of_steps(found) == []
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_steps_are_safe_and_whole_when_no_work_is_left_for_ways_out(seed, monkeypatch):
+    monkeypatch.setattr(order, "MOST_WORK", 0)
+    found = safe_steps(random_change(np.random.default_rng(seed)))
+    assert not faults_of_steps(found)
+
+
+def test_work_for_ways_out_is_counted_by_engines_and_states():
+    work, three = SearchWork(10), frozenset((1, 2, 3))
+    assert work.states(three, 300) == 3
+    assert work.states(three, 2) == 2
+    work.spend(three, OrderSearch(found=False, complete=True, states=0))
+    assert work.states(three, 300) == 2
+    work.spend(three, OrderSearch(found=False, complete=False, states=9))
+    assert work.states(three, 300) == 0

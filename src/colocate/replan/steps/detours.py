@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from colocate.problem.tolerance import TINY
 from colocate.replan.steps.board import Board
-from colocate.replan.steps.tight_order import search_order
+from colocate.replan.steps.tight_order import SearchWork, search_within
 
 MOST_TRIED = 60
-"""Ways out that are tried with a whole search after each; beyond, the first that helps is taken."""
+"""Ways out that are tried with a whole search after each, while there is work left; beyond, the
+first that helps is taken."""
 
 
 class DetourKind(IntEnum):
@@ -36,7 +37,7 @@ class Detour(NamedTuple):
     """The spare GPU; -1 if there is none."""
 
 
-def take_detour(board: Board, wanted: frozenset[int], most_states: int) -> None:
+def take_detour(board: Board, wanted: frozenset[int], most_states: int, work: SearchWork) -> None:
     """Make the cheapest way out after which more of the wanted engines can come.
 
     Where none lets all of them come, one comes at once that the way has made room for. So every way
@@ -50,11 +51,15 @@ def take_detour(board: Board, wanted: frozenset[int], most_states: int) -> None:
         The engines that wait for each other.
     most_states
         How many states to try after each way out.
+    work
+        What may still be searched for the whole change; without any, no search is made.
     """
     ways = sorted(_ways(board, wanted))
     for way in ways[:MOST_TRIED]:
+        if not work.states(wanted, most_states):
+            break
         taken = _Taken(board, way)
-        if search_order(board, wanted, most_states).found:
+        if search_within(board, wanted, most_states, work):
             return
         taken.take_back()
     pending = sorted(wanted.intersection(board.pending))

@@ -8,13 +8,16 @@ from colocate.replan.steps.detours import take_detour
 from colocate.replan.steps.fleet_change import FleetChange
 from colocate.replan.steps.settling import settle
 from colocate.replan.steps.step import StepKind
-from colocate.replan.steps.tight_order import search_order
+from colocate.replan.steps.tight_order import SearchWork, search_order
 
 MOST_STATES = 3000
 """States of one knot of moves that are tried for an order: all of them, for eleven moves; some
 tenths of a second."""
 STATES_AFTER_DETOUR = 300
 """The same after each way out that is tried."""
+MOST_WORK = 300_000
+"""What may be searched after ways out of one change in all: engines that are looked at, once for
+every state. About two seconds, however many moves wait for each other."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,12 @@ class MoveOrder:
 
 def ordered(change: FleetChange) -> MoveOrder:
     """Order the moves of a change; there is always an order if engines may stop for a while."""
-    board = Board(change)
+    board, work = Board(change), SearchWork(MOST_WORK)
     settle(board)
     while board.pending:
         for wanted in _knots(board):
             if not search_order(board, wanted, MOST_STATES).found:
-                take_detour(board, wanted, STATES_AFTER_DETOUR)
+                take_detour(board, wanted, STATES_AFTER_DETOUR, work)
         settle(board)
     _let_the_rest_go(board)
     return order_of(board)

@@ -11,6 +11,27 @@ from colocate.replan.steps.settling import settle
 from colocate.replan.steps.step import StepKind
 
 
+class SearchWork:
+    """How much more may be searched for one change, over all its searches.
+
+    Parameters
+    ----------
+    left
+        Engines that may still be looked at, each once for every state.
+    """
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def states(self, wanted: frozenset[int], most: int) -> int:
+        """Return how many states a search for so many engines may try, `most` at the most."""
+        return min(most, max(self._left, 0) // len(wanted))
+
+    def spend(self, wanted: frozenset[int], search: "OrderSearch") -> None:
+        """Count a search; one that tried nothing has looked at every engine all the same."""
+        self._left -= len(wanted) * max(search.states, 1)
+
+
 class OrderSearch(NamedTuple):
     """What a search for an order came to."""
 
@@ -19,6 +40,21 @@ class OrderSearch(NamedTuple):
     complete: bool
     """Whether everything was tried, if there is none."""
     states: int
+
+
+def search_within(board: Board, wanted: frozenset[int], most_states: int, work: SearchWork) -> bool:
+    """Let all wanted engines come, in some order, if the work for that is left; return whether.
+
+    Parameters
+    ----------
+    board, wanted, most_states
+        As for `search_order`.
+    work
+        What may still be searched.
+    """
+    search = search_order(board, wanted, work.states(wanted, most_states))
+    work.spend(wanted, search)
+    return search.found
 
 
 def search_order(board: Board, wanted: frozenset[int], most_states: int) -> OrderSearch:
