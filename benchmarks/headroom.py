@@ -5,9 +5,9 @@
 
 The second form measures our solver alone, in minutes; the other figures stay as stored. Every
 figure is the mean over the cases of (proven bound) / (value). The lab ranks programs by their worst
-seed; the best one is then judged as it is written, which leaves less room. Fails if the composer does not stay
-clearly below the bound on hidden cases. `--store` keeps the figures in the package, which
-`tests/arena/tasks/test_headroom.py` holds against the code.
+seed; the best one is then judged as it is written, which leaves less room. Fails if the composer
+does not stay clearly below the bound on hidden cases. `--store` keeps the figures in the package,
+which `tests/arena/tasks/test_headroom.py` holds against the code.
 """
 
 import argparse
