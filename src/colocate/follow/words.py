@@ -2,7 +2,7 @@
 
 from colocate.outputs.text.wording import gigabytes, listed
 from colocate.replan.policy.decision import (
-    Obstacle,
+    EngineObstacle,
     PolicyDecision,
     PolicyReason,
     UnservedModels,
@@ -21,14 +21,14 @@ REASONS = {
     PolicyReason.NOT_SERVED: "a model has no engine",
 }
 OBSTACLES = {
-    Obstacle.PINS: "may be on no GPU that is there, or on too few of one node",
-    Obstacle.MEMORY: "need {needed} on a GPU, of which {free} at most are free, and nobody can "
-    "make room",
-    Obstacle.APART: "must be apart from models that are wherever there is memory",
-    Obstacle.MOST_MODELS: "find as many models as may be wherever there is memory",
-    Obstacle.RESOURCE: "find too little {resource} wherever there is memory",
-    Obstacle.NO_STEPS: "have a place, but no safe steps lead to it",
-    Obstacle.SEVERAL: "find no GPU without a rule against it",
+    EngineObstacle.PINS: "may be on no GPU that is there, or on too few of one node",
+    EngineObstacle.MEMORY: "need {needed} on a GPU, of which {free} at most are free, and nobody "
+    "can make room",
+    EngineObstacle.APART: "must be apart from models that are wherever there is memory",
+    EngineObstacle.MOST_MODELS: "find as many models as may be wherever there is memory",
+    EngineObstacle.RESOURCE: "find too little {resource} wherever there is memory",
+    EngineObstacle.NO_STEPS: "have a place, but no safe steps lead to it",
+    EngineObstacle.SEVERAL: "find no GPU without a rule against it",
 }
 """What is in the way of models, as the rest of a sentence about several."""
 SINGULAR = {"need ": "needs ", "find ": "finds ", "have ": "has "}

@@ -9,7 +9,7 @@ import pytest
 from colocate import Gpu, Model, Problem
 from colocate.follow.words import decision_words
 from colocate.replan.policy.decide import decide
-from colocate.replan.policy.decision import Obstacle, PolicyReason
+from colocate.replan.policy.decision import EngineObstacle, PolicyReason
 from colocate.replan.policy.history import EngineMove, held_places, moves_between
 from colocate.replan.policy.outlook import Outlook
 from colocate.replan.policy.proposals import nearby_proposals, unserved_models
@@ -100,11 +100,11 @@ def test_sleepers_of_a_group_come_along_only_where_there_is_room():
     [
         (
             {"size_gb": 25.0},
-            Obstacle.MEMORY,
+            EngineObstacle.MEMORY,
             "need 50 GB on a GPU, of which 40 GB at most are free",
         ),
-        ({"only": ("g0",)}, Obstacle.APART, "must be apart"),
-        ({"uses": {"seats": 0.6}}, Obstacle.RESOURCE, "too little seats"),
+        ({"only": ("g0",)}, EngineObstacle.APART, "must be apart"),
+        ({"uses": {"seats": 0.6}}, EngineObstacle.RESOURCE, "too little seats"),
     ],
 )
 def test_what_is_in_the_way_is_told(changes, obstacle, words):
@@ -125,7 +125,7 @@ def test_pins_that_leave_a_group_no_gpu_are_told():
     a, b, c = problem.models
     problem = replace(problem, models=(a.changed(only=("g0",)), b.changed(only=("g1",)), c))
     found = decide(problem, {"c": ("g0",)}, rates(0.1, 0.1, 0.1), settings=QUICK)
-    assert [each.obstacle for each in found.unserved] == [Obstacle.PINS]
+    assert [each.obstacle for each in found.unserved] == [EngineObstacle.PINS]
     assert "may be on no GPU that is there" in decision_words(found)
 
 

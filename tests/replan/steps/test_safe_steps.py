@@ -18,7 +18,7 @@ from colocate.replan.steps.fleet_change import FleetChange
 from colocate.replan.steps.safe_steps import safe_steps
 from colocate.replan.steps.step import StepKind
 from colocate.replan.steps.step_times import StepTimes
-from colocate.replan.steps.tight_order import OrderSearch, SearchWork
+from colocate.replan.steps.tight_order import OrderSearch, SearchBudget
 from tests.campaign import campaign
 from tests.replan.steps.random_changes import ExecutedFleet, random_change
 
@@ -312,7 +312,7 @@ def test_steps_are_safe_and_whole_when_no_work_is_left_for_ways_out(seed, monkey
 
 
 def test_work_for_ways_out_is_counted_by_engines_and_states():
-    work, three = SearchWork(10), frozenset((1, 2, 3))
+    work, three = SearchBudget(10), frozenset((1, 2, 3))
     assert work.states(three, 300) == 3
     assert work.states(three, 2) == 2
     work.spend(three, OrderSearch(found=False, complete=True, states=0))

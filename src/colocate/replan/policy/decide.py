@@ -203,7 +203,7 @@ class _Goal(NamedTuple):
         return sum(move.arrived for move in self.moves)
 
 
-class _Way(NamedTuple):
+class _WayThere(NamedTuple):
     """A way to a goal, and the requests in time on it and after it."""
 
     goal: _Goal
@@ -232,7 +232,7 @@ def _best_way(case: _Case, goals: Sequence[_Goal], needed: float) -> PolicyDecis
     return next((each for each in decisions if not each.stay), first)
 
 
-def _ways(case: _Case, goals: Sequence[_Goal]) -> tuple[list[_Way], list[PolicyReason]]:
+def _ways(case: _Case, goals: Sequence[_Goal]) -> tuple[list[_WayThere], list[PolicyReason]]:
     """Return the ways to the goals that may be gone, and why the others may not."""
     found, refused, budget = [], [], case.settings.budget_gb
     for goal in goals:
@@ -246,11 +246,13 @@ def _ways(case: _Case, goals: Sequence[_Goal]) -> tuple[list[_Way], list[PolicyR
             continue
         found.append((goal, steps))
     outlooks = case.outlooks("rate", *(lives_of(steps) for _, steps in found))
-    ways = [_Way(*each, outlook.in_time) for each, outlook in zip(found, outlooks, strict=True)]
+    ways = [
+        _WayThere(*each, outlook.in_time) for each, outlook in zip(found, outlooks, strict=True)
+    ]
     return ways, refused
 
 
-def _judged(case: _Case, way: _Way, needed: float) -> PolicyDecision:
+def _judged(case: _Case, way: _WayThere, needed: float) -> PolicyDecision:
     """Decide whether a better placement is worth the way there."""
     goal, steps = way.goal, way.steps
     gain = _gain(case, goal.places, steps)

@@ -40,7 +40,7 @@ GOES = frozenset((PolicyReason.PAYS, PolicyReason.NOT_SERVED))
 """The reasons to go; all others are reasons to stay."""
 
 
-class Obstacle(StrEnum):
+class EngineObstacle(StrEnum):
     """Why models without an engine cannot have one."""
 
     PINS = "pins"
@@ -63,7 +63,7 @@ class UnservedModels(NamedTuple):
     """Models that must be awake and go without an engine; several if they must share a GPU."""
 
     models: tuple[str, ...]
-    obstacle: Obstacle
+    obstacle: EngineObstacle
     needed_gb: float
     """Memory that they must have on a GPU."""
     free_gb: float

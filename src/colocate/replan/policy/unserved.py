@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from colocate.problem.gpu import Gpu
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
-from colocate.replan.policy.decision import Obstacle, UnservedModels
+from colocate.replan.policy.decision import EngineObstacle, UnservedModels
 from colocate.replan.policy.fitting import Fitting, Held, held_gb
 from colocate.replan.policy.restoring import missing_units
 from colocate.replan.policy.units import Unit
 
 OBSTACLES = {
-    "memory": Obstacle.MEMORY,
-    "apart": Obstacle.APART,
-    "most_models": Obstacle.MOST_MODELS,
+    "memory": EngineObstacle.MEMORY,
+    "apart": EngineObstacle.APART,
+    "most_models": EngineObstacle.MOST_MODELS,
 }
 """By the name of the rule that is broken; other rules are resources."""
 
@@ -41,18 +41,18 @@ def _unserved(fitting: Fitting, places: Places, unit: Unit) -> UnservedModels:
     gpus = [gpu for gpu in fitting.problem.gpus if gpu.name in open_to]
     free = max((_free_gb(fitting, gpu, held) for gpu in gpus), default=0.0)
     if not gpus:
-        return UnservedModels(unit.names, Obstacle.PINS, needed, free)
+        return UnservedModels(unit.names, EngineObstacle.PINS, needed, free)
     broken = [fitting.broken_rules(gpu, [*held[gpu.name], *mine]) for gpu in gpus]
     if all("memory" in rules for rules in broken):
-        return UnservedModels(unit.names, Obstacle.MEMORY, needed, free)
+        return UnservedModels(unit.names, EngineObstacle.MEMORY, needed, free)
     left = [rules for rules in broken if "memory" not in rules]
     if not all(left):
-        return UnservedModels(unit.names, Obstacle.NO_STEPS, needed, free)
+        return UnservedModels(unit.names, EngineObstacle.NO_STEPS, needed, free)
     everywhere = [rule for rule in left[0] if all(rule in rules for rules in left)]
     if not everywhere:
-        return UnservedModels(unit.names, Obstacle.SEVERAL, needed, free)
-    obstacle = OBSTACLES.get(everywhere[0], Obstacle.RESOURCE)
-    resource = everywhere[0] if obstacle is Obstacle.RESOURCE else ""
+        return UnservedModels(unit.names, EngineObstacle.SEVERAL, needed, free)
+    obstacle = OBSTACLES.get(everywhere[0], EngineObstacle.RESOURCE)
+    resource = everywhere[0] if obstacle is EngineObstacle.RESOURCE else ""
     return UnservedModels(unit.names, obstacle, needed, free, resource)
 
 

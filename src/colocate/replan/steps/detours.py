@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from colocate.problem.tolerance import TINY
 from colocate.replan.steps.board import Board
-from colocate.replan.steps.tight_order import SearchWork, search_within
+from colocate.replan.steps.tight_order import SearchBudget, search_within
 
 MOST_TRIED = 60
 """Ways out that are tried with a whole search after each, while there is work left; beyond, the
@@ -37,7 +37,7 @@ class Detour(NamedTuple):
     """The spare GPU; -1 if there is none."""
 
 
-def take_detour(board: Board, wanted: frozenset[int], most_states: int, work: SearchWork) -> None:
+def take_detour(board: Board, wanted: frozenset[int], most_states: int, work: SearchBudget) -> None:
     """Make the cheapest way out after which more of the wanted engines can come.
 
     Where none lets all of them come, one comes at once that the way has made room for. So every way

@@ -8,7 +8,7 @@ from colocate.replan.steps.detours import take_detour
 from colocate.replan.steps.fleet_change import FleetChange
 from colocate.replan.steps.settling import settle
 from colocate.replan.steps.step import StepKind
-from colocate.replan.steps.tight_order import SearchWork, search_order
+from colocate.replan.steps.tight_order import SearchBudget, search_order
 
 MOST_STATES = 3000
 """States of one knot of moves that are tried for an order: all of them, for eleven moves; some
@@ -55,7 +55,7 @@ class MoveOrder:
 
 def ordered(change: FleetChange) -> MoveOrder:
     """Order the moves of a change; there is always an order if engines may stop for a while."""
-    board, work = Board(change), SearchWork(MOST_WORK)
+    board, work = Board(change), SearchBudget(MOST_WORK)
     settle(board)
     while board.pending:
         for wanted in _knots(board):

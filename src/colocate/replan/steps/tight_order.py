@@ -11,7 +11,7 @@ from colocate.replan.steps.settling import settle
 from colocate.replan.steps.step import StepKind
 
 
-class SearchWork:
+class SearchBudget:
     """How much more may be searched for one change, over all its searches.
 
     Parameters
@@ -42,7 +42,9 @@ class OrderSearch(NamedTuple):
     states: int
 
 
-def search_within(board: Board, wanted: frozenset[int], most_states: int, work: SearchWork) -> bool:
+def search_within(
+    board: Board, wanted: frozenset[int], most_states: int, work: SearchBudget
+) -> bool:
     """Let all wanted engines come, in some order, if the work for that is left; return whether.
 
     Parameters
