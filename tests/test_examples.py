@@ -25,7 +25,7 @@ FLEETS = {"office": (22, 12), "longtail": (300, 24), "production": (20, 32)}
 def planned(request):
     """Return the name of an example, its fleet and its plan."""
     fleet = read_fleet(EXAMPLES / f"{request.param}.yaml")
-    return request.param, fleet, solve(fleet.problem, time_limit=20.0, gap=0.02)
+    return request.param, fleet, solve(fleet.problem, time_limit=60.0, gap=0.02)
 
 
 def test_it_has_a_plan_of_every_model_that_passes_the_check(planned):

@@ -20,6 +20,7 @@ from colocate.replan.policy.outlook import Outlook, settled_lives
 from colocate.replan.policy.proposals import Proposal, nearby_proposals
 from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.settings import PolicySettings
+from colocate.replan.steps.step import StepKind
 from colocate.replan.steps.step_times import StepTimes
 from colocate.simulate.live.run import simulate_lives
 from colocate.simulate.options import SimulateOptions
@@ -112,6 +113,18 @@ def test_of_two_goals_the_one_with_the_better_way_counts():
     strict = replace(settings, budget_gb=5.0)
     refused = decide(problem, BOTH_ON_ONE, rates(0.8, 0.8), settings=strict, propose=propose)
     assert (refused.reason, refused.placement) == (PolicyReason.OVER_BUDGET, far)
+
+
+def test_the_model_that_loses_most_loads_first():
+    problem = fleet(3, models=("a", "b"), most_replicas=2)
+    for hot, order in (((2.5, 0.5), ["a", "b"]), ((0.5, 2.5), ["b", "a"])):
+
+        def both_elsewhere(*_):
+            return [Proposal({"a": ("g1",), "b": ("g2",)}, Outlook(1.0, 1.0, {}, {}))]
+
+        found = decide(problem, BOTH_ON_ONE, rates(*hot), settings=QUICK, propose=both_elsewhere)
+        loads = [each for each in found.steps.steps if each.kind is StepKind.LOAD]
+        assert [each.engine.model for each in sorted(loads, key=lambda each: each.start)] == order
 
 
 def test_what_is_not_known_for_long_enough_moves_nothing():

@@ -193,6 +193,25 @@ def test_loads_share_the_link_of_their_machine(times, seconds):
     assert not faults_of_steps(found)
 
 
+def loads(found):
+    steps = sorted(found.steps, key=lambda each: each.start)
+    return [each.engine.model for each in steps if each.kind is LOAD]
+
+
+def test_urgent_models_load_first_where_a_machine_has_to_choose():
+    gpus = [f"{side}{n}" for side in "ab" for n in range(3)]
+    moved = change(
+        [(f"m{n}", f"a{n}") for n in range(3)], [(f"m{n}", f"b{n}") for n in range(3)], gpus
+    )
+    assert loads(safe_steps(moved)) == ["m0", "m1", "m2"]
+    found = safe_steps(moved, urgent=("m2", "m1"))
+    assert loads(found) == ["m2", "m1", "m0"]
+    assert not faults_of_steps(found)
+    lost = change([("m0", "a0")], [(f"m{n}", f"b{n}") for n in range(3)], gpus)
+    assert loads(safe_steps(lost)) == ["m1", "m2", "m0"]
+    assert loads(safe_steps(lost, urgent=("m0", "m2"))) == ["m2", "m1", "m0"]
+
+
 def test_engines_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="gpu 'a': holds 100 GB now"):
         change([("m", "a"), ("n", "a")], [])

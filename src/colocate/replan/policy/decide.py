@@ -1,6 +1,6 @@
 """Whether to stay or to go, from what was measured: pure, and the same for the same arguments."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -55,6 +55,8 @@ class _Case(NamedTuple):
     seed: int
     running: Sequence[PlacedEngine] | None = None
     """The engines that run; None for those of the placement, as if they had just started."""
+    urgent: tuple[str, ...] = ()
+    """Models that lose requests, those that lose most first."""
 
     def settled(self, places: Places) -> list[EngineLife]:
         """Return the engines of a placement as if they had always been there."""
@@ -115,6 +117,7 @@ def decide(
     chosen = settings or PolicySettings()
     case = _Case(problem, serving, rates, chosen, seed, running)
     rated = case.rating()
+    case = case._replace(urgent=_urgent(rated(serving).lost))
     restored = _restored(case, restorations(problem, serving, rated), now)
     if restored is not None:
         return restored
@@ -123,6 +126,12 @@ def decide(
     if left and found.stay:
         return replace(found, reason=PolicyReason.NO_ROOM, unserved=left)
     return replace(found, unserved=left)
+
+
+def _urgent(lost: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the models that lose requests, those that lose most first."""
+    losing = (name for name, number in lost.items() if number > 0.0)
+    return tuple(sorted(losing, key=lambda name: -lost[name]))
 
 
 def _restored(case: _Case, proposals: Sequence[Proposal], now: float) -> PolicyDecision | None:
@@ -263,7 +272,7 @@ def _steps(case: _Case, places: Places) -> SafeSteps:
     """Return safe steps from the placement that serves to another."""
     old, new = (case.problem, case.serving), (case.problem, places)
     change = change_between(old, new, case.settings.memory, running=case.running)
-    return safe_steps(change, case.settings.times)
+    return safe_steps(change, case.settings.times, urgent=case.urgent)
 
 
 def _gain(case: _Case, places: Places, steps: SafeSteps) -> MoveGain:

@@ -1,6 +1,7 @@
 """The steps from one placement to another, safe at every moment, with what is known about them."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,6 +126,7 @@ def safe_steps(
     *,
     always_serving: bool = False,
     most_states: int = MOST_STATES,
+    urgent: Sequence[str] = (),
 ) -> SafeSteps:
     """Find steps from one placement to another.
 
@@ -139,6 +141,9 @@ def safe_steps(
     most_states
         How many states to look at for a way on which every model keeps serving, where the usual
         search finds none.
+    urgent
+        Models whose engines load first where a machine has to choose, the most urgent first.
+        Models without any engine go before them.
 
     Raises
     ------
@@ -156,7 +161,7 @@ def safe_steps(
             order = _as_order(change, ways)
         elif always_serving:
             _refuse(ways)
-    steps = scheduled(change, dependent_steps(change, order), chosen)
+    steps = scheduled(change, dependent_steps(change, order), chosen, _first(change, urgent))
     return SafeSteps(
         change,
         steps,
@@ -166,6 +171,13 @@ def safe_steps(
         ways.proof,
         ways.states,
     )
+
+
+def _first(change: FleetChange, urgent: Sequence[str]) -> tuple[str, ...]:
+    """Return the models whose engines load first: those without any, then those that are urgent."""
+    running = {engine.model for engine in change.now}
+    unserved = (each.model for each in change.then if each.model not in running)
+    return tuple(sorted(dict.fromkeys((*urgent, *unserved)), key=lambda model: model in running))
 
 
 def _refuse(ways: ServingWays) -> None:

@@ -14,9 +14,15 @@ Lanes = dict[tuple[str, str], list[int]]
 """For each link, of one machine or of all, the step that each of its lanes carries last; -1 for
 none yet."""
 
+_Turn = tuple[int, int]
+"""How urgent a load is, the lower the sooner, and its number."""
+
 
 def scheduled(
-    change: FleetChange, steps: Sequence[EngineStep], times: StepTimes
+    change: FleetChange,
+    steps: Sequence[EngineStep],
+    times: StepTimes,
+    urgent: Sequence[str] = (),
 ) -> tuple[EngineStep, ...]:
     """Return the steps with their start and seconds, loads behind others over the same link.
 
@@ -28,15 +34,24 @@ def scheduled(
         The steps, each with those that it must wait for.
     times
         How long they take, and how many loads there are at once.
+    urgent
+        Models whose engines load first where loads wait for a machine, the most urgent first.
     """
-    return _Schedule(change, steps, times).made()
+    return _Schedule(change, steps, times, urgent).made()
 
 
 class _Schedule:
     """A schedule that is made by running the steps, the first of the list first."""
 
-    def __init__(self, change: FleetChange, steps: Sequence[EngineStep], times: StepTimes) -> None:
+    def __init__(
+        self,
+        change: FleetChange,
+        steps: Sequence[EngineStep],
+        times: StepTimes,
+        urgent: Sequence[str],
+    ) -> None:
         self._change, self._times = change, times
+        self._rank = {model: place for place, model in enumerate(urgent)}
         self._steps = list(steps)
         self._missing = [len(step.after) for step in steps]
         self._followers: list[list[int]] = [[] for _ in steps]
@@ -44,8 +59,8 @@ class _Schedule:
             for before in step.after:
                 self._followers[before].append(step.number)
         self._over: list[tuple[float, int]] = []
-        self._waiting: dict[str, list[int]] = {}
-        """Loads that could start but for the link, the first of the list first."""
+        self._waiting: dict[str, list[_Turn]] = {}
+        """Loads that could start but for the link, the most urgent first."""
         self._lanes: Lanes = {}
         self._busy: set[int] = set()
         self._touched: set[str] = set()
@@ -77,7 +92,7 @@ class _Schedule:
     def _admit(self, number: int, now: float) -> None:
         """Start a step, or let it wait for a lane if it loads."""
         if self._steps[number].kind is StepKind.LOAD:
-            heappush(self._waiting.setdefault(self._node(number), []), number)
+            heappush(self._waiting.setdefault(self._node(number), []), self._turn(number))
             self._touched.add(self._node(number))
         else:
             self._start(number, now, ())
@@ -86,7 +101,7 @@ class _Schedule:
         heads = [(self._waiting[node][0], node) for node in self._touched if self._waiting[node]]
         heapify(heads)
         while heads:
-            number, node = heappop(heads)
+            (_, number), node = heappop(heads)
             own = self._free_lane(("node", node), self._times.loads_at_once)
             total = self._free_lane(("total", EVERYWHERE), self._times.total_loads)
             if total is None:
@@ -123,6 +138,9 @@ class _Schedule:
             number, step.kind, step.engine, step.after, behind, now, seconds
         )
         heappush(self._over, (now + seconds, number))
+
+    def _turn(self, number: int) -> _Turn:
+        return self._rank.get(self._steps[number].engine.model, len(self._rank)), number
 
     def _node(self, number: int) -> str:
         return self._change.node_of.get(self._steps[number].engine.gpus[0], "")
