@@ -131,12 +131,14 @@ def qualities(objective: str, seed: int, longest: float) -> Iterator[Quality]:
             replan(fleet, old, budget_gb=budget, points=2, time_limit=seconds)
             for seconds in (*SECONDS, longest)
         ]
-        values = [min(point.value for point in each.points) for each in found]
+        lowest = [each.points[-1] for each in found]
+        values = [point.value for point in lowest]
+        best = min(lowest, key=lambda point: point.value)
         stay = found[0].stay.value if found[0].stay else inf
         first = 1e3 * (found[1].first_seconds or inf)
-        bound = max(each.points[-1].bound for each in found)
+        bound = max(point.bound for point in lowest if point.budget_gb >= best.moved_gb)
         yield Quality(
-            objective, seed, share, stay, round(first, 1), *values[:2], min(values), bound
+            objective, seed, share, stay, round(first, 1), *values[:2], best.value, bound
         )
 
 
