@@ -9,6 +9,10 @@ CHROMIUM ?= chromium
 LITELLM := .venv/litellm/bin/python
 # The frameworks that evolve programs, in one environment with the referee.
 FRAMEWORKS := .venv/frameworks/.installed
+# What single targets need beside the package: Ray, the types of Grafana's boards, and schemas of compose files.
+RAY := --editable '.[ray]'
+GRAFANA := 'grafana-foundation-sdk==1769699379!11.6.0'
+SCHEMAS := check-jsonschema
 # The server of llama.cpp, from the sources that its Python package carries.
 LLAMA := .venv/llama
 LLAMA_SERVER := $(LLAMA)/build/bin/llama-server
@@ -19,7 +23,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 # Bytecode of what is used is kept, whatever the shell says: tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-bounds test-faults test-walls test-browser test-files test-frameworks test-lab test-llm test-calibrate test-ray test-prometheus lint types contracts unit start-times bench scores best-known fleet-records headroom commands picture clean
+.PHONY: demo test test-long test-bounds test-faults test-walls test-browser test-files test-frameworks test-lab test-llm test-calibrate test-ray test-prometheus environments extras lint types contracts unit start-times bench scores best-known fleet-records headroom commands picture clean
 
 demo: $(INSTALLED)  ## Plan the example fleet; installs nothing but the package.
 	$(BIN)/colocate plan examples/latency.yaml
@@ -52,12 +56,12 @@ test-lab: $(READY)  ## The lab offline to the proven optimum, for five seeds.
 	$(BIN)/python benchmarks/lab_seeds.py --seeds $(SEEDS)
 
 test-ray: $(READY)  ## Judge on a real Ray cluster of two nodes.
-	@$(PIP) --editable '.[ray]'
+	@$(PIP) $(RAY)
 	$(BIN)/pytest tests/ray
 
 test-prometheus: $(READY)  ## Observe and follow a real Prometheus, with the real names of metrics; its rules and the board (two minutes).
 	@command -v prometheus >/dev/null || { echo "prometheus is not installed: apt-get install prometheus" >&2; exit 2; }
-	@$(PIP) 'grafana-foundation-sdk==1769699379!11.6.0'
+	@$(PIP) $(GRAFANA)
 	$(BIN)/pytest -s tests/prometheus
 
 test-browser: $(READY)  ## Look at all pages in a browser: CHROMIUM=its command, by default chromium.
@@ -66,11 +70,16 @@ test-browser: $(READY)  ## Look at all pages in a browser: CHROMIUM=its command,
 
 test-files: $(READY) $(LITELLM)  ## Read emitted files with the programs that they are for, where these are installed, and with nginx and LiteLLM.
 	@command -v nginx >/dev/null || { echo "nginx is not installed: apt-get install nginx-light" >&2; exit 2; }
-	@$(PIP) check-jsonschema
+	@$(PIP) $(SCHEMAS)
 	LITELLM_PYTHON="$$PWD/$(LITELLM)" $(BIN)/pytest tests/files
 
 test-frameworks: $(READY) $(FRAMEWORKS)  ## Let ShinkaEvolve, OpenEvolve, SkyDiscover and GEPA run with our evaluators and a scripted model.
 	FRAMEWORKS_PYTHON="$$PWD/.venv/frameworks/bin/python" $(BIN)/pytest -n $(WORKERS) --dist worksteal tests/frameworks
+
+environments: $(LITELLM) $(FRAMEWORKS)  ## Install what test-files and test-frameworks need beside .venv.
+
+extras: $(READY)  ## Install what test-ray, test-prometheus and test-files need into .venv.
+	@$(PIP) $(RAY) $(GRAFANA) $(SCHEMAS)
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

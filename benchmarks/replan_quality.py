@@ -137,9 +137,7 @@ def qualities(objective: str, seed: int, longest: float) -> Iterator[Quality]:
         stay = found[0].stay.value if found[0].stay else inf
         first = 1e3 * (found[1].first_seconds or inf)
         bound = max(point.bound for point in lowest if point.budget_gb >= best.moved_gb)
-        yield Quality(
-            objective, seed, share, stay, round(first, 1), *values[:2], best.value, bound
-        )
+        yield Quality(objective, seed, share, stay, round(first, 1), *values[:2], best.value, bound)
 
 
 def seconds_of_steps() -> float:
