@@ -1,11 +1,14 @@
 """`colocate watch` as people start it: what it refuses, and what it leaves behind."""
 
+import inspect
 import json
 
 import pytest
 from typer.testing import CliRunner
 
 from colocate.cli.main import app
+from colocate.cli.watch import watch
+from colocate.replan.policy.settings import PolicySettings
 
 FLEET = """
 gpus: [{node: n, kind: H200, count: 2}]
@@ -62,3 +65,10 @@ def test_a_state_that_is_there_stands_before_a_plan(site):
     assert "note: colocate-watch has state, so --from places.json is not read\n" in said
     (site / "places.json").unlink()
     assert str(watched().exception) == "places.json: does not exist"
+
+
+def test_by_default_the_command_decides_as_the_policy_does():
+    command, policy = inspect.signature(watch).parameters, PolicySettings()
+    for name in ("commitment", "hysteresis", "horizon"):
+        assert command[name].default == getattr(policy, name)
+    assert command["most_moves"].default == policy.most_moves_per_hour

@@ -55,7 +55,7 @@ def watch(
     hysteresis: Annotated[
         float,
         typer.Option(min=0.0, max=1.0, help="Share of requests in time that a move must bring."),
-    ] = 0.03,
+    ] = 0.01,
     most_moves: Annotated[int, typer.Option(min=0, help="Engines that may move in an hour.")] = 12,
     horizon: Annotated[
         float, typer.Option(min=60.0, help="Seconds ahead that a move must pay in.")

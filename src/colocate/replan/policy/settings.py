@@ -44,7 +44,7 @@ class PolicySettings:
     recent: float = 30.0
     horizon: float = 1800.0
     commitment: float = 900.0
-    hysteresis: float = 0.03
+    hysteresis: float = 0.01
     most_moves_per_hour: int = 12
     budget_gb: float | None = None
     memory: MemoryMode = "elastic"
