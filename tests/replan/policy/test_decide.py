@@ -20,6 +20,7 @@ from colocate.replan.policy.outlook import Outlook, settled_lives
 from colocate.replan.policy.proposals import Proposal, nearby_proposals
 from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.settings import PolicySettings
+from colocate.replan.steps.step import StepKind
 from colocate.replan.steps.step_times import StepTimes
 from colocate.simulate.live.run import simulate_lives
 from colocate.simulate.options import SimulateOptions
@@ -128,6 +129,19 @@ def test_limits_hold():
     tight = replace(QUICK, budget_gb=5.0)
     found = decide(fleet(), BOTH_ON_ONE, rates(0.8, 0.8), settings=tight)
     assert found.reason is PolicyReason.OVER_BUDGET
+
+
+def test_restarts_on_the_way_count_as_moves_too():
+    crowded, calm = {**BOTH_ON_ONE, "c": ("g1",)}, rates(0.8, 0.8, 0.01)
+    fixed = replace(QUICK, memory="fixed", most_moves_per_hour=2)
+    free = decide(fleet(models="abc"), crowded, calm, settings=fixed)
+    assert free.reason is PolicyReason.PAYS
+    assert [s.engine.model for s in free.steps.steps if s.kind is StepKind.LOAD] == ["b", "c"]
+    once = replace(fixed, most_moves_per_hour=1)
+    found = decide(fleet(models="abc"), crowded, calm, settings=once)
+    assert (found.reason, found.stay) == (PolicyReason.MOST_MOVES, True)
+    alone = decide(fleet(models="abc"), crowded, calm, settings=replace(once, memory="elastic"))
+    assert alone.reason is PolicyReason.PAYS
 
 
 def test_a_model_without_an_engine_forces_a_move():

@@ -33,6 +33,7 @@ from colocate.replan.policy.restoring import restorations
 from colocate.replan.policy.settings import PolicySettings
 from colocate.replan.policy.unserved import unserved_in
 from colocate.replan.steps.safe_steps import SafeSteps, safe_steps
+from colocate.replan.steps.step import StepKind
 from colocate.replan.transition import change_between
 from colocate.simulate.demand.requests import Floats
 from colocate.simulate.engine_life import EngineLife
@@ -185,10 +186,7 @@ def _ordinary(
         _Goal(each.places, moves_between(case.problem, case.serving, each.places, now))
         for each in proposals
     ]
-    allowed = [goal for goal in goals if goal.loads <= loads]
-    if not allowed:
-        return PolicyDecision(PolicyReason.MOST_MOVES, goals[0].places, needed=needed)
-    return _best_way(case, allowed, needed)
+    return _best_way(case, goals, needed, loads)
 
 
 class _Goal(NamedTuple):
@@ -196,11 +194,6 @@ class _Goal(NamedTuple):
 
     places: Places
     moves: tuple[EngineMove, ...]
-
-    @property
-    def loads(self) -> int:
-        """How many engines come."""
-        return sum(move.arrived for move in self.moves)
 
 
 class _WayThere(NamedTuple):
@@ -211,7 +204,9 @@ class _WayThere(NamedTuple):
     in_time: float
 
 
-def _best_way(case: _Case, goals: Sequence[_Goal], needed: float) -> PolicyDecision:
+def _best_way(
+    case: _Case, goals: Sequence[_Goal], needed: float, most_loads: int
+) -> PolicyDecision:
     """Decide for the goal whose way brings most: a good one may be far, and a near one do.
 
     Parameters
@@ -220,8 +215,10 @@ def _best_way(case: _Case, goals: Sequence[_Goal], needed: float) -> PolicyDecis
         What the decision is about, and what a move has to bring.
     goals
         Placements that are better once they are reached, the best first.
+    most_loads
+        Engines that may still be loaded in this hour, restarts and detours included.
     """
-    ways, refused = _ways(case, goals)
+    ways, refused = _ways(case, goals, most_loads)
     if not ways:
         return PolicyDecision(refused[0], goals[0].places, needed=needed)
     ways.sort(key=lambda way: way.in_time, reverse=True)
@@ -232,7 +229,9 @@ def _best_way(case: _Case, goals: Sequence[_Goal], needed: float) -> PolicyDecis
     return next((each for each in decisions if not each.stay), first)
 
 
-def _ways(case: _Case, goals: Sequence[_Goal]) -> tuple[list[_WayThere], list[PolicyReason]]:
+def _ways(
+    case: _Case, goals: Sequence[_Goal], most_loads: int
+) -> tuple[list[_WayThere], list[PolicyReason]]:
     """Return the ways to the goals that may be gone, and why the others may not."""
     found, refused, budget = [], [], case.settings.budget_gb
     for goal in goals:
@@ -240,6 +239,9 @@ def _ways(case: _Case, goals: Sequence[_Goal]) -> tuple[list[_WayThere], list[Po
             steps = _steps(case, goal.places)
         except (InfeasibleError, NothingFoundError):
             refused.append(PolicyReason.NO_STEPS)
+            continue
+        if sum(step.kind is StepKind.LOAD for step in steps.steps) > most_loads:
+            refused.append(PolicyReason.MOST_MOVES)
             continue
         if budget is not None and steps.loaded_gb > budget:
             refused.append(PolicyReason.OVER_BUDGET)
