@@ -10,7 +10,7 @@ from colocate.errors import InfeasibleError, NothingFoundError
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.replan.lives import lives_of
-from colocate.replan.placed_engine import PlacedEngine
+from colocate.replan.placed_engine import PlacedEngine, engines_of, held_by_gpu
 from colocate.replan.policy.decision import MoveGain, PolicyDecision, PolicyReason
 from colocate.replan.policy.history import (
     EngineMove,
@@ -73,7 +73,21 @@ class _Case(NamedTuple):
         return lambda places: outlook(demand, self.settled(places))
 
     def _demand(self, bound: str, moments: Floats | None = None) -> DrawnDemand:
-        return expected_demand(self.problem, self.rates, bound, self.settings, self.seed, moments)
+        fleet = self._as_full_as_it_is()
+        return expected_demand(fleet, self.rates, bound, self.settings, self.seed, moments)
+
+    def _as_full_as_it_is(self) -> Problem:
+        """Return the fleet whose GPUs have the memory that engines hold, if it states less.
+
+        Somebody may have lowered it, or engines grown: they run all the same.
+        """
+        needed = engines_of(self.problem, self.serving, "elastic", {})
+        held = [held_by_gpu(each) for each in (needed, self.running or ())]
+        gpus = (
+            replace(gpu, memory_gb=max(gpu.memory_gb, *(each.get(gpu.name, 0.0) for each in held)))
+            for gpu in self.problem.gpus
+        )
+        return replace(self.problem, gpus=tuple(gpus))
 
 
 def decide(
