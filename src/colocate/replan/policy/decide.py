@@ -9,7 +9,7 @@ import numpy as np
 from colocate.errors import InfeasibleError, NothingFoundError
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
-from colocate.replan.lives import lives_of
+from colocate.replan.lives import lives_now, lives_of
 from colocate.replan.placed_engine import PlacedEngine, engines_of, held_by_gpu
 from colocate.replan.policy.decision import MoveGain, PolicyDecision, PolicyReason
 from colocate.replan.policy.history import (
@@ -32,6 +32,7 @@ from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.restoring import restorations
 from colocate.replan.policy.settings import PolicySettings
 from colocate.replan.policy.unserved import unserved_in
+from colocate.replan.steps.fleet_change import FleetChange
 from colocate.replan.steps.safe_steps import SafeSteps, safe_steps
 from colocate.replan.steps.step import StepKind
 from colocate.replan.transition import change_between
@@ -57,9 +58,22 @@ class _Case(NamedTuple):
     running: Sequence[PlacedEngine] | None = None
     """The engines that run; None for those of the placement, as if they had just started."""
 
+    def staying(self) -> list[EngineLife]:
+        """Return the engines that run, with the caches that they have."""
+        if self.running is None or self.settings.memory == "elastic":
+            return settled_lives(self.problem, self.serving)
+        return list(lives_now(self.running).values())
+
     def settled(self, places: Places) -> list[EngineLife]:
-        """Return the engines of a placement as if they had always been there."""
-        return settled_lives(self.problem, places)
+        """Return the engines of a placement as if all its steps were done."""
+        if self.settings.memory == "elastic":
+            return settled_lives(self.problem, places)
+        return list(lives_now(self.change_to(places).then).values())
+
+    def change_to(self, places: Places) -> FleetChange:
+        """Return what changes on the way to a placement."""
+        old, new = (self.problem, self.serving), (self.problem, places)
+        return change_between(old, new, self.settings.memory, running=self.running)
 
     def outlooks(self, bound: str, *ways: Iterable[EngineLife]) -> list[Outlook]:
         """Return what becomes of the same requests in several ways, over the horizon."""
@@ -69,8 +83,10 @@ class _Case(NamedTuple):
     def rating(self) -> Rating:
         """Return what rates placements, all on the same requests."""
         moments = self.settings.horizon * np.linspace(0.0, 1.0, TRIALS, endpoint=False) ** 2
-        demand = self._demand("rate", moments)
-        return lambda places: outlook(demand, self.settled(places))
+        demand, now = self._demand("rate", moments), self.staying()
+        return lambda places: outlook(
+            demand, now if places == self.serving else self.settled(places)
+        )
 
     def _demand(self, bound: str, moments: Floats | None = None) -> DrawnDemand:
         fleet = self._as_full_as_it_is()
@@ -277,9 +293,7 @@ def _judged(case: _Case, way: _WayThere, needed: float) -> PolicyDecision:
 
 def _steps(case: _Case, places: Places) -> SafeSteps:
     """Return safe steps from the placement that serves to another."""
-    old, new = (case.problem, case.serving), (case.problem, places)
-    change = change_between(old, new, case.settings.memory, running=case.running)
-    return safe_steps(change, case.settings.times)
+    return safe_steps(case.change_to(places), case.settings.times)
 
 
 def _gain(case: _Case, places: Places, steps: SafeSteps) -> MoveGain:
@@ -292,7 +306,7 @@ def _gain(case: _Case, places: Places, steps: SafeSteps) -> MoveGain:
     places, steps
         Where to go, and how.
     """
-    stay, lives = case.settled(case.serving), lives_of(steps)
+    stay, lives = case.staying(), lives_of(steps)
     staying, going, settled = case.outlooks("rate", stay, lives, case.settled(places))
     gains = [going.in_time - staying.in_time]
     for bound in ("low", "high"):
