@@ -365,6 +365,21 @@ def test_a_model_that_joins_the_fleet_is_loaded_at_once_though_nothing_better_wa
     assert "fresh" in placed(fixture)
 
 
+@pytest.mark.parametrize("memory", ["fixed", "elastic"])
+def test_a_gpu_that_has_less_memory_than_its_engines_hold_keeps_nobody_from_an_engine(
+    folder, memory
+):
+    fixture = Fixture(folder, places={"chat": ("g-0",), "code": ("g-0",)}, memory=memory)
+    gpus = [{"name": "g-0", "kind": "H100-80GB", "reserve_gb": 60.0}]
+    fixture.fleet = small_fleet(gpus=[*gpus, {"name": "g-1", "kind": "H100-80GB"}])
+    assert fixture.watch.round() is RoundOutcome.MOVE, fixture.told
+    assert {model for _, model, _ in fixture.performed} == {"tiny"}  # restarts would not help
+    assert placed(fixture) == {"chat": ("g-0",), "code": ("g-0",), "tiny": ("g-1",)}
+    fixture.now += 3600.0
+    assert fixture.watch.round() in (RoundOutcome.STAY, RoundOutcome.MOVE)
+    assert not [words for words in fixture.told if "nothing can be decided" in words]
+
+
 def test_a_group_that_lost_its_gpu_is_served_again_on_one_gpu(folder):
     fleet = small_fleet(
         together=[["chat", "tiny"]], gpus=[{"name": "g", "kind": "H100-80GB", "count": 3}]

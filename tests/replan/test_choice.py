@@ -110,7 +110,7 @@ def test_the_chosen_point_is_the_best_though_not_all_are_compared_at_all_rates()
         moving = [n for n, way in enumerate(choice.ways) if way.worth]
         full = {
             n: worth_of(
-                fleet, old, frontier.stay, frontier.points[n], choice.ways[n].steps,
+                fleet, frontier.stay, frontier.points[n], choice.ways[n].steps,
                 rate_uncertainty=terms.rate_uncertainty, uncertainty=0.0,
             )
             for n in moving

@@ -1,7 +1,7 @@
 """Replanning: against brute force, within budgets and targets, with GPUs that come and go."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from colocate.replan.search.item_homes import homes_of
 from colocate.replan.search.nearness import renamed_to_stay
 from tests.campaign import campaign
 from tests.latency_problems import random_problem
+from tests.simulate.drawn_fleets import KIND, asked
 
 GPUS = tuple(Gpu(name, 80, node=f"n{name}") for name in "abc")
 
@@ -225,3 +226,16 @@ def test_a_large_fleet_improves_at_once_and_says_how_far_it_may_be_from_the_best
     assert found.point.moved_gb <= 60
     assert 0 < found.point.bound <= found.point.value
     assert found.first_seconds is not None
+
+
+def test_no_point_moves_more_for_what_differs_by_rounding_alone():
+    requests = asked(tpot_slo=0.02, ttft_slo=0.5, slots=4.0)
+    gpus = [Gpu(f"g{n}", gb, KIND, node=f"n{n // 2}") for n, gb in enumerate((24, 24, 40, 40))]
+    sizes = {"m0": (9, {}), "m1": (18, {"shards": 2}), "m2": (5, {"replicas": 2})}
+    sizes["m3"] = (18, {"replicas": 2})
+    models = [Model(n, gb, load=1, requests=requests, **kw) for n, (gb, kw) in sizes.items()]
+    old = {"m0": ("g1",), "m1": ("g2", "g3"), "m2": ("g3", "g1"), "m3": ("g3", "g0")}
+    found = replan(Problem(gpus, models, objective="latency"), old, time_limit=0.3)
+    for one, next_one in pairwise(found.points):
+        assert next_one.value < one.value * (1 - 1e-9)
+        assert next_one.moved_gb > one.moved_gb

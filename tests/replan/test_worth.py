@@ -48,12 +48,12 @@ def test_a_move_pays_only_if_demand_lasts():
     problem = fleet()
     found = replan(problem, OLD, time_limit=0.3)
     way = steps_for(problem)
-    long = worth_of(problem, OLD, found.stay, found.point, way, lasts_seconds=3600)
-    short = worth_of(problem, OLD, found.stay, found.point, way, lasts_seconds=100)
+    long = worth_of(problem, found.stay, found.point, way, lasts_seconds=3600)
+    short = worth_of(problem, found.stay, found.point, way, lasts_seconds=100)
     assert long.pays
     assert not short.pays
     assert 106.0 < long.break_even_seconds(long.stated) < 200.0
-    same = worth_of(problem, OLD, found.stay, found.stay, way)
+    same = worth_of(problem, found.stay, found.stay, way)
     assert same.break_even_seconds(same.stated) == inf
 
 
@@ -61,7 +61,7 @@ def test_rates_may_be_off_in_every_time_window():
     problem = fleet(replace(ASKED, rates=(0.25, 1.0)))
     found = replan(problem, OLD, time_limit=0.3)
     way = steps_for(problem)
-    unsure = worth_of(problem, OLD, found.stay, found.point, way, rate_uncertainty={"m": 0.2})
+    unsure = worth_of(problem, found.stay, found.point, way, rate_uncertainty={"m": 0.2})
     assert unsure.simulated
     assert [each.rates for each in unsure.cases] == list(RatesCase)
 
@@ -77,8 +77,8 @@ def test_a_move_must_also_pay_at_the_ends_of_what_rates_may_be():
         return FrontierPoint(Placement(places), value, gb, gb)
 
     points = (at(old, 4 / 40, 0.0), at(new, 3.5 / 40, 20.0))
-    sure = worth_of(problem, old, *points, way)
-    unsure = worth_of(problem, old, *points, way, rate_uncertainty={"o": 0.5})
+    sure = worth_of(problem, *points, way)
+    unsure = worth_of(problem, *points, way, rate_uncertainty={"o": 0.5})
     assert sure.pays
     assert [each.rates for each in sure.cases] == [RatesCase.STATED]
     stated, low, high = unsure.cases
@@ -89,14 +89,14 @@ def test_a_move_must_also_pay_at_the_ends_of_what_rates_may_be():
     assert not unsure.pays
     assert unsure.as_dict()["cases"]["high"]["break_even_seconds"] == "Infinity"
     assert "highest likely rates" in worth_text(unsure)
-    assert worth_of(problem, old, *points, way, rate_uncertainty={"o": 0.1}).pays
+    assert worth_of(problem, *points, way, rate_uncertainty={"o": 0.1}).pays
 
 
 def test_uncertain_rates_are_simulated_at_both_ends():
     problem = fleet(ASKED, "latency")
     found = replan(problem, OLD, time_limit=0.3)
     way, unsure = steps_for(problem), {"m": 0.5, "n": 0.5}
-    worth = worth_of(problem, OLD, found.stay, found.point, way, rate_uncertainty=unsure)
+    worth = worth_of(problem, found.stay, found.point, way, rate_uncertainty=unsure)
     assert worth.simulated
     assert [each.rates for each in worth.cases] == list(RatesCase)
     assert worth.rate_uncertainty == 0.5
@@ -114,7 +114,7 @@ def test_a_fleet_says_how_far_its_rates_may_be_off():
 def test_both_ways_are_simulated_where_requests_are_known():
     problem = fleet(ASKED, "latency")
     found = replan(problem, OLD, time_limit=0.3)
-    worth = worth_of(problem, OLD, found.stay, found.point, steps_for(problem))
+    worth = worth_of(problem, found.stay, found.point, steps_for(problem))
     assert worth.simulated
     assert worth.as_dict()["cost"] >= 0.0
 
@@ -123,7 +123,7 @@ def test_models_that_left_the_fleet_do_not_count():
     before, left = fleet(ASKED), Problem(GPUS, [Model("n", 20, load=2, requests=ASKED)])
     found = replan(left, OLD, time_limit=0.3)
     way = safe_steps(change_between((before, OLD), (left, found.placement), "elastic"))
-    worth = worth_of(left, OLD, found.point, found.point, way)
+    worth = worth_of(left, found.point, found.point, way)
     assert worth.simulated
     assert worth.stated.gain_per_second == 0.0
 
@@ -152,7 +152,32 @@ def test_engines_that_share_their_caches_are_simulated_so():
     old, new = {"m": ["a"], "n": ["b"]}, {"m": ["a"], "n": ["a"]}
     way = safe_steps(change_between((problem, old), (problem, new), "elastic"))
     points = [FrontierPoint(Placement(at), 1.0, 20.0, 20.0) for at in (old, new)]
-    worth = worth_of(problem, old, *points, way, memory="elastic")
+    worth = worth_of(problem, *points, way, memory="elastic")
     assert worth.simulated
     with pytest.raises(InputError, match="GB are free"):
-        worth_of(problem, old, *points, way)
+        worth_of(problem, *points, way)
+
+
+def test_staying_is_simulated_with_the_caches_that_engines_started_with():
+    asked = replace(ASKED, rate=4.0, request_gb=1.0, slots=16.0, tpot_slo=0.05, ttft_slo=0.5)
+    problem = fleet(asked)
+    m, n = problem.models
+    lopsided = replace(problem, models=(m.changed(load=39.0), n.changed(load=1.0)))
+    points = [FrontierPoint(Placement(at), 1.0, gb, gb) for at, gb in ((OLD, 0.0), (NEW, 20.0))]
+
+    def worth(before):
+        way = safe_steps(change_between((before, OLD), (problem, NEW)))
+        return worth_of(problem, *points, way)
+
+    equal, short = worth(problem), worth(lopsided)  # n has 20 GB of cache, or 1
+    assert equal.stated.gain_per_second == pytest.approx(0.0, abs=0.05)
+    assert short.stated.gain_per_second > 1.0
+
+
+def test_a_gpu_with_less_memory_than_before_is_simulated():
+    before = fleet(ASKED, "latency")
+    lowered = replace(before, gpus=(Gpu("a", 70), Gpu("b", 70)))
+    found = replan(lowered, OLD, time_limit=0.3)
+    way = safe_steps(change_between((before, OLD), (lowered, NEW)))
+    worth = worth_of(lowered, found.stay, FrontierPoint(Placement(NEW), 1.0, 20.0, 20.0), way)
+    assert worth.simulated

@@ -22,8 +22,8 @@ REASONS = {
 }
 OBSTACLES = {
     EngineObstacle.PINS: "may be on no GPU that is there, or on too few of one node",
-    EngineObstacle.MEMORY: "need {needed} on a GPU, of which {free} at most are free, and nobody "
-    "can make room",
+    EngineObstacle.MEMORY: "need {needed} on {where}, of which {free} at most are free, and no way "
+    "was found to make room",
     EngineObstacle.APART: "must be apart from models that are wherever there is memory",
     EngineObstacle.MOST_MODELS: "find as many models as may be wherever there is memory",
     EngineObstacle.RESOURCE: "find too little {resource} wherever there is memory",
@@ -52,7 +52,10 @@ def decision_words(decision: PolicyDecision) -> str:
 def _unserved(found: UnservedModels) -> str:
     """Return that models go without an engine, and why."""
     why = OBSTACLES[found.obstacle].format(
-        needed=gigabytes(found.needed_gb), free=gigabytes(found.free_gb), resource=found.resource
+        needed=gigabytes(found.needed_gb),
+        where="a GPU" if found.shards == 1 else f"each of {found.shards} GPUs of a node",
+        free=gigabytes(found.free_gb),
+        resource=found.resource,
     )
     if len(found.models) > 1:
         return f"{listed(found.models)} have no engine: they must share a GPU, and {why}"

@@ -223,7 +223,6 @@ class _Ways:
         found, terms = self._found, self._terms
         return worth_of(
             found.problem,
-            found.old,
             stay,
             found.points[number],
             self._steps[number],

@@ -5,7 +5,7 @@ SGLang do; another size of the cache is a restart. `elastic`: engines hold their
 shrink and grow between them, as under kvcached; each keeps its least cache.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -89,3 +89,12 @@ def engines_of(
         )
         for cache in caches_of(problem, placement)
     )
+
+
+def held_by_gpu(engines: Iterable[PlacedEngine]) -> dict[str, float]:
+    """Return what engines hold on each GPU that has one, in GB."""
+    found: dict[str, float] = {}
+    for engine in engines:
+        for gpu in engine.gpus:
+            found[gpu] = found.get(gpu, 0.0) + engine.held_gb
+    return found

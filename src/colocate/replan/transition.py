@@ -7,7 +7,7 @@ from colocate.problem.parts import Places
 from colocate.problem.pressure import within
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import LONG_SUM
-from colocate.replan.placed_engine import MemoryMode, PlacedEngine, engines_of
+from colocate.replan.placed_engine import MemoryMode, PlacedEngine, engines_of, held_by_gpu
 from colocate.replan.steps.fleet_change import FleetChange
 
 
@@ -28,7 +28,8 @@ def change_between(
         The fleet as it was planned, and the placement that runs there. GPUs that the new fleet
         does not have are lost with all that was on them, unless they are draining.
     new
-        The fleet as it is now, and the placement that shall run.
+        The fleet as it is now, and the placement that shall run. A GPU that states less memory than
+        engines hold there now has that much on the way.
     mode
         Under `fixed`, an engine that stays keeps its cache if all fits. Where it does not, those
         with more cache than the new placement gives them restart, the quickest to load first.
@@ -54,6 +55,8 @@ def change_between(
     for gpu in old_problem.gpus:
         if gpu.name in there:
             memory[gpu.name] = max(gpu.memory_gb, memory.get(gpu.name, 0.0))
+    for gpu_name, held in held_by_gpu(now).items():
+        memory[gpu_name] = max(memory[gpu_name], held)
     nodes = {gpu.name: gpu.node for gpu in (*old_problem.gpus, *problem.gpus)}
     pairs = {frozenset(pair) for group in problem.apart for pair in combinations(group, 2)}
     return FleetChange(
@@ -98,6 +101,8 @@ def _with_kept_caches(
     then = [_kept(running.get(engine.place), engine, mode) for engine in planned]
     for gpu, limit in memory.items():
         here = [place for place, engine in enumerate(then) if gpu in engine.gpus]
+        if not within(sum(planned[place].held_gb for place in here), limit):
+            continue  # restarts do not help a GPU that has too little memory for its models
         restart = sorted(
             (place for place in here if planned[place].held_gb < then[place].held_gb),
             key=lambda place: (then[place].weights_gb, place),

@@ -8,20 +8,19 @@ from typing import Any, NamedTuple
 
 from colocate.inputs.fleet import Fleet
 from colocate.problem.model import Model
-from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.problem.quantity import checked_number
 from colocate.problem.verify import verify
-from colocate.replan.lives import lives_of
+from colocate.replan.lives import lives_now, lives_of
 from colocate.replan.placed_engine import MemoryMode
 from colocate.replan.replanning import FrontierPoint
 from colocate.replan.steps.safe_steps import SafeSteps
 from colocate.replan.steps.step import StepKind
 from colocate.simulate.demand.kinds import PoissonDemand
+from colocate.simulate.engine_life import EngineLife
 from colocate.simulate.live.run import simulate_lives
 from colocate.simulate.options import SimulateOptions
 from colocate.simulate.result import Simulation
-from colocate.simulate.run import simulate_placement
 
 LASTS_SECONDS = 3600.0
 """How long demand is expected to stay as it is, where nobody says so: rates change by the hour."""
@@ -155,7 +154,6 @@ class MoveWorth:
 
 def worth_of(
     problem: Problem,
-    old: Places,
     stay: FrontierPoint,
     point: FrontierPoint,
     steps: SafeSteps,
@@ -170,12 +168,12 @@ def worth_of(
 
     Parameters
     ----------
-    problem, old
-        The fleet as it is now, and the placement that runs.
+    problem
+        The fleet as it is now.
     stay, point
         Staying, and where to go.
     steps
-        The way.
+        The way, with the engines before and after it.
     lasts_seconds, uncertainty
         How long demand is expected to stay as it is, and the share by which that may be less.
     rate_uncertainty
@@ -195,7 +193,6 @@ def worth_of(
         for name, share in (rate_uncertainty or {}).items()
         if name in named
     }
-    running = {name: gpus for name, gpus in old.items() if name in named}
     simulated = _knows_requests(problem) and _same_gpus(problem, steps)
     options = SimulateOptions(cache="elastic") if memory == "elastic" else SimulateOptions()
     largest = max(shares.values(), default=0.0)
@@ -203,7 +200,7 @@ def worth_of(
     for case in rates if largest > 0.0 else (RatesCase.STATED,):
         fleet = _with_rates_of(case, problem, shares)
         if simulated:
-            gain, cost = _simulated(fleet, running, point, steps, options, seed)
+            gain, cost = _simulated(fleet, steps, options, seed)
         else:
             values = (_value(fleet, case, stay), _value(fleet, case, point))
             gain, cost = _by_value(fleet, *values, steps)
@@ -260,35 +257,48 @@ def _same_gpus(problem: Problem, steps: SafeSteps) -> bool:
 
 
 def _simulated(
-    problem: Problem,
-    old: Places,
-    point: FrontierPoint,
-    steps: SafeSteps,
-    options: SimulateOptions,
-    seed: int,
+    problem: Problem, steps: SafeSteps, options: SimulateOptions, seed: int
 ) -> tuple[float, float]:
     """Return the requests in time that are gained each second, and those lost on the way.
 
     Parameters
     ----------
-    problem, old, point, steps, seed
-        As for `worth_of`.
+    problem, steps, seed
+        As for `worth_of`. Engines have the caches that they have before, on and after the way.
     options
         How engines have their caches.
     """
-    named, span = {model.name for model in problem.models}, steps.seconds
-    lives = [life for life in lives_of(steps) if life.model in named]
+    named, span, fleet = (
+        {m.name for m in problem.models},
+        steps.seconds,
+        _on_the_way(problem, steps),
+    )
+    staying, going, gone = (
+        [life for life in lives if life.model in named]
+        for lives in (
+            lives_now(steps.change.now).values(),
+            lives_of(steps),
+            lives_now(steps.change.then).values(),
+        )
+    )
     gain = cost = 0.0
     for each in range(seed, seed + SEEDS):
-        on_the_way = (PoissonDemand().pieces(problem, span, each) for _ in range(2))
-        afterwards = (PoissonDemand().pieces(problem, STEADY_SECONDS, each) for _ in range(2))
-        stayed = simulate_placement(problem, old, next(on_the_way), options, each)
-        moved = simulate_lives(problem, lives, next(on_the_way), options, each)
-        before = simulate_placement(problem, old, next(afterwards), options, each)
-        after = simulate_placement(problem, point.placement, next(afterwards), options, each)
-        cost += (_in_time(stayed) - _in_time(moved)) / SEEDS
-        gain += (_in_time(after) - _in_time(before)) / STEADY_SECONDS / SEEDS
+
+        def in_time(lives: Sequence[EngineLife], seconds: float, seed: int = each) -> float:
+            requests = PoissonDemand().pieces(problem, seconds, seed)
+            return _in_time(simulate_lives(fleet, lives, requests, options, seed))
+
+        cost += (in_time(staying, span) - in_time(going, span)) / SEEDS
+        steady = in_time(gone, STEADY_SECONDS) - in_time(staying, STEADY_SECONDS)
+        gain += steady / STEADY_SECONDS / SEEDS
     return gain, max(cost, 0.0)
+
+
+def _on_the_way(problem: Problem, steps: SafeSteps) -> Problem:
+    """Return the fleet whose GPUs have the memory that steps may use: it may have been lowered."""
+    memory = steps.change.memory_gb
+    gpus = (replace(gpu, memory_gb=max(gpu.memory_gb, memory[gpu.name])) for gpu in problem.gpus)
+    return replace(problem, gpus=tuple(gpus))
 
 
 def _in_time(found: Simulation) -> float:

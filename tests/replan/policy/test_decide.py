@@ -7,6 +7,7 @@ import pytest
 
 from colocate import Gpu, Model, Problem
 from colocate.replan.lives import lives_of
+from colocate.replan.placed_engine import engines_of
 from colocate.replan.policy.decide import decide
 from colocate.replan.policy.decision import PolicyReason
 from colocate.replan.policy.history import (
@@ -16,12 +17,13 @@ from colocate.replan.policy.history import (
     moves_between,
     undone_moves,
 )
-from colocate.replan.policy.outlook import Outlook, settled_lives
+from colocate.replan.policy.outlook import Outlook, expected_demand, outlook, settled_lives
 from colocate.replan.policy.proposals import Proposal, nearby_proposals
 from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.settings import PolicySettings
 from colocate.replan.steps.step import StepKind
 from colocate.replan.steps.step_times import StepTimes
+from colocate.simulate.engine_life import EngineLife
 from colocate.simulate.live.run import simulate_lives
 from colocate.simulate.options import SimulateOptions
 from tests.simulate.drawn_fleets import KIND, asked, poisson
@@ -141,6 +143,37 @@ def test_limits_hold():
     tight = replace(QUICK, budget_gb=5.0)
     found = decide(fleet(), BOTH_ON_ONE, rates(0.8, 0.8), settings=tight)
     assert found.reason is PolicyReason.OVER_BUDGET
+
+
+def test_restarts_on_the_way_count_as_moves_too():
+    crowded, calm = {**BOTH_ON_ONE, "c": ("g1",)}, rates(0.8, 0.8, 0.01)
+    fixed = replace(QUICK, memory="fixed", most_moves_per_hour=2)
+    free = decide(fleet(models="abc"), crowded, calm, settings=fixed)
+    assert free.reason is PolicyReason.PAYS
+    assert [s.engine.model for s in free.steps.steps if s.kind is StepKind.LOAD] == ["b", "c"]
+    once = replace(fixed, most_moves_per_hour=1)
+    found = decide(fleet(models="abc"), crowded, calm, settings=once)
+    assert (found.reason, found.stay) == (PolicyReason.MOST_MOVES, True)
+    alone = decide(fleet(models="abc"), crowded, calm, settings=replace(once, memory="elastic"))
+    assert alone.reason is PolicyReason.PAYS
+
+
+def test_staying_is_judged_by_the_caches_that_engines_have():
+    requests = asked(tpot_slo=0.02, ttft_slo=0.5, slots=16.0, request_gb=1.0)
+    problem, apart = fleet(requests=requests), {"a": ("g0",), "b": ("g1",)}
+    fixed = replace(QUICK, memory="fixed")
+    whole = engines_of(problem, apart, "fixed", {})
+    small = [replace(engine, held_gb=11.0, cache_gb=1.0) for engine in whole]  # one request each
+    free = decide(problem, apart, rates(4.0, 4.0), settings=fixed, running=whole)
+    assert free.reason is PolicyReason.TARGETS_HOLD
+    found = decide(problem, apart, rates(4.0, 4.0), settings=fixed, running=small)
+    assert found.reason is not PolicyReason.TARGETS_HOLD
+    lives = [EngineLife(each.model, each.gpus, each.cache_gb) for each in small]
+    demand = expected_demand(problem, rates(4.0, 4.0), "rate", fixed, 0)
+    assert found.gain.staying == outlook(demand, lives).in_time
+    assert found.gain.staying < 0.5 * found.gain.settled
+    shared = decide(problem, apart, rates(4.0, 4.0), settings=QUICK, running=small)
+    assert shared.reason is PolicyReason.TARGETS_HOLD
 
 
 def test_a_model_without_an_engine_forces_a_move():

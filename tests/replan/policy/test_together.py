@@ -10,6 +10,7 @@ from colocate import Gpu, Model, Problem
 from colocate.follow.words import decision_words
 from colocate.replan.policy.decide import decide
 from colocate.replan.policy.decision import EngineObstacle, PolicyReason
+from colocate.replan.policy.fitting import Fitting
 from colocate.replan.policy.history import EngineMove, held_places, moves_between
 from colocate.replan.policy.outlook import Outlook
 from colocate.replan.policy.proposals import nearby_proposals, unserved_models
@@ -160,6 +161,35 @@ def test_a_gpu_that_is_over_a_limit_is_no_reason_against_engines_elsewhere():
     models = [m.changed(uses={"compute": uses[m.name]}) for m in fleet(models="abc").models]
     found = decide(Problem(gpus, models), {"a": ("g0",)}, rates(0.1, 0.1, 0.1), settings=QUICK)
     assert found.placement == {"a": ("g0",), "b": ("g1",), "c": ("g1",)}
+
+
+def test_a_replica_may_relieve_a_gpu_that_stays_over_a_limit():
+    gpus = [Gpu(f"g{n}", 40.0, KIND, {"compute": 1.0}) for n in range(2)]
+    hot, other = fleet(models="ab").models
+    hot = hot.changed(most_replicas=2, shared_uses={"compute": 1.6})
+    other = other.changed(only=("g0",), shared_uses={"compute": 0.4})
+    crowded = {"a": ("g0",), "b": ("g0",)}
+    found = decide(Problem(gpus, [hot, other]), crowded, rates(2.5, 0.3), settings=QUICK)
+    assert found.reason is PolicyReason.PAYS
+    assert found.placement == {"a": ("g0", "g1"), "b": ("g0",)}
+    fuller = {"a": ("g0", "g1"), "b": ("g0",)}
+    assert Fitting(Problem(gpus, [hot, other])).fits(fuller, {"b": ("g0",), "a": ("g0",)})
+    assert not Fitting(Problem(gpus, [hot, other])).fits(crowded, fuller)
+
+
+def test_a_model_with_shards_that_finds_one_gpu_only_is_told_what_is_missing():
+    gpus = [Gpu("g0", 40.0, KIND, node="n"), Gpu("g1", 40.0, KIND, node="n")]
+    wide, big = fleet(models="ab").models
+    models = [wide.changed(shards=2, size_gb=20.0), big.changed(size_gb=36.0, only=("g1",))]
+    found = decide(Problem(gpus, models), {"b": ("g1",)}, rates(0.1, 0.1), settings=QUICK)
+    assert [each.obstacle for each in found.unserved] == [EngineObstacle.MEMORY]
+    assert decision_words(found) == (
+        "stay: a has no engine: it needs 10 GB on each of 2 GPUs of a node, of which 4 GB at most "
+        "are free, and no way was found to make room"
+    )
+    apart = Problem(gpus, [models[0], big.changed(only=("g1",))], apart=[("a", "b")])
+    found = decide(apart, {"b": ("g1",)}, rates(0.1, 0.1), settings=QUICK)
+    assert [each.obstacle for each in found.unserved] == [EngineObstacle.APART]
 
 
 def test_a_busy_group_moves_as_a_whole_and_what_is_held_stays():

@@ -9,8 +9,8 @@ import numpy as np
 from colocate.errors import InfeasibleError, NothingFoundError
 from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
-from colocate.replan.lives import lives_of
-from colocate.replan.placed_engine import PlacedEngine
+from colocate.replan.lives import lives_now, lives_of
+from colocate.replan.placed_engine import PlacedEngine, engines_of, held_by_gpu
 from colocate.replan.policy.decision import MoveGain, PolicyDecision, PolicyReason
 from colocate.replan.policy.history import (
     EngineMove,
@@ -32,7 +32,9 @@ from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.restoring import restorations
 from colocate.replan.policy.settings import PolicySettings
 from colocate.replan.policy.unserved import unserved_in
+from colocate.replan.steps.fleet_change import FleetChange
 from colocate.replan.steps.safe_steps import SafeSteps, safe_steps
+from colocate.replan.steps.step import StepKind
 from colocate.replan.transition import change_between
 from colocate.simulate.demand.requests import Floats
 from colocate.simulate.engine_life import EngineLife
@@ -58,9 +60,22 @@ class _Case(NamedTuple):
     urgent: tuple[str, ...] = ()
     """Models that lose requests, those that lose most first."""
 
+    def staying(self) -> list[EngineLife]:
+        """Return the engines that run, with the caches that they have."""
+        if self.running is None or self.settings.memory == "elastic":
+            return settled_lives(self.problem, self.serving)
+        return list(lives_now(self.running).values())
+
     def settled(self, places: Places) -> list[EngineLife]:
-        """Return the engines of a placement as if they had always been there."""
-        return settled_lives(self.problem, places)
+        """Return the engines of a placement as if all its steps were done."""
+        if self.settings.memory == "elastic":
+            return settled_lives(self.problem, places)
+        return list(lives_now(self.change_to(places).then).values())
+
+    def change_to(self, places: Places) -> FleetChange:
+        """Return what changes on the way to a placement."""
+        old, new = (self.problem, self.serving), (self.problem, places)
+        return change_between(old, new, self.settings.memory, running=self.running)
 
     def outlooks(self, bound: str, *ways: Iterable[EngineLife]) -> list[Outlook]:
         """Return what becomes of the same requests in several ways, over the horizon."""
@@ -70,11 +85,27 @@ class _Case(NamedTuple):
     def rating(self) -> Rating:
         """Return what rates placements, all on the same requests."""
         moments = self.settings.horizon * np.linspace(0.0, 1.0, TRIALS, endpoint=False) ** 2
-        demand = self._demand("rate", moments)
-        return lambda places: outlook(demand, self.settled(places))
+        demand, now = self._demand("rate", moments), self.staying()
+        return lambda places: outlook(
+            demand, now if places == self.serving else self.settled(places)
+        )
 
     def _demand(self, bound: str, moments: Floats | None = None) -> DrawnDemand:
-        return expected_demand(self.problem, self.rates, bound, self.settings, self.seed, moments)
+        fleet = self._as_full_as_it_is()
+        return expected_demand(fleet, self.rates, bound, self.settings, self.seed, moments)
+
+    def _as_full_as_it_is(self) -> Problem:
+        """Return the fleet whose GPUs have the memory that engines hold, if it states less.
+
+        Somebody may have lowered it, or engines grown: they run all the same.
+        """
+        needed = engines_of(self.problem, self.serving, "elastic", {})
+        held = [held_by_gpu(each) for each in (needed, self.running or ())]
+        gpus = (
+            replace(gpu, memory_gb=max(gpu.memory_gb, *(each.get(gpu.name, 0.0) for each in held)))
+            for gpu in self.problem.gpus
+        )
+        return replace(self.problem, gpus=tuple(gpus))
 
 
 def decide(
@@ -194,10 +225,7 @@ def _ordinary(
         _Goal(each.places, moves_between(case.problem, case.serving, each.places, now))
         for each in proposals
     ]
-    allowed = [goal for goal in goals if goal.loads <= loads]
-    if not allowed:
-        return PolicyDecision(PolicyReason.MOST_MOVES, goals[0].places, needed=needed)
-    return _best_way(case, allowed, needed)
+    return _best_way(case, goals, needed, loads)
 
 
 class _Goal(NamedTuple):
@@ -205,11 +233,6 @@ class _Goal(NamedTuple):
 
     places: Places
     moves: tuple[EngineMove, ...]
-
-    @property
-    def loads(self) -> int:
-        """How many engines come."""
-        return sum(move.arrived for move in self.moves)
 
 
 class _WayThere(NamedTuple):
@@ -220,7 +243,9 @@ class _WayThere(NamedTuple):
     in_time: float
 
 
-def _best_way(case: _Case, goals: Sequence[_Goal], needed: float) -> PolicyDecision:
+def _best_way(
+    case: _Case, goals: Sequence[_Goal], needed: float, most_loads: int
+) -> PolicyDecision:
     """Decide for the goal whose way brings most: a good one may be far, and a near one do.
 
     Parameters
@@ -229,8 +254,10 @@ def _best_way(case: _Case, goals: Sequence[_Goal], needed: float) -> PolicyDecis
         What the decision is about, and what a move has to bring.
     goals
         Placements that are better once they are reached, the best first.
+    most_loads
+        Engines that may still be loaded in this hour, restarts and detours included.
     """
-    ways, refused = _ways(case, goals)
+    ways, refused = _ways(case, goals, most_loads)
     if not ways:
         return PolicyDecision(refused[0], goals[0].places, needed=needed)
     ways.sort(key=lambda way: way.in_time, reverse=True)
@@ -241,7 +268,9 @@ def _best_way(case: _Case, goals: Sequence[_Goal], needed: float) -> PolicyDecis
     return next((each for each in decisions if not each.stay), first)
 
 
-def _ways(case: _Case, goals: Sequence[_Goal]) -> tuple[list[_WayThere], list[PolicyReason]]:
+def _ways(
+    case: _Case, goals: Sequence[_Goal], most_loads: int
+) -> tuple[list[_WayThere], list[PolicyReason]]:
     """Return the ways to the goals that may be gone, and why the others may not."""
     found, refused, budget = [], [], case.settings.budget_gb
     for goal in goals:
@@ -249,6 +278,9 @@ def _ways(case: _Case, goals: Sequence[_Goal]) -> tuple[list[_WayThere], list[Po
             steps = _steps(case, goal.places)
         except (InfeasibleError, NothingFoundError):
             refused.append(PolicyReason.NO_STEPS)
+            continue
+        if sum(step.kind is StepKind.LOAD for step in steps.steps) > most_loads:
+            refused.append(PolicyReason.MOST_MOVES)
             continue
         if budget is not None and steps.loaded_gb > budget:
             refused.append(PolicyReason.OVER_BUDGET)
@@ -270,9 +302,7 @@ def _judged(case: _Case, way: _WayThere, needed: float) -> PolicyDecision:
 
 def _steps(case: _Case, places: Places) -> SafeSteps:
     """Return safe steps from the placement that serves to another."""
-    old, new = (case.problem, case.serving), (case.problem, places)
-    change = change_between(old, new, case.settings.memory, running=case.running)
-    return safe_steps(change, case.settings.times, urgent=case.urgent)
+    return safe_steps(case.change_to(places), case.settings.times, urgent=case.urgent)
 
 
 def _gain(case: _Case, places: Places, steps: SafeSteps) -> MoveGain:
@@ -285,7 +315,7 @@ def _gain(case: _Case, places: Places, steps: SafeSteps) -> MoveGain:
     places, steps
         Where to go, and how.
     """
-    stay, lives = case.settled(case.serving), lives_of(steps)
+    stay, lives = case.staying(), lives_of(steps)
     staying, going, settled = case.outlooks("rate", stay, lives, case.settled(places))
     gains = [going.in_time - staying.in_time]
     for bound in ("low", "high"):

@@ -46,7 +46,7 @@ class EngineObstacle(StrEnum):
     PINS = "pins"
     """They may be on no GPU of the fleet, or on too few of one node."""
     MEMORY = "memory"
-    """No GPU that they may be on has the memory, even if others make room."""
+    """No GPU that they may be on has the memory, and no way was found for others to make room."""
     APART = "apart"
     """Wherever there is memory, there are models that they must be apart from."""
     MOST_MODELS = "most models"
@@ -65,11 +65,13 @@ class UnservedModels(NamedTuple):
     models: tuple[str, ...]
     obstacle: EngineObstacle
     needed_gb: float
-    """Memory that they must have on a GPU."""
+    """Memory that they must have on a GPU, or on each of their GPUs."""
     free_gb: float
-    """The most that is free on a GPU that they may be on."""
+    """The most that is free on a GPU that they may be on, or on as many GPUs as they need."""
     resource: str = ""
     """Which one is used up."""
+    shards: int = 1
+    """How many GPUs of one node they need."""
 
 
 class MoveGain(NamedTuple):

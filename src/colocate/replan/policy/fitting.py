@@ -29,10 +29,11 @@ class Fitting:
     _parts: dict[Held, Model] = field(default_factory=dict)
 
     def fits(self, places: Places, before: Places) -> bool:
-        """Return whether every GPU to which something comes holds what a placement puts there.
+        """Return whether every GPU that gets more than it had holds what a placement puts there.
 
         A GPU may be over a limit already, since demand has grown or the limit is new. That is no
-        reason against changes elsewhere.
+        reason against changes elsewhere, nor against one more replica that takes a share of what
+        the GPU does.
 
         Parameters
         ----------
@@ -41,7 +42,7 @@ class Fitting:
         """
         now, then = self.held_by_gpu(before), self.held_by_gpu(places)
         return all(
-            set(now[gpu.name]).issuperset(then[gpu.name]) or self.holds(gpu, then[gpu.name])
+            _gets_no_more(now[gpu.name], then[gpu.name]) or self.holds(gpu, then[gpu.name])
             for gpu in self.problem.gpus
         )
 
@@ -107,6 +108,12 @@ def fits(problem: Problem, places: Places, before: Places | None = None) -> bool
         Who was where: GPUs to which nothing came since do not count. None to look at all GPUs.
     """
     return Fitting(problem).fits(places, {} if before is None else before)
+
+
+def _gets_no_more(now: Collection[Held], then: Collection[Held]) -> bool:
+    """Return whether all parts on a GPU were there before, none with a larger share of demand."""
+    replicas = dict(now)
+    return all(name in replicas and replicas[name] <= number for name, number in then)
 
 
 def _use(part: Model, resource: str, kind: str) -> float:

@@ -36,24 +36,29 @@ def _unserved(fitting: Fitting, places: Places, unit: Unit) -> UnservedModels:
     held = fitting.held_by_gpu({**places, **dict.fromkeys(unit.names, ())})
     mine: list[Held] = [(name, 1) for name in unit.names]
     needed = sum(held_gb(fitting.part(each)) for each in mine)
-    seats = unit.free_seats(fitting.problem, places)
-    open_to = {name for seat in seats for name in seat}
-    gpus = [gpu for gpu in fitting.problem.gpus if gpu.name in open_to]
-    free = max((_free_gb(fitting, gpu, held) for gpu in gpus), default=0.0)
-    if not gpus:
-        return UnservedModels(unit.names, EngineObstacle.PINS, needed, free)
-    broken = [fitting.broken_rules(gpu, [*held[gpu.name], *mine]) for gpu in gpus]
-    if all("memory" in rules for rules in broken):
-        return UnservedModels(unit.names, EngineObstacle.MEMORY, needed, free)
+    gpus = {gpu.name: gpu for gpu in fitting.problem.gpus}
+    seats = [[gpus[name] for name in s] for s in unit.free_seats(fitting.problem, places)]
+    free = max((min(_free_gb(fitting, gpu, held) for gpu in s) for s in seats), default=0.0)
+
+    def found(obstacle: EngineObstacle, resource: str = "") -> UnservedModels:
+        return UnservedModels(unit.names, obstacle, needed, free, resource, unit.shards)
+
+    if not seats:
+        return found(EngineObstacle.PINS)
+    if unit.seats_with_room(fitting, places, more=True):
+        return found(EngineObstacle.NO_STEPS)
+    broken = [
+        [rule for gpu in s for rule in fitting.broken_rules(gpu, [*held[gpu.name], *mine])]
+        for s in seats
+    ]
     left = [rules for rules in broken if "memory" not in rules]
-    if not all(left):
-        return UnservedModels(unit.names, EngineObstacle.NO_STEPS, needed, free)
+    if not left:
+        return found(EngineObstacle.MEMORY)
     everywhere = [rule for rule in left[0] if all(rule in rules for rules in left)]
     if not everywhere:
-        return UnservedModels(unit.names, EngineObstacle.SEVERAL, needed, free)
+        return found(EngineObstacle.SEVERAL)
     obstacle = OBSTACLES.get(everywhere[0], EngineObstacle.RESOURCE)
-    resource = everywhere[0] if obstacle is EngineObstacle.RESOURCE else ""
-    return UnservedModels(unit.names, obstacle, needed, free, resource)
+    return found(obstacle, everywhere[0] if obstacle is EngineObstacle.RESOURCE else "")
 
 
 def _free_gb(fitting: Fitting, gpu: Gpu, held: Mapping[str, list[Held]]) -> float:

@@ -56,15 +56,15 @@ class BudgetSearch:
         """When the first placement better than the start was found."""
 
     def offer(self, gpu_of: Ints) -> Found:
-        """Keep a placement if no other is as good in both respects."""
+        """Keep a placement if no other is as good in both respects, up to rounding."""
         value = self._seeker.value(gpu_of)
         gb = self.homes.moved_gb(self.homes.reduction.placement(gpu_of))
         found = Found(gpu_of.copy(), value, gb)
-        if any(each.value <= value and each.gb <= gb for each in self.found):
+        if any(not lower(value, each.value) and each.gb <= gb for each in self.found):
             return found
         if self.found and self.first_seconds is None and value < self.found[0].value:
             self.first_seconds = self._deadline.seconds
-        self.found = [e for e in self.found if e.value < value or e.gb < gb]
+        self.found = [e for e in self.found if lower(e.value, value) or e.gb < gb]
         self.found.append(found)
         self.found.sort(key=lambda each: each.gb)
         return found
