@@ -10,6 +10,7 @@ import json
 import os
 import select
 import socket
+import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -17,6 +18,7 @@ from math import isfinite
 from time import monotonic
 from typing import Any, Self
 
+from colocate.arena.inside.ending import ENDING
 from colocate.arena.walls.enclosure import (
     INSIDE,
     Enclosure,
@@ -45,8 +47,11 @@ LONGEST_ANSWER = 8 * 1024 * 1024
 """Bytes: many times the largest case with its names."""
 NO_SEED = bytes(16)
 """Zeros, as long as a seed."""
-PRELOADED = ("numpy", "numpy.random")
-"""Modules imported once, before the program, so that the cases do not each wait for them."""
+PRELOADED = ("numpy", "numpy.random", "dataclasses", "copy", "heapq")
+"""Modules that are imported once, before the program, if its text has their names.
+
+So not every case waits for them, and cases of other programs do not copy their pages.
+"""
 NOTHING_HIDES = "nothing here can hide other files from a program; install bubblewrap"
 
 
@@ -160,17 +165,17 @@ class Sandbox:
         until = started + self._limits.seconds + GRACE
         pipe = _put(control, json.dumps(question).encode(), seed)
         text, ended = _read(pipe, until)
-        status = _hear(control, until) if ended else None
+        ending = _hear(control, until) if ended else None
         seconds = monotonic() - started
-        if not isinstance(status, dict):
+        if ending is None:
             self.close()
             return Reply(text, None, monotonic() >= until, seconds, 0.0)
-        if status["touched"]:
+        late, overfull, code, cpu_seconds, entered, touched, drew = ending
+        if touched:
             self.close()
-        if not (status["entered"] or status["late"]):
-            raise SandboxError(f"a case could not be enclosed: it ended with {status['code']}")
-        late, overfull = status["late"], status["overfull"]
-        return Reply(text, status["code"], late, seconds, status["cpu"], overfull, status["drew"])
+        if not (entered or late):
+            raise SandboxError(f"a case could not be enclosed: it ended with {code}")
+        return Reply(text, code, late, seconds, cpu_seconds, overfull, drew)
 
     def close(self) -> None:
         """End every process of the sandbox; there is no file to leave behind."""
@@ -233,7 +238,7 @@ class Sandbox:
 
     def _fork(self) -> Any:
         """Have the sandbox forked off; return what it complains about."""
-        ready = starter(self._enclosure, self._packages, self._hash_seed)
+        ready = starter(self._enclosure, self._packages, self._hash_seed, self._preload)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         complaints = memory_file()
         try:
@@ -296,9 +301,9 @@ def _speaks(file: int, seconds: float) -> bool:
     return bool(line.poll(1000 * max(seconds, 0)))
 
 
-def _hear(control: socket.socket, until: float) -> Any:
-    """Return the next message of the sandbox; None if it is late or the sandbox has ended."""
+def _hear(control: socket.socket, until: float) -> tuple[Any, ...] | None:
+    """Return how a case ended; None if the sandbox is late or has ended."""
     control.settimeout(max(until - monotonic(), 0.01))
-    with suppress(OSError, ValueError):
-        return json.loads(control.recv(4096))
+    with suppress(OSError, struct.error):
+        return ENDING.unpack(control.recv(4096))
     return None
