@@ -92,6 +92,7 @@ def _lend_python(told: Callable[[], tuple[int, int]]) -> None:
     kind.seed = seed
     python.seed = _instance.seed
     python._urandom = os.urandom = lambda size: draw().randbytes(size)
+    os.getrandom = lambda size, flags=0: draw().randbytes(size)
     _WAKE["random"] = lambda: _usual_seed(_instance, told()[0])
     random.__class__ = _Waiting
 

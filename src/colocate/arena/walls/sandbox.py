@@ -52,6 +52,8 @@ PRELOADED = ("numpy", "numpy.random", "dataclasses", "copy", "heapq")
 
 So not every case waits for them, and cases of other programs do not copy their pages.
 """
+HIDDEN_IMPORTS = ("import_module", "__import__", "exec", "eval", "sys", "runpy")
+"""Texts of a program that may import modules without having their names."""
 NOTHING_HIDES = "nothing here can hide other files from a program; install bubblewrap"
 
 
@@ -136,7 +138,7 @@ class Sandbox:
         self._program = program
         self._limits = limits or Limits()
         self._packages = find_packages((*USUAL, *allow))
-        self._preload = [name for name in (*PRELOADED, *allow) if name.split(".")[0] in program]
+        self._preload = _preloaded(program, allow)
         self._enclosure = enclosure or best_enclosure()
         self._hash_seed = hash_seed
         self._process: SandboxProcess | None = None
@@ -261,6 +263,18 @@ class Sandbox:
             files = {"folder": work, "readable": ["/"], "writable": [work, "/dev/null"]}
             files["alone"] = True
         return own | files | asdict(self._limits)
+
+
+def _preloaded(program: str, allow: Sequence[str]) -> list[str]:
+    """Return the modules to import before a program.
+
+    The seeds that a program sets itself count for less than the referee's only in a numpy that was
+    there before it.
+    """
+    hidden = allow or any(text in program for text in HIDDEN_IMPORTS)
+    numpy = [name for name in PRELOADED if hidden and name.startswith("numpy")]
+    named = [name for name in (*PRELOADED, *allow) if name.split(".")[0] in program]
+    return [*numpy, *(name for name in named if name not in numpy)]
 
 
 def _put(control: socket.socket, question: bytes, seed: bytes) -> int:
