@@ -14,7 +14,6 @@ import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from math import isfinite
 from time import monotonic
 from typing import Any, Self
 
@@ -41,6 +40,10 @@ from colocate.arena.walls.starter import (
 )
 from colocate.errors import InputError, SandboxError
 
+MOST_OF_A_LIMIT = 1_048_576
+"""Twelve days, or a terabyte; the kernel takes no times that are many times as long."""
+A_LIMIT = f"a finite number > 0, at most {MOST_OF_A_LIMIT}"
+"""What a limit is, in words."""
 GRACE = 2.0
 """Seconds beyond a program's own limit after which the parent ends the sandbox."""
 LONGEST_ANSWER = 8 * 1024 * 1024
@@ -87,8 +90,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if not (isfinite(value) and value > 0):
-                raise InputError.of(name, value, "a finite number > 0")
+            if not 0 < value <= MOST_OF_A_LIMIT:
+                raise InputError.of(name, value, A_LIMIT)
 
 
 @dataclass(frozen=True)
