@@ -18,6 +18,8 @@ UNSEEDED = {
     "secrets": "import secrets; seen = secrets.token_hex(8)",
     "uuid": "import uuid; seen = uuid.uuid4().hex",
     "urandom": "import os; seen = os.urandom(8).hex()",
+    "getrandom": "import os; seen = os.getrandom(8).hex()",
+    "os of random": "import random; seen = random._os.getrandom(8, 0).hex()",
     "numpy.rand": "import numpy as np; seen = float(np.random.rand())",
     "numpy.from": "from numpy.random import rand; seen = float(rand())",
     "numpy.default_rng": "import numpy as np; seen = float(np.random.default_rng().random())",
@@ -42,6 +44,8 @@ SEEDED = {
     "seen = np.random.SeedSequence(42).spawn(2)[1].generate_state(1).tolist()",
     "numpy.Generator": "import numpy as np\n"
     "seen = float(np.random.Generator(np.random.PCG64(42)).random())",
+    "numpy by parts": "np = __import__('num' + 'py'); np.random.seed(42)\n"
+    "seen = float(np.random.rand())",
     "numpy.MT19937": "import numpy as np\n"
     "seen = float(np.random.RandomState(np.random.MT19937(42)).rand())",
 }

@@ -225,6 +225,16 @@ def test_hidden_cases_come_after_all_public_ones_and_in_other_sandboxes(
     assert len(started) == len(of_public) + len(of_hidden)
 
 
+def test_no_more_sandboxes_are_made_than_there_are_cases(monkeypatch):
+    made = []
+    usual = Sandbox.__init__
+    monkeypatch.setattr(
+        Sandbox, "__init__", lambda self, *told: made.append(self) or usual(self, *told)
+    )
+    assert Referee(limits=LIMITS, workers=100_000).judge_source(program(), CONTEST).correct
+    assert len(made) == len(CONTEST.questions)
+
+
 def test_a_program_that_fails_before_it_is_called_is_not_run_again():
     questions = tuple(question(f"q{n}", seed=n) for n in range(8))
     contest = Contest("tiny", questions[:6], questions[6:])

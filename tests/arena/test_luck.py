@@ -257,9 +257,16 @@ def test_a_trial_without_hidden_cases_goes_to_json_and_back():
 
 
 def test_numbers_of_runs_and_seeds_are_checked():
-    for options, found in (({"seeds": 0}, "seeds=0"), ({"first_seed": -1}, "first_seed=-1")):
+    for options, found in (
+        ({"seeds": 0}, "seeds=0"),
+        ({"first_seed": -1}, "first_seed=-1"),
+        ({"first_seed": 2**31 - 5}, "first_seed=2147483643, must be so small that no seed is"),
+        ({"hidden_seed": 2**31}, "hidden_seed=2147483648, must be a whole number from 0 to"),
+        ({"hidden_seed": -1}, "hidden_seed=-1"),
+    ):
         with pytest.raises(InputError, match=found):
             Referee(**options)
+    assert Referee(first_seed=2**31 - 6, hidden_seed=2**31 - 1)
     with pytest.raises(InputError, match="runs=0"):
         Repeats(0)
 
@@ -282,6 +289,14 @@ def test_numbers_of_runs_and_seeds_are_checked():
         ("x = getattr(models, name)", True),
         ("x = models.__class__", True),
         ("import os", True),
+        ("import dataclasses\nx = dataclasses.builtins.set(models)", True),
+        ("import random\nx = random._os.getrandom(8)", True),
+        ("import random\nx = random._random.Random()", True),
+        ("from random import _os as o", True),
+        ("from enum import sys", True),
+        ("import numpy as np\nx = np.fromfile('/dev/urandom', count=1)", True),
+        ("import numpy as np\nx = np.linalg.norm(np.random.rand(3))", False),
+        ("from collections.abc import Sequence\nx = models[0].load", False),
         ("from operator import attrgetter", True),
         ("x = eval('{1}')", True),
         ("def broken(:", True),

@@ -1,5 +1,6 @@
 import json
 import os
+import platform
 import signal
 import stat
 import sys
@@ -7,12 +8,14 @@ import tempfile
 import threading
 import time
 from dataclasses import asdict
+from errno import ENOSYS, EPERM
 from pathlib import Path
 from textwrap import indent
 
 import pytest
 
 import colocate
+from colocate.arena.inside import seccomp
 from colocate.arena.walls.enclosure import Enclosure, find_packages
 from colocate.arena.walls.sandbox import LONGEST_ANSWER, Limits, Sandbox
 from colocate.arena.walls.starter import best_enclosure
@@ -562,3 +565,68 @@ def test_needed_packages_are_found_by_metadata_and_extras_are_not_needed(tmp_pat
 def test_limits_are_positive_and_finite(bad):
     with pytest.raises(InputError, match="must be a finite number > 0"):
         Limits(**bad)
+
+
+CALLS = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+for name, number in {numbers}.items():
+    seen[name] = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(-1)] * 6), ctypes.get_errno()
+"""
+
+
+@behind_each_wall
+def test_every_call_of_the_list_is_refused_in_a_case(enclosure):
+    column, _ = seccomp.ARCHITECTURES[platform.machine()]
+    numbers = {name: both[column] for name, both in seccomp.REFUSED.items()}
+    refused = {name: number for name, number in numbers.items() if number is not None}
+    absent = {name: both[column] for name, both in seccomp.UNKNOWN.items()}
+    absent |= {"pidfd_open": seccomp.TO_WATCH_A_CASE, "clone3": 435, "io_uring_setup": 425}
+    seen = told(CALLS.format(numbers=refused | absent), enclosure)
+    assert seen == dict.fromkeys(refused, (-1, EPERM)) | dict.fromkeys(absent, (-1, ENOSYS))
+
+
+MODELS = """
+import copy, dataclasses
+first, second = models[0], copy.copy(models[0])
+second.model_size += 1
+try:
+    hash(first)
+except TypeError as error:
+    seen["hash"] = str(error)
+seen["text"] = repr(first)
+seen["equal"] = first == copy.copy(first), first == second, first == 1
+seen["fields"] = [(field.name, field.type.__name__) for field in dataclasses.fields(first)]
+seen["dict"] = dataclasses.asdict(first), vars(first)
+seen["replaced"] = dataclasses.replace(first, model_size=21) == second
+seen["is one"] = dataclasses.is_dataclass(first)
+Kind = type(first)
+match first:
+    case Kind(name, size):
+        seen["matched"] = name, size
+"""
+
+
+def test_models_are_dataclasses_as_those_of_the_public_benchmark():
+    seen = told(MODELS, None)
+    figures = {"model_name": "model_0", "model_size": 20, "req_rate": 6, "slo": 2, "cur_gpu_id": 0}
+    kinds = ["str", "float", "float", "float", "int"]
+    assert seen == {
+        "hash": "unhashable type: 'Model'",
+        "text": f"Model({', '.join(f'{name}={value!r}' for name, value in figures.items())})",
+        "equal": (True, False, False),
+        "fields": list(zip(figures, kinds, strict=True)),
+        "dict": (figures, figures),
+        "replaced": True,
+        "is one": True,
+        "matched": ("model_0", 20),
+    }
+
+
+NUMPY_LOADED = 'import sys; seen["loaded"] = "num" + "py" in sys.modules'
+
+
+def test_a_program_that_does_not_name_a_package_does_not_carry_it():
+    assert told(f"import numpy; {NUMPY_LOADED}", None) == {"loaded": True}
+    assert told(NUMPY_LOADED, None) == {"loaded": False}
+    assert told(f"import numpy; {NUMPY_LOADED}", None) == {"loaded": True}

@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from colocate.arena import seeds
+from colocate.cli.lab import options
 from tests.arena.tiny_contest import INITIAL
 from tests.cli.test_commands import run
 
@@ -200,3 +202,7 @@ def test_fresh_hidden_cases_none_and_a_limit_for_all(tmp_path):
     assert "not run, as the cases before it took the 0.9 s that all may take" in done.stdout
     done = run("score", program, "--hidden-seed", "42")
     assert (done.returncode, "seed=42" in done.stderr) == (2, True)
+
+
+def test_options_and_the_referee_take_the_same_seeds():
+    assert options.MOST_SEED == seeds.MOST_SEED

@@ -111,12 +111,13 @@ class Asking:
         return Run(results, answers, self._walls)
 
     def _put(self, numbers: Sequence[int], halt: Halt) -> None:
-        sandboxes = [self._sandbox() for _ in range(self._workers)]
+        workers = min(self._workers, len(numbers))
+        sandboxes = [self._sandbox() for _ in range(workers)]
         self._free = SimpleQueue()
         for sandbox in sandboxes:
             self._free.put(sandbox)
         halt.watch(sandboxes)
-        pool = ThreadPoolExecutor(self._workers)
+        pool = ThreadPoolExecutor(workers)
         try:
             list(pool.map(self._ask, numbers))
         except BaseException:  # raised again, once nothing runs any more

@@ -11,6 +11,7 @@ from pathlib import Path
 from colocate.arena.asking import Asking, Halt, OnCase
 from colocate.arena.contest import Contest
 from colocate.arena.repeats import SEEDS, Repeats, Run, RunRequest, repeated
+from colocate.arena.seeds import A_SEED, MOST_SEED
 from colocate.arena.source.program_text import read_program
 from colocate.arena.source.set_order import may_see_order
 from colocate.arena.tasks.catalogue import open_task
@@ -60,6 +61,8 @@ class Referee:
         self.repeats()
         if self.workers < 1:
             raise InputError.of("workers", self.workers, "a whole number >= 1")
+        if self.hidden_seed is not None and not 0 <= self.hidden_seed <= MOST_SEED:
+            raise InputError.of("hidden_seed", self.hidden_seed, A_SEED)
 
     @cached_property
     def task(self) -> Task:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from colocate.arena.luck import Chance, Luck
+from colocate.arena.seeds import MOST_SEED
 from colocate.arena.verdict import CaseVerdict, Formula, Tally, Verdict
 from colocate.errors import InputError
 
@@ -40,6 +41,9 @@ class Repeats:
             value = getattr(self, name)
             if value < least:
                 raise InputError.of(name, value, f"a whole number >= {least}")
+        if self.first_seed + max(self.runs, self.seeds) - 1 > MOST_SEED:
+            expected = f"so small that no seed is above {MOST_SEED}"
+            raise InputError.of("first_seed", self.first_seed, expected)
 
     @property
     def of_the_best(self) -> "Repeats":

@@ -5,6 +5,11 @@ from hashlib import sha256
 
 from colocate.arena.inside.chance import FORM
 
+MOST_SEED = 2**31 - 1
+"""Half of what numpy's older generator and Python's order of sets take: suites count up from it."""
+A_SEED = f"a whole number from 0 to {MOST_SEED}"
+"""What a seed is, in words."""
+
 
 def seed_of(case: int, number: int) -> bytes:
     """Return what a program can take to draw at random in one case.

@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -22,7 +24,6 @@ from colocate.cli.output_files import check_outputs, say_wrote
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.progress import Progress
 
     from colocate.arena.contest import Contest
     from colocate.arena.programs import Entry
@@ -177,12 +178,11 @@ def _judge_file(
 
     judged: list[CaseVerdict] = []
     try:
-        with _progress() as progress:
-            bar = progress.add_task(contest.suite, total=None)
+        with _counting(contest.suite, None) as one_more:
 
             def count(result: "CaseVerdict") -> None:
                 judged.append(result)
-                progress.advance(bar)
+                one_more()
 
             judgement = referee.judge_source(source, contest, referee.repeats(runs), count)
     except KeyboardInterrupt:
@@ -215,12 +215,11 @@ def _judge_folder(
 
     interrupted = False
     judged: list[Entry] = []
-    with _progress() as progress:
-        bar = progress.add_task("programs", total=len(programs))
+    with _counting("programs", len(programs)) as one_more:
 
         def count(entry: "Entry") -> None:
             judged.append(entry)
-            progress.advance(bar)
+            one_more()
 
         named = [(program.name, program.source) for program in programs]
         repeats = referee.repeats(runs)
@@ -249,11 +248,17 @@ def _row(entry: "Entry", found: "FoundProgram") -> dict[str, Any]:
     return {"program": entry.name, **places, **fitness, **entry.verdict.as_dict()}
 
 
-def _progress() -> "Progress":
-    """Return a bar on a screen; into a pipe or file, it draws nothing."""
-    from rich.progress import Progress
-
+@contextmanager
+def _counting(what: str, total: int | None) -> Iterator[Callable[[], None]]:
+    """Give what counts one more on a bar on a screen; into a pipe or file, nothing is drawn."""
     from colocate.outputs.text.console import notes
 
     console = notes()
-    return Progress(console=console, transient=True, disable=not console.is_terminal)
+    if not console.is_terminal:
+        yield lambda: None  # the library that draws takes a while to load
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console, transient=True) as progress:
+        bar = progress.add_task(what, total=total)
+        yield lambda: progress.advance(bar)

@@ -112,6 +112,11 @@ def test_an_author_is_told_what_is_wrong_with_a_folder(folder):
     for file, before, after, sentence in [
         ("task.toml", "higher_is_better = true", "higher = 1", "higher_is_better is missing"),
         ("task.toml", "seconds = 20", "seconds = -1", "seconds=-1, must be a finite number > 0"),
+        ("task.toml", "seconds = 20", "seconds = 1e300", "must be .* > 0, at most 1048576"),
+        ("task.toml", "seconds = 20", f"memory_mb = {10**25}", "must be .*, at most 1048576"),
+        ("task.toml", "seconds = 20", "scorer_seconds = 1e9", "scorer_seconds=1000000000.0, must"),
+        ("task.toml", "= 2.635", f"= 1{'0' * 400}", "best_known=.*, must be a finite number"),
+        ("task.toml", '"pack_circles"', '"class"', "entry_point='class', must be the name of"),
         ("task.toml", 'name = "circles"', "name = [", "is no TOML"),
         ("start.py", "def pack_circles", "def pack circles", "does not compile"),
     ]:

@@ -42,16 +42,32 @@ _WAKE: dict[str, Callable[[], None]] = {}
 """What seeds the generators of each module."""
 
 
-def lend(pipe: int) -> None:
-    """Let this process draw from the chance that waits in a pipe, and from no other."""
+_instance: Any = random.__dict__["_inst"]
+_usual_seed = Random.seed
+"""The generator behind the functions of `random`, and how it is seeded before anything is lent."""
+_pipes: list[int] = []
+"""The pipe of the case that this process is; none in the process that forks for cases."""
+
+
+def lend() -> None:
+    """Let each case that this process forks draw from the chance that it is given.
+
+    What is made ready here is not made again, and not copied, in every case.
+    """
 
     @cache
     def told() -> tuple[int, int]:
-        return _numbers(os.read(pipe, struct.calcsize(FORM)))
+        return _numbers(os.read(_pipes[0], struct.calcsize(FORM)))
 
     _lend_python(told)
     if "numpy.random" in sys.modules:
         _lend_numpy(told)
+
+
+def take(pipe: int) -> None:
+    """Let this process, a case, draw from the chance that waits in a pipe, and from no other."""
+    _pipes.append(pipe)
+    _usual_seed(_instance, 0)  # what a program finds that goes around the names of the module
 
 
 def _numbers(data: bytes) -> tuple[int, int]:
@@ -63,22 +79,21 @@ def _numbers(data: bytes) -> tuple[int, int]:
 def _lend_python(told: Callable[[], tuple[int, int]]) -> None:
     python: Any = random
     kind: Any = Random
-    usual = Random.seed
-    usual(python._inst, 0)  # what a program finds that goes around the names of the module
 
     @cache
     def draw() -> Random:
         return _seeded(told()[0])
 
     def seed(self: Random, a: Any = None, version: int = 2) -> None:
-        usual(self, draw().getrandbits(BITS) if a is None else a, version)
+        _usual_seed(self, draw().getrandbits(BITS) if a is None else a, version)
         if a is not None and told()[1]:
-            usual(self, f"{_random.Random.getrandbits(self, BITS)} {told()[1]}")
+            _usual_seed(self, f"{_random.Random.getrandbits(self, BITS)} {told()[1]}")
 
     kind.seed = seed
-    python.seed = python._inst.seed
+    python.seed = _instance.seed
     python._urandom = os.urandom = lambda size: draw().randbytes(size)
-    _WAKE["random"] = lambda: usual(python._inst, told()[0])
+    os.getrandom = lambda size, flags=0: draw().randbytes(size)
+    _WAKE["random"] = lambda: _usual_seed(_instance, told()[0])
     random.__class__ = _Waiting
 
 

@@ -2,6 +2,10 @@
 
 It is a filter of the kernel (seccomp) that a process puts on itself and can never take off. Threads
 are allowed. The kernel refuses other calls as not permitted, which does not end the program.
+
+The filter has two parts, since the kernel takes a fifth of a millisecond to take up a long one. The
+process that forks for every case puts on the long part, which refuses what neither needs. Cases
+inherit it, and add the short part, which refuses the calls that make a case.
 """
 
 import ctypes
@@ -107,8 +111,12 @@ REFUSED = {
     "syncfs": (306, 267),
 }
 """Calls that are never allowed, by their numbers on x86_64 and aarch64."""
+TO_MAKE_A_CASE = ("fork", "kill", "setpgid", "pipe2", "socketpair")
+"""Those that the process which forks for every case makes itself, and that every case refuses."""
 UNKNOWN = {"preadv2": (327, 286), "pwritev2": (328, 287)}
 """Calls that fail as if they did not exist: they tell what is in memory; others read as well."""
+TO_WATCH_A_CASE = 434
+"""The number of pidfd_open, which that process makes as well; to a case it is a new call."""
 FIRST_NEW = 424
 """Calls from this number on (Linux 5.1 and later, the same on both) fail as if they did not exist.
 
@@ -137,55 +145,92 @@ IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
 Test = tuple[int, int, bool]
 """A comparison, a value, and whether it must hold."""
-BY_ARGUMENT: tuple[tuple[tuple[int, int | None], int, tuple[Test, ...]], ...] = (
-    ((56, 220), 0, ((ANY_BIT, CLONE_THREAD, True),)),  # clone
+Rule = tuple[tuple[int, int | None], int, tuple[Test, ...]]
+"""The numbers of a call, the place of an argument, and its tests: it must pass any of them."""
+BY_ARGUMENT: tuple[Rule, ...] = (
     ((302, 261), 0, ((EQUAL, 0, True),)),  # prlimit64: of itself
-    ((157, 167), 0, ((EQUAL, PR_SET_PDEATHSIG, False),)),  # prctl
     ((72, 25), 1, tuple((EQUAL, command, True) for command in FCNTL)),  # fcntl
     ((16, 29), 1, tuple((EQUAL, command, True) for command in IOCTL)),  # ioctl
     # open and openat: Landlock before its third version lets a program truncate files it may read
     ((2, None), 1, ((ANY_BIT, O_TRUNC, False), (ANY_BIT, OPEN_FLAGS_THAT_WRITE, True))),
     ((257, 56), 2, ((ANY_BIT, O_TRUNC, False), (ANY_BIT, OPEN_FLAGS_THAT_WRITE, True))),
 )
-"""Calls that are allowed if one of their arguments passes a test, and that argument's place."""
+"""Calls that are allowed if one of their arguments passes a test."""
+BY_ARGUMENT_IN_A_CASE: tuple[Rule, ...] = (
+    ((56, 220), 0, ((ANY_BIT, CLONE_THREAD, True),)),  # clone
+    ((157, 167), 0, ((EQUAL, PR_SET_PDEATHSIG, False),)),  # prctl
+)
+"""The same, of those that make a case."""
 
 
-def enclose() -> None:
-    """Put the filter on this process; raise OSError if the kernel has none."""
+def enclose_all() -> None:
+    """Put the long part on this process and its children; raise OSError if the kernel has none."""
     forbid_new_privileges()
-    prctl(PR_SET_SECCOMP, 2, prepared()[0])
+    address, _memory = _prepared(_for_all())
+    prctl(PR_SET_SECCOMP, 2, address)
+    _short_part()
+
+
+def enclose_case() -> None:
+    """Put the short part on this process, which is a case from now on."""
+    address, _memory = _short_part()
+    prctl(PR_SET_SECCOMP, 2, address)
 
 
 @cache
-def prepared() -> tuple[int, object]:
-    """Return the address of the filter, and what must stay in memory for it; made only once."""
-    filter_ = _filter()
+def _short_part() -> tuple[int, object]:
+    """Return the short part as the kernel takes it; made only once, before there are cases."""
+    return _prepared(_for_a_case())
+
+
+def _prepared(filter_: bytes) -> tuple[int, object]:
+    """Return the address of a filter, and what must stay in memory while it is taken up."""
     code = ctypes.create_string_buffer(filter_)
     length = len(filter_) // len(_step(RETURN, ALLOW))
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", length, ctypes.addressof(code)))
     return ctypes.addressof(program), (program, code)
 
 
-def _filter() -> bytes:
-    if platform.machine() not in ARCHITECTURES:
-        raise OSError(errno.ENOSYS, f"no filter is written for {platform.machine()}")
-    column, architecture = ARCHITECTURES[platform.machine()]
+def _for_all() -> bytes:
+    column = _architecture()[0]
+    calls = (numbers for name, numbers in REFUSED.items() if name not in TO_MAKE_A_CASE)
+    return _filter(
+        *_when(EQUAL, TO_WATCH_A_CASE, ALLOW),
+        *_when(AT_LEAST, FIRST_NEW, ABSENT),
+        *(step for numbers in calls for step in _when(EQUAL, numbers[column], REFUSE)),
+        *(step for numbers in UNKNOWN.values() for step in _when(EQUAL, numbers[column], ABSENT)),
+        *_tested(BY_ARGUMENT),
+    )
+
+
+def _for_a_case() -> bytes:
+    column = _architecture()[0]
+    calls = (REFUSED[name] for name in TO_MAKE_A_CASE)
+    return _filter(
+        *_when(EQUAL, TO_WATCH_A_CASE, ABSENT),
+        *(step for numbers in calls for step in _when(EQUAL, numbers[column], REFUSE)),
+        *_tested(BY_ARGUMENT_IN_A_CASE),
+    )
+
+
+def _filter(*rules: bytes) -> bytes:
+    """Return a filter that allows what no rule refuses, in one numbering of calls alone."""
     steps = [
         _step(LOAD, ARCHITECTURE),
-        _step(EQUAL, architecture, 1, 0),
+        _step(EQUAL, _architecture()[1], 1, 0),
         _step(RETURN, END),
         _step(LOAD, NUMBER),
-        *_when(AT_LEAST, FIRST_NEW, ABSENT),
-        *(step for numbers in REFUSED.values() for step in _when(EQUAL, numbers[column], REFUSE)),
-        *(step for numbers in UNKNOWN.values() for step in _when(EQUAL, numbers[column], ABSENT)),
-        *(
-            step
-            for numbers, argument, tests in BY_ARGUMENT
-            for step in _by_argument(numbers[column], argument, tests)
-        ),
+        *rules,
         _step(RETURN, ALLOW),
     ]
     return b"".join(steps)
+
+
+def _architecture() -> tuple[int, int]:
+    """Return the index of the numbers of calls here, and the kernel's identifier."""
+    if platform.machine() not in ARCHITECTURES:
+        raise OSError(errno.ENOSYS, f"no filter is written for {platform.machine()}")
+    return ARCHITECTURES[platform.machine()]
 
 
 def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
@@ -196,6 +241,15 @@ def _when(test: int, value: int | None, verdict: int) -> list[bytes]:
     if value is None:
         return []
     return [_step(test, value, 0, 1), _step(RETURN, verdict)]
+
+
+def _tested(rules: tuple[Rule, ...]) -> list[bytes]:
+    column = _architecture()[0]
+    return [
+        step
+        for numbers, argument, tests in rules
+        for step in _by_argument(numbers[column], argument, tests)
+    ]
 
 
 def _by_argument(number: int | None, argument: int, tests: tuple[Test, ...]) -> list[bytes]:

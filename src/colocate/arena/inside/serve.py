@@ -11,7 +11,6 @@ import signal
 import socket
 import sys
 import termios
-from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from time import monotonic
@@ -19,6 +18,8 @@ from typing import Any
 
 from . import landlock, seccomp
 from .answer import LoadedProgram, answer, compiled, tell
+from .chance import lend
+from .ending import ENDING
 from .flat_text import PROGRAM_FILE
 from .folder import is_overfull, last_change
 from .kernel_calls import die_with_parent, drop_capabilities, hide_memory
@@ -42,7 +43,7 @@ def serve(control: int, options: dict[str, Any]) -> None:
     control
         The socket to the parent. The first message has the file of the program. A request is an
         empty object with three files: the question, the pipe for the answer, and a pipe with the
-        seed of random draws. The reply reports how the case ended, and whether it took the seed.
+        seed of random draws. The reply reports how the case ended, as `ENDING` has it.
     options
         `folder` is the folder to work in, `packages` a folder to import from or None, and
         `preload` lists the modules to import. `memory_mb`, `file_mb`, `folder_mb`, `open_files`,
@@ -58,12 +59,13 @@ def serve(control: int, options: dict[str, Any]) -> None:
         with suppress(ImportError):
             import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     if not options["alone"]:
         options["threads"] += _threads_of_this_user() + NEIGHBOURS
+    options["rlimits"] = _rlimits(options)
     walls = _raise_walls(options)
     with socket.socket(fileno=control) as channel:
         program = _program(channel, options, walls)
+        lend()
         gc.freeze()  # or every child would copy the pages that a collection touches
         channel.send(json.dumps(walls).encode())
         while _handle(channel, options, walls, program):
@@ -122,23 +124,10 @@ def _raise_walls(options: dict[str, Any]) -> list[str]:
     with suppress(OSError):
         landlock.enclose(options["readable"], options["writable"])
         walls.append("landlock")
-    if _works(seccomp.enclose):
-        seccomp.prepared()
+    with suppress(OSError):
+        seccomp.enclose_all()
         walls.append("seccomp")
     return walls
-
-
-def _works(attempt: Callable[[], None]) -> bool:
-    """Whether something works, tried in a separate process."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            attempt()
-            code = 0
-        finally:  # a child must never return into its parent's code
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def _handle(
@@ -155,7 +144,7 @@ def _handle(
     child = os.fork()
     if child == 0:
         try:
-            channel.close()
+            os.close(channel.fileno())
             os.close(said)
             if program.uses_sockets:
                 lend_sockets()
@@ -167,14 +156,14 @@ def _handle(
             os._exit(0)
     for file in (request, reply, say):
         os.close(file)
-    ending = _wait(child, options, channel)
-    ending["entered"] = os.read(said, 1) == b"!"
-    ending["touched"] = last_change() != untouched
-    ending["drew"] = _waiting(chance) != seed
+    ending = _wait(child, options, channel.fileno())
+    entered = os.read(said, 1) == b"!"
+    touched = last_change() != untouched
+    drew = _waiting(chance) != seed
     os.close(said)
     os.close(chance)
-    channel.send(json.dumps(ending).encode())
-    return not ending["touched"]
+    channel.send(ENDING.pack(*ending, entered, touched, drew))
+    return not touched
 
 
 def _waiting(pipe: int) -> int:
@@ -186,55 +175,60 @@ def _enter(options: dict[str, Any], walls: list[str]) -> None:
     """Take away the rights that a program must not have; raise OSError if that fails."""
     die_with_parent()
     os.setpgid(0, 0)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
         os.dup2(nothing, standard)
     os.close(nothing)
-    seconds = int(options["seconds"]) + 1
-    for limit, soft, hard in (
-        (resource.RLIMIT_AS, options["memory_mb"] * MEGABYTE, 0),
-        (resource.RLIMIT_CPU, seconds, seconds + 1),
-        (resource.RLIMIT_FSIZE, options["file_mb"] * MEGABYTE, 0),
-        (resource.RLIMIT_NOFILE, options["open_files"], 0),
-        (resource.RLIMIT_NPROC, options["threads"], 0),
-        (resource.RLIMIT_CORE, 0, 0),
-    ):
-        with suppress(ValueError):  # the limit is tighter already
-            resource.setrlimit(limit, (soft, max(soft, hard)))
+    tighter_already = suppress(ValueError)
+    for limit, numbers in options["rlimits"]:
+        with tighter_already:
+            resource.setrlimit(limit, numbers)
     if "seccomp" in walls:
-        seccomp.enclose()
+        seccomp.enclose_case()
 
 
-def _wait(child: int, options: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
-    """Wait for a child, no longer than its limit; return how it ended."""
-    until = monotonic() + options["seconds"]
-    late = overfull = False
-    while not (late or overfull or _has_ended(child)):
-        signal.sigtimedwait({signal.SIGCHLD}, max(min(LOOK, until - monotonic()), 0))
-        late = monotonic() >= until and not _has_ended(child)
-        overfull = options["counted"] and is_overfull()
-        if _is_left(channel):
-            break
+def _rlimits(options: dict[str, Any]) -> list[tuple[int, tuple[int, int]]]:
+    """Return the limits of a case as the kernel takes them."""
+    seconds = int(options["seconds"]) + 1
+    memory, file = options["memory_mb"] * MEGABYTE, options["file_mb"] * MEGABYTE
+    files, threads = options["open_files"], options["threads"]
+    return [
+        (resource.RLIMIT_AS, (memory, memory)),
+        (resource.RLIMIT_CPU, (seconds, seconds + 1)),
+        (resource.RLIMIT_FSIZE, (file, file)),
+        (resource.RLIMIT_NOFILE, (files, files)),
+        (resource.RLIMIT_NPROC, (threads, threads)),
+        (resource.RLIMIT_CORE, (0, 0)),
+    ]
+
+
+def _wait(child: int, options: dict[str, Any], channel: int) -> tuple[bool, bool, int, float]:
+    """Wait for a child, no longer than its limit; return how it ended, as `ENDING` has it."""
+    handle = os.pidfd_open(child)
+    late, overfull = _watch(handle, options, channel)
+    os.close(handle)
     _kill_all(child, options)
     _, status, usage = os.wait4(child, 0)
-    return {
-        "late": late,
-        "overfull": overfull or (options["counted"] and is_overfull()),
-        "code": os.waitstatus_to_exitcode(status),
-        "cpu": usage.ru_utime + usage.ru_stime,
-    }
+    overfull = overfull or (options["counted"] and is_overfull())
+    cpu_seconds = usage.ru_utime + usage.ru_stime
+    return late, overfull, os.waitstatus_to_exitcode(status), cpu_seconds
 
 
-def _is_left(channel: socket.socket) -> bool:
-    """Whether the parent has closed its end: nobody waits for an answer any more."""
+def _watch(handle: int, options: dict[str, Any], channel: int) -> tuple[bool, bool]:
+    """Wait until a child ends or must end; return whether it is late, and its folder overfull.
+
+    It must end as well if the parent has closed its end of the channel: nobody waits for an answer.
+    """
+    until = monotonic() + options["seconds"]
     line = select.poll()
+    line.register(handle, select.POLLIN)
     line.register(channel, 0)  # tells a hangup, which needs no asking
-    return bool(line.poll(0))
-
-
-def _has_ended(child: int) -> bool:
-    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    while not line.poll(1000 * max(min(LOOK, until - monotonic()), 0)):
+        if monotonic() >= until:
+            return True, False
+        if options["counted"] and is_overfull():
+            return False, True
+    return False, False
 
 
 def _kill_all(child: int, options: dict[str, Any]) -> None:

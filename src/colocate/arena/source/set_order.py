@@ -18,8 +18,13 @@ NAMES = """
 set frozenset hash eval exec compile __import__ getattr globals locals vars dir __builtins__ open
 """
 """Built-in names that lead to a set, a hash, or anything at all."""
-ATTRIBUTES = "attrgetter methodcaller Set KeysView ItemsView"
-"""Names in those modules that do."""
+ATTRIBUTES = """
+attrgetter methodcaller Set KeysView ItemsView
+fromfile fromregex genfromtxt loadtxt memmap open_memmap DataSource
+_collections_abc _os _random _sys _thread bltns builtins contextlib copyreg ctypes inspect io
+os re stdlib_re sys tempfile types weakref
+"""
+"""Names in those modules that do: of functions, of readers of files, of modules that they use."""
 READERS = """
 list tuple sorted len max min sum enumerate zip reversed dict map filter any all iter deque next
 """

@@ -1,8 +1,10 @@
 """A task from a folder: what it asks, a start program, facts for a prompt, and a trusted scorer."""
 
+import sys
 import tomllib
 from dataclasses import dataclass
 from functools import partial
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from colocate.arena.tasks.scorer import Scorer
 from colocate.arena.tasks.scorer_question import ScorerQuestion, question_digest
 from colocate.arena.tasks.task import Task
 from colocate.arena.verdict import Formula
-from colocate.arena.walls.sandbox import Limits
+from colocate.arena.walls.sandbox import A_LIMIT, MOST_OF_A_LIMIT, Limits
 from colocate.errors import InputError, TaskError, within
 from colocate.fault import Fault
 
@@ -20,6 +22,8 @@ DESCRIPTION, START, SCORER, FACTS = "task.toml", "start.py", "scorer.py", "facts
 """The files of a task."""
 PUBLIC_SEED = 0
 """The seed of the public cases."""
+MOST_OF_A_NUMBER = sys.float_info.max
+"""TOML has longer whole numbers, which no float holds."""
 MOST_CASES = 1000
 """More would take a referee hours for each program."""
 LONGEST_DESCRIPTION = 100_000
@@ -76,11 +80,13 @@ KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "best_known": ((int, float), "a finite number > 0"),
     "bound": ((int, float), "a finite number > 0"),
     "hidden_seed": (int, "a whole number >= 0"),
-    "seconds": ((int, float), "a finite number > 0"),
-    "memory_mb": (int, "a whole number > 0"),
-    "scorer_seconds": ((int, float), "a finite number > 0"),
+    "seconds": ((int, float), A_LIMIT),
+    "memory_mb": (int, f"a whole number > 0, at most {MOST_OF_A_LIMIT}"),
+    "scorer_seconds": ((int, float), A_LIMIT),
 }
 """The fields of a description, their types, and how a message calls these."""
+LIMITED = ("seconds", "memory_mb", "scorer_seconds")
+"""Those that are limits."""
 REQUIRED = ("name", "entry_point", "higher_is_better")
 
 
@@ -188,7 +194,7 @@ def _description(text: str) -> TaskFile:
         raise InputError(*faults)
     for name, value in fields.items():
         _checked(name, value)
-    if not fields["entry_point"].isidentifier():
+    if not fields["entry_point"].isidentifier() or iskeyword(fields["entry_point"]):
         raise InputError.of("entry_point", fields["entry_point"], KINDS["entry_point"][1])
     return TaskFile(**fields)
 
@@ -198,7 +204,7 @@ def _checked(name: str, value: Any) -> None:
     right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
     if right and isinstance(value, int | float) and kind is not bool:
         enough = value >= 0 if name == "hidden_seed" else value > 0
-        right = enough and value < float("inf")
+        right = enough and value <= (MOST_OF_A_LIMIT if name in LIMITED else MOST_OF_A_NUMBER)
     if right and isinstance(value, str):
         right = bool(value.strip())
     if not right:

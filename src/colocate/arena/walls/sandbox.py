@@ -10,13 +10,14 @@ import json
 import os
 import select
 import socket
+import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from math import isfinite
 from time import monotonic
 from typing import Any, Self
 
+from colocate.arena.inside.ending import ENDING
 from colocate.arena.walls.enclosure import (
     INSIDE,
     Enclosure,
@@ -39,14 +40,23 @@ from colocate.arena.walls.starter import (
 )
 from colocate.errors import InputError, SandboxError
 
+MOST_OF_A_LIMIT = 1_048_576
+"""Twelve days, or a terabyte; the kernel takes no times that are many times as long."""
+A_LIMIT = f"a finite number > 0, at most {MOST_OF_A_LIMIT}"
+"""What a limit is, in words."""
 GRACE = 2.0
 """Seconds beyond a program's own limit after which the parent ends the sandbox."""
 LONGEST_ANSWER = 8 * 1024 * 1024
 """Bytes: many times the largest case with its names."""
 NO_SEED = bytes(16)
 """Zeros, as long as a seed."""
-PRELOADED = ("numpy", "numpy.random")
-"""Modules imported once, before the program, so that the cases do not each wait for them."""
+PRELOADED = ("numpy", "numpy.random", "dataclasses", "copy", "heapq")
+"""Modules that are imported once, before the program, if its text has their names.
+
+So not every case waits for them, and cases of other programs do not copy their pages.
+"""
+HIDDEN_IMPORTS = ("import_module", "__import__", "exec", "eval", "sys", "runpy")
+"""Texts of a program that may import modules without having their names."""
 NOTHING_HIDES = "nothing here can hide other files from a program; install bubblewrap"
 
 
@@ -80,8 +90,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if not (isfinite(value) and value > 0):
-                raise InputError.of(name, value, "a finite number > 0")
+            if not 0 < value <= MOST_OF_A_LIMIT:
+                raise InputError.of(name, value, A_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -131,7 +141,7 @@ class Sandbox:
         self._program = program
         self._limits = limits or Limits()
         self._packages = find_packages((*USUAL, *allow))
-        self._preload = [name for name in (*PRELOADED, *allow) if name.split(".")[0] in program]
+        self._preload = _preloaded(program, allow)
         self._enclosure = enclosure or best_enclosure()
         self._hash_seed = hash_seed
         self._process: SandboxProcess | None = None
@@ -160,17 +170,17 @@ class Sandbox:
         until = started + self._limits.seconds + GRACE
         pipe = _put(control, json.dumps(question).encode(), seed)
         text, ended = _read(pipe, until)
-        status = _hear(control, until) if ended else None
+        ending = _hear(control, until) if ended else None
         seconds = monotonic() - started
-        if not isinstance(status, dict):
+        if ending is None:
             self.close()
             return Reply(text, None, monotonic() >= until, seconds, 0.0)
-        if status["touched"]:
+        late, overfull, code, cpu_seconds, entered, touched, drew = ending
+        if touched:
             self.close()
-        if not (status["entered"] or status["late"]):
-            raise SandboxError(f"a case could not be enclosed: it ended with {status['code']}")
-        late, overfull = status["late"], status["overfull"]
-        return Reply(text, status["code"], late, seconds, status["cpu"], overfull, status["drew"])
+        if not (entered or late):
+            raise SandboxError(f"a case could not be enclosed: it ended with {code}")
+        return Reply(text, code, late, seconds, cpu_seconds, overfull, drew)
 
     def close(self) -> None:
         """End every process of the sandbox; there is no file to leave behind."""
@@ -233,7 +243,7 @@ class Sandbox:
 
     def _fork(self) -> Any:
         """Have the sandbox forked off; return what it complains about."""
-        ready = starter(self._enclosure, self._packages, self._hash_seed)
+        ready = starter(self._enclosure, self._packages, self._hash_seed, self._preload)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         complaints = memory_file()
         try:
@@ -256,6 +266,18 @@ class Sandbox:
             files = {"folder": work, "readable": ["/"], "writable": [work, "/dev/null"]}
             files["alone"] = True
         return own | files | asdict(self._limits)
+
+
+def _preloaded(program: str, allow: Sequence[str]) -> list[str]:
+    """Return the modules to import before a program.
+
+    The seeds that a program sets itself count for less than the referee's only in a numpy that was
+    there before it.
+    """
+    hidden = allow or any(text in program for text in HIDDEN_IMPORTS)
+    numpy = [name for name in PRELOADED if hidden and name.startswith("numpy")]
+    named = [name for name in (*PRELOADED, *allow) if name.split(".")[0] in program]
+    return [*numpy, *(name for name in named if name not in numpy)]
 
 
 def _put(control: socket.socket, question: bytes, seed: bytes) -> int:
@@ -296,9 +318,9 @@ def _speaks(file: int, seconds: float) -> bool:
     return bool(line.poll(1000 * max(seconds, 0)))
 
 
-def _hear(control: socket.socket, until: float) -> Any:
-    """Return the next message of the sandbox; None if it is late or the sandbox has ended."""
+def _hear(control: socket.socket, until: float) -> tuple[Any, ...] | None:
+    """Return how a case ended; None if the sandbox is late or has ended."""
     control.settimeout(max(until - monotonic(), 0.01))
-    with suppress(OSError, ValueError):
-        return json.loads(control.recv(4096))
+    with suppress(OSError, struct.error):
+        return ENDING.unpack(control.recv(4096))
     return None

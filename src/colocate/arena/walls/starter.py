@@ -8,7 +8,7 @@ import select
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -172,17 +172,29 @@ _starters: dict[tuple[Any, ...], Starter] = {}
 _starting = Lock()
 
 
-def starter(enclosure: Enclosure, packages: Mapping[str, Path], hash_seed: int) -> Starter:
+def starter(
+    enclosure: Enclosure,
+    packages: Mapping[str, Path],
+    hash_seed: int,
+    preload: Sequence[str] = (),
+) -> Starter:
     """Return a process that starts such sandboxes: the one from before, or a new one.
+
+    One that has loaded large packages starts no sandboxes of programs that name none of them: each
+    of their cases would copy what it is told of their memory.
 
     Parameters
     ----------
     enclosure, packages, hash_seed
         See `Starter`.
+    preload
+        Modules that the sandbox wants loaded.
     """
-    key = (os.getpid(), *python(), enclosure, hash_seed, tuple(packages.items()))
+    loads = frozenset(name for name in preload if name.partition(".")[0] in packages)
+    kind = (os.getpid(), *python(), enclosure, hash_seed, tuple(packages.items()))
+    key = (*kind, loads)
     with _starting:
-        known = _starters.pop(key, None)
+        known = _starters.pop(key, None) or _starters.pop((*kind, frozenset()), None)
         if known and known.ended:
             known.close()
             known = None

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+MOST_SEED = 2**31 - 1
+"""As `colocate.arena.seeds` has it, which takes longer to load."""
 Folder = Annotated[Path, typer.Option("--lab", help="The folder of the lab.")]
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Programs judged at a time (default: one per core).")
@@ -24,9 +26,13 @@ CaseMemory = Annotated[
 ]
 TotalSeconds = Annotated[
     float | None,
-    typer.Option(min=0.1, help="Seconds for all cases of a run (default: as the task says, 300)."),
+    typer.Option(
+        min=0.1,
+        max=1_048_576,
+        help="Seconds for all cases of a run (default: as the task says, 300).",
+    ),
 ]
 HiddenSeed = Annotated[
     int | None,
-    typer.Option(min=0, help="Ask fresh hidden cases, made from this seed."),
+    typer.Option(min=0, max=MOST_SEED, help="Ask fresh hidden cases, made from this seed."),
 ]
