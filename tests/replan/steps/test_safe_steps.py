@@ -13,7 +13,7 @@ from colocate.replan.checker.no_way import keeps_serving_somehow
 from colocate.replan.checker.step_check import faults_of_steps
 from colocate.replan.placed_engine import PlacedEngine
 from colocate.replan.steps import order
-from colocate.replan.steps.exhaustion import ServingProof
+from colocate.replan.steps.exhaustion import ServingProof, search_all_ways
 from colocate.replan.steps.fleet_change import FleetChange
 from colocate.replan.steps.safe_steps import safe_steps
 from colocate.replan.steps.step import StepKind
@@ -338,3 +338,20 @@ def test_work_for_ways_out_is_counted_by_engines_and_states():
     assert work.states(three, 300) == 2
     work.spend(three, OrderSearch(found=False, complete=False, states=9))
     assert work.states(three, 300) == 0
+
+
+def test_a_change_of_a_whole_large_fleet_is_searched_for_seconds_at_most(monkeypatch):
+    spent = []
+
+    class Counted(SearchBudget):
+        def spend(self, wanted, search):
+            spent.append(len(wanted) * search.states)
+            super().spend(wanted, search)
+
+    monkeypatch.setattr(order, "SearchBudget", Counted)
+    wide = random_change(np.random.default_rng(1), 32, 128, 0.95)
+    assert len(order.ordered(wide).moves) > 100
+    assert 0 < sum(spent) <= 2 * order.MOST_WORK
+    ways = search_all_ways(wide, 20_000)
+    assert ways.proof is not ServingProof.FOUND
+    assert ways.states < 1_000

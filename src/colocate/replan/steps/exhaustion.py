@@ -17,6 +17,10 @@ from colocate.replan.placed_engine import PlacedEngine
 from colocate.replan.steps.fleet_change import FleetChange
 from colocate.replan.steps.step import StepKind
 
+MOST_LOOKS = 1_000_000
+"""Engines that are looked at in all, each once for every state: a second or two of work. A large
+fleet has so many places for its engines that a single state takes milliseconds and megabytes."""
+
 EngineState = frozenset[PlacedEngine]
 EngineMove = tuple[StepKind, PlacedEngine]
 
@@ -49,7 +53,7 @@ def search_all_ways(change: FleetChange, most_states: int) -> ServingWays:
     change
         The engines before and after; none twice on the same GPUs.
     most_states
-        How many states to look at.
+        How many states to look at, fewer where each has many engines to look at.
     """
     start, goal = frozenset(change.now), frozenset(change.then)
     if len(start) < len(change.now) or len(goal) < len(change.then):
@@ -60,6 +64,7 @@ def search_all_ways(change: FleetChange, most_states: int) -> ServingWays:
         (0.0, next(tie), start, None)
     ]
     places = _places(change)
+    most = min(most_states, MOST_LOOKS // max(len(places), 1))
     while heap:
         cost, _, state, last = heappop(heap)
         if state in came:
@@ -67,7 +72,7 @@ def search_all_ways(change: FleetChange, most_states: int) -> ServingWays:
         came[state] = last
         if state == goal:
             return ServingWays(ServingProof.FOUND, len(came), _way(came, state))
-        if len(came) >= most_states:
+        if len(came) >= most:
             return ServingWays(ServingProof.LIMIT, len(came))
         for price, move, after in _next_states(change, places, state):
             if after not in came:

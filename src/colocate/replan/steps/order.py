@@ -8,7 +8,7 @@ from colocate.replan.steps.detours import take_detour
 from colocate.replan.steps.fleet_change import FleetChange
 from colocate.replan.steps.settling import settle
 from colocate.replan.steps.step import StepKind
-from colocate.replan.steps.tight_order import SearchBudget, search_order
+from colocate.replan.steps.tight_order import SearchBudget, search_within
 
 MOST_STATES = 3000
 """States of one knot of moves that are tried for an order: all of them, for eleven moves; some
@@ -16,8 +16,8 @@ tenths of a second."""
 STATES_AFTER_DETOUR = 300
 """The same after each way out that is tried."""
 MOST_WORK = 300_000
-"""What may be searched after ways out of one change in all: engines that are looked at, once for
-every state. About two seconds, however many moves wait for each other."""
+"""What may be searched for one change in all, and as much again after ways out: engines that are
+looked at, once for every state. About two seconds, however many moves wait for each other."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class MoveOrder:
 
 def ordered(change: FleetChange) -> MoveOrder:
     """Order the moves of a change; there is always an order if engines may stop for a while."""
-    board, work = Board(change), SearchBudget(MOST_WORK)
+    board, first, work = Board(change), SearchBudget(MOST_WORK), SearchBudget(MOST_WORK)
     settle(board)
     while board.pending:
         for wanted in _knots(board):
-            if not search_order(board, wanted, MOST_STATES).found:
+            if not search_within(board, wanted, MOST_STATES, first):
                 take_detour(board, wanted, STATES_AFTER_DETOUR, work)
         settle(board)
     _let_the_rest_go(board)
