@@ -623,7 +623,7 @@ def test_models_are_dataclasses_as_those_of_the_public_benchmark():
     }
 
 
-NUMPY_LOADED = 'import sys; seen["loaded"] = "num" + "py" in sys.modules'
+NUMPY_LOADED = 'import enum; seen["loaded"] = "num" + "py" in vars(enum)["s" + "ys"].modules'
 
 
 def test_a_program_that_does_not_name_a_package_does_not_carry_it():
