@@ -417,7 +417,7 @@ def test_a_dry_run_tells_once_that_it_does_not_finish_a_change(folder, decided):
     dry = Fixture(folder, dry=True)
     for _ in range(3):
         dry.watch.round()
-    assert dry.told[0] == "4 steps of an earlier change are not done, and a dry run does none"
+    assert dry.told[0] == "not done: 4 steps of an earlier change; a dry run does none"
     assert len(dry.told) == 2
     assert len(folder.read().pending) == 4
 

@@ -17,6 +17,7 @@ from colocate.follow.words import decision_words
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.observation.demand_changes import fleet_with_demand
 from colocate.inputs.observation.observation import Observation
+from colocate.outputs.text.wording import amount
 from colocate.replan.placed_engine import PlacedEngine
 from colocate.replan.policy.decide import decide
 from colocate.replan.policy.decision import PolicyDecision
@@ -151,11 +152,11 @@ class Watch:
         """Carry out what is left of a change; a step that was begun is done once more."""
         if not self.state.pending:
             return True
+        left = amount(len(self.state.pending), "step")
         if self.around.perform is None:
-            left = f"{len(self.state.pending)} steps of an earlier change are not done"
-            self._say_once("pending", f"{left}, and a dry run does none")
+            self._say_once("pending", f"not done: {left} of an earlier change; a dry run does none")
             return True
-        self.around.say(f"going on with {len(self.state.pending)} steps of an earlier round")
+        self.around.say(f"going on with {left} of an earlier round")
         return self._carried_out(self.state.pending)
 
     def _tidy(self) -> bool:
@@ -165,7 +166,9 @@ class Watch:
         steps = tidying(self.state.engines, memory, {model.name for model in problem.models})
         if self.around.perform is None or not steps:
             return True
-        self.around.say(f"not every engine is as it should be: {len(steps)} steps to tidy up")
+        self.around.say(
+            f"not every engine is as it should be: {amount(len(steps), 'step')} to tidy up"
+        )
         self._keep(replace(self.state, pending=steps, begun=frozenset()))
         return self._carried_out(steps)
 
