@@ -24,6 +24,7 @@ from colocate.solver.construct.first_fit import pack_first
 from colocate.solver.construct.tight_fit import fill_tightly
 from colocate.solver.construct.vector_fit import fill_vectors
 from colocate.solver.deadline import Deadline
+from colocate.solver.improve.exchange import sorted_for_exchange, walk
 from colocate.solver.improve.regroup import fresh_pace, regroup
 from colocate.solver.improve.shard_moves import ShardGroups, move_shard_groups, scatter_shards
 from colocate.solver.improve.smoothing import PASSES, smooth
@@ -66,6 +67,8 @@ def warm_up(problem: Problem, several_levels: bool = False) -> None:
         _warm_up_for_few()
         if len(problem.models) > FEW or several_levels or not problem.plain:
             _warm_up_for_many()
+        if problem.windows > 1:
+            _warm_up_for_windows()
         if problem.sleepers:
             _warm_up_for_sleepers()
         if by_latency(problem):
@@ -105,6 +108,14 @@ def _warm_up_for_many() -> None:
     scatter_shards(instance, layout, shard_groups, rng)
     take(instance, layout, 0)
     squeeze_in(instance, layout, 0, inf, rng, 10)
+
+
+@cache
+def _warm_up_for_windows() -> None:
+    instance, models = sorted_for_exchange(reduction_of(SMALL).canonical)
+    layout, homes = empty_layout(instance), np.zeros(4, np.int64)
+    arrange(instance, layout, homes)
+    walk(instance, layout, models, np.random.default_rng(0), 0.0, inf, 50.0, 10, homes)
 
 
 @cache

@@ -65,6 +65,17 @@ class Model:
 
     It is written out, as the library that makes dataclasses is large: every case would copy its
     pages, and few programs need it.
+
+    Parameters
+    ----------
+    model_name
+        Its name.
+    model_size
+        The GB that it always holds.
+    req_rate, slo
+        Requests a second, and the latency that they are promised; their ratio is the load.
+    cur_gpu_id
+        Where it is now, which no rule looks at.
     """
 
     __match_args__ = ("model_name", "model_size", "req_rate", "slo", "cur_gpu_id")

@@ -9,6 +9,7 @@ from colocate.solver.portfolio.asking_solvers import AskingSolvers
 from colocate.solver.portfolio.exhaustion import Exhaustion
 from colocate.solver.portfolio.regrouping import Regrouping
 from colocate.solver.portfolio.start import FEW
+from colocate.solver.portfolio.swap_search import SwapSearch
 from colocate.solver.portfolio.tightening import Tightening
 from colocate.solver.portfolio.time_sharing import share_time
 from colocate.solver.progress import ItemProgress
@@ -35,16 +36,20 @@ def _first(progress: ItemProgress, budget: SolveBudget) -> Activity:
     reduction, deadline = progress.reduction, progress.deadline
     if _searchable(reduction):
         return Exhaustion(reduction, deadline)
+    if reduction.whole.windows > 1:
+        return SwapSearch(reduction, deadline, budget.seed)
     return Tightening(reduction, deadline, budget.seed)
 
 
 def _others(progress: ItemProgress, budget: SolveBudget) -> list[Activity]:
     """Return the other activities."""
     reduction, deadline = progress.reduction, progress.deadline
-    searches = [
+    searches: list[Activity] = [
         Regrouping(reduction, deadline, budget.seed + 1 + number)
         for number in range(max(budget.workers - 1, 1))
     ]
+    if reduction.whole.windows > 1 and not _searchable(reduction):
+        searches.append(Tightening(reduction, deadline, budget.seed))
     bounds_see_all = (
         reduction.whole.plain and reduction.whole.windows == 1 and not reduction.resources
     )
