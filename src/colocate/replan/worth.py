@@ -268,11 +268,8 @@ def _simulated(
     options
         How engines have their caches.
     """
-    named, span, fleet = (
-        {m.name for m in problem.models},
-        steps.seconds,
-        _on_the_way(problem, steps),
-    )
+    named, span = {model.name for model in problem.models}, steps.seconds
+    fleet = _on_the_way(problem, steps)
     staying, going, gone = (
         [life for life in lives if life.model in named]
         for lives in (
