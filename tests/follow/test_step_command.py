@@ -63,9 +63,19 @@ def test_a_command_that_hangs_is_ended_with_its_children(tmp_path, told):
         sleep(0.05)
 
 
-def test_a_command_that_does_not_exist_is_a_failure(tmp_path, told):
-    assert not StepCommand("/nowhere/program", tmp_path, 1.0, told.append)(STEP)
-    assert "the command does not start" in told[0]
+def test_a_command_that_is_gone_has_done_nothing(tmp_path, told):
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    perform = StepCommand(str(program), tmp_path, 1.0, told.append)
+    program.unlink()
+    assert perform(STEP) is None
+    assert "the command does not start, nothing was done" in told[0]
+
+
+def test_a_program_that_does_not_exist_is_refused_at_once(tmp_path):
+    with pytest.raises(InputError, match="there is no program 'nocommand'"):
+        StepCommand("nocommand --fast", tmp_path, 1.0, print)
 
 
 @pytest.mark.parametrize("line", ["", "  ", "echo 'half"])

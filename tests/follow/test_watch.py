@@ -15,6 +15,7 @@ from colocate.inputs.fleet import fleet_of
 from colocate.replan.policy.decision import MoveGain, PolicyDecision, PolicyReason
 from colocate.replan.policy.history import moves_between
 from colocate.replan.steps.safe_steps import safe_steps
+from colocate.replan.steps.step import StepKind
 from colocate.replan.transition import change_between
 from tests.follow.fleets import PLACES, Fixture, measured, small_fleet
 
@@ -178,6 +179,41 @@ def test_what_cannot_be_tidied_is_tried_again_and_never_planned_over(folder, dec
     assert [each.engine.gpus for each in doubtful] == [("g-1",)]
     fixture.failing = set()
     assert fixture.watch.round() is RoundOutcome.STAY
+
+
+def test_a_step_that_never_began_leaves_its_engine_as_it_was(folder, decided):
+    decided.script[:] = [going, STAY]
+    fixture = Fixture(folder)
+    perform = fixture.watch.around.perform
+
+    def unable_to_drain(step):
+        return None if step.kind is StepKind.DRAIN else perform(step)
+
+    fixture.watch.around = replace(fixture.watch.around, perform=unable_to_drain)
+    assert fixture.watch.round() is RoundOutcome.BROKEN_OFF
+    conditions = {each.condition for each in fixture.watch.state.engines}
+    assert conditions == {Condition.SERVING}
+    assert fixture.watch.state.pending == ()
+    assert fixture.watch.round() is RoundOutcome.STAY
+
+
+def test_a_step_that_was_killed_before_and_does_not_begin_again_is_in_doubt(folder, decided):
+    decided.script[:] = [going, STAY]
+    fixture = Fixture(folder)
+    perform = fixture.watch.around.perform
+
+    def broken_off(step):
+        if step.kind is StepKind.DRAIN:
+            raise KeyboardInterrupt
+        return perform(step)
+
+    fixture.watch.around = replace(fixture.watch.around, perform=broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        fixture.watch.round()
+    again = Fixture(folder)
+    again.watch.around = replace(again.watch.around, perform=lambda _: None)
+    assert again.watch.round() is RoundOutcome.BROKEN_OFF
+    assert Condition.UNDRAINED in {each.condition for each in again.watch.state.engines}
 
 
 def stop_after_one_step(fixture):

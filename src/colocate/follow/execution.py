@@ -9,15 +9,15 @@ from threading import Event
 
 from colocate.replan.steps.step import EngineStep
 
-Perform = Callable[[EngineStep], bool]
-"""Performs one step, and says whether it succeeded; it may take minutes."""
+Perform = Callable[[EngineStep], bool | None]
+"""Performs one step, and says whether it succeeded; None if it never began. It may take minutes."""
 
 
 def carry_out(
     steps: Sequence[EngineStep],
     perform: Perform,
     begun: Callable[[EngineStep], None],
-    ended: Callable[[EngineStep, bool], None],
+    ended: Callable[[EngineStep, bool | None], None],
     at_once: int,
     stop: Event,
 ) -> bool:
@@ -37,7 +37,7 @@ def carry_out(
         When it is set, no further step begins.
     """
     waiting = {step.number: step for step in steps}
-    running: dict[Future[bool], EngineStep] = {}
+    running: dict[Future[bool | None], EngineStep] = {}
     unfinished = set(waiting)
     failed = False
     with ThreadPoolExecutor(at_once) as pool:

@@ -54,13 +54,13 @@ class WatchState:
         """Return the state in which a step has begun."""
         return replace(self, begun=self.begun | {step.number})
 
-    def with_ended(self, step: EngineStep, succeeded: bool, now: float) -> Self:
+    def with_ended(self, step: EngineStep, succeeded: bool | None, now: float) -> Self:
         """Return the state in which a step has ended; after a failure no further step begins.
 
         Parameters
         ----------
         step, succeeded
-            Which, and whether it is done.
+            Which, and whether it is done. None if it never began: its engine is as it was then.
         now
             When, in seconds since 1970.
         """
@@ -71,7 +71,9 @@ class WatchState:
         left = self.begun - {step.number}
         return replace(
             self,
-            engines=after_step(self.engines, step, succeeded),
+            engines=self.engines
+            if succeeded is None
+            else after_step(self.engines, step, succeeded),
             pending=tuple(
                 each
                 for each in self.pending

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 
 from colocate.errors import InputError, OutputError
 from colocate.outputs.text.sanitise import visible
@@ -52,9 +53,11 @@ class StepCommand:
             raise InputError.of("run", self.command, f"a command: {error}") from None
         if not (words and words[0]):
             raise InputError.of("run", self.command, "a command")
+        if which(words[0]) is None:
+            raise InputError.of("run", self.command, f"a command; there is no program {words[0]!r}")
 
-    def __call__(self, step: EngineStep) -> bool:
-        """Carry a step out; return whether the command says that it is done."""
+    def __call__(self, step: EngineStep) -> bool | None:
+        """Carry a step out; return whether the command says it is done, None if it never began."""
         file, log = (self.folder / f"step-{step.number}.{kind}" for kind in ("json", "log"))
         try:
             write_text(file, json.dumps(step.as_dict(), indent=2))
@@ -68,8 +71,8 @@ class StepCommand:
                     start_new_session=True,
                 )
         except (OSError, OutputError) as error:
-            self.say(f"{_named(step)}: the command does not start: {error}")
-            return False
+            self.say(f"{_named(step)}: the command does not start, nothing was done: {error}")
+            return None
         try:
             code = process.wait(self.most_seconds)
         except subprocess.TimeoutExpired:

@@ -17,7 +17,7 @@ from colocate.follow.words import decision_words
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.observation.demand_changes import fleet_with_demand
 from colocate.inputs.observation.observation import Observation
-from colocate.outputs.text.wording import amount
+from colocate.outputs.text.wording import amount, listed
 from colocate.replan.placed_engine import PlacedEngine
 from colocate.replan.policy.decide import decide
 from colocate.replan.policy.decision import PolicyDecision
@@ -166,9 +166,9 @@ class Watch:
         steps = tidying(self.state.engines, memory, {model.name for model in problem.models})
         if self.around.perform is None or not steps:
             return True
-        self.around.say(
-            f"not every engine is as it should be: {amount(len(steps), 'step')} to tidy up"
-        )
+        about = listed(sorted({f"{each.engine.model} on {each.engine.gpus[0]}" for each in steps}))
+        todo = amount(len(steps), "step")
+        self.around.say(f"not every engine is as it should be: {todo} to tidy up {about}")
         self._keep(replace(self.state, pending=steps, begun=frozenset()))
         return self._carried_out(steps)
 
@@ -196,8 +196,11 @@ class Watch:
         except ColocateError as error:
             self._say_once("decision", f"nothing can be decided, so nothing moves: {error}")
             return RoundOutcome.STAY
-        self._say_once("decision", decision_words(decision))
+        self._say_once("decision", self._would(decision) + decision_words(decision))
         return RoundOutcome.STAY if decision.stay else self._change(fleet, decision)
+
+    def _would(self, decision: PolicyDecision) -> str:
+        return "would " if self.around.perform is None and not decision.stay else ""
 
     def _decided(
         self, fleet: Fleet, engines: tuple[PlacedEngine, ...], rates: Sequence[RateEstimate]
@@ -232,14 +235,24 @@ class Watch:
         """Carry steps out, and write down each when it begins and when it ends."""
         if self.around.perform is None:
             return True
-        return carry_out(
+        tried = self.state.begun
+
+        def ended(step: EngineStep, done: bool | None) -> None:
+            """Note what came of a step; one that was tried before may have begun then."""
+            certain = False if done is None and step.number in tried else done
+            self._keep(self.state.with_ended(step, certain, self.around.clock()))
+
+        all_done = carry_out(
             steps,
             self.around.perform,
             lambda step: self._keep(self.state.with_begun(step)),
-            lambda step, done: self._keep(self.state.with_ended(step, done, self.around.clock())),
+            ended,
             self.at_once,
             self.stop,
         )
+        if all_done:
+            self.around.say(f"done: {amount(len(steps), 'step')}")
+        return all_done
 
     def _keep(self, state: WatchState) -> None:
         self.folder.write(state)
