@@ -80,10 +80,24 @@ def test_a_budget_is_used_though_a_smaller_move_brings_more(plan):
     assert data["worth"]["net_gain"] < 700
 
 
-def test_if_no_move_pays_the_answer_is_stay_with_the_figures(plan):
-    done = run("replan", EVENING, "--from", plan, "--lasts", "2min")
-    assert done.stdout.startswith("stay: pressure")
-    assert "no move pays; chosen: the best net gain, -8.59 " in " ".join(done.stdout.split())
+def test_if_no_move_pays_the_answer_is_stay_with_the_figures_and_nothing_is_done(plan, tmp_path):
+    new, steps = tmp_path / "new.json", tmp_path / "steps"
+    done = run(
+        *("replan", EVENING, "--from", plan, "--lasts", "2min", "--save", new, "--steps", steps)
+    )
+    told = " ".join(done.stdout.split())
+    assert told.startswith("stay: no move pays; the best is pressure 0.529 -> ")
+    assert "chosen: staying; the best net gain of a move is -8.59 " in told
+    assert "if demand lasts 60 s (120 s less 50%)" in told
+    assert json.loads(run("diff", plan, new, "--json").stdout)["loaded_gb"] == 0.0
+    assert (steps / "steps.txt").read_text().startswith("no steps: everything stays")
+
+
+def test_a_gpu_to_be_left_is_no_fault(plan):
+    done = run("replan", EVENING, "--from", plan, "--drain", "alpha-3")
+    told = " ".join(done.stdout.split())
+    assert told.startswith("move: alpha-3 is to be left; ")
+    assert "alpha-3 is to be left, so moves are not compared with staying" in told
 
 
 def test_if_every_move_interrupts_a_model_and_none_may_everything_stays(plan):

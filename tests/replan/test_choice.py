@@ -60,10 +60,12 @@ def test_the_lowest_value_is_chosen_if_its_way_is_short(found):
 def test_if_no_move_pays_the_answer_is_to_stay_with_the_figures_of_the_best(found):
     choice = choose(found, FLEET, MoveTerms("elastic", lasts_seconds=200))
     assert nets(choice) == pytest.approx([-15, -30])  # demand changes after 100 s, on the way
-    assert choice.found.chosen == 1
+    assert (choice.found.chosen, choice.best) == (0, 1)
+    assert choice.steps.steps == ()
+    assert choice.found.placement == choice.found.stay.placement
     assert not choice.worth.pays
-    assert headline(choice).startswith("stay: ")
-    assert choice_text(choice).startswith("no move pays; chosen: the best net gain, -15 ")
+    assert headline(choice).startswith("stay: no move pays; the best is pressure ")
+    assert choice_text(choice).startswith("chosen: staying; the best net gain of a move is -15 ")
 
 
 def test_what_was_asked_for_stays_chosen(found):

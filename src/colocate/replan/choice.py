@@ -84,17 +84,21 @@ class MoveChoice:
         The way to each point.
     steps
         The way to the chosen one.
+    best
+        The point that is weighed against staying: the chosen one, or the best move if none pays and
+        everything stays.
     """
 
     found: Replanning
     rule: ChoiceRule
     ways: tuple[PointWay, ...]
     steps: SafeSteps
+    best: int
 
     @property
     def worth(self) -> MoveWorth | None:
-        """Whether going to the chosen point pays."""
-        return self.ways[self.found.chosen].worth
+        """Whether going to the best point pays."""
+        return self.ways[self.best].worth
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data for JSON."""
@@ -104,6 +108,7 @@ class MoveChoice:
             **data,
             "points": [{**point, **way.as_dict()} for point, way in pairs],
             "rule": self.rule.value,
+            "best": self.best,
             "worth": self.worth.as_dict() if self.worth else None,
             "way": self.steps.as_dict(),
         }
@@ -121,6 +126,7 @@ def choose(
 
     Rates as low and as high as may be only lessen a net gain, so points are compared there in the
     order of their net gains at the stated rates, and only as long as one can still be the best.
+    If not even the best one pays, staying is chosen.
 
     Parameters
     ----------
@@ -183,10 +189,11 @@ class _Ways:
             self._compare_at_ends(stay, number)
             if best is None or self._rank(number) > self._rank(best):
                 best = number
-        if best is None:
-            best = self._found.points.index(stay)
-            self._steps[best] = self._steps_to(best)
-        return self._choice(best, ChoiceRule.NET_GAIN)
+        if best is not None and self._worths[best].pays:
+            return self._choice(best, ChoiceRule.NET_GAIN)
+        staying = self._found.points.index(stay)
+        self._steps[staying] = self._steps_to(staying)
+        return self._choice(staying, ChoiceRule.NET_GAIN, best)
 
     def _rank(self, number: int) -> tuple[float, float, float]:
         """Return what is compared: the net gain, that at the stated rates, then the fewer GB."""
@@ -234,12 +241,13 @@ class _Ways:
             terms.memory,
         )
 
-    def _choice(self, number: int, rule: ChoiceRule) -> MoveChoice:
+    def _choice(self, number: int, rule: ChoiceRule, best: int | None = None) -> MoveChoice:
         ways = tuple(
             PointWay(self._steps.get(each), self._worths.get(each), self._reason(each))
             for each in range(len(self._found.points))
         )
-        return MoveChoice(replace(self._found, chosen=number), rule, ways, self._steps[number])
+        chosen, weighed = replace(self._found, chosen=number), number if best is None else best
+        return MoveChoice(chosen, rule, ways, self._steps[number], weighed)
 
     def _reason(self, number: int) -> str:
         return str(self._refusals.get(number, ""))

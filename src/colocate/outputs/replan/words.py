@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from math import isinf
 
-from colocate.outputs.text.wording import amount, gigabytes, percent, pressure_text
+from colocate.outputs.text.wording import amount, gigabytes, listed, percent, pressure_text
 from colocate.replan.choice import ChoiceRule, MoveChoice
 from colocate.replan.placed_engine import PlacedEngine
 from colocate.replan.replanning import BudgetProof, FrontierPoint, Replanning
@@ -53,18 +53,39 @@ def headline(choice: MoveChoice) -> str:
     found, worth = choice.found, choice.worth
     point = found.point
     if found.stay is None:
-        first, *more = found.broken
-        others = f" (and {amount(len(more), 'other fault')})" if more else ""
         loads = f"{gigabytes(point.moved_gb)} to load, {noun(found)} {value_text(point.value)}"
-        return f"move: the old placement no longer works: {first}{others}; {loads}"
+        return f"move: {_why_not_stay(found)}{_faults(found)}; {loads}"
+    if point is found.stay and worth is not None:
+        best = found.points[choice.best]
+        return f"stay: no move pays; the best is {_step_down(found, best)}"
     if point is found.stay and any(way.refused for way in choice.ways):
         kept = f"{noun(found)} {value_text(point.value)}"
         return f"stay: no steps to a better placement keep every model serving; {kept}"
     if point.moved_gb <= found.forced_gb and not found.forced_gb:
         return f"stay: nothing better was found; {noun(found)} {value_text(point.value)}"
+    pays = worth is None or worth.pays
+    return f"{'move' if pays else 'as asked, though it does not pay'}: {_step_down(found, point)}"
+
+
+def _step_down(found: Replanning, point: FrontierPoint) -> str:
+    """Say how far a point lowers the value, and what it loads."""
+    assert found.stay is not None
     gain = f"{noun(found)} {value_text(found.stay.value)} -> {value_text(point.value)}"
-    verb = "move" if worth is None or worth.pays else "stay"
-    return f"{verb}: {gain} for {gigabytes(point.moved_gb)}"
+    return f"{gain} for {gigabytes(point.moved_gb)}"
+
+
+def _why_not_stay(found: Replanning) -> str:
+    if found.draining:
+        return f"{listed(found.draining)} {'is' if len(found.draining) == 1 else 'are'} to be left"
+    return "the old placement no longer works"
+
+
+def _faults(found: Replanning) -> str:
+    """Say what is wrong with the old placement, if it is not just that GPUs are to be left."""
+    if found.draining:
+        return ""
+    first, *more = found.broken
+    return f": {first}" + (f" (and {amount(len(more), 'other fault')})" if more else "")
 
 
 RATES = {
@@ -83,12 +104,14 @@ def choice_text(choice: MoveChoice) -> str:
         return "chosen: what was asked for"
     others = " of those with steps" if any(way.refused for way in choice.ways) else ""
     if choice.rule is ChoiceRule.LOWEST_VALUE:
-        why = "the old placement no longer works, so moves are not compared with staying"
+        why = f"{_why_not_stay(found)}, so moves are not compared with staying"
         return f"chosen: the lowest {noun(found)}{others}; {why}"
     if (worth := choice.worth) is None:
         return f"chosen: staying; {choice.ways[-1].refused}"
-    told = f"the best net gain{others}, {_number(worth.net_gain)} {_unit(worth)}"
-    return f"chosen: {told}" if worth.pays else f"no move pays; chosen: {told}"
+    net = f"{_number(worth.net_gain)} {_unit(worth)}"
+    if worth.pays:
+        return f"chosen: the best net gain{others}, {net}"
+    return f"chosen: staying; the best net gain of a move{others} is {net}"
 
 
 def net_text(choice: MoveChoice, number: int) -> str:
@@ -110,6 +133,8 @@ def worth_text(worth: MoveWorth) -> str:
     """Say what moving brings and costs, at the stated rates and where it brings least."""
     unit = _unit(worth)
     lasts = f"if demand lasts {worth.lasts_seconds * (1 - worth.uncertainty):.0f} s"
+    if worth.uncertainty:
+        lasts += f" ({worth.lasts_seconds:.0f} s less {percent(worth.uncertainty)})"
     case = worth.stated
     told = (
         f"moving costs {_number(case.cost)} {unit} over {worth.seconds:.0f} s and brings "
