@@ -87,7 +87,7 @@ def windows_lines(predictions: Sequence[Prediction]) -> list[str]:
     counts = Counter(each.window_name for each in predictions if each.window_name)
     if not counts:
         return []
-    found = [f"{name} ({number})" for name, number in counts.most_common()]
+    found = [f"{name} for {number}" for name, number in counts.most_common()]
     return [f"latencies are those of each replica's worst window: {listed(found, MOST_WINDOWS)}"]
 
 

@@ -183,8 +183,8 @@ def _first(change: FleetChange, urgent: Sequence[str]) -> tuple[str, ...]:
 def _refuse(ways: ServingWays) -> None:
     if ways.proof is ServingProof.NONE:
         raise InfeasibleError(
-            f"no order of steps keeps every model serving: all {ways.states:,} states that can be "
-            "reached were tried; allow interruptions, or add a spare GPU"
+            "no order of steps keeps every model serving: every state that can be reached was "
+            f"tried ({ways.states:,}); allow interruptions, or add a spare GPU"
         )
     raise NothingFoundError(
         f"no order of steps was found that keeps every model serving, in {ways.states:,} states; "
