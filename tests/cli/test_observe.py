@@ -119,6 +119,20 @@ def test_a_new_fleet_file_says_what_is_to_fill_in(trace, tmp_path):
     }  # fmt: skip
 
 
+def test_a_draft_that_was_edited_is_not_replaced(trace, tmp_path):
+    path = tmp_path / "draft.yaml"
+    path.write_text("# mine\n")
+    refused = run(trace, "--write", path, "--gpus", "H100=4")
+    assert refused.exit_code == 2
+    assert "would be replaced; give another file, or --force" in " ".join(
+        refused.stderr.replace("│", " ").split()
+    )
+    assert refused.stdout == ""
+    assert path.read_text() == "# mine\n"
+    assert run(trace, "--write", path, "--gpus", "H100=4", "--force").exit_code == 0
+    assert "# mine" not in path.read_text()
+
+
 def test_a_new_fleet_of_known_models_can_be_planned(tmp_path):
     trace, path = tmp_path / "trace.csv", tmp_path / "draft.yaml"
     names = ("Qwen2.5-7B-Instruct", "Llama-3.1-8B-Instruct")
@@ -136,7 +150,7 @@ def test_demand_in_windows_and_whether_to_trust_it(trace, tmp_path):
     data = yaml.safe_load(path.read_text())
     assert data["windows"] == ["part-1", "part-2", "part-3"]
     assert data["models"][0]["rate"] == pytest.approx([1.333, 1.333, 1.342], rel=0.01)
-    hours = run(trace, "--write", path, "--gpus", "H100=4", "--windows", "day")
+    hours = run(trace, "--write", path, "--gpus", "H100=4", "--windows", "day", "--force")
     assert "needs times of day" in str(hours.exception)
 
 
@@ -182,6 +196,26 @@ def test_prometheus_is_asked(fleet):
     assert data["kind"] == "prometheus"
     assert data["models"][0]["basis"] == "completed and queue"
     assert "the clock of the server is" in found.stderr
+
+
+def test_a_mapping_of_a_model_that_the_server_has_not_is_told():
+    store = Store()
+    vllm(store, model="chat")
+    with serving(store) as (url, _):
+        found = run(url, "--map", "foo=bar")
+    assert found.exit_code == 0, found.output
+    assert "no model 'foo' in the source, so --map changes nothing there; it has 'chat'" in (
+        " ".join(found.stderr.split())
+    )
+
+
+def test_labels_that_match_nothing_are_doubted_first():
+    store = Store()
+    vllm(store, model="chat")
+    with serving(store) as (url, _):
+        found = run(url, "--where", 'cluster="a"')
+    assert 'with cluster="a" in the last 3600 s' in str(found.exception)
+    assert "check the labels of --where first, then that Prometheus" in str(found.exception)
 
 
 def test_a_password_in_an_address_is_shown_nowhere(tmp_path, monkeypatch):
@@ -259,6 +293,13 @@ def test_a_plan_of_another_fleet_is_refused(fleet, tmp_path):
         (["{trace}", "--window", "1h"], 2, "a trace is read whole"),
         (["{trace}", "--where", "a"], 2, "are about a Prometheus server"),
         (["{trace}", "--map", "a"], 2, "--map a, must be NAME=MODEL"),
+        (
+            ["{trace}", "--map", "caht=code"],
+            2,
+            "no model 'caht' in the source; did you mean 'chat'",
+        ),
+        (["{trace}", "--map", "x=code"], 2, "no model 'x' in the source; it has 'chat', 'mail'"),
+        (["{trace}", "--force"], 2, "--force is about --write"),
         (["{trace}", "--plot", "x.pdf"], 2, "must end in"),
         (["{trace}", "--page", "{trace}"], 2, "is the input"),
         (["http://127.0.0.1:9"], 1, "no connection"),

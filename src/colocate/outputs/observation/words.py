@@ -165,6 +165,8 @@ def note_line(note: SourceNote) -> str:
         Remark.COARSE: f"samples are {span} apart, further than bins: give a longer --step",
         Remark.ENDED_ONLY: f"{names}: no queue is known, so rates count requests that ended; "
         "under overload the demand is higher",
+        Remark.UNMATCHED: f"no model {names} in the source, so --map changes nothing there; "
+        f"{note.text}",
         Remark.UNNAMED: f"the trace names no models: all requests count as {names}; "
         "--map all=MODEL names it",
     }
