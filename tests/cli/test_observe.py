@@ -1,6 +1,7 @@
 """`colocate observe` as people use it: tables, JSON, files, diffs, and what goes wrong."""
 
 import json
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -347,7 +348,24 @@ def test_every_remark_is_a_sentence(remark):
         (Estimate(2.0, 0.123), "2.00 ± 0.12"),
         (Estimate(1234.5, 200.0), "1,234 ± 200"),
         (Estimate(0.0, 0.0), "0.000 ± 0.000"),
+        (Estimate(1200.0, None), "1,200"),
+        (Estimate(999.7, None), "1,000"),
+        (Estimate(0.000012, None), "0.000012"),
+        (Estimate(30.0, 1e-15), "30.00 ± 0.00"),
+        (Estimate(100.0, 3e-9), "100.0 ± 0.0"),
+        (Estimate(1e-17, 1e-17), "0.000 ± 0.000"),
+        (Estimate(-1e-9, 0.002), "0.0000 ± 0.0020"),
     ],
 )
 def test_figures_have_the_digits_that_are_known(estimate, shown):
     assert shown_estimate(estimate) == shown
+
+
+def test_large_figures_have_no_exponents(tmp_path):
+    trace, page = tmp_path / "trace.csv", tmp_path / "page.html"
+    trace.write_text(HEAD + "".join(f"{n // 1500},chat,12000,2000\n" for n in range(4500)))
+    found = run(trace, "--page", page)
+    assert "12,000" in found.stdout
+    assert "2,000" in found.stdout
+    for text in (found.stdout, page.read_text()):
+        assert not re.search(r"\de\+\d", text)
