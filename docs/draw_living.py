@@ -43,7 +43,9 @@ def figure_of(rows: list[Row]) -> Figure:
     for number, row in enumerate(rows):
         axes.plot([0.0, 1.0], [number, number], color=FAINT, linewidth=0.8, zorder=1)
         for name, (_, colour, mark) in SHOWN.items():
-            axes.scatter(float(row[name]), number, s=_size(mark), color=colour, marker=mark, zorder=3)
+            axes.scatter(
+                float(row[name]), number, s=_size(mark), color=colour, marker=mark, zorder=3
+            )
     axes.set_yticks(range(len(rows)), [row["condition"] for row in rows], size=LETTERS)
     axes.invert_yaxis()
     lowest = min(float(row[name]) for row in rows for name in SHOWN)
