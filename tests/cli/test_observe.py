@@ -280,6 +280,13 @@ def test_a_plan_of_another_fleet_is_refused(fleet, tmp_path):
     assert "requests/s" in run(trace, "--plan", plan, "--map", "mail=chat").stdout
 
 
+def test_a_fleet_file_in_place_of_a_plan_brings_advice_that_observe_can_take(trace, fleet):
+    found = run(trace, "--plan", fleet)
+    assert "is a fleet file" in str(found.exception)
+    assert "`colocate plan` makes one of it" in str(found.exception)
+    assert "--placement" not in str(found.exception)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -254,10 +254,10 @@ def _update_of(
 
 def _planned(plan: Path, found: "Observation") -> "tuple[PlannedModel, ...]":
     from colocate.advise.planned import against_plan
-    from colocate.inputs.plan_file import read_placed_fleet
+    from colocate.inputs.plan_file import MAKES_A_PLAN, read_placed_fleet
     from colocate.inputs.text_file import naming
 
-    fleet, places = read_placed_fleet(plan)
+    fleet, places = read_placed_fleet(plan, MAKES_A_PLAN)
     with naming(plan):
         return against_plan(fleet, places, found)
 
