@@ -188,6 +188,14 @@ def test_files_for_the_eye(trace, tmp_path):
     assert plot.read_bytes().startswith(b"<?xml")
 
 
+def test_without_matplotlib_a_plot_says_how_to_get_it(trace, tmp_path, monkeypatch):
+    monkeypatch.setattr("colocate.outputs.page.figure.find_spec", lambda name: None)
+    found = run(trace, "--plot", tmp_path / "plot.svg")
+    told = "a plot needs matplotlib: pip install matplotlib, or '.[plot]' from a clone"
+    assert str(found.exception) == told
+    assert run(trace).exit_code == 0
+
+
 def test_prometheus_is_asked(fleet):
     store = Store()
     vllm(store, model="chat")
