@@ -129,6 +129,7 @@ picture: $(READY)  ## Draw the pictures of README and docs: a plan, two side by 
 	$(BIN)/colocate observe examples/lmsys_trace.csv --plot docs/observe.svg
 	$(BIN)/python -m docs.draw_study
 	$(BIN)/python -m docs.draw_living
+	plan=$$(mktemp) && $(BIN)/colocate plan examples/morning.yaml --save $$plan && $(BIN)/colocate replan examples/evening.yaml --from $$plan --plot docs/replan.svg; rm -f $$plan
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

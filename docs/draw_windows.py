@@ -16,7 +16,7 @@ from colocate.outputs.page.figure import ALARM, FAINT, INK, SOFT, written_figure
 PICTURE = Path(__file__).parent / "windows_gain.svg"
 COLOURS = {"windows": "#2b5ea8", "mean": ALARM, "peak": "#c98a1b"}
 TOLD = {
-    "windows": "planned over windows (proven best)",
+    "windows": "planned over windows",
     "mean": "by each model's mean",
     "peak": "by each model's own peak",
 }

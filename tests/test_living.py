@@ -1,7 +1,7 @@
 """The page on living fleets says what was measured."""
 
 from benchmarks.living_conditions import conditions
-from docs.draw_living import stored_rows, table_of
+from docs.draw_living import SHOWN, figure_of, stored_rows, table_of
 
 from tests.test_docs import ROOT
 
@@ -25,3 +25,12 @@ def test_the_page_names_the_conditions_below_98_percent():
     assert f"On {20 - len(below)} of 20 conditions `watch` keeps at least 98%" in page
     assert list(below) == ["hot set 17"]
     assert f"Hot set 17 stays below, at {100 * below['hot set 17']:.1f}%" in page
+
+
+def test_the_legend_of_the_picture_shows_each_mark_beside_its_name():
+    (axes,) = figure_of(stored_rows()).axes
+    names = {text.get_text(): text for text in axes.texts}
+    marks = {mark.get_offsets()[0][0]: mark for mark in axes.collections[-len(SHOWN) :]}
+    assert list(names) == [told for told, _, _ in SHOWN.values()]
+    for text, place in zip(names.values(), sorted(marks), strict=True):
+        assert place < text.get_position()[0] < place + 0.03

@@ -1,6 +1,7 @@
 """`colocate observe` as people use it: tables, JSON, files, diffs, and what goes wrong."""
 
 import json
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -119,6 +120,20 @@ def test_a_new_fleet_file_says_what_is_to_fill_in(trace, tmp_path):
     }  # fmt: skip
 
 
+def test_a_draft_that_was_edited_is_not_replaced(trace, tmp_path):
+    path = tmp_path / "draft.yaml"
+    path.write_text("# mine\n")
+    refused = run(trace, "--write", path, "--gpus", "H100=4")
+    assert refused.exit_code == 2
+    assert "would be replaced; give another file, or --force" in " ".join(
+        refused.stderr.replace("│", " ").split()
+    )
+    assert refused.stdout == ""
+    assert path.read_text() == "# mine\n"
+    assert run(trace, "--write", path, "--gpus", "H100=4", "--force").exit_code == 0
+    assert "# mine" not in path.read_text()
+
+
 def test_a_new_fleet_of_known_models_can_be_planned(tmp_path):
     trace, path = tmp_path / "trace.csv", tmp_path / "draft.yaml"
     names = ("Qwen2.5-7B-Instruct", "Llama-3.1-8B-Instruct")
@@ -136,7 +151,7 @@ def test_demand_in_windows_and_whether_to_trust_it(trace, tmp_path):
     data = yaml.safe_load(path.read_text())
     assert data["windows"] == ["part-1", "part-2", "part-3"]
     assert data["models"][0]["rate"] == pytest.approx([1.333, 1.333, 1.342], rel=0.01)
-    hours = run(trace, "--write", path, "--gpus", "H100=4", "--windows", "day")
+    hours = run(trace, "--write", path, "--gpus", "H100=4", "--windows", "day", "--force")
     assert "needs times of day" in str(hours.exception)
 
 
@@ -173,6 +188,14 @@ def test_files_for_the_eye(trace, tmp_path):
     assert plot.read_bytes().startswith(b"<?xml")
 
 
+def test_without_matplotlib_a_plot_says_how_to_get_it(trace, tmp_path, monkeypatch):
+    monkeypatch.setattr("colocate.outputs.page.figure.find_spec", lambda name: None)
+    found = run(trace, "--plot", tmp_path / "plot.svg")
+    told = "a plot needs matplotlib: pip install matplotlib, or '.[plot]' from a clone"
+    assert str(found.exception) == told
+    assert run(trace).exit_code == 0
+
+
 def test_prometheus_is_asked(fleet):
     store = Store()
     vllm(store, model="chat")
@@ -182,6 +205,26 @@ def test_prometheus_is_asked(fleet):
     assert data["kind"] == "prometheus"
     assert data["models"][0]["basis"] == "completed and queue"
     assert "the clock of the server is" in found.stderr
+
+
+def test_a_mapping_of_a_model_that_the_server_has_not_is_told():
+    store = Store()
+    vllm(store, model="chat")
+    with serving(store) as (url, _):
+        found = run(url, "--map", "foo=bar")
+    assert found.exit_code == 0, found.output
+    assert "no model 'foo' in the source, so --map changes nothing there; it has 'chat'" in (
+        " ".join(found.stderr.split())
+    )
+
+
+def test_labels_that_match_nothing_are_doubted_first():
+    store = Store()
+    vllm(store, model="chat")
+    with serving(store) as (url, _):
+        found = run(url, "--where", 'cluster="a"')
+    assert 'with cluster="a" in the last 3600 s' in str(found.exception)
+    assert "check the labels of --where first, then that Prometheus" in str(found.exception)
 
 
 def test_a_password_in_an_address_is_shown_nowhere(tmp_path, monkeypatch):
@@ -245,6 +288,13 @@ def test_a_plan_of_another_fleet_is_refused(fleet, tmp_path):
     assert "requests/s" in run(trace, "--plan", plan, "--map", "mail=chat").stdout
 
 
+def test_a_fleet_file_in_place_of_a_plan_brings_advice_that_observe_can_take(trace, fleet):
+    found = run(trace, "--plan", fleet)
+    assert "is a fleet file" in str(found.exception)
+    assert "`colocate plan` makes one of it" in str(found.exception)
+    assert "--placement" not in str(found.exception)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -259,6 +309,13 @@ def test_a_plan_of_another_fleet_is_refused(fleet, tmp_path):
         (["{trace}", "--window", "1h"], 2, "a trace is read whole"),
         (["{trace}", "--where", "a"], 2, "are about a Prometheus server"),
         (["{trace}", "--map", "a"], 2, "--map a, must be NAME=MODEL"),
+        (
+            ["{trace}", "--map", "caht=code"],
+            2,
+            "no model 'caht' in the source; did you mean 'chat'",
+        ),
+        (["{trace}", "--map", "x=code"], 2, "no model 'x' in the source; it has 'chat', 'mail'"),
+        (["{trace}", "--force"], 2, "--force is about --write"),
         (["{trace}", "--plot", "x.pdf"], 2, "must end in"),
         (["{trace}", "--page", "{trace}"], 2, "is the input"),
         (["http://127.0.0.1:9"], 1, "no connection"),
@@ -306,7 +363,24 @@ def test_every_remark_is_a_sentence(remark):
         (Estimate(2.0, 0.123), "2.00 ± 0.12"),
         (Estimate(1234.5, 200.0), "1,234 ± 200"),
         (Estimate(0.0, 0.0), "0.000 ± 0.000"),
+        (Estimate(1200.0, None), "1,200"),
+        (Estimate(999.7, None), "1,000"),
+        (Estimate(0.000012, None), "0.000012"),
+        (Estimate(30.0, 1e-15), "30.00 ± 0.00"),
+        (Estimate(100.0, 3e-9), "100.0 ± 0.0"),
+        (Estimate(1e-17, 1e-17), "0.000 ± 0.000"),
+        (Estimate(-1e-9, 0.002), "0.0000 ± 0.0020"),
     ],
 )
 def test_figures_have_the_digits_that_are_known(estimate, shown):
     assert shown_estimate(estimate) == shown
+
+
+def test_large_figures_have_no_exponents(tmp_path):
+    trace, page = tmp_path / "trace.csv", tmp_path / "page.html"
+    trace.write_text(HEAD + "".join(f"{n // 1500},chat,12000,2000\n" for n in range(4500)))
+    found = run(trace, "--page", page)
+    assert "12,000" in found.stdout
+    assert "2,000" in found.stdout
+    for text in (found.stdout, page.read_text()):
+        assert not re.search(r"\de\+\d", text)

@@ -1,6 +1,7 @@
 """`colocate replan` and `colocate diff`, as a user calls them."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,9 @@ def test_a_budget_gives_a_plan_with_pages_steps_and_a_picture(plan, tmp_path):
     assert "optimal" in done.stdout
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert plot.read_text().startswith("<svg xmlns")
+    for told in ("What moving brings", "highest pressure", "weights to load", "best found"):
+        assert told in plot.read_text()
+    assert {"plot wide", "plot narrow"} <= set(re.findall(r'class="(plot \w+)"', page.read_text()))
     assert run("check", new).exit_code == 0
     script = (steps / "steps.sh").read_text()
     assert 'on alpha "$NEW/vllm-alpha.sh" start' in script
@@ -50,6 +54,15 @@ def test_a_budget_gives_a_plan_with_pages_steps_and_a_picture(plan, tmp_path):
     assert 0 < data["loaded_gb"] <= 20
     assert set(data["moved"])
     assert run("diff", plan, new, "--page", tmp_path / "d.html").exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["r.png", "r.bmp", "r"])
+def test_a_picture_that_is_no_svg_is_refused_before_any_work(plan, tmp_path, name):
+    done = run("replan", EVENING, "--from", plan, "--plot", tmp_path / name)
+    assert done.exit_code == 2
+    assert "must end in .svg" in " ".join(done.stderr.replace("│", " ").split())
+    assert done.stdout == ""
+    assert not (tmp_path / name).exists()
 
 
 def test_the_frontier_leads_to_the_best_net_gain(plan, tmp_path):

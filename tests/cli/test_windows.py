@@ -55,6 +55,18 @@ def test_caches_of_a_plan_over_windows_fit_beside_each_other(plan, tmp_path):
     assert sum(shares) <= 2.0
 
 
+def test_a_percentile_that_leaves_nothing_out_says_why():
+    told = " ".join(run("plan", FLEET, "--percentile", "95", "--time-limit", "1").stderr.split())
+    why = "'night', the window with most demand, is 33.3% of the time"  # 8 hours of 24
+    assert f"a percentile of 95 leaves nothing out: {why}" in told
+    whole = run("plan", FLEET, "--percentile", "100", "--time-limit", "1").stderr
+    assert "leaves nothing out" not in whole
+    without = run("plan", FLEET.parent / "start" / "fleet.yaml", "--percentile", "95").stderr
+    assert "a percentile of 95 leaves nothing out: the fleet has no time windows" in (
+        " ".join(without.split())
+    )
+
+
 def test_a_replay_through_all_windows_is_not_held_against_the_worst_one(plan):
     told = " ".join(run("simulate", plan, "--minutes", "1").output.split())
     assert "the replay goes through all windows as they are stated, so the two are not" in told

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from colocate.cli.output_files import check_outputs, say_wrote
+from colocate.cli.output_files import check_outputs, refuse_to_replace, say_wrote
 from colocate.cli.shared_options import AsJson, Download, PageFile, drawable
 from colocate.errors import InputError
 
@@ -94,6 +94,9 @@ def observe(
         list[str] | None,
         typer.Option(metavar="KIND=NUMBER", help="--write: GPUs, such as H100-80GB=8."),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="--write: replace the file if it is there.")
+    ] = False,
     windows: Annotated[
         str | None,
         typer.Option(
@@ -125,7 +128,11 @@ def observe(
         raise typer.BadParameter("--write and --gpus KIND=NUMBER go together")
     if windows is not None and not (update or write):
         raise typer.BadParameter("--windows is about --update or --write")
+    if force and write is None:
+        raise typer.BadParameter("--force is about --write")
     check_outputs(Path(source), (write, plot, page))
+    if write is not None:
+        refuse_to_replace(write, force)
     numbers = _gpu_numbers(gpus)
     asked = _Asked(
         dict(_pairs("--map", "NAME=MODEL", mapping)), window, step, where, label, names, engine
@@ -247,10 +254,10 @@ def _update_of(
 
 def _planned(plan: Path, found: "Observation") -> "tuple[PlannedModel, ...]":
     from colocate.advise.planned import against_plan
-    from colocate.inputs.plan_file import read_placed_fleet
+    from colocate.inputs.plan_file import MAKES_A_PLAN, read_placed_fleet
     from colocate.inputs.text_file import naming
 
-    fleet, places = read_placed_fleet(plan)
+    fleet, places = read_placed_fleet(plan, MAKES_A_PLAN)
     with naming(plan):
         return against_plan(fleet, places, found)
 

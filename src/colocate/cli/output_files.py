@@ -29,6 +29,12 @@ def refuse_to_overwrite(source: Path, target: Path) -> None:
         raise typer.BadParameter(f"{target} is the input; write to another file")
 
 
+def refuse_to_replace(target: Path, force: bool) -> None:
+    """Refuse to write over a file that may have been edited, unless that was asked for."""
+    if target.exists() and not force:
+        raise typer.BadParameter(f"{target} would be replaced; give another file, or --force")
+
+
 def say_wrote(path: Path) -> None:
     """Print that a file was written."""
     from colocate.outputs.text.console import notes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from colocate.cli.output_files import check_outputs, say_wrote
-from colocate.cli.shared_options import AsJson, Download, Seed
+from colocate.cli.shared_options import AsJson, Download, Seed, vector
 from colocate.outputs.emit.settings import Target
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def replan(
     ] = None,
     page: Annotated[Path | None, typer.Option(help="Write a page (.html).")] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the frontier to this file (.svg).")
+        Path | None, typer.Option(help="Draw the frontier to this file (.svg).", callback=vector)
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -8,6 +8,13 @@ import typer
 PICTURES = (".svg", ".png")
 
 
+def vector(path: Path | None) -> Path | None:
+    """Refuse a file whose name does not say that it holds an SVG picture."""
+    if path is not None and path.suffix != ".svg":
+        raise typer.BadParameter(f"{path} must end in .svg")
+    return path
+
+
 def drawable(path: Path | None) -> Path | None:
     """Refuse a file that no picture can be written to, before any work is done."""
     if path is None:

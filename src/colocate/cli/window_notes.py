@@ -10,8 +10,8 @@ MOST_NAMES = 5
 
 
 def say_about_windows(fleet: "Fleet") -> None:
-    """Print on stderr which windows a plan leaves out, and whose are not worth trusting."""
-    from colocate.inputs.fleet_windows import left_out
+    """Print on stderr which windows a plan leaves out, if any, and whose are not worth trusting."""
+    from colocate.inputs.fleet_windows import kept_in_full, left_out
     from colocate.inputs.window_trust import window_trust
     from colocate.outputs.text.console import notes
     from colocate.outputs.text.wording import listed, quoted
@@ -23,6 +23,16 @@ def say_about_windows(fleet: "Fleet") -> None:
             f"{names}: left out, {100 * without.share:.3g}% of the time; the plan promises nothing"
         )
         notes().print(f"note: {told} there, and its proof is about the others", markup=False)
+    if kept := kept_in_full(fleet.spec):
+        (busiest,) = kept.windows
+        told = f"a percentile of {fleet.spec.window_percentile:g} leaves nothing out"
+        why = (
+            "the fleet has no time windows"
+            if kept.share == 1.0
+            else f"{quoted(busiest.name)}, the window with most demand, is {100 * kept.share:.3g}% "
+            "of the time"
+        )
+        notes().print(f"note: {told}: {why}", markup=False)
     trust = window_trust(fleet.spec)
     if trust.doubtful:
         names = listed([quoted(name) for name in trust.doubtful], MOST_NAMES)

@@ -91,6 +91,19 @@ def left_out(spec: FleetSpec) -> WindowShare:
     )
 
 
+def kept_in_full(spec: FleetSpec) -> WindowShare | None:
+    """Return why a percentile leaves nothing out: the window with most demand, which is too long.
+
+    None if there is no percentile, if it asks for all the time, or if it leaves something out.
+    """
+    windows = _all_windows(spec)
+    percentile = spec.window_percentile
+    if percentile is None or percentile >= 100.0 or _left_out(spec, windows):
+        return None
+    busiest = windows[_by_load(spec, len(windows))[0]]
+    return WindowShare((busiest,), busiest.weight / sum(window.weight for window in windows))
+
+
 def planned_for(spec: FleetSpec) -> FleetSpec:
     """Return a fleet with the windows that it is planned for, and with its headroom."""
     windows = _all_windows(spec)
@@ -129,17 +142,22 @@ def _left_out(spec: FleetSpec, windows: tuple[Window, ...]) -> set[int]:
     """Return the numbers of the windows with most load that may be left out."""
     if spec.window_percentile is None or len(windows) == 1:
         return set()
-    total = [0.0] * len(windows)
-    for model in spec.models:
-        loads = numbers_of(load_of(model, spec.load))
-        for number in range(len(windows)):
-            total[number] += loads[number if len(loads) > 1 else 0]
     spare = sum(window.weight for window in windows) * (1.0 - spec.window_percentile / 100.0)
     spare *= JUST_ABOVE
     found: set[int] = set()
-    for number in sorted(range(len(windows)), key=lambda n: -total[n]):
+    for number in _by_load(spec, len(windows)):
         if len(found) == len(windows) - 1 or windows[number].weight > spare:
             break
         spare -= windows[number].weight
         found.add(number)
     return found
+
+
+def _by_load(spec: FleetSpec, windows: int) -> list[int]:
+    """Return the numbers of the windows, that with most load first."""
+    total = [0.0] * windows
+    for model in spec.models:
+        loads = numbers_of(load_of(model, spec.load))
+        for number in range(windows):
+            total[number] += loads[number if len(loads) > 1 else 0]
+    return sorted(range(windows), key=lambda number: -total[number])

@@ -61,9 +61,19 @@ def read_plan(path: str | Path, of_fleet: str = MAKES_A_PLAN) -> PlanFile:
             raise InputError(*causes) from None
 
 
-def read_placed_fleet(path: str | Path) -> tuple[Fleet, dict[str, list[str]]]:
-    """Read the fleet and the placement of a plan file, and leave the rest of it unread."""
-    fleet, data, *_ = read_plan(path, TAKES_A_PLACEMENT)
+def read_placed_fleet(
+    path: str | Path, of_fleet: str = TAKES_A_PLACEMENT
+) -> tuple[Fleet, dict[str, list[str]]]:
+    """Read the fleet and the placement of a plan file, and leave the rest of it unread.
+
+    Parameters
+    ----------
+    path
+        The file.
+    of_fleet
+        The advice where it is a fleet file.
+    """
+    fleet, data, *_ = read_plan(path, of_fleet)
     with naming(path):
         if fleet is None:
             raise InputError(Fault("has no fleet", A_PLAN))

@@ -15,6 +15,7 @@ import numpy as np
 
 from colocate.errors import InputError, ServerError, SourceError, Trouble
 from colocate.inputs.observation.estimate import BinTally
+from colocate.inputs.observation.mapped_names import unmatched_notes
 from colocate.inputs.observation.measured_model import REQUESTS, measured_model
 from colocate.inputs.observation.observation import (
     Basis,
@@ -65,8 +66,10 @@ def observe_kvcached(
     address = ServerAddress(url, None, ADVICE)
     names = mapping or {}
     taken, found, asked = time(), dict[str, ModelObservation](), float(round(window))
+    known: set[str] = set()
     while True:
         counted = _counted(address, asked)
+        known.update(counted)
         full = {name for name, number in counted.items() if number >= MOST_COUNTED}
         for name, number in counted.items():
             if name not in full and name not in found:
@@ -86,7 +89,10 @@ def observe_kvcached(
             f"{address}: no model was asked in the last {window:g} s; give a longer --window",
         )
     models = tuple(sorted(found.values(), key=lambda model: (-model.rate.value, model.name)))
-    notes = (SourceNote(Remark.ENDED_ONLY, tuple(model.name for model in models)),)
+    notes = (
+        SourceNote(Remark.ENDED_ONLY, tuple(model.name for model in models)),
+        *unmatched_notes(names, known),
+    )
     return Observation(
         str(address), "kvcached", taken - window, window, window, taken, models, notes
     )

@@ -9,6 +9,7 @@ from colocate.errors import InputError
 from colocate.fault import Fault
 from colocate.inputs.observation.burstiness import variation_of
 from colocate.inputs.observation.estimate import BinTally
+from colocate.inputs.observation.mapped_names import refuse_unmatched
 from colocate.inputs.observation.measured_model import REQUESTS, measured_model
 from colocate.inputs.observation.observation import (
     Basis,
@@ -44,7 +45,8 @@ def observe_trace(path: str | Path, mapping: Mapping[str, str] | None = None) ->
     Raises
     ------
     InputError
-        If the file cannot be read, a line is wrong, or all requests came at one moment.
+        If the file cannot be read, a line is wrong, all requests came at one moment, or the mapping
+        names a model that the trace does not have.
     """
     finds = FoundModels(mapping or {})
     bins: TraceBins | None = None
@@ -62,6 +64,7 @@ def observe_trace(path: str | Path, mapping: Mapping[str, str] | None = None) ->
         if bins.seconds.sum() < SHORTEST:
             found = f"lasts {bins.seconds.sum():.3g} s from its first to its last request"
             raise InputError(Fault(found, f"{SHORTEST:g} s or longer, to have a rate"))
+    refuse_unmatched(mapping or {}, {ALL_REQUESTS} if unnamed else finds.originals)
     names = [finds.named(ALL_REQUESTS)] if unnamed else list(finds.names)
     notes = (SourceNote(Remark.UNNAMED, tuple(names)),) if unnamed else ()
     models = [_model(bins, number, name) for number, name in enumerate(names)]

@@ -45,6 +45,8 @@ class Remark(Enum):
     """Samples are further apart than bins should be; the amount is in seconds."""
     ENDED_ONLY = "ended only"
     """Nothing tells its queue: the rate counts requests that ended."""
+    UNMATCHED = "unmatched"
+    """The mapping names models that the source does not have; the text lists those that it has."""
     UNNAMED = "unnamed"
     """The trace names no models: all requests count as one."""
 

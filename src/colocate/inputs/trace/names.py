@@ -23,6 +23,8 @@ class FoundModels:
         self._mapping = mapping
         self._places: dict[str, int] = {}
         self._spellings: dict[str, int] = {}
+        self.originals: set[str] = set()
+        """What the trace itself calls them."""
         self.began: datetime | None = None
         """The first date, where times are dates."""
 
@@ -54,6 +56,7 @@ class FoundModels:
                 expected = f"one of at most {MOST_MODELS} names"
                 raise InputError(Fault("", expected, value=text, path=(column,)))
             found = self._places.setdefault(self.named(name), len(self._places))
+            self.originals.add(name)
             self._spellings[text] = found
         return found
 

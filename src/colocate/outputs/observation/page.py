@@ -26,7 +26,7 @@ from colocate.outputs.plan.words import as_sentence
 from colocate.outputs.simulation.words import shown_span
 from colocate.outputs.text.fitting_table import Column
 from colocate.outputs.text.sanitise import one_line
-from colocate.outputs.text.wording import amount
+from colocate.outputs.text.wording import amount, plain_number
 
 SHEETS = ("colocate.outputs.report", "colocate.outputs.simulation")
 WIDE, NARROW = 912, 360
@@ -86,7 +86,7 @@ def _facts(observation: Observation) -> Iterator[tuple[str, str]]:
     yield "peaks and bursts", f"in bins of {shown_span(observation.coarse_seconds)}"
     if observation.models:
         busiest = observation.models[0]
-        yield "asked most", f"{one_line(busiest.name)}, {busiest.rate.value:.3g} a second"
+        yield "asked most", f"{one_line(busiest.name)}, {plain_number(busiest.rate.value)} a second"
 
 
 def _sections(

@@ -21,7 +21,7 @@ from colocate.outputs.observation.words import (
 )
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
-from colocate.outputs.text.wording import signed_percent
+from colocate.outputs.text.wording import plain_number, signed_percent
 
 MOST_NUMBERS = 4
 """Of a list that a cell shows."""
@@ -93,8 +93,8 @@ def model_row(model: ModelObservation) -> tuple[str, ...]:
         shown_estimate(model.rate),
         shown_estimate(model.prompt_tokens),
         shown_estimate(model.output_tokens),
-        f"{bursts.peak:.3g}",
-        "-" if bursts.dispersion is None else f"{bursts.dispersion:.2g}",
+        plain_number(bursts.peak),
+        "-" if bursts.dispersion is None else plain_number(bursts.dispersion, 2),
         shown_estimate(model.busy, 100.0, "%"),
         shown_estimate(model.cache, 100.0, "%"),
         shown_estimate(model.ttft, 1000.0),
@@ -130,7 +130,7 @@ def planned_rows(planned: PlannedModel) -> list[tuple[str, ...]]:
         (
             one_line(planned.model, LONGEST_NAME),
             name,
-            f"{(figure.planned or 0.0) * scale:.3g}{unit}",
+            f"{plain_number((figure.planned or 0.0) * scale)}{unit}",
             shown_estimate(figure.measured, scale, unit),
             "-" if figure.off is None else signed_percent(figure.off),
             verdict(figure),
@@ -161,6 +161,6 @@ def _change_row(change: DemandChange) -> tuple[str, ...]:
 
 def _shown(value: object) -> str:
     if isinstance(value, list | tuple):
-        some = ", ".join(f"{each:.3g}" for each in value[:MOST_NUMBERS])
+        some = ", ".join(plain_number(each) for each in value[:MOST_NUMBERS])
         return f"[{some}{', ...' if len(value) > MOST_NUMBERS else ''}]"
-    return f"{value:.4g}" if isinstance(value, int | float) else "-"
+    return plain_number(value, 4) if isinstance(value, int | float) else "-"

@@ -14,7 +14,7 @@ from colocate.inputs.observation.observation import (
 )
 from colocate.inputs.observation.together import Correlation
 from colocate.outputs.simulation.words import shown_span
-from colocate.outputs.text.wording import amount, listed, percent, quoted
+from colocate.outputs.text.wording import amount, listed, percent, plain_number, quoted
 
 MOST_PAIRS = 5
 """Pairs that a line lists."""
@@ -30,6 +30,11 @@ SHORT = {
     Basis.QUEUE: "ended + queue",
     Basis.COMPLETED: "ended",
 }
+FINEST = 100.0
+"""Margins below this part of their figure bring no more digits than it would: they have no use, and
+a margin near 0 would ask for all there are."""
+NOTHING = 1e-6
+"""Figures up to this are rounding errors."""
 TWO_DAYS = "two days are needed for yesterday, eight for last week"
 
 
@@ -49,22 +54,22 @@ def shown_estimate(estimate: Estimate | None, scale: float = 1.0, unit: str = ""
         return "-"
     value = estimate.value * scale
     if estimate.margin is None or not isfinite(estimate.margin):
-        return f"{value:.3g}{unit}"
+        return f"{plain_number(value)}{unit}"
     margin = estimate.margin * scale
-    digits = _decimals(margin if margin > 0.0 else abs(value) / 100.0)
-    return f"{value:,.{digits}f} ± {margin:,.{digits}f}{unit}"
+    digits = _decimals(max(margin, abs(value) / FINEST))
+    return f"{value:z,.{digits}f} ± {margin:,.{digits}f}{unit}"
 
 
 def _decimals(margin: float) -> int:
     """Return the digits after the point that are worth showing: two of the uncertainty."""
-    return min(max(1 - floor(log10(margin)), 0), 6) if margin > 0.0 else 3
+    return min(max(1 - floor(log10(margin)), 0), 6) if margin > NOTHING else 3
 
 
 def headline(observation: Observation) -> str:
     """Return who was asked how much, in one line."""
     total = sum(model.rate.value for model in observation.models)
     models = amount(len(observation.models), "model")
-    return f"{models}, {total:.3g} requests a second in {shown_span(observation.seconds)}"
+    return f"{models}, {plain_number(total)} requests a second in {shown_span(observation.seconds)}"
 
 
 def basis_line(observation: Observation) -> str:
@@ -161,10 +166,12 @@ def note_line(note: SourceNote) -> str:
         f"model left out, such as {names}; give --label, one of: {note.text}",
         Remark.GONE: f"{names}: nothing was heard in the last {span}",
         Remark.GROWING: f"{names}: overloaded, since its requests in work and queue grew by "
-        f"{figure:.3g} a second",
+        f"{plain_number(figure)} a second",
         Remark.COARSE: f"samples are {span} apart, further than bins: give a longer --step",
         Remark.ENDED_ONLY: f"{names}: no queue is known, so rates count requests that ended; "
         "under overload the demand is higher",
+        Remark.UNMATCHED: f"no model {names} in the source, so --map changes nothing there; "
+        f"{note.text}",
         Remark.UNNAMED: f"the trace names no models: all requests count as {names}; "
         "--map all=MODEL names it",
     }

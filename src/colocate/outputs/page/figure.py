@@ -34,7 +34,9 @@ DOTS = {"svg": 72, "png": 160}
 def require_matplotlib() -> None:
     """Raise InputError if there is nothing to draw with."""
     if find_spec("matplotlib") is None:
-        raise InputError("a plot needs matplotlib: pip install 'colocate[plot]'")
+        raise InputError(
+            "a plot needs matplotlib: pip install matplotlib, or '.[plot]' from a clone"
+        )
 
 
 def written_figure(draw: "Callable[[], Figure]", form: str) -> bytes:

@@ -32,7 +32,7 @@ def html_table(
     for number, row in enumerate(rows):
         cells = zip(row, columns, strict=True)
         drawn = (
-            tag("td", cell, class_=kind, **({"data_label": name} if stacked else {}))
+            tag("td", cell, class_=kind, **({"data_label": name} if stacked and name else {}))
             for cell, (name, kind) in cells
         )
         body.append(tag("tr", *drawn, **({"id": anchors[number]} if anchors else {})))

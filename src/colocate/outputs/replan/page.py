@@ -3,7 +3,7 @@
 from colocate.outputs.page.frame import note, section, whole_page
 from colocate.outputs.page.html_table import html_table
 from colocate.outputs.page.markup import Markup, tag
-from colocate.outputs.replan.frontier_plot import STYLE, frontier_picture
+from colocate.outputs.replan.frontier_plot import STYLE, frontier_figure
 from colocate.outputs.replan.table import frontier_rows, moved_models
 from colocate.outputs.replan.words import (
     choice_text,
@@ -15,6 +15,9 @@ from colocate.outputs.replan.words import (
 )
 from colocate.problem.parts import Places
 from colocate.replan.choice import MoveChoice
+
+SHEET = "colocate.outputs.report"
+"""Where the style of tables whose cells stand one below the other is."""
 
 
 def replan_page(choice: MoveChoice) -> str:
@@ -31,15 +34,14 @@ def replan_page(choice: MoveChoice) -> str:
     heads += [("what", "words"), ("after", "words")]
     return whole_page(
         headline(choice),
-        (),
+        SHEET,
         tag("style", Markup(STYLE)),
         tag("h1", headline(choice)),
         *(note(told) for told in (worth_text(worth) if worth else "", choice_text(choice)) if told),
-        section("What moving brings", frontier_picture(found)),
-        note("Blue: the best found for what is loaded. Green: no placement is below. Red: chosen."),
-        html_table("The frontier", columns, rows),
+        section("What moving brings", frontier_figure(found)),
+        html_table("The frontier", columns, rows, stacked=True),
         section("What moves", moves_html(found.old, found.placement)),
-        section("How", note(steps_text(steps)), html_table("The steps", heads, way)),
+        section("How", note(steps_text(steps)), html_table("The steps", heads, way, stacked=True)),
     )
 
 

@@ -98,6 +98,24 @@ def fixed(value: float | None, digits: int) -> str:
     return "∞" if isinf(value) else f"{value:.{digits}f}"
 
 
+def plain_number(value: float, digits: int = 3) -> str:
+    """Return a number to so many digits, or whole if it has more of them; never with an exponent.
+
+    Parameters
+    ----------
+    value
+        The number.
+    digits
+        That count, from the first that is not 0 on; after the point at most `MOST_DIGITS`.
+    """
+    text = f"{value:.{digits}g}"
+    if "e" not in text:
+        return text
+    if abs(value) >= 1.0:
+        return f"{value:,.0f}"
+    return f"{value:z.{MOST_DIGITS}f}".rstrip("0").rstrip(".")
+
+
 def milliseconds(seconds: float) -> str:
     """Return a time as a table shows it."""
     return f"{1000 * seconds:.3g} ms"

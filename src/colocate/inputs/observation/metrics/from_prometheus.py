@@ -10,6 +10,7 @@ import numpy as np
 
 from colocate.errors import InputError, SourceError, Trouble
 from colocate.inputs.observation.estimate import BinTally
+from colocate.inputs.observation.mapped_names import unmatched_notes
 from colocate.inputs.observation.measured_model import REQUESTS, measured_model
 from colocate.inputs.observation.metrics.engine_series import EngineSeries, engines_of
 from colocate.inputs.observation.metrics.engine_tallies import tallies_of
@@ -146,6 +147,7 @@ def _observed(server: PrometheusServer, asked: PrometheusQuestion) -> Observatio
     every = engines_of(found, asked.names, begin, step, points)
     engines = without_twins(every)
     notes = list(group_notes(len(every) - len(engines), labels, asked.names))
+    notes += unmatched_notes(asked.mapping, {engine.key.model for engine in engines})
     models, first = _models(engines, asked, step, notes)
     if abs(now - ours) > CLOCK_OFF:
         notes.append(SourceNote(Remark.CLOCK, amount=now - ours))
@@ -160,9 +162,10 @@ def _observed(server: PrometheusServer, asked: PrometheusQuestion) -> Observatio
 def _empty(asked: PrometheusQuestion) -> SourceError:
     known = ", ".join(engine.engine for engine in asked.names.engines)
     also = f" with {asked.where}" if asked.where else ""
+    first = "check the labels of --where first, then that" if asked.where else "check that"
     return SourceError(
         Trouble.EMPTY,
-        f"has no metrics of an engine{also} in the last {asked.window:g} s ({known}); check that "
+        f"has no metrics of an engine{also} in the last {asked.window:g} s ({known}); {first} "
         "Prometheus scrapes the engines, or give their names with --names",
     )
 
