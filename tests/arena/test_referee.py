@@ -524,3 +524,22 @@ def test_fresh_hidden_cases_are_not_made_for_a_referee_that_asks_none():
     referee = Referee(seen, hidden=False, hidden_seed=7)
     assert referee.contest.hidden == ()
     assert asked == [None]
+
+
+@pytest.mark.parametrize(
+    ("value", "higher", "bound", "ratio"),
+    [
+        (12.0, True, None, 1.2),
+        (12.0, True, 20.0, 1.0),
+        (9.0, False, None, 1.1),
+        (-1.0, False, None, 2.1),
+        (9.0, False, 2.0, 1.0),
+        (20.0, False, None, 0.5),
+    ],
+)
+def test_only_a_record_without_a_bound_counts_more_than_one_when_beaten(
+    value, higher, bound, ratio
+):
+    found = CaseVerdict("a", value, 10.0, bound=bound, higher_is_better=higher)
+    assert found.ratio == pytest.approx(ratio)
+    assert CaseVerdict.from_dict(found.as_dict()) == found

@@ -46,6 +46,11 @@ class Contest:
         return "proven optimum" if proven else "best value known"
 
     @property
+    def bounded(self) -> bool:
+        """Whether a proven bound limits every public case; else the best known may be beaten."""
+        return all(question.bound is not None for question in self.public)
+
+    @property
     def digest(self) -> str:
         """A short hash of rules, questions and optima; verdicts compare if it is the same."""
         parts = [f"{question.digest}{question.optimum!r}" for question in self.questions]

@@ -1,6 +1,7 @@
 """Draws the verdicts of the referee, of one program or of many side by side."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -9,13 +10,15 @@ from colocate.arena.luck import Luck, SeedResult, luck_sentence
 from colocate.arena.programs import Entry
 from colocate.arena.reasons import FailedCase, reason_lines
 from colocate.arena.run_folder import FoundProgram
-from colocate.arena.verdict import CaseVerdict, Tally, Verdict
+from colocate.arena.verdict import CaseVerdict, Tally, Verdict, goal_word
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.sanitise import one_line
 from colocate.outputs.text.wording import fixed, milliseconds
 
 LONGEST_NOTE = 120
 """Letters: one line of a wide terminal for each program."""
+GOAL = "optimum"
+"""The column that is called otherwise if the best values are not proven."""
 CLAIMED = "claimed"
 """The column that only runs with claims have."""
 MEAN, BEST = "mean", "best"
@@ -55,7 +58,7 @@ TRIALS = (
 CASES_OF_A_PROGRAM = (
     Column("case", words=True),
     Column("value"),
-    Column("optimum", dispensable=2),
+    Column(GOAL, dispensable=2),
     Column("ratio"),
     Column("time", dispensable=3),
     Column("failure", words=True, dispensable=1),
@@ -79,7 +82,7 @@ def verdict_page(verdict: Verdict, width: int, every_case: bool = False) -> list
     parts: list[RenderableType] = [fitting_table(TALLIES, rows, width)]
     results = [result for _, tally in tallies for result in tally.results]
     if every_case:
-        parts.append(fitting_table(CASES_OF_A_PROGRAM, map(_case, results), width))
+        parts.append(fitting_table(_columns(results), map(_case, results), width))
     failures = (FailedCase(r.case, r.cause, r.reason, r.traceback) for r in results if not r.valid)
     parts += map(Text, reason_lines(failures))
     parts += luck_parts(verdict.luck, width)
@@ -167,6 +170,17 @@ def tally_row(name: str, tally: Tally) -> tuple[str, ...]:
         f"{tally.seconds:.3g} s",
         f"{tally.cpu_seconds:.3g} s",
     )
+
+
+def goal_heading(results: Sequence[CaseVerdict]) -> str:
+    """Return the heading of a column with the best values known."""
+    return goal_word(results).removesuffix(" value")
+
+
+def _columns(results: Sequence[CaseVerdict]) -> list[Column]:
+    """Return the columns of a table of cases."""
+    told = goal_heading(results)
+    return [replace(c, heading=told) if c.heading == GOAL else c for c in CASES_OF_A_PROGRAM]
 
 
 def _case(result: CaseVerdict) -> tuple[str, ...]:
