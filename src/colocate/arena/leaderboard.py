@@ -1,5 +1,6 @@
 """Draws the verdicts of the referee, of one program or of many side by side."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -19,6 +20,8 @@ LONGEST_NOTE = 120
 """Letters: one line of a wide terminal for each program."""
 GOAL = "optimum"
 """The column that is called otherwise if the best values are not proven."""
+LACKING = re.compile(r"^crash: ModuleNotFoundError: No module named '([A-Za-z0-9_]{1,60})")
+"""How Python says that a package cannot be imported."""
 CLAIMED = "claimed"
 """The column that only runs with claims have."""
 MEAN, BEST = "mean", "best"
@@ -81,14 +84,29 @@ def verdict_page(verdict: Verdict, width: int, every_case: bool = False) -> list
     rows = [tally_row(name, tally) for name, tally in tallies if tally.cases]
     parts: list[RenderableType] = [fitting_table(TALLIES, rows, width)]
     results = [result for _, tally in tallies for result in tally.results]
+    lower = "the lower ratio" if verdict.hidden.cases else "the ratio"
+    parts.append(Text(f"fitness {fixed(verdict.fitness, 6)}: {lower}, which ranks programs"))
     if every_case:
         parts.append(fitting_table(_columns(results), map(_case, results), width))
-    failures = (FailedCase(r.case, r.cause, r.reason, r.traceback) for r in results if not r.valid)
-    parts += map(Text, reason_lines(failures))
+    failed = [result for result in results if not result.valid]
+    told = (FailedCase(r.case, r.cause, r.reason, r.traceback, r.ran) for r in failed)
+    parts += map(Text, reason_lines(told))
+    parts += map(Text, _hints(failed))
     parts += luck_parts(verdict.luck, width)
     runs = f"{verdict.runs} run{'s' if verdict.runs > 1 else ''}"
     parts.append(Text(f"walls: {', '.join(verdict.walls)} ({runs})"))
     return parts
+
+
+def _hints(failed: Sequence[CaseVerdict]) -> list[str]:
+    """Return how to let a program import the packages that it lacks."""
+    found = (LACKING.search(result.reason) for result in failed if result.ran)
+    names = sorted({lacking[1] for lacking in found if lacking} - {"colocate"})
+    return [
+        f"programs may import the standard library and numpy; --allow {name} lets them import "
+        f"{name}, if it is installed here"
+        for name in names
+    ]
 
 
 def luck_parts(luck: Luck, width: int) -> list[RenderableType]:

@@ -332,6 +332,7 @@ class Verdict:
         """Return plain data for JSON: the public figures first, then all others."""
         return {
             "suite": self.suite,
+            "fitness": self.fitness if not self.fault and isfinite(self.fitness) else None,
             **self.public.as_dict(),
             "correct": self.correct,
             "hidden": self.hidden.as_dict(),
@@ -373,7 +374,9 @@ class Verdict:
         if self.hidden_refused:
             yield f"no hidden cases were asked: {self.hidden_refused}"
         failed = self.public.failures
-        yield from reason_lines(FailedCase(r.case, r.cause, r.reason, r.traceback) for r in failed)
+        yield from reason_lines(
+            FailedCase(r.case, r.cause, r.reason, r.traceback, r.ran) for r in failed
+        )
         for result in filter(lambda result: result.valid, self.worst_cases):
             proven = "" if result.bound is None else f", proven bound {result.bound:.6g}"
             yield (
