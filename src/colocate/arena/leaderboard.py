@@ -192,7 +192,7 @@ def tally_row(name: str, tally: Tally) -> tuple[str, ...]:
 
 def goal_heading(results: Sequence[CaseVerdict]) -> str:
     """Return the heading of a column with the best values known."""
-    return goal_word(results).removesuffix(" value")
+    return goal_word(result.proven for result in results).removesuffix(" value")
 
 
 def _columns(results: Sequence[CaseVerdict]) -> list[Column]:

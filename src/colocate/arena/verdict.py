@@ -141,9 +141,9 @@ def is_proven(optimum: float, bound: float | None, higher_is_better: bool) -> bo
     return optimum <= bound * (1 + RECORDED_AS_PROVEN)
 
 
-def goal_word(results: Iterable[CaseVerdict]) -> str:
+def goal_word(proven: Iterable[bool]) -> str:
     """Return what to call the best values: the optimum, if it is proven on every case."""
-    return "optimum" if all(result.proven for result in results) else "best known value"
+    return "optimum" if all(proven) else "best known value"
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class Tally:
     @property
     def goal(self) -> str:
         """What the ratio compares with: the optimum, if that is proven on every case."""
-        return goal_word(self.results)
+        return goal_word(result.proven for result in self.results)
 
     @property
     def failures(self) -> tuple[CaseVerdict, ...]:

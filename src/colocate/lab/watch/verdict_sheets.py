@@ -54,10 +54,9 @@ def _worst_cases(verdict: Verdict) -> Sheet:
         for result in sorted(short, key=lambda result: result.ratio)[:MOST_CASES]
     )
     headings = ("case", "value", goal_heading(results), "ratio")
+    goal = goal_word(result.proven for result in results)
     shown = f"the worst {len(rows)} of {len(short)}"
-    return Sheet(
-        f"Valid, but short of the {goal_word(results)}: {shown}", headings, rows, words("case")
-    )
+    return Sheet(f"Valid, but short of the {goal}: {shown}", headings, rows, words("case"))
 
 
 def _failures(verdict: Verdict) -> Sheet:
