@@ -239,3 +239,11 @@ def test_an_answer_that_is_no_placement_is_no_crash(tmp_path, returned, told):
     expected = "must return a dict of GPUs to lists of models"
     assert f"no answer: it returned {told}, {expected}" in " ".join(shown.split())
     assert "crash" not in shown
+
+
+def test_a_folder_that_is_not_there_leads_to_what_may_be_given(tmp_path):
+    done = run("score", written(tmp_path / "main.py"), "--task", "./examples/circle")
+    assert done.returncode == 2
+    told = " ".join(done.stderr.split())
+    assert "task='./examples/circle' is not known" in told
+    assert told.endswith("or a folder with task.toml")
