@@ -543,3 +543,14 @@ def test_only_a_record_without_a_bound_counts_more_than_one_when_beaten(
     found = CaseVerdict("a", value, 10.0, bound=bound, higher_is_better=higher)
     assert found.ratio == pytest.approx(ratio)
     assert CaseVerdict.from_dict(found.as_dict()) == found
+
+
+def test_a_verdict_shows_its_figures_on_one_line_and_a_task_must_be_there():
+    public = Tally((CaseVerdict("a", 0.05, 0.04), CaseVerdict("b", 0.04, 0.04, bound=0.04)))
+    verdict = Verdict("tiny", public, Tally((CaseVerdict("c", 0.05, 0.04),)), ())
+    told = "score 23.2222, fitness 0.800000, 2 of 2 public and 1 of 1 hidden cases valid"
+    assert str(verdict) == repr(verdict) == f"<Verdict on tiny: {told}>"
+    unjudged = Verdict("tiny", Tally(()), Tally(()), (), fault="disk full")
+    assert str(unjudged) == "<Verdict on tiny: not judged, disk full>"
+    with pytest.raises(UnknownNameError, match=r"or a folder with task\.toml"):
+        Referee(suite="nope")

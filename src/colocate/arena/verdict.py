@@ -267,6 +267,14 @@ class Verdict:
     luck: Luck = field(default_factory=Luck, kw_only=True)
     """The figures under every seed; those above are of the worst."""
 
+    def __repr__(self) -> str:
+        if self.fault:
+            return f"<Verdict on {self.suite}: not judged, {self.fault}>"
+        tallies = (("public", self.public), ("hidden", self.hidden))
+        valid = [f"{t.valid_cases} of {t.cases} {name}" for name, t in tallies if t.cases]
+        figures = f"score {self.score:.6g}, fitness {self.fitness:.6f}"
+        return f"<Verdict on {self.suite}: {figures}, {' and '.join(valid)} cases valid>"
+
     @property
     def correct(self) -> bool:
         """Whether the program solved every case, public and hidden."""
