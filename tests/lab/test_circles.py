@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -165,3 +167,28 @@ def test_the_stand_in_for_a_model_improves_the_packing(tmp_path):
         for number in (0, 10)
     )
     assert 2.49 < judge(first).score < judge(last).score < 2.64
+
+
+def started(*options):
+    command = [sys.executable, CIRCLES / "model.py", *map(str, options)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+    )
+
+
+def test_the_stand_in_for_a_model_says_where_it_serves():
+    serving = started(0)
+    try:
+        told = serving.stdout.readline()
+        port = int(re.fullmatch(r"serving http://127.0.0.1:(\d+)/v1 until Ctrl-C\n", told)[1])
+        taken = started(port)
+        _, error = taken.communicate(timeout=60)
+        assert taken.returncode == 1
+        assert error.startswith(f"cannot serve on port {port}: ")
+        assert "Traceback" not in error
+    finally:
+        serving.kill()
+        serving.communicate()
+    helped = started("--help")
+    assert "Stands in for a model" in helped.communicate(timeout=60)[0]
+    assert helped.returncode == 0
