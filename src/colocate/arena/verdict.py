@@ -133,7 +133,17 @@ class CaseVerdict:
 
 
 def is_proven(optimum: float, bound: float | None, higher_is_better: bool) -> bool:
-    """Return whether the best value known reaches the bound, so that nothing is better."""
+    """Return whether the best value known reaches the bound, so that nothing is better.
+
+    Parameters
+    ----------
+    optimum
+        The best value known.
+    bound
+        The proven limit of what any answer can reach; None if there is none.
+    higher_is_better
+        Whether programs are to raise the value.
+    """
     if bound is None:
         return False
     if higher_is_better:
