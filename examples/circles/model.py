@@ -1,11 +1,10 @@
 """Stands in for a model, to try the lab without one.
 
-Usage: python examples/circles/model.py [PORT]
-
 It serves the chat protocol of OpenAI on this machine and answers every request with a packing in
 rows that is then improved by small steps, each time with other rows or steps.
 """
 
+import argparse
 import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -101,6 +100,22 @@ class Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
+def main() -> None:
+    """Serve until Ctrl-C."""
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
+    parser.add_argument("port", nargs="?", type=int, default=PORT, help=f"by default {PORT}")
+    port = parser.parse_args().port
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    except (OSError, OverflowError) as error:
+        sys.exit(f"cannot serve on port {port}: {error}; give another one")
+    print(f"serving http://127.0.0.1:{server.server_port}/v1 until Ctrl-C", flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        server.server_close()
+
+
 if __name__ == "__main__":
-    port = int(sys.argv[1]) if len(sys.argv) > 1 else PORT
-    ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
+    main()

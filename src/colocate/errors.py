@@ -108,7 +108,12 @@ class UnknownNameError(InputError):
 
     @classmethod
     def among(
-        cls, kind: str, name: str, known: Iterable[str], aliases: Mapping[str, str] | None = None
+        cls,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        aliases: Mapping[str, str] | None = None,
+        other: str = "",
     ) -> Self:
         """Say which names there are, or which one was probably meant.
 
@@ -122,12 +127,15 @@ class UnknownNameError(InputError):
             All names there are; if they are too many, the message lists those most like the name.
         aliases
             Other spellings, each with the name that it stands for.
+        other
+            What may stand in the place of a name, such as ``a folder``.
         """
         names = list(known)
         near, found = closest(name, names, aliases), "is not known"
         if near:
             return cls(Fault(found, advice=near, value=name, path=(kind,)))
         some = ", ".join(_most_alike(name, names)) + (", ..." if len(names) > MOST_NAMES else "")
+        some += f", or {other}" if other else ""
         return cls(Fault(found, f"one of: {some}", value=name, path=(kind,)))
 
 

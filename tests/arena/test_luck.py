@@ -237,7 +237,9 @@ def test_the_spread_is_in_tables_and_json(capsys):
     shown = capsys.readouterr().out
     assert f"{verdict.luck.mean:.4f}" in shown
     assert f"{verdict.luck.best:.4f}" in shown
-    assert "the worst counts" in shown
+    assert "the worst counts, by its ratio" in shown
+    trial = min(verdict.luck.trials, key=lambda trial: trial.ratio)
+    assert verdict.score == trial.score
     data = json.loads(json.dumps(verdict.as_dict(), allow_nan=False))
     assert data["luck"]["chance"] == "seed"
     assert len(data["luck"]["trials"]) == 6

@@ -62,3 +62,14 @@ def test_crashes_of_earlier_verdicts_are_told_apart_by_their_exceptions():
     causes = [CaseVerdict.from_dict(each).cause for each in (written, other)]
     names = [(Failure.CRASH, "KeyError", True), (Failure.CRASH, "ZeroDivisionError", True)]
     assert causes == names
+
+
+def test_cases_that_were_not_run_are_told_after_every_cause():
+    failures = [
+        FailedCase(f"{n}", "not run", "not run, as they all crash", ran=False) for n in (1, 2)
+    ]
+    lines = list(reason_lines([*failures, FailedCase("a", "crash", "crash: KeyError")]))
+    assert [line for line in lines if "case" in line] == [
+        "1 case: crash: KeyError",
+        "2 cases: not run, as they all crash",
+    ]

@@ -524,3 +524,33 @@ def test_fresh_hidden_cases_are_not_made_for_a_referee_that_asks_none():
     referee = Referee(seen, hidden=False, hidden_seed=7)
     assert referee.contest.hidden == ()
     assert asked == [None]
+
+
+@pytest.mark.parametrize(
+    ("value", "higher", "bound", "ratio"),
+    [
+        (12.0, True, None, 1.2),
+        (12.0, True, 20.0, 1.0),
+        (9.0, False, None, 1.1),
+        (-1.0, False, None, 2.1),
+        (9.0, False, 2.0, 1.0),
+        (20.0, False, None, 0.5),
+    ],
+)
+def test_only_a_record_without_a_bound_counts_more_than_one_when_beaten(
+    value, higher, bound, ratio
+):
+    found = CaseVerdict("a", value, 10.0, bound=bound, higher_is_better=higher)
+    assert found.ratio == pytest.approx(ratio)
+    assert CaseVerdict.from_dict(found.as_dict()) == found
+
+
+def test_a_verdict_shows_its_figures_on_one_line_and_a_task_must_be_there():
+    public = Tally((CaseVerdict("a", 0.05, 0.04), CaseVerdict("b", 0.04, 0.04, bound=0.04)))
+    verdict = Verdict("tiny", public, Tally((CaseVerdict("c", 0.05, 0.04),)), ())
+    told = "score 23.2222, fitness 0.800000, 2 of 2 public and 1 of 1 hidden cases valid"
+    assert str(verdict) == repr(verdict) == f"<Verdict on tiny: {told}>"
+    unjudged = Verdict("tiny", Tally(()), Tally(()), (), fault="disk full")
+    assert str(unjudged) == "<Verdict on tiny: not judged, disk full>"
+    with pytest.raises(UnknownNameError, match=r"or a folder with task\.toml"):
+        Referee(suite="nope")

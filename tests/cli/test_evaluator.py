@@ -61,6 +61,19 @@ def test_the_page_judges_a_run_as_its_evaluator_does(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("framework", ["shinka", "openevolve", "skydiscover", "gepa", "codeevolve"])
+def test_the_page_of_a_folder_promises_no_hidden_cases_and_no_optimum(framework, tmp_path):
+    options = ("--task", "examples/circles", "--out", tmp_path)
+    assert run("evaluator", "--for", framework, *options).returncode == 0
+    page = next(text for name, text in texts(tmp_path).items() if name.endswith("README.md"))
+    assert page.startswith("# The task circles for ")
+    assert "path/to/colocate" in page
+    assert "compares with the best known value" in page
+    assert "The task has no hidden cases." in page
+    assert page.count("hidden") == 1
+    assert "optimum" not in page
+
+
 def test_the_folder_of_another_task_leads_to_its_suite(tmp_path):
     command = ("evaluator", "--for", "openevolve", "--suite", "fleet-windows", "--out", tmp_path)
     assert run(*command).returncode == 0

@@ -206,3 +206,44 @@ def test_fresh_hidden_cases_none_and_a_limit_for_all(tmp_path):
 
 def test_options_and_the_referee_take_the_same_seeds():
     assert options.MOST_SEED == seeds.MOST_SEED
+
+
+def test_the_figure_that_ranks_is_in_the_page_and_in_json(tmp_path):
+    program = written(tmp_path / "main.py")
+    shown = run("score", program, "--suite", "idle", "--save", tmp_path / "found.json").stdout
+    data = json.loads((tmp_path / "found.json").read_text())
+    assert data["fitness"] == min(data["ratio"], data["hidden"]["ratio"])
+    assert f"fitness {data['fitness']:.6f}: the lower ratio, which ranks programs" in shown
+
+
+def test_a_package_that_a_program_may_not_import_leads_to_the_option(tmp_path):
+    program = written(tmp_path / "main.py", f"import pandas\n{INITIAL}")
+    lines = run("score", program, "--suite", "idle").stdout.splitlines()
+    causes = [line for line in lines if " cases: " in line]
+    assert causes[0] == "3 cases: crash: ModuleNotFoundError: No module named 'pandas'"
+    assert "72 cases: not run" in causes[1]
+    assert any("; --allow pandas lets them import pandas" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        ('{0: "banana"}', "dict of str"),
+        ("{0: 7}", "dict of int"),
+        ("{0: [7]}", "dict of list of int"),
+    ],
+)
+def test_an_answer_that_is_no_placement_is_no_crash(tmp_path, returned, told):
+    source = f"def compute_model_placement(gpu_num, models):\n    return {returned}\n"
+    shown = run("score", written(tmp_path / "main.py", source), "--suite", "idle").stdout
+    expected = "must return a dict of GPUs to lists of models"
+    assert f"no answer: it returned {told}, {expected}" in " ".join(shown.split())
+    assert "crash" not in shown
+
+
+def test_a_folder_that_is_not_there_leads_to_what_may_be_given(tmp_path):
+    done = run("score", written(tmp_path / "main.py"), "--task", "./examples/circle")
+    assert done.returncode == 2
+    told = " ".join(done.stderr.split())
+    assert "task='./examples/circle' is not known" in told
+    assert told.endswith("or a folder with task.toml")

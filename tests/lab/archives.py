@@ -18,8 +18,8 @@ def composed(start="Greedy(Order.LOAD)", each="", finish="", more=""):
 
 def case(name, ratio, failure=None, reason=CRASH):
     if failure is None:
-        return CaseVerdict(name, 1.0, ratio, seconds=0.25)
-    return CaseVerdict(name, inf, ratio, seconds=0.25, failure=failure, reason=reason)
+        return CaseVerdict(name, 1.0, ratio, seconds=0.25, bound=ratio)
+    return CaseVerdict(name, inf, ratio, seconds=0.25, failure=failure, reason=reason, bound=ratio)
 
 
 def verdict(ratio, hidden=None, failed="", reason=CRASH, steady=True):

@@ -80,7 +80,9 @@ def tally(*ratios, prefix="adrs"):
     """Return the tally of cases with these ratios; one of 0 has failed."""
     return Tally(
         tuple(
-            CaseVerdict(f"{prefix}-{number:02d}", OPTIMUM / ratio, OPTIMUM, 0.01, 0.01)
+            CaseVerdict(
+                f"{prefix}-{number:02d}", OPTIMUM / ratio, OPTIMUM, 0.01, 0.01, bound=OPTIMUM
+            )
             if ratio
             else failed(f"{prefix}-{number:02d}")
             for number, ratio in enumerate(ratios)
@@ -91,7 +93,9 @@ def tally(*ratios, prefix="adrs"):
 def failed(case, reason="crash: IndexError: list index out of range", traceback="Traceback"):
     failure = Failure.CRASH
     pressure = float("inf")
-    return CaseVerdict(case, pressure, OPTIMUM, 0.01, 0.01, failure, reason, traceback)
+    return CaseVerdict(
+        case, pressure, OPTIMUM, 0.01, 0.01, failure, reason, traceback, bound=OPTIMUM
+    )
 
 
 def verdict(public, hidden=None, runs=1):

@@ -1,5 +1,9 @@
 """A lab on the example task, which is not placement: a few generations with scripted answers."""
 
+import re
+import shutil
+import subprocess
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -16,8 +20,9 @@ from colocate.lab.program import best_first
 from colocate.lab.proposers.composer.composer import Composer
 from colocate.lab.proposers.openai.prompt import messages
 from colocate.lab.settings import Budget, Settings
-from colocate.lab.watch import html_page, status_page
+from colocate.lab.watch import html_page, program_page, status_page
 from tests.arena.tasks.test_folder_task import CIRCLES, GAP, judge
+from tests.lab.test_watch import drawn as shown
 
 OVERLAP = "def pack_circles(count):\n    return [[0.5, 0.5, 0.5]] * count\n"
 CLIMB = """
@@ -105,6 +110,36 @@ def test_reviews_and_pages_tell_of_the_task(lab):
     assert "GPU" not in page
 
 
+def test_pages_call_a_value_that_nobody_has_proven_the_best_known(lab):
+    folder, proposer = lab
+    with Archive.open(archive_path(folder)) as archive:
+        pages = [html_page(archive), shown(status_page(archive))]
+        pages.append(shown(program_page(archive, 0)))
+        pages += [message["content"] for asked in proposer.asked for message in asked]
+    assert "best known 2.6350" in pages[0]
+    assert "best known 2.6350" in pages[1]
+    assert "Valid, but short of the best known value" in pages[2]
+    texts = (re.sub('class="[^"]*"|<style.*?</style>', "", page, flags=re.DOTALL) for page in pages)
+    assert not [text for text in texts if "optimum" in text]
+
+
+def test_a_lab_goes_on_after_a_record_that_is_not_proven_to_be_the_best(tmp_path):
+    task = shutil.copytree(CIRCLES, tmp_path / "task")
+    toml = task / "task.toml"
+    toml.write_text(toml.read_text().replace("best_known = 2.635", "best_known = 2.0"))
+    settings = Settings(task=str(task), proposals=1, islands=1, seconds=5)
+    evaluation = local_evaluation(settings, 1)
+    start = (task / "start.py").read_text()
+    with make_lab(tmp_path / "lab", settings, start, evaluation) as archive:
+        search = Lab(archive, settings, evaluation.referee.contest, evaluation, Scripted())
+        reason = search.run(Budget(generations=2), lambda generation, best: None)
+        ranked = best_first(archive.programs())
+    assert reason == "the budget of 2 generations is spent"
+    best = ranked[0].verdict
+    assert best.fitness == pytest.approx(best.score / 2)
+    assert best.fitness > 1
+
+
 def test_a_replay_makes_the_same_archive(lab, tmp_path):
     folder, _ = lab
     with Archive.open(archive_path(folder)) as old, replayed(old, tmp_path / "again", 2) as new:
@@ -132,3 +167,28 @@ def test_the_stand_in_for_a_model_improves_the_packing(tmp_path):
         for number in (0, 10)
     )
     assert 2.49 < judge(first).score < judge(last).score < 2.64
+
+
+def started(*options):
+    command = [sys.executable, CIRCLES / "model.py", *map(str, options)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+    )
+
+
+def test_the_stand_in_for_a_model_says_where_it_serves():
+    serving = started(0)
+    try:
+        told = serving.stdout.readline()
+        port = int(re.fullmatch(r"serving http://127.0.0.1:(\d+)/v1 until Ctrl-C\n", told)[1])
+        taken = started(port)
+        _, error = taken.communicate(timeout=60)
+        assert taken.returncode == 1
+        assert error.startswith(f"cannot serve on port {port}: ")
+        assert "Traceback" not in error
+    finally:
+        serving.kill()
+        serving.communicate()
+    helped = started("--help")
+    assert "Stands in for a model" in helped.communicate(timeout=60)[0]
+    assert helped.returncode == 0

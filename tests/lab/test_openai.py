@@ -22,7 +22,7 @@ SMALL = PricedModel("small", price_in=2.0, price_out=10.0)
 
 
 def case(number=0, pressure=0.05, **words):
-    return CaseVerdict(f"case-{number}", pressure, 0.04, **words)
+    return CaseVerdict(f"case-{number}", pressure, 0.04, bound=0.04, **words)
 
 
 def failed(number=0, traceback=""):

@@ -70,7 +70,9 @@ def test_nothing_is_said_where_there_is_nothing_to_say():
     trials = (SeedResult(0, 26.0, 1.0, 0.9, 0.9, 2), SeedResult(1, 25.0, 0.9, 0.8, 0.8, 2))
     lucky = Luck(Chance.SEED, trials, Chance.SEED, 2)
     drawn = replace(program(), verdict=replace(program().verdict, luck=lucky))
-    said = "It uses chance: score 25 to 26 under 2 seeds, mean 25.5; the worst counts."
+    said = (
+        "It uses chance: score 25 to 26 under 2 seeds, mean 25.5; the worst counts, by its ratio."
+    )
     assert said in asked(Request(Kind.DIFF, drawn))
     hidden = replace(lucky, public_chance=Chance.NONE, public_trials=1)
     drawn = replace(program(), verdict=replace(program().verdict, luck=hidden))

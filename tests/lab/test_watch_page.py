@@ -47,6 +47,7 @@ def test_the_page_tells_the_ladder_with_verdicts_and_changes(tiny):
     assert articles == ["program-4", "program-1", "program-0"]
     assert "-GPU_MEMORY = 81\n+GPU_MEMORY = 84\n" in page.text
     assert "Verdict: score 23.5000, ratio 0.900000, hidden 0.900000, 2 of 2 valid" in page.text
+    assert "score 23.5000, fitness 0.900000" in page.text, "the lineage says what its figures are"
     assert "6 programs. The best so far reaches 0.500000 of the optimum in" in page.text
     rows = [attributes["id"] for attributes in page.all("tr") if "id" in attributes]
     assert rows == ["row-4", "row-1", "row-3", "row-2", "row-0", "row-5"]

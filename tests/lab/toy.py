@@ -32,7 +32,7 @@ def quality_of(text: str) -> float:
 
 def verdict(quality: float, runs: int = 1) -> Verdict:
     """A verdict with one public and one hidden case of this ratio; the optimum is 1."""
-    result = CaseVerdict("toy-00", 1 / quality, 1.0)
+    result = CaseVerdict("toy-00", 1 / quality, 1.0, bound=1.0)
     return Verdict("toy", Tally((result,)), Tally((result,)), ("none",), runs)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from colocate.arena.question import Question
-from colocate.arena.verdict import Formula
+from colocate.arena.verdict import Formula, goal_word
 
 RULES = 2
 """The version of these rules: verdicts by other versions cannot be compared.
@@ -42,8 +42,17 @@ class Contest:
     @property
     def goal(self) -> str:
         """The name of the optimum: proven on every public case, or only the best known."""
-        proven = all(question.proven for question in self.public)
-        return "proven optimum" if proven else "best value known"
+        return "proven optimum" if self.target == "optimum" else "best value known"
+
+    @property
+    def target(self) -> str:
+        """What ratios compare with, as verdicts call it."""
+        return goal_word(question.proven for question in self.public)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether a proven bound limits every public case; else the best known may be beaten."""
+        return all(question.bound is not None for question in self.public)
 
     @property
     def digest(self) -> str:

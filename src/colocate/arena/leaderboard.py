@@ -1,6 +1,8 @@
 """Draws the verdicts of the referee, of one program or of many side by side."""
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -9,13 +11,17 @@ from colocate.arena.luck import Luck, SeedResult, luck_sentence
 from colocate.arena.programs import Entry
 from colocate.arena.reasons import FailedCase, reason_lines
 from colocate.arena.run_folder import FoundProgram
-from colocate.arena.verdict import CaseVerdict, Tally, Verdict
+from colocate.arena.verdict import CaseVerdict, Tally, Verdict, goal_word
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.sanitise import one_line
 from colocate.outputs.text.wording import fixed, milliseconds
 
 LONGEST_NOTE = 120
 """Letters: one line of a wide terminal for each program."""
+GOAL = "optimum"
+"""The column that is called otherwise if the best values are not proven."""
+LACKING = re.compile(r"^crash: ModuleNotFoundError: No module named '([A-Za-z0-9_]{1,60})")
+"""How Python says that a package cannot be imported."""
 CLAIMED = "claimed"
 """The column that only runs with claims have."""
 MEAN, BEST = "mean", "best"
@@ -55,7 +61,7 @@ TRIALS = (
 CASES_OF_A_PROGRAM = (
     Column("case", words=True),
     Column("value"),
-    Column("optimum", dispensable=2),
+    Column(GOAL, dispensable=2),
     Column("ratio"),
     Column("time", dispensable=3),
     Column("failure", words=True, dispensable=1),
@@ -78,14 +84,29 @@ def verdict_page(verdict: Verdict, width: int, every_case: bool = False) -> list
     rows = [tally_row(name, tally) for name, tally in tallies if tally.cases]
     parts: list[RenderableType] = [fitting_table(TALLIES, rows, width)]
     results = [result for _, tally in tallies for result in tally.results]
+    lower = "the lower ratio" if verdict.hidden.cases else "the ratio"
+    parts.append(Text(f"fitness {fixed(verdict.fitness, 6)}: {lower}, which ranks programs"))
     if every_case:
-        parts.append(fitting_table(CASES_OF_A_PROGRAM, map(_case, results), width))
-    failures = (FailedCase(r.case, r.cause, r.reason, r.traceback) for r in results if not r.valid)
-    parts += map(Text, reason_lines(failures))
+        parts.append(fitting_table(_columns(results), map(_case, results), width))
+    failed = [result for result in results if not result.valid]
+    told = (FailedCase(r.case, r.cause, r.reason, r.traceback, r.ran) for r in failed)
+    parts += map(Text, reason_lines(told))
+    parts += map(Text, _hints(failed))
     parts += luck_parts(verdict.luck, width)
     runs = f"{verdict.runs} run{'s' if verdict.runs > 1 else ''}"
     parts.append(Text(f"walls: {', '.join(verdict.walls)} ({runs})"))
     return parts
+
+
+def _hints(failed: Sequence[CaseVerdict]) -> list[str]:
+    """Return how to let a program import the packages that it lacks."""
+    found = (LACKING.search(result.reason) for result in failed if result.ran)
+    names = sorted({lacking[1] for lacking in found if lacking} - {"colocate"})
+    return [
+        f"programs may import the standard library and numpy; --allow {name} lets them import "
+        f"{name}, if it is installed here"
+        for name in names
+    ]
 
 
 def luck_parts(luck: Luck, width: int) -> list[RenderableType]:
@@ -167,6 +188,17 @@ def tally_row(name: str, tally: Tally) -> tuple[str, ...]:
         f"{tally.seconds:.3g} s",
         f"{tally.cpu_seconds:.3g} s",
     )
+
+
+def goal_heading(results: Sequence[CaseVerdict]) -> str:
+    """Return the heading of a column with the best values known."""
+    return goal_word(result.proven for result in results).removesuffix(" value")
+
+
+def _columns(results: Sequence[CaseVerdict]) -> list[Column]:
+    """Return the columns of a table of cases."""
+    told = goal_heading(results)
+    return [replace(c, heading=told) if c.heading == GOAL else c for c in CASES_OF_A_PROGRAM]
 
 
 def _case(result: CaseVerdict) -> tuple[str, ...]:

@@ -120,5 +120,5 @@ def luck_sentence(luck: Luck) -> str:
         return f"{how}: score {luck.mean:.6g} under each of {len(luck.trials)} seeds"
     return (
         f"{how}: score {luck.lowest:.6g} to {luck.best:.6g} under {len(luck.trials)} seeds, "
-        f"mean {luck.mean:.6g}; the worst counts"
+        f"mean {luck.mean:.6g}; the worst counts, by its ratio"
     )

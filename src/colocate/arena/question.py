@@ -12,10 +12,10 @@ from signal import SIGKILL, SIGXCPU, Signals
 from typing import Any, ClassVar
 
 from colocate.arena.inside.flat_text import ANSWER, END, ERROR, EXIT, RETURNED, text_of
-from colocate.arena.verdict import CaseVerdict, Failure
+from colocate.arena.verdict import CaseVerdict, Failure, is_proven
 from colocate.arena.walls.sandbox import LONGEST_ANSWER, Reply
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line, visible
-from colocate.problem.tolerance import RECORDED_AS_PROVEN, TIE
+from colocate.problem.tolerance import TIE
 
 READ_AT_ONCE = 64 * 1024
 """Bytes that are cut into fields within a tenth of a second, whatever they are.
@@ -80,11 +80,7 @@ class Question(ABC):
     @property
     def proven(self) -> bool:
         """Whether the optimum is proven to be the best value possible."""
-        if self.bound is None:
-            return False
-        if self.higher_is_better:
-            return self.optimum >= self.bound * (1 - RECORDED_AS_PROVEN)
-        return self.optimum <= self.bound * (1 + RECORDED_AS_PROVEN)
+        return is_proven(self.optimum, self.bound, self.higher_is_better)
 
     def as_data(self) -> dict[str, Any]:
         """Return the data that the untrusted process receives."""

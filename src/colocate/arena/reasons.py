@@ -21,14 +21,19 @@ class FailedCase(NamedTuple):
     reason: str
     """A sentence with the details of this case."""
     traceback: str = ""
+    ran: bool = True
+    """Whether the case was put to the program; groups of those that were not come last."""
 
 
 def reason_lines(failures: Iterable[FailedCase]) -> Iterator[str]:
-    """Yield lines on why cases failed, the most frequent cause first, each with a traceback."""
+    """Yield lines on why cases failed, the most frequent cause first, each with a traceback.
+
+    Cases that were not run say nothing of their own, so they are last.
+    """
     groups: dict[Hashable, list[FailedCase]] = {}
     for failed in failures:
         groups.setdefault(failed.cause, []).append(failed)
-    for group in sorted(groups.values(), key=len, reverse=True):
+    for group in sorted(groups.values(), key=lambda group: (not group[0].ran, -len(group))):
         first = next((failed for failed in group if failed.traceback), group[0])
         yield f"{amount(len(group), 'case')}: {visible(first.reason)}"
         yield f"  {listed([failed.case for failed in group], MOST_NAMED)}"

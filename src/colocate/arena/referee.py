@@ -44,6 +44,11 @@ class Referee:
     seeds, first_seed
         How many seeds a program is judged under if it uses chance, and the first one. The worst
         counts. Under the seed 0, a program draws as it is written.
+
+    Raises
+    ------
+    InputError
+        If there is no such task, or an option is out of its range.
     """
 
     suite: str | Path | Task = "adrs"
@@ -57,6 +62,8 @@ class Referee:
     first_seed: int = 0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.suite, Task):
+            open_task(str(self.suite))  # one that is not there is told before programs are written
         find_packages(self.allow)
         self.repeats()
         if self.workers < 1:
@@ -96,7 +103,7 @@ class Referee:
         Raises
         ------
         InputError
-            If the file cannot be read as a program, or there is no such task.
+            If the file cannot be read as a program.
         """
         program = read_program(Path(path))
         try:

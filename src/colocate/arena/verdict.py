@@ -1,7 +1,7 @@
 """The verdict of the referee on a program."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -12,7 +12,7 @@ from typing import Any, Self
 from colocate.arena.luck import Luck, SeedResult, luck_sentence
 from colocate.arena.reasons import FailedCase, reason_lines
 from colocate.errors import SandboxError
-from colocate.problem.tolerance import TIE
+from colocate.problem.tolerance import RECORDED_AS_PROVEN, TIE
 
 MOST_CASES = 5
 """Cases that a feedback names: those that are furthest from their optimum."""
@@ -86,13 +86,28 @@ class CaseVerdict:
         return self.failure is None
 
     @property
+    def proven(self) -> bool:
+        """Whether the best value known is proven to be the best possible."""
+        return is_proven(self.optimum, self.bound, self.higher_is_better)
+
+    @property
     def ratio(self) -> float:
-        """How near the value is to the optimum: 1 is optimal, 0 is failed."""
+        """How near the value is to the best value known: 1 reaches it, 0 is failed.
+
+        A value that beats it counts more than 1 if no bound is proven. Where there is a bound, it
+        counts 1.
+        """
         if not self.valid:
             return 0.0
-        if self.higher_is_better:
-            return 1.0 if self.value >= self.optimum * (1 - TIE) else self.value / self.optimum
-        return 1.0 if self.value <= self.optimum * (1 + TIE) else self.optimum / self.value
+        if self.higher_is_better and self.value < self.optimum * (1 - TIE):
+            return self.value / self.optimum
+        if not self.higher_is_better and self.value > self.optimum * (1 + TIE):
+            return self.optimum / self.value
+        if self.bound is not None or not self.optimum:
+            return 1.0
+        share = self.value / self.optimum
+        ahead = share - 1 if self.higher_is_better else 1 - share
+        return 1 + ahead if ahead > TIE else 1.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON; an infinite value is None."""
@@ -104,16 +119,41 @@ class CaseVerdict:
         """Read a verdict that `as_dict` wrote.
 
         Verdicts of earlier versions call the value a pressure. The first ones have no `error`;
-        their reason of a crash begins with it.
+        their reason of a crash begins with it. They have no bound, as all best values were proven.
         """
         fields = {name: data[name] for name in data if name not in ("ratio", "pressure")}
         if "error" not in data and data["failure"] == Failure.CRASH:
             fields["error"] = data["reason"].partition(":")[0]
+        fields.setdefault("bound", data["optimum"])
         value = data["value"] if "value" in data else data["pressure"]
         if value is None:
             value = -inf if data.get("higher_is_better") else inf
         failure = Failure(data["failure"]) if data["failure"] else None
         return cls(**(fields | {"value": value, "failure": failure}))
+
+
+def is_proven(optimum: float, bound: float | None, higher_is_better: bool) -> bool:
+    """Return whether the best value known reaches the bound, so that nothing is better.
+
+    Parameters
+    ----------
+    optimum
+        The best value known.
+    bound
+        The proven limit of what any answer can reach; None if there is none.
+    higher_is_better
+        Whether programs are to raise the value.
+    """
+    if bound is None:
+        return False
+    if higher_is_better:
+        return optimum >= bound * (1 - RECORDED_AS_PROVEN)
+    return optimum <= bound * (1 + RECORDED_AS_PROVEN)
+
+
+def goal_word(proven: Iterable[bool]) -> str:
+    """Return what to call the best values: the optimum, if it is proven on every case."""
+    return "optimum" if all(proven) else "best known value"
 
 
 @dataclass(frozen=True)
@@ -151,8 +191,13 @@ class Tally:
 
     @property
     def optimal(self) -> bool:
-        """Whether the program reaches the optimum on every case."""
-        return all(result.ratio == 1.0 for result in self.results)
+        """Whether the program reaches the best value known on every case."""
+        return all(result.ratio >= 1.0 for result in self.results)
+
+    @property
+    def goal(self) -> str:
+        """What the ratio compares with: the optimum, if that is proven on every case."""
+        return goal_word(result.proven for result in self.results)
 
     @property
     def failures(self) -> tuple[CaseVerdict, ...]:
@@ -232,6 +277,14 @@ class Verdict:
     luck: Luck = field(default_factory=Luck, kw_only=True)
     """The figures under every seed; those above are of the worst."""
 
+    def __repr__(self) -> str:
+        if self.fault:
+            return f"<Verdict on {self.suite}: not judged, {self.fault}>"
+        tallies = (("public", self.public), ("hidden", self.hidden))
+        valid = [f"{t.valid_cases} of {t.cases} {name}" for name, t in tallies if t.cases]
+        figures = f"score {self.score:.6g}, fitness {self.fitness:.6f}"
+        return f"<Verdict on {self.suite}: {figures}, {' and '.join(valid)} cases valid>"
+
     @property
     def correct(self) -> bool:
         """Whether the program solved every case, public and hidden."""
@@ -250,7 +303,7 @@ class Verdict:
 
     @property
     def ratio(self) -> float:
-        """The mean ratio to the optimum over the public cases; see `score`."""
+        """The mean ratio to the best values known over the public cases; see `score`."""
         return self._judged.ratio
 
     @property
@@ -297,6 +350,7 @@ class Verdict:
         """Return plain data for JSON: the public figures first, then all others."""
         return {
             "suite": self.suite,
+            "fitness": self.fitness if not self.fault and isfinite(self.fitness) else None,
             **self.public.as_dict(),
             "correct": self.correct,
             "hidden": self.hidden.as_dict(),
@@ -328,7 +382,8 @@ class Verdict:
             yield f"Not judged, through no fault of the program: {self.fault}"
             return
         valid = f"{self.public.valid_cases} of {self.public.cases} public cases valid"
-        yield f"score {self.score:.6g}, mean ratio to the optimum {self.ratio:.6f}, {valid}"
+        ratio = f"mean ratio to the {self.public.goal} {self.ratio:.6f}"
+        yield f"score {self.score:.6g}, {ratio}, {valid}"
         if told := luck_sentence(self.luck):
             yield told
         if self.hidden.cases:
@@ -337,7 +392,9 @@ class Verdict:
         if self.hidden_refused:
             yield f"no hidden cases were asked: {self.hidden_refused}"
         failed = self.public.failures
-        yield from reason_lines(FailedCase(r.case, r.cause, r.reason, r.traceback) for r in failed)
+        yield from reason_lines(
+            FailedCase(r.case, r.cause, r.reason, r.traceback, r.ran) for r in failed
+        )
         for result in filter(lambda result: result.valid, self.worst_cases):
             proven = "" if result.bound is None else f", proven bound {result.bound:.6g}"
             yield (

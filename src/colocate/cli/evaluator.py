@@ -61,19 +61,23 @@ def evaluator(
         )
     opened = open_task(task)
     limits = replace(opened.limits, seconds=time_limit) if time_limit else opened.limits
+    contest = opened.contest()
     settings = EvaluatorSettings(
         str(Path(task).resolve()) if folder else opened.name,
         opened.entry_point,
         opened.facts,
         opened.goal,
         opened.start_program,
-        HANGS + round(seeds * limits.seconds * len(opened.contest().questions)),
+        HANGS + round(seeds * limits.seconds * len(contest.questions)),
         __version__,
         model,
         api_base,
         (limits.seconds, limits.memory_mb) if time_limit else None,
         seeds,
         hidden_seed,
+        opened.name,
+        contest.target,
+        bool(contest.hidden),
     )
     files = evaluator_files(framework, settings)
     if (others := in_the_way(out, files)) and not force:

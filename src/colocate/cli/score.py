@@ -243,9 +243,8 @@ def _judge_folder(
 
 def _row(entry: "Entry", found: "FoundProgram") -> dict[str, Any]:
     """Return what JSON says of a program: where it is, what the run claims, and the verdict."""
-    fitness = {"fitness": entry.verdict.fitness, "claimed": found.claimed}
     places = {"file": found.file, "also": list(found.also), "best_of_the_run": found.best}
-    return {"program": entry.name, **places, **fitness, **entry.verdict.as_dict()}
+    return {"program": entry.name, **places, "claimed": found.claimed, **entry.verdict.as_dict()}
 
 
 @contextmanager

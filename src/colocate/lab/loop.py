@@ -68,6 +68,8 @@ class Lab:
     def run(self, budget: Budget, on_generation: Callable[[int, Program], None]) -> str:
         """Run until the optimum is reached or the budget is spent; return why it ended.
 
+        Where no bound is proven, a best value known may be beaten: only the budget ends the run.
+
         The last generations of the archive may be unfinished, so the run continues there. It never
         touches earlier ones again.
         """
@@ -190,8 +192,8 @@ class Lab:
                 self._record.add_program(program, keys.get(program.number))
         best = best_first(programs)[0]
         on_generation(generation, best)
-        optimal = best.verdict.public.optimal
-        return f"the {self._contest.goal} is reached on every public case" if optimal else ""
+        done = self._contest.bounded and best.verdict.public.optimal
+        return f"the {self._contest.goal} is reached on every public case" if done else ""
 
     def _confirmed(self, programs: Sequence[Program]) -> list[Program]:
         """Return the programs after enough runs of the best to call it that.

@@ -49,6 +49,18 @@ def test_the_example_judges_packings():
     assert (better.correct, better.hidden.cases, better.runs) == (True, 0, 1)
 
 
+def test_a_program_that_beats_a_record_has_a_ratio_above_one(folder):
+    change(folder / "task.toml", "best_known = 2.635", "best_known = 2.0")
+    beaten = judge(open_task(str(folder)).start_program, folder)
+    assert beaten.ratio == beaten.fitness == pytest.approx(26 / 12 / 2)
+    assert "mean ratio to the best known value 1.083333" in beaten.feedback
+    change(folder / "task.toml", "best_known = 2.0", "best_known = 2.0\nbound = 2.5")
+    assert judge(open_task(str(folder)).start_program, folder).ratio == 1.0
+    change(folder / "task.toml", "bound = 2.5", "bound = 2.1")
+    (failed,) = judge(open_task(str(folder)).start_program, folder).public.results
+    assert (failed.failure, failed.ratio) == (Failure.ABOVE_BOUND, 0.0)
+
+
 @pytest.mark.parametrize(
     ("body", "failure", "reason"),
     [

@@ -14,7 +14,7 @@ from tests.lab.protocol_server import KEY
 
 GOOD = HEAD + diff(ONE)
 SMALL = PricedModel("small", price_in=2.0, price_out=10.0)
-_TALLY = Tally((CaseVerdict("case-0", 0.05, 0.04),))
+_TALLY = Tally((CaseVerdict("case-0", 0.05, 0.04, bound=0.04),))
 _VERDICT = Verdict("adrs", _TALLY, _TALLY, walls=("process",))
 REQUEST = Request(Kind.DIFF, Program(0, "deal_out", "Deals.", PARENT, _VERDICT), seed=7)
 

@@ -206,9 +206,19 @@ def _placement(function: Callable[..., Any], question: dict[str, Any]) -> bytes:
     placed = function(question["gpu_num"], models)
     if not hasattr(placed, "items"):
         return lines(RETURNED, type(placed).__name__)
-    return table(
-        (_index(key, numbers), *(_name(model) for model in group)) for key, group in placed.items()
-    )
+    rows = []
+    for key, group in placed.items():
+        if isinstance(group, str) or not (
+            hasattr(group, "__iter__") or hasattr(group, "__getitem__")
+        ):
+            return lines(RETURNED, f"{type(placed).__name__} of {type(group).__name__}")
+        listed = list(group)
+        for model in listed:
+            if not isinstance(model, str) and not hasattr(model, "model_name"):
+                kinds = (type(each).__name__ for each in (placed, group, model))
+                return lines(RETURNED, " of ".join(kinds))
+        rows.append((_index(key, numbers), *map(_name, listed)))
+    return table(rows)
 
 
 def _places(function: Callable[..., Any], question: dict[str, Any]) -> bytes:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from colocate.arena.suites import SUITES
 from colocate.arena.tasks.fleets.fleet import FLEETS, fleet_task
-from colocate.arena.tasks.folder import folder_task
+from colocate.arena.tasks.folder import DESCRIPTION, folder_task
 from colocate.arena.tasks.placement import CLASSIC, placement_task
 from colocate.arena.tasks.task import Task
 from colocate.errors import UnknownNameError
@@ -35,5 +35,6 @@ def open_task(name_or_folder: str = DEFAULT) -> Task:
     if name_or_folder in SUITES and name_or_folder not in TASKS:
         return placement_task(name_or_folder)  # its contest says why it cannot be a task
     if name_or_folder not in TASKS:
-        raise UnknownNameError.among("task", name_or_folder, TASKS)
+        folder = f"a folder with {DESCRIPTION}"
+        raise UnknownNameError.among("task", name_or_folder, TASKS, other=folder)
     return TASKS[name_or_folder]()

@@ -24,7 +24,7 @@ def contrast_sentences(evidence: Evidence) -> Iterator[str]:
             f"{share(mark.with_it)} with it and {share(mark.without_it)} without it."
         )
     for found in hard_cases(evidence):
-        few = len(found.solved_by)
+        few, goal = len(found.solved_by), evidence.sound[0].verdict.public.goal
         shared = "".join(
             f"; {'it has' if few == 1 else 'all of these have'} {code(name)}, as do {count} others"
             for name, count in found.shared[:1]
@@ -32,7 +32,7 @@ def contrast_sentences(evidence: Evidence) -> Iterator[str]:
         yield (
             f"On case {code(found.case)}, {few} of {found.programs} programs "
             f"reach{'es' if few == 1 else ''} "
-            f"{share(found.ratio)} of the optimum ({numbered(found.solved_by)}), and no other more "
+            f"{share(found.ratio)} of the {goal} ({numbered(found.solved_by)}), and no other more "
             f"than {share(found.next_ratio)}{shared}."
         )
 

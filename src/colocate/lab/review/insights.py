@@ -292,7 +292,7 @@ def _reached(best: Program) -> str:
     by_most = f", by most on {where}" if missed else ""
     unseen = f" and {share(verdict.hidden.ratio)} on hidden cases" if verdict.hidden.cases else ""
     return (
-        f"The fittest misses the optimum on {len(missed)} of "
+        f"The fittest misses the {verdict.public.goal} on {len(missed)} of "
         f"{amount(verdict.public.cases, 'public case')}{by_most}; its ratio is "
         f"{share(verdict.ratio)} there{unseen}."
     )

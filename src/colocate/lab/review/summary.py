@@ -51,6 +51,8 @@ class Summary:
     """Why cases failed."""
     blocks: tuple[str, ...]
     """All its blocks."""
+    goal: str = "optimum"
+    """What the ratios compare with."""
     how: str = ""
     """What it does and how, in words."""
     step: str = ""
@@ -106,10 +108,9 @@ class Summary:
 
     def _feedback(self) -> str:
         if not self.failures:
-            worst = (
-                f"worst case {code(self.worst_case)}, at {share(self.worst_ratio)} of its optimum"
-            )
-            told = "every public case at its optimum" if self.worst_ratio == 1 else worst
+            where = f"worst case {code(self.worst_case)}"
+            worst = f"{where}, at {share(self.worst_ratio)} of its {self.goal}"
+            told = f"every public case at its {self.goal}" if self.worst_ratio >= 1 else worst
             return f"{self._against_parent()}{told}"
         causes = (
             f"{code(cause.kind)} on {amount(cause.cases, 'case')}, first {code(cause.case)}"
@@ -169,6 +170,7 @@ def summary_of(program: Program, evidence: Evidence) -> Summary:
         worst_ratio=verdict.public.worst.ratio,
         failures=failure_causes([program]),
         blocks=tuple(sorted(own)),
+        goal=verdict.public.goal,
         how=implementation(found),
         step=step_words(pair) if pair else "",
         description=program.description,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from colocate.arena.leaderboard import goal_heading
 from colocate.arena.luck import luck_sentence
 from colocate.arena.verdict import Tally
 from colocate.lab.archive import Archive
@@ -95,7 +96,8 @@ def best_facts(programs: Sequence[Program]) -> list[Fact]:
     results = verdict.public.results
     reached = tuple(replace(each, value=each.optimum, failure=None) for each in results)
     optimal = Tally(reached, verdict.public.formula)
-    score = f"{fixed(verdict.score, 4)}, optimum {fixed(optimal.score, 4)}"
+    goal = goal_heading(results)
+    score = f"{fixed(verdict.score, 4)}, {goal} {fixed(optimal.score, 4)}"
     ratio = f"{fixed(verdict.ratio, 6)}, hidden {fixed(verdict.hidden.ratio, 6)}"
     luck = luck_sentence(verdict.luck)
     facts: list[Fact] = [("best", mention(best)), ("score", score), ("ratio", ratio)]

@@ -53,7 +53,7 @@ class _Canvas:
         self._cells = [[blank] * self._columns for _ in range(self._top + 1)]
 
     def draw_optimum(self) -> None:
-        """Draw the optimum, which no program can exceed."""
+        """Draw the best value known; a program that beats it is drawn there too."""
         self._cells[0] = [("┈", OPTIMUM)] * self._columns
 
     def draw_programs(self, programs: Sequence[Program]) -> None:

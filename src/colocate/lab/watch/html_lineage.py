@@ -30,7 +30,7 @@ def _branch(line: Line, links: Links) -> Markup:
 def _told(step: Step, links: Links) -> list[Markup]:
     program = step.program
     verdict = program.verdict
-    figures = f"{fixed(verdict.score, 4)} {fixed(verdict.fitness, 6)}"
+    figures = f"score {fixed(verdict.score, 4)}, fitness {fixed(verdict.fitness, 6)}"
     parts = [
         tag("span", links.cell(mention(program)), class_="name"),
         tag("span", figures, class_="figures"),

@@ -30,11 +30,10 @@ LEGEND = (
     ("best", "best so far"),
     ("dot", "a program"),
     ("dot failed", "a program with failed cases"),
-    ("optimum", "the optimum"),
 )
 SCALE = (
-    "Higher is better: the share of the optimum that a program reaches, on the public or the "
-    "hidden cases, whichever is lower. Each grid line is ten times closer to the optimum."
+    "Higher is better: the share of the {goal} that a program reaches, on the public or the "
+    "hidden cases, whichever is lower. Each grid line is ten times closer to the {goal}."
 )
 READING = (
     "Read down: each program comes from the one above it, and what is further in branches off. "
@@ -74,5 +73,6 @@ def _sections(archive: Archive) -> Iterator[Markup]:
 
 def _figure(programs: Sequence[Program], rungs: Sequence[Rung]) -> Markup:
     plot = Plot(programs, rungs)
-    caption = tag("figcaption", legend(LEGEND), note(SCALE))
+    marks = (*LEGEND, ("optimum", f"the {plot.goal}"))
+    caption = tag("figcaption", legend(marks), note(SCALE.format(goal=plot.goal)))
     return tag("figure", plot.draw("wide", WIDE), plot.draw("narrow", NARROW), caption)

@@ -23,6 +23,11 @@ class Plot:
     programs: Sequence[Program]
     rungs: Sequence[Rung]
 
+    @property
+    def goal(self) -> str:
+        """What the programs are compared with."""
+        return self.programs[0].verdict.public.goal
+
     def draw(self, name: str, size: tuple[int, int]) -> Markup:
         """Return the picture at a size; `name` makes its ids unique among other pictures."""
         last = max(program.generation for program in self.programs)
@@ -35,7 +40,7 @@ class Plot:
             size,
             "Best so far over the generations",
             self._described(),
-            *_frame(axes),
+            *_frame(axes, self.goal),
             _dots(axes, sound, "dots"),
             _dots(axes, failed, "dots failed"),
             _line(axes, self.rungs),
@@ -46,7 +51,7 @@ class Plot:
         first, last = self.rungs[0], self.rungs[-1]
         return (
             f"{len(self.programs)} programs. The best so far reaches {fixed(first.fitness, 6)} of "
-            f"the optimum in generation {first.generation} and {fixed(last.fitness, 6)} in "
+            f"the {self.goal} in generation {first.generation} and {fixed(last.fitness, 6)} in "
             f"generation {last.generation}."
         )
 
@@ -70,17 +75,17 @@ class _Axes:
         return self.x(generation), self.y(self.scale.height(fitness))
 
 
-def _frame(axes: _Axes) -> Iterator[Markup]:
+def _frame(axes: _Axes, goal: str) -> Iterator[Markup]:
     for height, share in axes.scale.ticks():
         y = axes.y(height)
         kind = "optimum" if height == 1 else "grid"
         yield tag("path", d=f"M{LEFT} {y:.1f}H{axes.right}", class_=kind)
         yield label(LEFT - 10, y + 4, share, "end")
-    yield label(axes.right, TOP - 8, "optimum", "end", "optimum")
+    yield label(axes.right, TOP - 8, goal, "end", "optimum")
     for generation in round_steps(axes.last, (axes.right - LEFT) // LABEL_ROOM):
         yield label(axes.x(generation), axes.bottom + 20, str(generation), "middle")
     yield label((LEFT + axes.right) / 2, axes.bottom + BOTTOM - 6, "generation", "middle")
-    yield label(0, 16, "share of the optimum", "start")
+    yield label(0, 16, f"share of the {goal}", "start")
 
 
 def _dots(axes: _Axes, programs: Iterable[Program], kind: str) -> Markup:

@@ -31,14 +31,15 @@ def status_page(archive: Archive) -> list[RenderableType]:
     """Draw the status of a lab: its settings, its costs, its ladder and its islands."""
     programs, attempts = archive.programs(), archive.attempts()
     rungs = ladder(programs)
+    goal = programs[0].verdict.public.goal
     facts = [*best_facts(programs), *Account.of(programs, attempts, archive.unanswered()).facts()]
     sheets = [ladder_sheet(rungs, MOST_RUNGS), island_sheet(programs), refusal_sheet(attempts)]
     return [
         Text(f"{settings_line(archive)}\n", style="bold"),
         _facts(facts),
-        Text("\nBest so far over the generations, as a share of the optimum\n", style="bold"),
+        Text(f"\nBest so far over the generations, as a share of the {goal}\n", style="bold"),
         Chart(programs, rungs),
-        _legend(),
+        _legend(goal),
         *(_table(sheet) for sheet in sheets if sheet.rows),
     ]
 
@@ -116,7 +117,7 @@ def _facts(facts: Iterable[Fact]) -> Table:
     return table
 
 
-def _legend() -> Text:
+def _legend(goal: str) -> Text:
     return Text.assemble(
         ("─", BEST),
         " best so far   ",
@@ -125,7 +126,7 @@ def _legend() -> Text:
         ("x", FAILED),
         " with failed cases   ",
         ("┈", OPTIMUM),
-        " optimum; each mark up is ten times closer to it\n",
+        f" {goal}; each mark up is ten times closer to it\n",
     )
 
 

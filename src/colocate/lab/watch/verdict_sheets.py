@@ -1,8 +1,8 @@
 """A verdict, in figures."""
 
-from colocate.arena.leaderboard import TRIALS, tally_row, trial_row
+from colocate.arena.leaderboard import TRIALS, goal_heading, tally_row, trial_row
 from colocate.arena.luck import luck_sentence
-from colocate.arena.verdict import CaseVerdict, Verdict
+from colocate.arena.verdict import CaseVerdict, Verdict, goal_word
 from colocate.lab.watch.sheet import Sheet, words
 from colocate.outputs.text.wording import fixed
 
@@ -42,7 +42,8 @@ def _trials(verdict: Verdict) -> Sheet:
 
 
 def _worst_cases(verdict: Verdict) -> Sheet:
-    short = [result for result in _results(verdict) if result.valid and result.ratio < 1]
+    results = _results(verdict)
+    short = [result for result in results if result.valid and result.ratio < 1]
     rows = tuple(
         (
             result.case,
@@ -52,9 +53,10 @@ def _worst_cases(verdict: Verdict) -> Sheet:
         )
         for result in sorted(short, key=lambda result: result.ratio)[:MOST_CASES]
     )
-    headings = ("case", "value", "optimum", "ratio")
+    headings = ("case", "value", goal_heading(results), "ratio")
+    goal = goal_word(result.proven for result in results)
     shown = f"the worst {len(rows)} of {len(short)}"
-    return Sheet(f"Valid, but short of the optimum: {shown}", headings, rows, words("case"))
+    return Sheet(f"Valid, but short of the {goal}: {shown}", headings, rows, words("case"))
 
 
 def _failures(verdict: Verdict) -> Sheet:

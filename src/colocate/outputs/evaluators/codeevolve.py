@@ -76,10 +76,10 @@ SAMPLER_AUX_LM: {model_name: @MODEL@, temp: 0.7, top_p: 0.95, retries: 3, weight
 
 USE = """\
 ```console
-$ pip install colocate          # into the environment whose `python` CodeEvolve starts
+$ pip install path/to/colocate  # your clone, into the environment whose `python` CodeEvolve starts
 $ export API_BASE=@SERVER@ API_KEY=...
 $ python main.py --inpt_dir input/ --cfg_path config.yaml --out_dir run/
-$ colocate score run/ @SCORE_OPTIONS@          # the best of every island, hidden cases included
+$ colocate score run/ @SCORE_OPTIONS@          # the best of every island@HIDDEN_TOO@
 ```
 
 `main.py` is that of CodeEvolve: give the paths of this folder.
@@ -88,7 +88,7 @@ $ colocate score run/ @SCORE_OPTIONS@          # the best of every island, hidde
 NOTES = """\
 - `combined_score` is the score on the public cases and the fitness, under the worst of @SEEDS@
   seeds if the program uses chance; `mean_score` and `best_score` are over the seeds. `ratio` is the
-  mean ratio to the optimum, `valid` the share of valid cases, `correct` 1 if all are; `feedback`
+  mean ratio to the @TARGET@, `valid` the share of valid cases, `correct` 1 if all are; `feedback`
   says what failed.
 - A fault of the machine ends with exit code 1 and a sentence on stderr: the program gets no
   fitness.

@@ -36,6 +36,10 @@ def filled(template: str, settings: EvaluatorSettings, **more: str) -> str:
         "SCORE_OPTIONS": _score_options(settings),
         "TASK": json.dumps(settings.task),
         "TASK_NAME": settings.task,
+        "TITLE": settings.title or settings.task,
+        "TARGET": settings.target,
+        "HIDDEN_TOO": ", hidden cases included" if settings.hidden else "",
+        "AFTERWARDS": _afterwards(settings),
         "ENTRY_POINT": settings.entry_point,
         "FACTS": indent(settings.facts.strip("\n"), "    "),
         "GOAL": settings.goal,
@@ -56,6 +60,20 @@ def _score_options(settings: EvaluatorSettings) -> str:
     if settings.hidden_seed is not None:
         options += ["--hidden-seed", str(settings.hidden_seed)]
     return shlex.join(options)
+
+
+def _afterwards(settings: EvaluatorSettings) -> str:
+    """Return what the page says of hidden cases, and of judging a run again."""
+    options = _score_options(settings)
+    if settings.hidden:
+        return (
+            "- Hidden cases never reach what a model is told. After a run, `colocate score` judges "
+            f"with\n  them (for this task, give it `{options}`)."
+        )
+    return (
+        "- The task has no hidden cases. After a run, `colocate score` judges again on the same "
+        f"ones (for\n  this task, give it `{options}`)."
+    )
 
 
 def start_program(settings: EvaluatorSettings) -> str:

@@ -104,19 +104,20 @@ if __name__ == "__main__":
 
 USE = """\
 ```console
-$ pip install gepa litellm colocate          # without litellm, if SERVER in run.py names a server
+$ pip install path/to/colocate  # the path of your clone of colocate
+$ pip install gepa litellm      # without litellm, if SERVER in run.py names a server
 $ export OPENAI_API_KEY=...
 $ python run.py --evaluations 100 --out run
-$ colocate score run/ @SCORE_OPTIONS@          # all candidates, hidden cases included
+$ colocate score run/ @SCORE_OPTIONS@          # all candidates@HIDDEN_TOO@
 ```
 """
 
 NOTES = """\
 - The score is that on the public cases, under the worst of @SEEDS@ seeds if the program uses
   chance; `mean_score` and `best_score` are over the seeds. The side information says what failed
-  and which cases are furthest from the optimum, with the mean ratio to it (`ratio`) and the share
+  and which cases are furthest from the @TARGET@, with the mean ratio to it (`ratio`) and the share
   of valid cases (`valid`).
-- At the end, `run.py` judges the best program on hidden cases as well, and prints the verdict.
+- At the end, `run.py` judges the best program again@HIDDEN_TOO@, and prints the verdict.
 - A fault of the machine (no sandbox, full disk) is raised and ends the run, since GEPA would
   otherwise take it for a score of 0. The same command takes the run up again.
 """

@@ -40,7 +40,7 @@ Write a Python program to `/app/program.py`.
 @PLAIN_FACTS@
 
 `/app/program.py` holds a start program that works. Improve it; a program that runs with nothing
-but the standard library and numpy is judged by how near it comes to the optimum, on cases that
+but the standard library and numpy is judged by how near it comes to the @TARGET@, on cases that
 you know and on others like them.
 """
 
@@ -72,7 +72,7 @@ exec "$JUDGE_PYTHON" -I "$tests/judge.py" /app/program.py /logs/verifier
 JUDGE = '''\
 """Judges a program for Harbor: `judge.py PROGRAM FOLDER` writes FOLDER/reward.json.
 
-The reward is the mean ratio to the optimum on public cases, 0 unless all are valid. What hidden
+The reward is the mean ratio to the @TARGET@ on public cases, 0 unless all are valid. What hidden
 cases say goes to holdout.json, which nothing reads. After a fault of the machine there is no
 reward file.
 """
@@ -126,13 +126,13 @@ $ harbor run --path . --agent oracle          # the start program, as a check
 $ harbor run --path . --agent claude-code --model anthropic/claude-opus-4-1
 ```
 
-`tests/test.sh` installs `colocate==@VERSION@` when the agent has finished. If the package index
-does not have it, put a wheel there first: `pip wheel --no-deps --wheel-dir tests/wheels
-colocate`.
+`tests/test.sh` installs `colocate==@VERSION@` when the agent has finished. Unless the package index
+has it, put a wheel there first: `pip wheel --no-deps --wheel-dir tests/wheels path/to/colocate`,
+with the path of your clone of colocate.
 """
 
 NOTES = """\
-- `reward` is the mean ratio to the optimum on the public cases, 0 if any of them failed, under the
+- `reward` is the mean ratio to the @TARGET@ on the public cases, 0 if any of them failed, under the
   worst of @SEEDS@ seeds if the program uses chance; `score`, `mean_score`, `best_score`, `ratio`
   and `correct` stand beside it in `reward.json`. What failed is in the output of the
   verifier.

@@ -27,10 +27,10 @@ evaluator:
 
 USE = """\
 ```console
-$ pip install openevolve colocate
+$ pip install openevolve path/to/colocate  # the path of your clone of colocate
 $ export OPENAI_API_KEY=...
 $ openevolve-run initial_program.py evaluator.py --config config.yaml --output openevolve_output
-$ colocate score openevolve_output/ @SCORE_OPTIONS@  # judge the run again, hidden cases included
+$ colocate score openevolve_output/ @SCORE_OPTIONS@  # judge the run again@HIDDEN_TOO@
 ```
 """
 

@@ -36,8 +36,8 @@ def evaluate(program_path: str) -> EvaluationResult:
 NOTES = """\
 - `combined_score` is the score on the public cases, under the worst of @SEEDS@ seeds if the program
   uses chance; `mean_score` and `best_score` are over the seeds. `ratio` is the mean ratio to the
-  optimum, `valid` the share of valid cases, `correct` 1 if all are. The artifact `feedback` says
-  what failed, and which cases are furthest from the optimum.
+  @TARGET@, `valid` the share of valid cases, `correct` 1 if all are. The artifact `feedback` says
+  what failed, and which cases are furthest from the @TARGET@.
 - A fault of the machine (no sandbox, full disk) raises an error: the evaluation is tried again,
   and then the program is kept with `error` and no score.
 """

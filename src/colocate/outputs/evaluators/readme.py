@@ -4,20 +4,19 @@ from colocate.outputs.evaluators.filling import filled
 from colocate.outputs.evaluators.settings import EvaluatorSettings
 
 PAGE = """\
-# The task @TASK_NAME@ for @FRAMEWORK@
+# The task @TITLE@ for @FRAMEWORK@
 
 Programs define `@ENTRY_POINT@` and aim at @GOAL@. The referee of colocate judges them: it runs
-every program behind walls, checks each answer by itself, and knows the optimum. A program that
-leaves something out, breaks a limit, crashes, takes too long or looks around gets what it
-deserves.
+every program behind walls, checks each answer by itself, and compares with the @TARGET@.
+A program that leaves something out, breaks a limit, crashes, takes too long or looks around gets
+what it deserves.
 
 ## Run it
 
 @USE@
 ## What comes back
 
-@NOTES@- Hidden cases never reach what a model is told. After a run, `colocate score` judges with
-  them (for this task, give it `@SCORE_OPTIONS@`).
+@NOTES@@AFTERWARDS@
 - Time: judging one program may take up to @SECONDS@ s, most take a few. The referee stops programs
   itself; the framework's own limits are only there in case it hangs.
 

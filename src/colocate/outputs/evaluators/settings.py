@@ -50,6 +50,12 @@ class EvaluatorSettings:
         The address of an OpenAI-compatible server; without one, that of the framework.
     hidden_seed
         Makes fresh hidden cases; by default they are those of the task.
+    title
+        The name of the task for a reader, if not `task`.
+    target
+        What its best values are called: ``optimum`` where they are proven.
+    hidden
+        Whether the task has hidden cases.
     """
 
     task: str
@@ -64,3 +70,6 @@ class EvaluatorSettings:
     limits: tuple[float, int] | None = None
     seeds: int = 6
     hidden_seed: int | None = None
+    title: str = ""
+    target: str = "optimum"
+    hidden: bool = True

@@ -89,29 +89,33 @@ job:
 
 USE = """\
 ```console
-$ pip install shinka-evolve colocate
+$ pip install shinka-evolve path/to/colocate  # the path of your clone of colocate
 $ shinka_run --task-dir . --config-fname shinka.yaml --results_dir results --num_generations 50
-$ colocate score results/ @SCORE_OPTIONS@          # judge the run again, hidden cases included
+$ colocate score results/ @SCORE_OPTIONS@          # judge the run again@HIDDEN_TOO@
 ```
 """
 
 NOTES = """\
 - `combined_score` is the score on the public cases, under the worst of @SEEDS@ seeds if the program
-  uses chance; `public` has the ratio to the optimum, the share of valid cases, and the mean and
+  uses chance; `public` has the ratio to the @TARGET@, the share of valid cases, and the mean and
   best score over the seeds; `text_feedback` says what failed and which cases are furthest from the
-  optimum.
-- `private` has the figures of the hidden cases. ShinkaEvolve stores them and shows them to no
-  model.
+  @TARGET@.
 - A fault of the machine (no sandbox, full disk) leaves `correct.json` with `correct: false` and the
   reason, no `metrics.json`, and exit code 1: the program gets no score.
 - `initial.py` is the start program. For other models or servers, see `evo.llm_models` in
   `shinka.yaml`.
 """
 
+HIDDEN_NOTES = """\
+- `private` has the figures of the hidden cases. ShinkaEvolve stores them and shows them to no
+  model.
+"""
+
 
 def files(settings: EvaluatorSettings) -> tuple[EmittedFile, ...]:
     """Return the files of a task folder for `shinka_run`."""
     model = settings.model
+    notes = NOTES + HIDDEN_NOTES if settings.hidden else NOTES
     if settings.api_base:
         model = f"local/{model}@{settings.api_base}"
     config = filled(
@@ -125,5 +129,5 @@ def files(settings: EvaluatorSettings) -> tuple[EmittedFile, ...]:
         EmittedFile("evaluate.py", filled(EVALUATE, settings)),
         EmittedFile("initial.py", start_program(settings)),
         EmittedFile("shinka.yaml", config),
-        EmittedFile("README.md", readme("ShinkaEvolve", USE, NOTES, settings)),
+        EmittedFile("README.md", readme("ShinkaEvolve", USE, notes, settings)),
     )

@@ -25,10 +25,10 @@ prompt:
 
 USE = """\
 ```console
-$ pip install skydiscover colocate
+$ pip install skydiscover path/to/colocate  # the path of your clone of colocate
 $ export OPENAI_API_KEY=...
 $ skydiscover-run initial_program.py evaluator.py --config config.yaml --search topk --output run
-$ colocate score run/ @SCORE_OPTIONS@          # judge the run again, hidden cases included
+$ colocate score run/ @SCORE_OPTIONS@          # judge the run again@HIDDEN_TOO@
 ```
 """
 

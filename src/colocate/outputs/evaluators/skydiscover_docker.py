@@ -84,9 +84,9 @@ $ export OPENAI_API_KEY=...
 $ skydiscover-run initial_program.py evaluator/ --config config.yaml --search topk --output run
 ```
 
-The image installs `colocate==@VERSION@`. If your package index does not have it, put a wheel
-beside the Dockerfile first: `pip wheel --no-deps --wheel-dir evaluator/wheels colocate` (or the
-path of its sources).
+The image installs `colocate==@VERSION@`. Unless your package index has it, put a wheel beside the
+Dockerfile first: `pip wheel --no-deps --wheel-dir evaluator/wheels path/to/colocate`, with the path
+of your clone of colocate.
 
 See which walls are up in the container; without any, judging ends with exit code 1:
 
@@ -100,7 +100,7 @@ $ docker run --rm --entrypoint colocate --volume "$PWD:/here" judge \\
 NOTES = """\
 - `train` judges on the public cases alone: `combined_score` is the score, under the worst of
   @SEEDS@ seeds if the program uses chance (`mean_score`, `best_score`: over the seeds), `ratio` the
-  mean ratio to the optimum, `valid` the share of valid cases, `correct` 1 if all are; the artifact
+  mean ratio to the @TARGET@, `valid` the share of valid cases, `correct` 1 if all are; the artifact
   `feedback` says what failed.
 - `test`, which SkyDiscover asks for at the end, adds `hidden_ratio` and `hidden_score`.
 - A fault of the machine ends with exit code 1 and a sentence on stderr: the program gets no score.

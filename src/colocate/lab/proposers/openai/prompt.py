@@ -155,8 +155,13 @@ def _parent(parent: Program, task: Task) -> Iterator[str]:
 def _figures(verdict: Verdict) -> str:
     public = verdict.public
     unseen = f" and {verdict.hidden.ratio:.4f} on unseen cases" if verdict.hidden.cases else ""
+    goal = public.goal
+    beatable = any(result.bound is None for result in public.results)
+    other = "more than 1 beats it" if beatable else "1 reaches it"
+    reached = "1 is optimal" if goal == "optimum" else other
+    ratio = f"mean ratio to the {goal} {verdict.ratio:.4f} ({reached})"
     figures = (
-        f"Score {verdict.score:.4f}; mean ratio to the optimum {verdict.ratio:.4f} (1 is optimal)"
+        f"Score {verdict.score:.4f}; {ratio}"
         f"{unseen}; "
         f"{public.valid_cases} of {public.cases} cases valid; {verdict.seconds:.3g} s in all."
     )
@@ -168,11 +173,12 @@ def _worst_cases(verdict: Verdict, task: Task) -> Iterator[str]:
     short = [result for result in verdict.public.results if result.valid and result.ratio < 1]
     if not short:
         return
-    yield "The valid cases that are furthest from their optimum:"
+    goal = verdict.public.goal
+    yield f"The valid cases that are furthest from their {goal}:"
     for result in sorted(short, key=lambda result: result.ratio)[:MOST_CASES]:
         yield (
             f"- {result.case}: ratio {result.ratio:.4f} "
-            f"({task.value} {result.value:.6g}, optimum {result.optimum:.6g})"
+            f"({task.value} {result.value:.6g}, {goal} {result.optimum:.6g})"
         )
     yield ""
 
