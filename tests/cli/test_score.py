@@ -82,14 +82,16 @@ def test_a_crash_comes_with_its_first_traceback_alone(tmp_path):
         def f(:
               ^
     SyntaxError: invalid syntax
-walls: """,
+72 cases: not run, as 3 cases failed before the function was called
+  """,
         ),
         (
             "x = 1",
             """\
 3 cases: crash: NameError: the program defines no function compute_model_placement
   adrs-00, adrs-01 and adrs-02
-walls: """,
+72 cases: not run, as 3 cases failed before the function was called
+  """,
         ),
     ],
 )
@@ -236,7 +238,7 @@ def test_a_package_that_a_program_may_not_import_leads_to_the_option(tmp_path):
 def test_an_answer_that_is_no_placement_is_no_crash(tmp_path, returned, told):
     source = f"def compute_model_placement(gpu_num, models):\n    return {returned}\n"
     shown = run("score", written(tmp_path / "main.py", source), "--suite", "idle").stdout
-    expected = "must return a dict of GPUs to lists of models"
+    expected = "must return a dict of GPUs to models"
     assert f"no answer: it returned {told}, {expected}" in " ".join(shown.split())
     assert "crash" not in shown
 
