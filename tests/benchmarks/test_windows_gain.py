@@ -54,7 +54,8 @@ def test_the_page_says_how_many_are_proven(by_fleet, page):
         assert "proven to be the best there is, for all seven fleets" in page
     else:
         rest = f"proven to be the best there is for {proven} of the seven fleets, and within"
-        assert f"{rest} {max(gaps):.0%} of it for the others" in page
+        others = "others" if len(gaps) - proven > 1 else "other one"
+        assert f"{rest} {max(gaps):.0%} of it for the {others}" in page
 
 
 def test_the_page_says_what_windows_save(by_fleet, page):

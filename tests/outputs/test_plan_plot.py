@@ -127,7 +127,9 @@ def test_what_cannot_be_drawn_is_said(monkeypatch):
     with pytest.raises(InputError, match="no placement to draw"):
         plan_plot(none, fleet, "svg")
     monkeypatch.setattr("colocate.outputs.page.figure.find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r"needs matplotlib: pip install 'colocate\[plot\]'"):
+    with pytest.raises(
+        InputError, match=r"needs matplotlib: pip install matplotlib, or '\.\[plot\]' from a clone"
+    ):
         plan_plot(plan, fleet, "svg")
 
 

@@ -86,9 +86,9 @@ OVER_LIMIT = 1e-9
 
 Users: capacity trials, `advise/remedies/any_placement.py`."""
 LEAST_SHOWN = 1e-6
-"""Gaps below this share need no figure: a reader takes in four digits after the point at most.
+"""Gaps and margins below this need no figure: readers take in four digits after the point at most.
 
-Users: the words for plans."""
+Users: the words for plans and observations."""
 SMALLEST_GAP = 1e-6
 """A smaller gap is not worth a target: exact searches and proofs by multipliers close it sooner.
 

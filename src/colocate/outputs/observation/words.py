@@ -15,6 +15,7 @@ from colocate.inputs.observation.observation import (
 from colocate.inputs.observation.together import Correlation
 from colocate.outputs.simulation.words import shown_span
 from colocate.outputs.text.wording import amount, listed, percent, plain_number, quoted
+from colocate.problem.tolerance import LEAST_SHOWN
 
 MOST_PAIRS = 5
 """Pairs that a line lists."""
@@ -33,8 +34,6 @@ SHORT = {
 FINEST = 100.0
 """Margins below this part of their figure bring no more digits than it would: they have no use, and
 a margin near 0 would ask for all there are."""
-NOTHING = 1e-6
-"""Figures up to this are rounding errors."""
 TWO_DAYS = "two days are needed for yesterday, eight for last week"
 
 
@@ -62,7 +61,7 @@ def shown_estimate(estimate: Estimate | None, scale: float = 1.0, unit: str = ""
 
 def _decimals(margin: float) -> int:
     """Return the digits after the point that are worth showing: two of the uncertainty."""
-    return min(max(1 - floor(log10(margin)), 0), 6) if margin > NOTHING else 3
+    return min(max(1 - floor(log10(margin)), 0), 6) if margin > LEAST_SHOWN else 3
 
 
 def headline(observation: Observation) -> str:
