@@ -23,6 +23,7 @@ from time import perf_counter
 
 from colocate.arena.contest import Contest
 from colocate.arena.referee import Referee
+from colocate.arena.tally import Tally
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.fleets.fleet import FLEETS, FleetQuestion
 from colocate.arena.tasks.fleets.headroom import (
@@ -34,7 +35,7 @@ from colocate.arena.tasks.fleets.headroom import (
     write_headroom,
 )
 from colocate.arena.tasks.task import Task
-from colocate.arena.verdict import Tally, Verdict
+from colocate.arena.verdict import Verdict
 from colocate.lab.lab_folder import local_evaluation, make_lab
 from colocate.lab.loop import Lab
 from colocate.lab.program import Program, best_first

@@ -22,11 +22,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
+from colocate.arena.case_verdict import CaseVerdict
 from colocate.arena.contest import Contest
 from colocate.arena.referee import Referee
 from colocate.arena.repeats import Repeats
+from colocate.arena.tally import NOTHING
 from colocate.arena.tasks.catalogue import open_task
-from colocate.arena.verdict import NOTHING, CaseVerdict, Verdict
+from colocate.arena.verdict import Verdict
 from colocate.lab.lab_folder import make_lab, referee_of
 from colocate.lab.loop import Lab
 from colocate.lab.messages import Kind, Request

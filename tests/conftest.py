@@ -1,3 +1,5 @@
+import signal
+
 from hypothesis import HealthCheck, settings
 
 from colocate import STRATEGIES, Gpu, Model, Problem, place
@@ -17,7 +19,12 @@ settings.load_profile("project")
 
 
 def pytest_configure(config):
-    """Compile kernels once, before several processes need them."""
+    """Let tests interrupt what they start, and compile kernels before several processes need them.
+
+    A shell that starts the tests in the background lets them, and all that they start, ignore that
+    somebody presses Ctrl-C.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         gpus, model = [Gpu("a", 80), Gpu("b", 80)], Model("m", 1, load=1)
         warm_up(Problem(gpus, [model, Model("s", 1, load=1, sleep_cost=1)], most_models=2))

@@ -7,13 +7,14 @@ from math import inf
 import pytest
 
 from colocate import InputError, Referee, Verdict
+from colocate.arena.case_verdict import CaseVerdict, Failure
 from colocate.arena.contest import Contest
 from colocate.arena.leaderboard import program_table, verdict_page
 from colocate.arena.luck import Chance, Luck, SeedResult, luck_sentence
 from colocate.arena.programs import Entry, judge_all
 from colocate.arena.repeats import FIRST_LOOK, CasePart, Repeats, Run, repeated
 from colocate.arena.source.set_order import may_see_order
-from colocate.arena.verdict import CaseVerdict, Failure, Formula
+from colocate.arena.tally import Formula
 from colocate.arena.walls.sandbox import Limits
 from colocate.outputs.text.console import show
 from tests.arena.tiny_contest import CONTEST, program, question

@@ -4,6 +4,7 @@ from threading import Lock
 import pytest
 
 from colocate import InputError
+from colocate.arena.case_verdict import CaseVerdict
 from colocate.arena.contest import Contest
 from colocate.arena.leaderboard import program_table, verdict_page
 from colocate.arena.luck import Chance
@@ -11,7 +12,8 @@ from colocate.arena.programs import judge_all
 from colocate.arena.referee import Referee
 from colocate.arena.repeats import RUNS_OF_THE_BEST, Repeats
 from colocate.arena.source.program_text import MOST_CHARACTERS, read_program
-from colocate.arena.verdict import CaseVerdict, Tally, Verdict
+from colocate.arena.tally import Tally
+from colocate.arena.verdict import Verdict
 from colocate.arena.walls.sandbox import Limits
 from colocate.outputs.text.console import show
 from tests.arena.tiny_contest import CONTEST, program, question

@@ -1,5 +1,5 @@
+from colocate.arena.case_verdict import CaseVerdict, Failure
 from colocate.arena.reasons import MOST_LINES, FailedCase, reason_lines
-from colocate.arena.verdict import CaseVerdict, Failure
 
 
 def test_cases_with_the_same_cause_are_one_group_and_the_largest_is_first():

@@ -10,14 +10,16 @@ from hypothesis.strategies import text
 from colocate import InputError, UnknownNameError, place
 from colocate.arena.asking import MOST_TIMEOUTS
 from colocate.arena.best_known import read_best_known
+from colocate.arena.case_verdict import CaseVerdict, Failure
 from colocate.arena.contest import Contest
 from colocate.arena.inside.flat_text import ERROR, EXIT, RETURNED, field, lines, table, text_of
 from colocate.arena.referee import Referee
 from colocate.arena.repeats import Repeats
+from colocate.arena.tally import Tally
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.hidden_cases import HIDDEN_CASES, hidden_suite
 from colocate.arena.tasks.placement import open_contest
-from colocate.arena.verdict import CaseVerdict, Failure, Tally, Verdict
+from colocate.arena.verdict import Verdict
 from colocate.arena.walls.sandbox import LONGEST_ANSWER, Limits, Reply
 from tests.arena.tiny_contest import (
     APART,

@@ -2,7 +2,9 @@
 
 from math import inf
 
-from colocate.arena.verdict import CaseVerdict, Failure, Tally, Verdict
+from colocate.arena.case_verdict import CaseVerdict, Failure
+from colocate.arena.tally import Tally
+from colocate.arena.verdict import Verdict
 from colocate.lab.messages import Answer, Attempt, Kind
 from colocate.lab.program import Program
 

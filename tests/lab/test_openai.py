@@ -5,7 +5,9 @@ from time import perf_counter
 
 import pytest
 
-from colocate.arena.verdict import CaseVerdict, Failure, Tally, Verdict
+from colocate.arena.case_verdict import CaseVerdict, Failure
+from colocate.arena.tally import Tally
+from colocate.arena.verdict import Verdict
 from colocate.errors import InputError, ProposerError
 from colocate.lab.messages import Kind, LearningProposer, Request
 from colocate.lab.patches.answer import read_patch

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from time import sleep
 
+from colocate.arena.case_verdict import CaseVerdict
 from colocate.arena.contest import Contest
 from colocate.arena.repeats import Repeats
-from colocate.arena.verdict import CaseVerdict, Tally, Verdict
+from colocate.arena.tally import Tally
+from colocate.arena.verdict import Verdict
 from colocate.lab.archive import Archive
 from colocate.lab.loop import Lab
 from colocate.lab.messages import Answer, Request

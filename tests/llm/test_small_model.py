@@ -14,7 +14,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from colocate.arena.verdict import CaseVerdict, Tally, Verdict
+from colocate.arena.case_verdict import CaseVerdict
+from colocate.arena.tally import Tally
+from colocate.arena.verdict import Verdict
 from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.answer import read_patch
 from colocate.lab.patches.patch import apply_patch

@@ -7,11 +7,11 @@ from hashlib import sha256
 from queue import SimpleQueue
 from threading import Lock
 
+from colocate.arena.case_verdict import CaseVerdict, Failure
 from colocate.arena.contest import Contest
 from colocate.arena.question import Question
 from colocate.arena.repeats import CasePart, Run, RunRequest
 from colocate.arena.seeds import seed_of
-from colocate.arena.verdict import CaseVerdict, Failure
 from colocate.arena.walls.sandbox import LONGEST_ANSWER, Limits, Reply, Sandbox
 
 MOST_TIMEOUTS = 3

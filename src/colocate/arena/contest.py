@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from hashlib import sha256
 
+from colocate.arena.case_verdict import goal_word
 from colocate.arena.question import Question
-from colocate.arena.verdict import Formula, goal_word
+from colocate.arena.tally import Formula
 
 RULES = 2
 """The version of these rules: verdicts by other versions cannot be compared.

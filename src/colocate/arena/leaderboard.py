@@ -7,11 +7,13 @@ from dataclasses import replace
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from colocate.arena.case_verdict import CaseVerdict, goal_word
 from colocate.arena.luck import Luck, SeedResult, luck_sentence
 from colocate.arena.programs import Entry
 from colocate.arena.reasons import FailedCase, reason_lines
 from colocate.arena.run_folder import FoundProgram
-from colocate.arena.verdict import CaseVerdict, Tally, Verdict, goal_word
+from colocate.arena.tally import Tally
+from colocate.arena.verdict import Verdict
 from colocate.outputs.text.fitting_table import Column, fitting_table
 from colocate.outputs.text.sanitise import one_line
 from colocate.outputs.text.wording import fixed, milliseconds

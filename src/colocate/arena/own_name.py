@@ -6,8 +6,10 @@ Behind the walls all programs have one name: what a program is called decides no
 import re
 from dataclasses import replace
 
+from colocate.arena.case_verdict import CaseVerdict
 from colocate.arena.inside.flat_text import PROGRAM_FILE
-from colocate.arena.verdict import CaseVerdict, Tally, Verdict
+from colocate.arena.tally import Tally
+from colocate.arena.verdict import Verdict
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 
 FILE = re.escape(PROGRAM_FILE)

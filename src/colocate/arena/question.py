@@ -11,8 +11,8 @@ from math import inf, isfinite
 from signal import SIGKILL, SIGXCPU, Signals
 from typing import Any, ClassVar
 
+from colocate.arena.case_verdict import CaseVerdict, Failure, is_proven
 from colocate.arena.inside.flat_text import ANSWER, END, ERROR, EXIT, RETURNED, text_of
-from colocate.arena.verdict import CaseVerdict, Failure, is_proven
 from colocate.arena.walls.sandbox import LONGEST_ANSWER, Reply
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line, visible
 from colocate.problem.tolerance import TIE

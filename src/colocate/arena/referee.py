@@ -14,9 +14,10 @@ from colocate.arena.repeats import SEEDS, Repeats, Run, RunRequest, repeated
 from colocate.arena.seeds import A_SEED, MOST_SEED
 from colocate.arena.source.program_text import read_program
 from colocate.arena.source.set_order import may_see_order
+from colocate.arena.tally import NOTHING
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.task import Task
-from colocate.arena.verdict import NOTHING, Verdict
+from colocate.arena.verdict import Verdict
 from colocate.arena.walls.enclosure import Enclosure, find_packages
 from colocate.arena.walls.sandbox import Limits, Sandbox
 from colocate.arena.walls.starter import USUAL_ORDER, best_enclosure, leak_of

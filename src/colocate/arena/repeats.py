@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from colocate.arena.case_verdict import CaseVerdict
 from colocate.arena.luck import Chance, Luck
 from colocate.arena.seeds import MOST_SEED
-from colocate.arena.verdict import CaseVerdict, Formula, Tally, Verdict
+from colocate.arena.tally import Formula, Tally
+from colocate.arena.verdict import Verdict
 from colocate.errors import InputError
 
 SEEDS = 6

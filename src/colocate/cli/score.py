@@ -25,11 +25,11 @@ from colocate.cli.output_files import check_outputs, say_wrote
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from colocate.arena.case_verdict import CaseVerdict
     from colocate.arena.contest import Contest
     from colocate.arena.programs import Entry
     from colocate.arena.referee import Referee
     from colocate.arena.run_folder import FoundProgram
-    from colocate.arena.verdict import CaseVerdict
 
 MOST_NOTES = 10
 """Files that cannot be read and are named: as many as a screen shows beside the table."""

@@ -7,6 +7,7 @@ import pytest
 from numpy.random import RandomState
 
 from colocate import InputError, Referee
+from colocate.arena.case_verdict import Failure
 from colocate.arena.inside.answer import FORMS
 from colocate.arena.tasks.catalogue import TASKS, open_task
 from colocate.arena.tasks.fleets.fleet import (
@@ -22,7 +23,6 @@ from colocate.arena.tasks.fleets.planted import PRESSURE, FleetCase
 from colocate.arena.tasks.fleets.records import read_records
 from colocate.arena.tasks.fleets.solving import solved_case
 from colocate.arena.tasks.start import start_program
-from colocate.arena.verdict import Failure
 from colocate.arena.walls.sandbox import Reply
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import RECORDED_AS_PROVEN

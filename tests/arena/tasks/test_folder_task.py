@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from colocate import InputError, Referee
+from colocate.arena.case_verdict import Failure
 from colocate.arena.luck import Chance
 from colocate.arena.tasks.catalogue import open_task
-from colocate.arena.verdict import Failure
 from colocate.arena.walls.sandbox import Limits, Reply
 
 CIRCLES = Path(__file__).parents[3] / "examples" / "circles"

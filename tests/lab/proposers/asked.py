@@ -4,7 +4,9 @@ from time import perf_counter
 
 import pytest
 
-from colocate.arena.verdict import CaseVerdict, Tally, Verdict
+from colocate.arena.case_verdict import CaseVerdict
+from colocate.arena.tally import Tally
+from colocate.arena.verdict import Verdict
 from colocate.lab.messages import Kind, Request, UnusableAnswer
 from colocate.lab.program import Program
 from colocate.lab.proposers.openai.priced_model import PricedModel

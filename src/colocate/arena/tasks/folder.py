@@ -10,10 +10,10 @@ from typing import Any
 
 from colocate.arena.contest import Contest
 from colocate.arena.source.program_text import read_program
+from colocate.arena.tally import Formula
 from colocate.arena.tasks.scorer import Scorer
 from colocate.arena.tasks.scorer_question import ScorerQuestion, question_digest
 from colocate.arena.tasks.task import Task
-from colocate.arena.verdict import Formula
 from colocate.arena.walls.sandbox import A_LIMIT, MOST_OF_A_LIMIT, Limits
 from colocate.errors import InputError, TaskError, within
 from colocate.fault import Fault

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from colocate.arena.verdict import Failure
+from colocate.arena.case_verdict import Failure
 from colocate.outputs.text.wording import listed, quoted
 
 MOST_NAMES = 3

@@ -6,10 +6,10 @@ from functools import cached_property
 from math import isfinite
 from typing import Any, ClassVar
 
+from colocate.arena.case_verdict import CaseVerdict, Failure
 from colocate.arena.inside.flat_text import NAME, rows_of, text_of
 from colocate.arena.question import LONGEST_FIELD, Question
 from colocate.arena.tasks.placed_names import fault_of_names, listed_few
-from colocate.arena.verdict import CaseVerdict, Failure
 from colocate.outputs.text.sanitise import LONGEST_NAME, one_line
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify

@@ -12,8 +12,8 @@ from time import monotonic
 from typing import IO, Any
 from weakref import finalize
 
+from colocate.arena.case_verdict import Failure
 from colocate.arena.tasks import scoring
-from colocate.arena.verdict import Failure
 from colocate.errors import TaskError
 
 LONGEST_REPLY = 64 * 1024 * 1024

@@ -6,9 +6,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from colocate.arena.case_verdict import CaseVerdict, Failure
 from colocate.arena.question import Question
 from colocate.arena.tasks.scorer import Scorer
-from colocate.arena.verdict import CaseVerdict, Failure
 from colocate.arena.walls.sandbox import LONGEST_ANSWER
 
 

@@ -6,7 +6,7 @@ from typing import Self
 
 from colocate.arena.leaderboard import goal_heading
 from colocate.arena.luck import luck_sentence
-from colocate.arena.verdict import Tally
+from colocate.arena.tally import Tally
 from colocate.lab.archive import Archive
 from colocate.lab.messages import Attempt
 from colocate.lab.program import Program, best_first

@@ -1,8 +1,9 @@
 """A verdict, in figures."""
 
+from colocate.arena.case_verdict import CaseVerdict, goal_word
 from colocate.arena.leaderboard import TRIALS, goal_heading, tally_row, trial_row
 from colocate.arena.luck import luck_sentence
-from colocate.arena.verdict import CaseVerdict, Verdict, goal_word
+from colocate.arena.verdict import Verdict
 from colocate.lab.watch.sheet import Sheet, words
 from colocate.outputs.text.wording import fixed
 

@@ -9,6 +9,7 @@ from typing import cast
 from numpy.random import RandomState
 
 from colocate.arena.contest import Contest
+from colocate.arena.tally import Formula
 from colocate.arena.tasks.fleets.copies import copies_case
 from colocate.arena.tasks.fleets.fleet_question import ENTRY_POINT, FleetQuestion
 from colocate.arena.tasks.fleets.frames import COPIES, LATENCY, WINDOWS
@@ -21,7 +22,6 @@ from colocate.arena.tasks.frame import Frame
 from colocate.arena.tasks.solved_cases import tell_solved
 from colocate.arena.tasks.start import start_program
 from colocate.arena.tasks.task import Task
-from colocate.arena.verdict import Formula
 from colocate.arena.walls.sandbox import Limits
 from colocate.errors import InputError, UnknownNameError
 from colocate.problem.problem import Problem

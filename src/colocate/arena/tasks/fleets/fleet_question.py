@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from colocate.arena.case_verdict import CaseVerdict, Failure
 from colocate.arena.inside.flat_text import NAME, rows_of, text_of
 from colocate.arena.question import Question
 from colocate.arena.tasks.placed_names import fault_of_names, listed_few
-from colocate.arena.verdict import CaseVerdict, Failure
 from colocate.problem.problem import Problem
 from colocate.problem.verify import verify
 

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from colocate.arena.case_verdict import CaseVerdict
 from colocate.arena.luck import luck_sentence
 from colocate.arena.tasks.task import Task
-from colocate.arena.verdict import CaseVerdict, Verdict
+from colocate.arena.verdict import Verdict
 from colocate.errors import InputError
 from colocate.lab.messages import Kind, Request
 from colocate.lab.patches.evolve_block import END, START, is_marker
