@@ -5,19 +5,17 @@
 
 Each fleet is planned, then every model's demand changes by a random factor, as after some hours.
 It is replanned within budgets of weights to load. The best known value of a budget is that of the
-longest run, or of a shorter one if that found a better one. All seconds are processor time of the
-process, so that other work on the machine does not count.
+longest run, or of a shorter one if that found a better one.
 
 At last, the steps of 500 moves are found, for engines that move round in circles.
 """
 
 import argparse
 import csv
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import inf
 from pathlib import Path
-from time import process_time
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +26,6 @@ from colocate.problem.problem import Problem
 from colocate.replan.replan import replan
 from colocate.replan.steps.safe_steps import safe_steps
 from colocate.replan.transition import change_between
-from colocate.solver import deadline
 from colocate.solver.solve import solve
 
 FOUND = Path(__file__).resolve().parent / "data" / "replan_quality.csv"
@@ -55,25 +52,6 @@ class Quality(NamedTuple):
     after_two: float
     best: float
     bound: float
-
-
-class ProcessorTimer(threading.Thread):
-    """Calls a function once the process has computed for some seconds."""
-
-    def __init__(self, seconds: float, call: Callable[[], None]) -> None:
-        super().__init__(daemon=True)
-        self._end, self._call, self._cancelled = process_time() + seconds, call, threading.Event()
-
-    def cancel(self) -> None:
-        """Let it never call."""
-        self._cancelled.set()
-
-    def run(self) -> None:
-        """Wait."""
-        while not self._cancelled.wait(0.001):
-            if process_time() >= self._end:
-                self._call()
-                return
 
 
 def by_pressure(seed: int, changed: bool) -> Fleet:
@@ -151,9 +129,9 @@ def seconds_of_steps() -> float:
     change = change_between((problem, old), (problem, new), "elastic")
     times = []
     for _ in range(5):
-        begun = process_time()
+        begun = perf_counter()
         safe_steps(change)
-        times.append(process_time() - begun)
+        times.append(perf_counter() - begun)
     return min(times)
 
 
@@ -178,8 +156,6 @@ def main() -> None:
     parser.add_argument("--print", action="store_true", help="keep nothing")
     parser.add_argument("--objective", choices=list(FLEETS), help="by default both")
     options = parser.parse_args()
-    deadline.perf_counter = process_time
-    deadline.Timer = ProcessorTimer
     for objective in [options.objective] if options.objective else FLEETS:
         found = []
         for seed in range(options.fleets):
