@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colocate.problem.instance import Floats, Ints
+from colocate.problem.instance import Bools, Floats, Ints
 from colocate.problem.kernel import entry_kernel, leaf_kernel
 from colocate.problem.layout import NOWHERE, put, take
 from colocate.replan.search.kernel.moving import (
+    MOST_OVER,
     MovingItems,
     SoughtLimits,
     can_exchange,
@@ -44,25 +45,31 @@ class KeptCosts(NamedTuple):
     version: Ints
     """version[k]: which version of the GPU was rated."""
     cost: Floats
-    """cost[k]: what it costs."""
+    """cost[k]: what it costs, or a limit that it is above."""
+    exact: Bools
+    """exact[k]: whether it is the cost."""
     now: Ints
     """now[g]: the version of each GPU; no two GPUs ever have the same. The last is the highest."""
 
 
 @leaf_kernel
-def _cost(now: SearchState, kept: KeptCosts, gpu: int, gone: int, come: int) -> float:
-    """Return what a GPU costs once an item is gone and another has come.
+def _cost(now: SearchState, kept: KeptCosts, gpu: int, gone: int, come: int, limit: float) -> float:
+    """Return what a GPU costs once an item is gone and another has come; infinite above a limit.
 
     Parameters
     ----------
     now, kept : the state of the search, and the costs that are known
     gpu, gone, come : the GPU, and the items that leave and come; either may be `NOWHERE`
+    limit : the cost above which the exact one does not matter
     """
     items = now.layout.gpu_of.shape[0] + 1
     key = (gone + 1) * items + come + 1
     slot = (key * 31 + kept.now[gpu]) % KEPT
     if kept.key[slot] == key and kept.version[slot] == kept.now[gpu]:
-        return float(kept.cost[slot])
+        if kept.exact[slot]:
+            return float(kept.cost[slot])
+        if kept.cost[slot] >= limit:
+            return float(np.inf)
     home = NOWHERE
     if gone != NOWHERE:
         take(now.instance, now.layout, gone)
@@ -70,14 +77,31 @@ def _cost(now: SearchState, kept: KeptCosts, gpu: int, gone: int, come: int) -> 
         home = now.layout.gpu_of[come]
         take(now.instance, now.layout, come)
         put(now.instance, now.layout, come, gpu)
-    cost: float = cost_alone(now, gpu, np.inf)
+    cost: float = cost_alone(now, gpu, limit)
     if come != NOWHERE:
         take(now.instance, now.layout, come)
         put(now.instance, now.layout, come, home)
     if gone != NOWHERE:
         put(now.instance, now.layout, gone, gpu)
-    kept.key[slot], kept.version[slot], kept.cost[slot] = key, kept.now[gpu], cost
+    kept.key[slot], kept.version[slot] = key, kept.now[gpu]
+    kept.exact[slot] = cost < np.inf
+    kept.cost[slot] = min(cost, limit)
     return cost
+
+
+@leaf_kernel
+def _over_within(
+    now: SearchState, kept: KeptCosts, gpu: int, gone: int, come: int, target: float, most: float
+) -> float:
+    """Return by which share a GPU exceeds a target after a change; `MOST_OVER` if by more than most.
+
+    Parameters
+    ----------
+    now, kept, gpu, gone, come : as `_cost` takes them
+    target, most : the target, and the share above which the exact one does not matter
+    """
+    limit = target * (1.0 + most) if most < MOST_OVER else np.inf
+    return over(_cost(now, kept, gpu, gone, come, limit), target)
 
 
 @leaf_kernel
@@ -100,15 +124,18 @@ def _best_with(
     if goal == here or away[item, goal] > by.step:
         return best
     before = over(cost[here], target) + over(cost[goal], target)
-    left = over(_cost(now, kept, here, item, NOWHERE), target)
+    left = _over_within(now, kept, here, item, NOWHERE, target, MOST_OVER)
     other = NOWHERE
     while True:
         if other == NOWHERE or (moving.movable[other] and away[other, here] <= by.step):
             moved = by.price * gb_after(moving, layout.gpu_of, 0.0, item, other, goal) - before
             if left + moved < best.harm and can_exchange(now.instance, layout, item, other, goal):
-                harm = left + moved + over(_cost(now, kept, goal, other, item), target)
+                harm = left + moved
+                most = best.harm - harm
+                harm += _over_within(now, kept, goal, other, item, target, most)
                 if harm < best.harm and other != NOWHERE:
-                    harm += over(_cost(now, kept, here, item, other), target) - left
+                    most = best.harm - harm + left
+                    harm += _over_within(now, kept, here, item, other, target, most) - left
                 if harm < best.harm:
                     best = Exchange(item, other, goal, harm)
         other = layout.first[goal] if other == NOWHERE else layout.after[other]
@@ -166,7 +193,7 @@ def _renew(now: SearchState, kept: KeptCosts, gpu: int) -> None:
     last = kept.now.shape[0] - 1
     kept.now[last] += 1
     kept.now[gpu] = kept.now[last]
-    now.costs.cost[gpu] = _cost(now, kept, gpu, NOWHERE, NOWHERE)
+    now.costs.cost[gpu] = _cost(now, kept, gpu, NOWHERE, NOWHERE, np.inf)
 
 
 @entry_kernel
@@ -184,7 +211,11 @@ def relieve_by_latency(
     gb, price = moved_gb(moving, layout.gpu_of), FIRST_PRICE / moving.usual_gb
     away = np.zeros((layout.gpu_of.shape[0], gpus), np.int64)
     kept = KeptCosts(
-        np.full(KEPT, NOWHERE), np.zeros(KEPT, np.int64), np.zeros(KEPT), np.arange(gpus + 1)
+        np.full(KEPT, NOWHERE),
+        np.zeros(KEPT, np.int64),
+        np.zeros(KEPT),
+        np.zeros(KEPT, np.bool_),
+        np.arange(gpus + 1),
     )
     for step in range(limits.steps):
         if layout.go[0] == 0:
