@@ -1,6 +1,7 @@
 """The fleets of the examples plan, are explained and checked, and every target writes them."""
 
 import json
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -35,6 +36,14 @@ def test_it_has_a_plan_of_every_model_that_passes_the_check(planned):
     assert check_plan(fleet.problem, plan.as_dict()).faults == []
     assert not plan.asleep
     assert plan.gap < 0.5
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_targets_hold_wherever_the_search_begins_with_shards(seed):
+    problem = read_fleet(EXAMPLES / "production.yaml").problem
+    awake = replace(problem, models=tuple(m.changed(sleep_cost=None) for m in problem.models))
+    plan = solve(awake, time_limit=30.0, gap=0.1, seed=seed)
+    assert plan.placement, plan.reason
 
 
 def test_every_engine_has_room_for_its_requests(planned):

@@ -217,8 +217,8 @@ class Sandbox:
         complaints = self._launch() if through_bubblewrap else self._fork()
         assert self._control is not None
         with complaints:
-            with memory_file(self._program.encode()) as file:
-                socket.send_fds(self._control, [b"{}"], [file.fileno()])
+            with memory_file(self._program.encode()) as file, suppress(ConnectionError):
+                socket.send_fds(self._control, [b"{}"], [file.fileno()])  # it may have ended
             walls = heard(self._control)
             if not walls:
                 raise OSError(complaint(complaints))

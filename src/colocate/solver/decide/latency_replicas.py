@@ -21,7 +21,14 @@ from colocate.solver.decide.pressure_limit import without_limit
 from colocate.solver.decide.replica_counts import Counts, neighbours
 from colocate.solver.latency.bounding import bound_of
 from colocate.solver.latency.progress import LatencyProgress
-from colocate.solver.latency.search import Start, concluded, first_places, improve, smooth
+from colocate.solver.latency.search import (
+    Start,
+    concluded,
+    first_places,
+    improve,
+    smooth,
+    start_over,
+)
 from colocate.solver.plan import Plan, Status
 from colocate.solver.prove.obstacles import too_many_parts
 from colocate.solver.search import NOT_FOUND
@@ -202,6 +209,8 @@ class LatencyReplicas:
             return self._failure
         if not self._enough and not self._budget.deadline.over:
             progress = LatencyProgress(best.reduction, self._budget)
+            if not best.found:
+                start_over(progress, self._budget)
             improve(progress, self._budget.seed, self._placement)
             best = progress if progress.better_than(best) else best
         smooth(best, self._budget)

@@ -18,7 +18,7 @@ from colocate.solver.budget import SolveBudget
 from colocate.solver.decide.latency import place_by_latency
 from colocate.solver.decide.sleep import solve_with_sleepers
 from colocate.solver.latency.progress import LatencyProgress
-from colocate.solver.latency.search import Start, first_places, improve
+from colocate.solver.latency.search import MOST_STARTS, Start, first_places, improve, start_over
 from colocate.solver.plan import Plan, Status, with_ratios
 from colocate.solver.targets import without_targets
 
@@ -31,7 +31,9 @@ FEW = 10
 TRYING, SHORTEST = 0.1, 0.05
 """The share of the time that one choice may take at most, and the fewest seconds for it."""
 STEPS = 20
-"""Steps of the search for one choice."""
+"""Steps of the search for one choice from the first start."""
+STARTS = 4
+"""Other starts for a choice that does not lose least."""
 
 
 def sleep_by_latency(problem: Problem, budget: SolveBudget) -> Plan:
@@ -127,7 +129,7 @@ class SleeperSearch:
             found = self._tried(frozenset(self._cost), Placement())
             return found and self._woken(found)
         usual = frozenset(self._ordinary.asleep)
-        found = self._tried(usual, self._ordinary.placement)
+        found = self._tried(usual, self._ordinary.placement, MOST_STARTS)
         if found is not None or not self._problem.limits_latency:
             return found or self._ordinary.placement
         if len(self._cost) <= FEW:
@@ -153,8 +155,20 @@ class SleeperSearch:
         losses = {each: fsum(self._cost[name] for name in each) for each in choices}
         yield from sorted((c for c in choices if losses[c] >= least), key=losses.__getitem__)
 
-    def _tried(self, asleep: frozenset[str], start: Start) -> Placement | None:
-        """Return a placement that keeps all targets with these models asleep, if one is found."""
+    def _tried(
+        self, asleep: frozenset[str], start: Start, starts: int = STARTS
+    ) -> Placement | None:
+        """Return a placement that keeps all targets with these models asleep, if one is found.
+
+        Parameters
+        ----------
+        asleep
+            The models.
+        start
+            Places to begin with.
+        starts
+            How many others to begin with if these lead to none.
+        """
         awake = self._problem.awake(asleep)
         if awake is None:
             return Placement({model.name: () for model in self._problem.models})
@@ -167,6 +181,7 @@ class SleeperSearch:
         stage = self._budget.attempt(seconds, target=inf)
         progress = LatencyProgress(reduction_of(fewest), stage)
         improve(progress, self._budget.seed, first.placement, STEPS)
+        start_over(progress, stage, starts)
         if not progress.found:
             return None
         found = progress.reduction.placement(progress.best)

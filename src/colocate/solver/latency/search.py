@@ -28,6 +28,10 @@ BEGINNING = 0.3
 """The share of the time in which the ordinary solver may look for a first placement."""
 START_STEPS = 10
 """Steps of the search before bounds are raised beside it; fewer where windows make them longer."""
+MOST_STARTS, STARTING_OVER = 40, 0.3
+"""Starts that are tried while targets break, and the share of the time for them, at most."""
+FIRST_STEPS, LONGER = 20, 1.05
+"""Steps from the first of these starts, and how many times as many from each further one."""
 SEARCHING = 0.5
 """The share of the time for the search, if a single worker has to raise bounds as well."""
 FINISHING, SHORTEST = 0.1, 0.02
@@ -70,6 +74,7 @@ def search_by_latency(
     progress.prove(proof)
     steps = max(START_STEPS // problem.windows, 1)
     improve(progress, budget.seed, first.placement, steps, only=False)
+    start_over(progress, budget)
     if problem.objective == "latency":
         progress.prove(bound_alone(problem))
     if len(progress.best) and not progress.finished:
@@ -146,6 +151,33 @@ def improve(
         while len(progress.best) and taken != steps and not (progress.ended or deadline.over):
             search.step()
             taken += 1
+
+
+def start_over(progress: LatencyProgress, budget: SolveBudget, most: int = MOST_STARTS) -> None:
+    """Search from one start after the other until a placement keeps all targets.
+
+    Where the shards of models begin decides much, as a search hardly moves them. Most starts lead
+    to a placement within a few steps or not for long.
+
+    Parameters
+    ----------
+    progress
+        The search so far.
+    budget
+        What the call may spend.
+    most
+        How many starts to try at most.
+    """
+    deadline = progress.deadline.part(progress.deadline.left * STARTING_OVER)
+    steps = float(FIRST_STEPS)
+    for number in range(1, most + 1):
+        if progress.found or progress.ended or deadline.over:
+            return
+        other = replace(budget, seed=budget.seed + number)
+        first = first_places(progress.problem, other, deadline.left, None)
+        if first.placement:
+            improve(progress, other.seed, first.placement, int(steps), only=False, ends=deadline)
+        steps *= LONGER
 
 
 def smooth(progress: LatencyProgress, budget: SolveBudget) -> None:

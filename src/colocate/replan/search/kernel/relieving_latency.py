@@ -93,7 +93,7 @@ def _cost(now: SearchState, kept: KeptCosts, gpu: int, gone: int, come: int, lim
 def _over_within(
     now: SearchState, kept: KeptCosts, gpu: int, gone: int, come: int, target: float, most: float
 ) -> float:
-    """Return by which share a GPU exceeds a target after a change; `MOST_OVER` if by more than most.
+    """Return by which share a GPU exceeds a target after a change; `MOST_OVER` if it is over most.
 
     Parameters
     ----------
