@@ -33,9 +33,8 @@ POINTS = 8
 """Points of a frontier: enough to see its bend, few enough to read."""
 MOST_GB = 1e300
 """Stands for a budget without limit."""
-FIRST, SOLVING, SOLVING_FREELY = 0.1, 0.3, 0.5
-"""Shares of the time for a first improvement, and for the best placement at any price: that is an
-end of the frontier where neither a budget nor a target is given."""
+FIRST, SOLVING = 0.3, 0.3
+"""Shares of the time for the search from the placement that runs, and for a plan from nothing."""
 CHECKED = 8
 """Placements that the checker looks at in all: their time is kept for it. The first one, the
 placement that runs, tells how long one takes; half of the time is for the search at least."""
@@ -151,8 +150,7 @@ class _Replan:
         with self._deadline.watched():
             self._begin()
             self._search.lower_value(within, 0.0, whole * FIRST)
-        share = SOLVING if budget_gb is not None or target is not None else SOLVING_FREELY
-        fresh = solve(self._problem, time_limit=max(whole * share, 0.05), seed=self._seed)
+        fresh = solve(self._problem, time_limit=max(whole * SOLVING, 0.05), seed=self._seed)
         if fresh.status is Status.INFEASIBLE:
             raise InfeasibleError(fresh.reason)
         if fresh.placement:

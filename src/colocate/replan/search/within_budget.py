@@ -14,9 +14,9 @@ from colocate.solver.deadline import Deadline
 
 LEAST_CUT = 0.0005
 """The share of a value, or of what is moved, below which no gain is sought."""
-WIDE, NARROW = 0.2, 0.03
+WIDE, NARROW = 0.1, 0.02
 """The share within which a gain is sought: as long as every search succeeds, and later."""
-FEWEST_STEPS, MOST_STEPS, GROWTH = 300, 20_000, 1.7
+FEWEST_STEPS, MOST_STEPS, GROWTH = 100, 20_000, 1.7
 """Steps of one search at first and at most, and by what they grow once no gain is left."""
 SINGLE_MOVES = 40
 """Moves drawn by chance, where shards join GPUs, that take as long as one exchange."""

@@ -61,6 +61,23 @@ class ExchangePrice(NamedTuple):
 
 
 @leaf_kernel
+def first_price(moving: MovingItems, limits: SoughtLimits) -> float:
+    """Return what a GB that is moved counts at first: nothing if everything may be moved.
+
+    Parameters
+    ----------
+    moving, limits : what moving means, and what is sought
+    """
+    whole = 0.0
+    for item in range(moving.gb.shape[0]):
+        most = 0.0
+        for gpu in range(moving.gb.shape[1]):
+            most = max(most, moving.gb[item, gpu])
+        whole += most
+    return 0.0 if whole <= limits.budget_gb else FIRST_PRICE / moving.usual_gb
+
+
+@leaf_kernel
 def _excess(
     instance: Instance, layout: Layout, gpu: int, gone: int, come: int, target: float
 ) -> float:
@@ -210,7 +227,7 @@ def relieve_by_pressure(
     rng : the source of all random draws
     """
     target, gb = limits.target, moved_gb(moving, layout.gpu_of)
-    gpus, price = layout.pressure.shape[0], FIRST_PRICE / moving.usual_gb
+    gpus, price = layout.pressure.shape[0], first_price(moving, limits)
     away = np.zeros((layout.gpu_of.shape[0], gpus), np.int64)
     for step in range(limits.steps):
         if step & LOOK == 0 and layout.go[0] == 0:

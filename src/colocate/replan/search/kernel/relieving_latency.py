@@ -24,9 +24,9 @@ from colocate.replan.search.kernel.moving import (
 )
 from colocate.replan.search.kernel.relieving import (
     ADAPTING,
-    FIRST_PRICE,
     Exchange,
     ExchangePrice,
+    first_price,
     hot_gpu,
     keep_away,
 )
@@ -208,7 +208,7 @@ def relieve_by_latency(
     moving, limits, rng : as `relieve_by_pressure` takes them
     """
     layout, target, gpus = now.layout, limits.target, now.costs.cost.shape[0]
-    gb, price = moved_gb(moving, layout.gpu_of), FIRST_PRICE / moving.usual_gb
+    gb, price = moved_gb(moving, layout.gpu_of), first_price(moving, limits)
     away = np.zeros((layout.gpu_of.shape[0], gpus), np.int64)
     kept = KeptCosts(
         np.full(KEPT, NOWHERE),
