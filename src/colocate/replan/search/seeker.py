@@ -9,7 +9,7 @@ from colocate.replan.search.item_homes import ItemHomes
 from colocate.replan.search.kernel.filling import fill_within
 from colocate.replan.search.kernel.moving import SoughtLimits
 from colocate.replan.search.kernel.relieving import relieve_by_pressure
-from colocate.replan.search.kernel.relieving_latency import relieve_by_latency
+from colocate.replan.search.kernel.relieving_latency import no_kept_costs, relieve_by_latency
 from colocate.replan.search.kernel.seeking import seek_by_latency
 from colocate.solver.deadline import Deadline
 from colocate.solver.latency.fill import fill_cheaply
@@ -46,6 +46,8 @@ class Seeker:
         self._layout = empty_layout(self._instance, deadline.go)
         latencies = by_latency(homes.reduction.whole)
         self._now = empty_state(homes.reduction, deadline.go) if latencies else None
+        sorts = int(instance.rules.alike.max()) + 1
+        self._kept = no_kept_costs(len(instance.size), sorts, np.random.default_rng(seed))
         self.draws = self._now is not None and bool(self._now.table.joined)
         """Whether moves are drawn by chance, and so more of them are tried: where shards join GPUs,
         the cost of one does not tell what an exchange brings."""
@@ -81,8 +83,10 @@ class Seeker:
         limits = _limits(target, budget_gb, steps, heat)
         self.value(start)
         if self._now is not None:
-            relieve = seek_by_latency if self.draws else relieve_by_latency
-            found = relieve(self._now, moving, limits, self._rng)
+            if self.draws:
+                found = seek_by_latency(self._now, moving, limits, self._rng)
+            else:
+                found = relieve_by_latency(self._now, self._kept, moving, limits, self._rng)
             return self._now.layout.gpu_of.copy() if found else None
         found = relieve_by_pressure(self._instance, self._layout, moving, limits, self._rng)
         return self._layout.gpu_of.copy() if found else None

@@ -1,8 +1,8 @@
 """Relieving GPUs above a target by the best exchange, where the law of sharing says what they cost.
 
 The search is that of `relieving`. The cost of a GPU takes microseconds here, so what was rated is
-kept until the GPU changes, and exchanges that cannot be the best are not rated at all: a GPU never
-costs less for an item more.
+kept, and exchanges that cannot be the best are not rated at all: a GPU never costs less for an item
+more.
 """
 
 from typing import NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 from colocate.problem.instance import Bools, Floats, Ints
 from colocate.problem.kernel import entry_kernel, leaf_kernel
 from colocate.problem.layout import NOWHERE, put, take
+from colocate.problem.rules import ALIKE
 from colocate.replan.search.kernel.moving import (
     MOST_OVER,
     MovingItems,
@@ -34,22 +35,45 @@ from colocate.solver.latency.cost import cost_alone
 from colocate.solver.latency.now import SearchState
 
 KEPT = 1 << 18
-"""Costs that are kept: of all exchanges of some 500 items."""
+"""Costs that are kept: a few seconds of them."""
 
 
 class KeptCosts(NamedTuple):
-    """Costs of GPUs after a change, each until the GPU changes."""
+    """Costs of groups of items on GPUs, wherever and whenever they were rated.
 
+    A group goes by the sum of random numbers of its items and of the sort of its GPU. Two groups
+    with the same sum would mislead the search, as one in 10^13 may, but nobody else: answers are
+    rated anew (Zobrist 1970).
+    """
+
+    number: Ints
+    """number[n]: that of each item, then that of each sort of GPUs."""
     key: Ints
-    """key[k]: the item that comes and the one that goes, as one number."""
-    version: Ints
-    """version[k]: which version of the GPU was rated."""
+    """key[k]: the sum of a group."""
     cost: Floats
     """cost[k]: what it costs, or a limit that it is above."""
     exact: Bools
     """exact[k]: whether it is the cost."""
-    now: Ints
-    """now[g]: the version of each GPU; no two GPUs ever have the same. The last is the highest."""
+
+
+@leaf_kernel
+def _key(now: SearchState, kept: KeptCosts, gpu: int, gone: int, come: int) -> int:
+    """Return the sum of the group on a GPU once an item is gone and another has come.
+
+    Parameters
+    ----------
+    now, kept, gpu, gone, come : as `_cost` takes them
+    """
+    layout = now.layout
+    key = kept.number[layout.gpu_of.shape[0] + now.instance.rules.gpu[gpu, ALIKE]]
+    item = layout.first[gpu]
+    while item != NOWHERE:
+        if item != gone:
+            key += kept.number[item]
+        item = layout.after[item]
+    if come != NOWHERE:
+        key += kept.number[come]
+    return int(key)
 
 
 @leaf_kernel
@@ -62,10 +86,9 @@ def _cost(now: SearchState, kept: KeptCosts, gpu: int, gone: int, come: int, lim
     gpu, gone, come : the GPU, and the items that leave and come; either may be `NOWHERE`
     limit : the cost above which the exact one does not matter
     """
-    items = now.layout.gpu_of.shape[0] + 1
-    key = (gone + 1) * items + come + 1
-    slot = (key * 31 + kept.now[gpu]) % KEPT
-    if kept.key[slot] == key and kept.version[slot] == kept.now[gpu]:
+    key = _key(now, kept, gpu, gone, come)
+    slot = key & (KEPT - 1)
+    if kept.key[slot] == key:
         if kept.exact[slot]:
             return float(kept.cost[slot])
         if kept.cost[slot] >= limit:
@@ -83,7 +106,7 @@ def _cost(now: SearchState, kept: KeptCosts, gpu: int, gone: int, come: int, lim
         put(now.instance, now.layout, come, home)
     if gone != NOWHERE:
         put(now.instance, now.layout, gone, gpu)
-    kept.key[slot], kept.version[slot] = key, kept.now[gpu]
+    kept.key[slot] = key
     kept.exact[slot] = cost < np.inf
     kept.cost[slot] = min(cost, limit)
     return cost
@@ -187,36 +210,39 @@ def _best_relief(
     return best
 
 
-@leaf_kernel
-def _renew(now: SearchState, kept: KeptCosts, gpu: int) -> None:
-    """Rate a GPU that has changed, and forget what was known of it."""
-    last = kept.now.shape[0] - 1
-    kept.now[last] += 1
-    kept.now[gpu] = kept.now[last]
-    now.costs.cost[gpu] = _cost(now, kept, gpu, NOWHERE, NOWHERE, np.inf)
+def no_kept_costs(items: int, sorts: int, rng: np.random.Generator) -> KeptCosts:
+    """Return room for costs, with none known.
+
+    Parameters
+    ----------
+    items, sorts
+        How many items, and sorts of GPUs, there are.
+    rng
+        The source of the numbers that groups go by.
+    """
+    most = np.iinfo(np.int64).max
+    number = rng.integers(-most, most, items + sorts)
+    return KeptCosts(number, np.zeros(KEPT, np.int64), np.zeros(KEPT), np.zeros(KEPT, np.bool_))
 
 
 @entry_kernel
 def relieve_by_latency(
-    now: SearchState, moving: MovingItems, limits: SoughtLimits, rng: np.random.Generator
+    now: SearchState,
+    kept: KeptCosts,
+    moving: MovingItems,
+    limits: SoughtLimits,
+    rng: np.random.Generator,
 ) -> bool:
     """Do as `relieve_by_pressure` with costs of GPUs, none of which is joined to others by shards.
 
     Parameters
     ----------
-    now : the state of the search; all GPUs have been rated
+    now, kept : the state of the search, in which all GPUs have been rated, and the costs known
     moving, limits, rng : as `relieve_by_pressure` takes them
     """
     layout, target, gpus = now.layout, limits.target, now.costs.cost.shape[0]
     gb, price = moved_gb(moving, layout.gpu_of), first_price(moving, limits)
     away = np.zeros((layout.gpu_of.shape[0], gpus), np.int64)
-    kept = KeptCosts(
-        np.full(KEPT, NOWHERE),
-        np.zeros(KEPT, np.int64),
-        np.zeros(KEPT),
-        np.zeros(KEPT, np.bool_),
-        np.arange(gpus + 1),
-    )
     for step in range(limits.steps):
         if layout.go[0] == 0:
             return False
@@ -233,8 +259,8 @@ def relieve_by_latency(
             continue
         here = layout.gpu_of[best.item]
         exchange(now.instance, layout, best.item, best.other, best.goal)
-        _renew(now, kept, here)
-        _renew(now, kept, best.goal)
+        for changed in (here, best.goal):
+            now.costs.cost[changed] = _cost(now, kept, changed, NOWHERE, NOWHERE, np.inf)
         gb = moved_gb(moving, layout.gpu_of)
         keep_away(away, best, here, step, rng)
     return hot_gpu(now.costs.cost, target, rng) == NOWHERE and gb <= limits.budget_gb
