@@ -32,6 +32,23 @@ def _windowed(draw, model, windows):
     return model.changed(load=load, requests=requests)
 
 
+def noisy_problem(seed, hours=40):
+    """A problem in which every hour of every model has noise of its own, more or less of it."""
+    draw = Random(seed)
+    problem = windowed_problem(seed, plain=True)
+    shape = [draw.uniform(0.1, 1.0) for _ in range(hours)]
+    models = tuple(_noisy(draw, model, shape) for model in problem.models)
+    return replace(problem, models=models, stated_windows=())
+
+
+def _noisy(draw, model, shape):
+    noise, shift = draw.choice([0.0, 0.1, 0.9]), draw.randrange(len(shape))
+    peak, moved = model.requests.rate, [*shape[shift:], *shape[:shift]]
+    rates = tuple(peak * level * (1.0 - noise * draw.random()) for level in moved)
+    requests = replace(model.requests, rate=max(rates), rates=rates)
+    return model.changed(load=max(model.load), requests=requests)
+
+
 def rates_of_window(problem, window):
     """The problem with the requests of one window; caches stay as the peaks of load share them."""
     models = tuple(

@@ -8,18 +8,25 @@ from random import Random
 import numpy as np
 import pytest
 
-from colocate import Gpu, Model, Problem, verify
+from colocate import Gpu, Model, Problem, solve, verify
 from colocate.errors import InputError
 from colocate.latency.prediction import predict_placement, ratios_of
 from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.checker.latency.companies import choices_of, companies_of
+from colocate.problem.checker.latency.cover import cover_exists
 from colocate.problem.checker.latency.groups import empty_search, group_is_possible
 from colocate.problem.checker.latency.placed import felt_latencies
 from colocate.problem.requests import EngineSpeed, Requests
 from colocate.problem.verify_bound import refuted
 from colocate.solver.deadline import Deadline
-from colocate.solver.prove.latency.bounds import keeps_no_target, latency_bound, latency_bounds
+from colocate.solver.prove.latency.bounds import (
+    RatioBounds,
+    keeps_no_target,
+    latency_bound,
+    latency_bounds,
+)
 from tests.campaign import batches
+from tests.latency_fleets import latency_fleet
 from tests.latency_problems import (
     all_placements,
     best_ratio,
@@ -164,6 +171,24 @@ def forged(proven):
 def test_forged_certificates_fail(proven):
     for name, certificate in forged(proven):
         assert refuted(proven[0], certificate), name
+
+
+def test_a_search_over_groups_ends_when_it_is_told_to(proven):
+    problem, best, _ = proven
+    choices = choices_of(problem)
+    companies = companies_of(problem, choices, best * (1.0 - 1e-6), False)
+    multipliers, carried = [1] * len(choices), [len(choices)] * len(companies)
+    assert cover_exists(choices, companies, multipliers, carried) is False
+    assert cover_exists(choices, companies, multipliers, carried, go=np.zeros(1, int)) is None
+
+
+@pytest.mark.parametrize(("models", "gpus", "searched"), [(10, 4, False), (24, 8, True)])
+def test_a_search_for_a_proof_knows_what_it_takes_to_repeat(models, gpus, searched):
+    problem = latency_fleet(models, gpus, seed=2)
+    bounds = RatioBounds(problem, Deadline(20))
+    proofs = [each.proof for each in bounds.towards(solve(problem, time_limit=2).value)]
+    assert (Proof.COVER in proofs) is searched
+    assert (bounds.checking > 0.0) is searched
 
 
 def test_scaled_multipliers_prove_the_same_or_nothing(proven):

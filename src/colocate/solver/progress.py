@@ -79,6 +79,11 @@ class Progress(ABC):
         return self.deadline.seconds
 
     @property
+    def checking(self) -> float:
+        """Seconds that the checker needs for the proof."""
+        return self._checking
+
+    @property
     def seconds_left(self) -> float:
         """Time until the limit, less the time that the checker needs for the proof."""
         return self.deadline.left - self._checking
@@ -102,8 +107,16 @@ class Progress(ABC):
         target = self._budget.target
         return min(below, target * JUST_ABOVE) if target else below
 
-    def prove(self, certificate: Certificate | None) -> None:
-        """Keep a proof if its bound is the best so far; a false one raises an alarm."""
+    def prove(self, certificate: Certificate | None, checking: float | None = None) -> None:
+        """Keep a proof if its bound is the best so far; a false one raises an alarm.
+
+        Parameters
+        ----------
+        certificate
+            The proof; None changes nothing.
+        checking
+            Seconds that the checker takes for it, where they are known.
+        """
         if certificate is None or certificate.bound <= self.bound:
             return
         with self._lock:
@@ -111,7 +124,7 @@ class Progress(ABC):
                 self.alarm(Alarm(certificate.proof.value, certificate.bound, self._value))
             elif certificate.bound > self.bound:
                 self.certificate = certificate
-                self._checking = self._checking_time(certificate)
+                self._checking = max(checking or 0.0, self._checking_time(certificate))
                 self._note(certificate.proof.value)
 
     def alarm(self, alarm: Alarm) -> None:

@@ -10,6 +10,7 @@ import pytest
 from colocate import Plan, solve
 from colocate.errors import InputError
 from colocate.latency.prediction import predict_placement
+from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.gpu import Gpu
 from colocate.problem.model import Model
 from colocate.problem.problem import Problem
@@ -162,6 +163,16 @@ def test_the_same_seed_and_steps_give_the_same_placement():
         return progress.best.tolist(), progress.peak
 
     assert found(3) == found(3)
+
+
+def test_a_search_ends_early_enough_for_its_proof_to_be_checked():
+    problem = latency_fleet(12, 4, seed=1)
+    progress = LatencyProgress(reduction_of(problem), SolveBudget(Deadline(60)))
+    left = progress.seconds_left
+    progress.prove(Certificate(Proof.COVER, 0.1), checking=50)
+    assert progress.seconds_left < left - 49
+    progress.prove(Certificate(Proof.GROUPS, 0.2))
+    assert progress.seconds_left > left - 11
 
 
 def test_a_target_or_a_gap_ends_the_search():

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from math import isinf
 
-from colocate.problem.certificate import Certificate
+from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.pressure import lower
 from colocate.problem.problem import Problem
 from colocate.solver.deadline import Deadline
@@ -30,7 +30,8 @@ def raise_bound(progress: LatencyProgress) -> None:
     while not progress.finished and (value is None or lower(progress.value, value)):
         value = progress.value
         for certificate in bounds.towards(value):
-            progress.prove(certificate)
+            searched = certificate.proof is Proof.COVER
+            progress.prove(certificate, bounds.checking if searched else None)
             if progress.finished or lower(progress.value, value):
                 break
 

@@ -183,7 +183,7 @@ def start_over(progress: LatencyProgress, budget: SolveBudget, most: int = MOST_
 def smooth(progress: LatencyProgress, budget: SolveBudget) -> None:
     """Lower the costs below the peak of the best placement, for as long as the search took."""
     if len(progress.best):
-        left = budget.deadline.left - _checking(progress.problem)
+        left = budget.deadline.left - progress.checking - _checking(progress.problem)
         seconds = max(min(progress.seconds, left), SHORTEST)
         finishing = budget.deadline.part(seconds)
         with finishing.watched():

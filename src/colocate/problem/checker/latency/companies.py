@@ -27,9 +27,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-MOST_WINDOWS = 24
-"""Further time windows in which groups are tried, those with the peak of some model first: the time
-that a proof takes grows with them."""
+MOST_WINDOWS = 200
+"""Further time windows in which groups are tried, those with the peak of some model first: enough
+for the hours of a week. The time that a proof takes grows with them."""
 
 
 class ItemChoice(NamedTuple):

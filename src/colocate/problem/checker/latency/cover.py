@@ -12,7 +12,7 @@ import numpy as np
 from colocate.problem.checker.latency.companies import GpuCompany, ItemChoice
 from colocate.problem.checker.latency.group_search import density_order, largest_groups
 from colocate.problem.checker.latency.group_weights import least_total
-from colocate.problem.checker.latency.groups import empty_search
+from colocate.problem.checker.latency.groups import Ints, empty_search
 
 MOST_ITEMS = 62
 """Models that the search can take: a group is a number of 64 bits."""
@@ -31,6 +31,7 @@ def cover_exists(
     carried: Sequence[int],
     most_groups: int = MOST_GROUPS,
     looks: int = LOOKS,
+    go: Ints | None = None,
 ) -> bool | None:
     """Return whether possible groups take all models; None if the search would be too long.
 
@@ -46,7 +47,10 @@ def cover_exists(
         The most groups of a kind of GPU.
     looks
         The most groups that are looked at, again and again.
+    go
+        What ends the search early once its number is 0; None if nothing does.
     """
+    go = np.ones(1, np.int64) if go is None else go
     owners = len({choice.owner for choice in choices})
     if owners < len(choices) or len(choices) > MOST_ITEMS:
         return None
@@ -56,23 +60,23 @@ def cover_exists(
         return False
     groups = []
     for company, most in zip(companies, carried, strict=True):
-        here = _largest(company, multipliers, most - spare, most_groups)
+        here = _largest(company, multipliers, most - spare, most_groups, go)
         if here is None:
             return None
         groups.append(here)
     counts = tuple([company.gpus for company in companies])
-    search = _CoverSearch(choices, groups, carried, multipliers, looks)
+    search = _CoverSearch(choices, groups, carried, multipliers, looks, go)
     return search.covers(search.all_parts, counts)
 
 
 def _largest(
-    company: GpuCompany, multipliers: Sequence[int], least: int, most_groups: int
+    company: GpuCompany, multipliers: Sequence[int], least: int, most_groups: int, go: Ints
 ) -> list[int] | None:
     """Return the largest groups of some weight at least, as sets of choices in bits."""
     weight = np.array([float(multipliers[number]) for number in company.choice])
     order = density_order(company, weight)
     found, complete = largest_groups(
-        company, empty_search(company), weight, order, float(least), most_groups, STEPS
+        company, empty_search(company, go), weight, order, float(least), most_groups, STEPS
     )
     return [int(group) for group in found] if complete else None
 
@@ -92,6 +96,8 @@ class _CoverSearch:
         Of every choice.
     looks
         The most groups that are looked at.
+    go
+        What ends the search once its number is 0.
     """
 
     def __init__(
@@ -101,10 +107,12 @@ class _CoverSearch:
         most: Sequence[int],
         multipliers: Sequence[int],
         looks: int,
+        go: Ints,
     ) -> None:
         self._most = most
         self._multipliers = multipliers
         self._looks = looks
+        self._go = go
         self._failed: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
         self.all_parts = tuple([choice.parts for choice in choices])
         members = [[_bits(group) for group in here] for here in groups]
@@ -131,7 +139,7 @@ class _CoverSearch:
             return True
         if (left, counts) in self._failed:
             return False
-        if self._looks < 0:
+        if self._looks < 0 or not self._go[0]:
             return None
         rest = sum(count * most for count, most in zip(counts, self._most, strict=True))
         weight = sum(n * self._multipliers[number] for number, n in enumerate(left) if n)

@@ -141,7 +141,8 @@ def _candidates(
     for place in range(rank.shape[0]):
         item = order[s.length[0], row, place]
         place_of[item] = -1
-        if rank[item] > root and weight[item] > 0.0:
+        apart = s.apart[s.item[0], item]
+        if rank[item] > root and weight[item] > 0.0 and not apart:
             place_of[item] = count
             candidate[count] = item
             count += 1
@@ -212,7 +213,7 @@ def heaviest_groups(
             following[depth] = next_one + 1
             item = candidate[next_one]
             taken += 1
-            if taken > last_step or depth + 2 >= DEEPEST:
+            if taken > last_step or depth + 2 >= DEEPEST or s.go[0] == 0:
                 complete = False
                 break
             if not add(c, s, depth, item, weight[item]):
@@ -288,7 +289,7 @@ def largest_groups(
             following[depth] = next_one + 1
             item = by_tolerance[next_one]
             taken += 1
-            if taken > steps or depth + 2 >= DEEPEST:
+            if taken > steps or depth + 2 >= DEEPEST or s.go[0] == 0:
                 return found[:count], False
             if add(c, s, depth, item, weight[item]) and possible(c, s, depth + 1):
                 longer[depth] = True

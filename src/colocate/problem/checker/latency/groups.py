@@ -32,6 +32,7 @@ from colocate.problem.checker.tolerance import BELOW, FITS, SETTLED
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 DEEPEST = 64
 """The most items in a group; a search that finds a larger one gives up."""
@@ -66,6 +67,15 @@ class SearchedGroup(NamedTuple):
     """row[engine, ENGINE_NUMBERS]: their numbers in a time window."""
     start: Floats
     """start[engine]: a delay that each of them has at least."""
+    apart: Flags
+    """apart[item, item]: whether the law was asked about two items, and forbids them to share."""
+    asked: Ints
+    """The further windows in which the law was asked about a group."""
+    forbids: Ints
+    """forbids[item]: the further window in which the law forbade the last group with an item, -1
+    if there was none."""
+    go: Ints
+    """go[0]: 0 ends the search."""
 
 
 @kernel_part
@@ -123,7 +133,7 @@ def add(c: GpuCompany, s: SearchedGroup, depth: int, item: int, weight: float) -
     if s.delay[depth] * BELOW >= c.tolerance[item]:
         return False
     for place in range(depth + 1):
-        if _clash(c, s.item[place], item):
+        if s.apart[s.item[place], item] or _clash(c, s.item[place], item):
             return False
     deeper = depth + 1
     for r in range(c.demand.shape[1]):
@@ -183,6 +193,20 @@ def possible(c: GpuCompany, s: SearchedGroup, depth: int) -> bool:
     ----------
     c, s, depth : the items, and the group up to a depth
     """
+    found = _possible(c, s, depth)
+    if depth == 1 and not found:
+        s.apart[s.item[0], s.item[1]] = s.apart[s.item[1], s.item[0]] = True
+    return found
+
+
+@kernel_part
+def _possible(c: GpuCompany, s: SearchedGroup, depth: int) -> bool:
+    """Return the same, asking the law in every time window that may decide.
+
+    Parameters
+    ----------
+    c, s, depth : the items, and the group up to a depth
+    """
     engines = 0
     for place in range(depth + 1):
         for engine in range(c.first[s.item[place]], c.first[s.item[place] + 1]):
@@ -195,13 +219,61 @@ def possible(c: GpuCompany, s: SearchedGroup, depth: int) -> bool:
             engines += 1
     if not _settles(c, s, engines):
         return False
+    for place in range(depth + 1):
+        window = s.forbids[s.item[place]]
+        if window >= 0 and not _settles_in(c, s, engines, window):
+            return False
+    asked = 0
     for window in range(c.others.shape[0]):
-        for row in range(engines):
-            s.start[row] = 0.0
-            s.row[row, RATE] = c.others[window, s.engine[row]]
-            # Nobody feels the latency of a model that is not asked.
-            s.row[row, COUNTS] = c.engine[s.engine[row], COUNTS] if s.row[row, RATE] > 0.0 else 0.0
-        if not _settles(c, s, engines):
+        if not _asks_more(c, s, engines, window, asked):
+            continue
+        s.asked[asked] = window
+        asked += 1
+        if not _settles_in(c, s, engines, window):
+            for place in range(depth + 1):
+                s.forbids[s.item[place]] = window
+            return False
+    return True
+
+
+@kernel_part
+def _settles_in(c: GpuCompany, s: SearchedGroup, engines: int, window: int) -> bool:
+    """Return whether engines that share a GPU may all stay below the ratio in a further window.
+
+    Parameters
+    ----------
+    c, s, engines : as `_settles` takes them
+    window : the window
+    """
+    for row in range(engines):
+        s.start[row] = 0.0
+        s.row[row, RATE] = c.others[window, s.engine[row]]
+        # Nobody feels the latency of a model that is not asked.
+        s.row[row, COUNTS] = c.engine[s.engine[row], COUNTS] if s.row[row, RATE] > 0.0 else 0.0
+    return _settles(c, s, engines)
+
+
+@kernel_part
+def _asks_more(c: GpuCompany, s: SearchedGroup, engines: int, window: int, asked: int) -> bool:
+    """Return whether each window before asks less of some engine of a group.
+
+    If not, the window need not be tried: leaving one out is safe, and it would change nothing.
+
+    Parameters
+    ----------
+    c, s : the items, and the engines of the group
+    engines : how many there are
+    window, asked : a further window, and how many were tried before it
+    """
+    for before in range(-1, asked):
+        more = False
+        for place in range(engines):
+            engine = s.engine[place]
+            rate = c.engine[engine, RATE] if before < 0 else c.others[s.asked[before], engine]
+            if c.others[window, engine] > rate:
+                more = True
+                break
+        if not more:
             return False
     return True
 
@@ -243,8 +315,16 @@ def _settles(c: GpuCompany, s: SearchedGroup, engines: int) -> bool:
     return True
 
 
-def empty_search(company: GpuCompany) -> SearchedGroup:
-    """Return the memory that a search needs."""
+def empty_search(company: GpuCompany, go: Ints | None = None) -> SearchedGroup:
+    """Return the memory that a search needs.
+
+    Parameters
+    ----------
+    company
+        The items.
+    go
+        What ends the search early once its number is 0; None if nothing does.
+    """
     resources = company.demand.shape[1]
     engines = min(len(company.engine), MOST_ENGINES) + 1
     return SearchedGroup(
@@ -259,6 +339,10 @@ def empty_search(company: GpuCompany) -> SearchedGroup:
         np.zeros((engines, BESIDE_NUMBERS)),
         np.zeros((engines, ENGINE_NUMBERS)),
         np.zeros(engines),
+        np.zeros((len(company.owner), len(company.owner)), np.bool_),
+        np.zeros(len(company.others), np.int64),
+        np.full(len(company.owner), -1),
+        np.ones(1, np.int64) if go is None else go,
     )
 
 

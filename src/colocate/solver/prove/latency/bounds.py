@@ -28,21 +28,27 @@ CLOSE = 1.1
 """The proven and the failed gap have met when their ratio is below this."""
 FEW_ITEMS = 24
 """Up to so many choices, groups are searched at once."""
+MOST_IN_GROUPS = 512
+"""Up to so many choices, groups are searched at all."""
+FEW_A_GPU = 3
+"""Up to so many choices a GPU, groups are small, so they take less time than knapsacks and prove
+more: all that shares a GPU is known, in all time windows."""
 LEAST_GAP = 1e-4
 """Smaller gaps are left to the search over groups."""
 LEAST_GAP_OF_MANY, FIRST_GAP_OF_MANY = 0.01, 0.1
 """The same for knapsacks, and the gap that is tried first with them."""
+FIRST_GAP_OF_GROUPS = 0.03
+"""The gap that is tried first with groups of many choices: where it is too small, the linear
+program soon shows that."""
 FIRST_GAP_OF_WINDOWS = 0.3
 """The gap that is tried first with knapsacks where there are several time windows: these know one
 of them alone."""
 MOST_GROUPS = 5_000
 """Groups of a kind of GPU that the search over them takes; the checker takes more."""
-LOOKS_A_SECOND = 200_000
-"""How many groups that search looks at in a second, at least."""
 PATIENCE = 0.35
 """Share of the time left that one target may take."""
-SEARCHING = 0.5
-"""The same for a search over groups, as long as lower targets have not been tried."""
+SEARCHING = 0.4
+"""The same for a search over groups: the checker repeats it, which takes as long again."""
 FIRST_PATIENCE = 0.9
 """The same for the first target with knapsacks: lower ones would take as long."""
 ROUGH_GAP = 0.1
@@ -210,16 +216,22 @@ class RatioBounds:
         self._relaxed = KnapsackColumns(self._choices)
         self._begun = False
         self._bound = 0.0
+        self.checking = 0.0
+        """Seconds that the last search over groups took, which the checker repeats."""
         self._ways = list(self._ways_to_prove())
 
     def _ways_to_prove(self) -> Iterator[_Way]:
         """Yield how to prove, the quick way first."""
-        if len(self._choices) > FEW_ITEMS:
+        choices = len(self._choices)
+        if choices > FEW_ITEMS:
+            if choices <= min(FEW_A_GPU * len(self._problem.gpus), MOST_IN_GROUPS):
+                yield _Way(self._by_groups, FIRST_GAP_OF_GROUPS, LEAST_GAP_OF_MANY)
             several = self._problem.windows > 1
             first = FIRST_GAP_OF_WINDOWS if several else FIRST_GAP_OF_MANY
             yield _Way(self._by_knapsacks, first, LEAST_GAP_OF_MANY)
-        if len(self._choices) <= MOST_ITEMS:
-            yield _Way(self._by_groups, 0.0, LEAST_GAP)
+        if choices <= MOST_IN_GROUPS:
+            yield _Way(self._by_groups_or_search, 0.0, LEAST_GAP)
+        if choices <= MOST_ITEMS:
             yield _Way(self._by_search, 0.0, LEAST_GAP)
 
     def towards(self, value: float) -> Iterator[Certificate]:
@@ -256,45 +268,46 @@ class RatioBounds:
 
     def _by_knapsacks(self, ratio: float) -> Certificate | None:
         patience = FIRST_PATIENCE if self._relaxed.unproven else PATIENCE
-        return self._by_multipliers(ratio, self._relaxed.prove, patience)
+        return self._by_multipliers(ratio, self._relaxed.prove, self._part(patience))
 
     def _by_groups(self, ratio: float) -> Certificate | None:
-        found = self._by_multipliers(ratio, self._columns.prove, PATIENCE)
-        return found or self._by_search(ratio, SEARCHING)
+        return self._by_multipliers(ratio, self._columns.prove, self._part(PATIENCE))
+
+    def _by_groups_or_search(self, ratio: float) -> Certificate | None:
+        return self._by_groups(ratio) or self._by_search(ratio)
+
+    def _part(self, patience: float) -> Deadline:
+        return self._deadline.part(max(patience * self._deadline.left, 0.0))
 
     def _by_multipliers(
         self,
         ratio: float,
         prove: Callable[[Companies, Deadline], Multipliers | None],
-        patience: float,
+        time: Deadline,
     ) -> Certificate | None:
         companies = self._companies(ratio)
         if homeless_owner(self._choices, companies) is not None:
-            found: Multipliers | None = (0,) * len(self._choices), ()
-        else:
-            share = max(patience * self._deadline.left, 0.0)
-            found = prove(companies, self._deadline.part(share))
+            return self._certificate(Proof.GROUPS, ratio, ((0,) * len(self._choices), ()))
+        with time.watched():
+            found = prove(companies, time)
         return None if found is None else self._certificate(Proof.GROUPS, ratio, found)
 
-    def _by_search(self, ratio: float, patience: float = 1.0) -> Certificate | None:
-        """Try whether any groups take all models.
-
-        Parameters
-        ----------
-        ratio
-            The target.
-        patience
-            The share of the time left that it may take.
-        """
-        if self._problem.open_replicas or self._deadline.over:
+    def _by_search(self, ratio: float) -> Certificate | None:
+        """Try whether any groups take all models."""
+        too_many = len(self._choices) > MOST_ITEMS
+        if too_many or self._problem.open_replicas or self._deadline.over:
             return None
+        begun = self._deadline.seconds
         companies = self._companies(ratio)
-        found = self._columns.best(companies, self._deadline)
-        looks = int(max(self._deadline.left, 0.0) * patience * LOOKS_A_SECOND)
-        if found is None or looks == 0:
+        time = self._part(SEARCHING)
+        with time.watched():
+            found = self._columns.best(companies, time)
+            if found is None:
+                return None
+            exists = cover_exists(self._choices, companies, *found, MOST_GROUPS, go=time.go)
+        if exists is not False:
             return None
-        if cover_exists(self._choices, companies, *found, MOST_GROUPS, looks) is not False:
-            return None
+        self.checking = self._deadline.seconds - begun
         return self._certificate(Proof.COVER, ratio, found)
 
     def _companies(self, ratio: float) -> Companies:

@@ -17,7 +17,7 @@ from colocate.problem.checker.latency.group_weights import (
     heaviest,
     least_total,
 )
-from colocate.problem.checker.latency.groups import empty_search, group_is_possible
+from colocate.problem.checker.latency.groups import SearchedGroup, empty_search, group_is_possible
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.tolerance import LEFT_TO_ROUND, LP_TOLERANCE
 from colocate.solver.deadline import Deadline
@@ -30,8 +30,6 @@ EFFORTS = ((0.02, 100, 30_000), (0.005, 1_000, 100_000), (0.0, 10_000, 300_000))
 fragile model and in all. The next effort is made when one finds nothing more."""
 STEPS = 400_000
 """The most steps of the search that confirms a proof, a fraction of what the checker takes."""
-HEAVIEST = 8
-"""How many of the groups that refute a proof are learnt from."""
 
 
 class GroupColumns:
@@ -80,17 +78,19 @@ class GroupColumns:
             Whether to go on when nothing can be proven, for the best multipliers.
         """
         program = GroupProgram(self._choices, companies)
-        program.add([group for group in self._groups if _still_possible(companies, group)])
+        searches = [empty_search(company, deadline.go) for company in companies]
+        known = [each for each in self._groups if _still_possible(companies, searches, each)]
+        program.add(known)
         first = fragile_weights(len(self._choices), companies)
         weight = best = first if self._weight is None else self._weight
         prices, highest, effort = [0.0] * len(companies), 0.0, 0
         proof = None
         while not deadline.over:
-            groups, most = self._priced(companies, weight, prices, EFFORTS[effort])
+            groups, most = self._priced(companies, searches, weight, prices, EFFORTS[effort])
             carried = sum(c.gpus * m for c, m in zip(companies, most, strict=True))
             share = program.total_of(weight) / carried if carried > 0.0 else 0.0
             if share > 1.0 + LEFT_TO_ROUND:
-                proof, heavier = self._whole(companies, weight, most)
+                proof, heavier = self._whole(companies, searches, weight, most)
                 groups.extend(heavier)
             if share > highest:
                 highest, best = share, weight * (program.gpus / carried)
@@ -111,6 +111,7 @@ class GroupColumns:
     def _priced(
         self,
         companies: Sequence[GpuCompany],
+        searches: Sequence[SearchedGroup],
         weight: Floats,
         prices: Sequence[float],
         effort: tuple[float, int, int],
@@ -119,13 +120,15 @@ class GroupColumns:
         groups: list[Group] = []
         carried = []
         ease, steps, all_steps = effort
-        for kind, (company, price) in enumerate(zip(companies, prices, strict=True)):
+        for kind, (company, search, price) in enumerate(
+            zip(companies, searches, prices, strict=True)
+        ):
             here = weight[company.choice]
             order = density_order(company, here)
             floor = price * (1.0 + LP_TOLERANCE)
             most, rows, _, _ = heaviest_groups(
                 company,
-                empty_search(company),
+                search,
                 here,
                 order,
                 floor,
@@ -139,7 +142,11 @@ class GroupColumns:
         return groups, carried
 
     def _whole(
-        self, companies: Sequence[GpuCompany], weight: Floats, most: Sequence[float]
+        self,
+        companies: Sequence[GpuCompany],
+        searches: Sequence[SearchedGroup],
+        weight: Floats,
+        most: Sequence[float],
     ) -> tuple[Multipliers | None, list[Group]]:
         """Return whole multipliers if they prove it, and groups that are too heavy otherwise."""
         about = sum(c.gpus * m for c, m in zip(companies, most, strict=True))
@@ -150,14 +157,16 @@ class GroupColumns:
         rounded = np.array(multipliers, float)
         groups: list[Group] = []
         sure = True
-        for kind, (company, limit) in enumerate(zip(companies, carried, strict=True)):
+        for kind, (company, search, limit) in enumerate(
+            zip(companies, searches, carried, strict=True)
+        ):
             here = rounded[company.choice]
-            search, order = empty_search(company), density_order(company, here)
+            order = density_order(company, here)
             _, rows, _, complete = heaviest_groups(
-                company, search, here, order, float(limit), False, NEXT_WHOLE, STEPS, STEPS
+                company, search, here, order, float(limit), True, NEXT_WHOLE, STEPS, STEPS
             )
             sure = sure and complete
-            groups.extend(_groups(kind, company, rows[-HEAVIEST:]))
+            groups.extend(_groups(kind, company, rows))
         return ((multipliers, carried) if sure and not groups else None), groups
 
 
@@ -189,10 +198,12 @@ def _rounded(weight: Floats, carried: float) -> tuple[int, ...]:
     return tuple(np.rint(weight * (WHOLE / carried)).astype(np.int64).tolist())
 
 
-def _still_possible(companies: Sequence[GpuCompany], group: Group) -> bool:
+def _still_possible(
+    companies: Sequence[GpuCompany], searches: Sequence[SearchedGroup], group: Group
+) -> bool:
     kind, choices = group
     company = companies[kind]
     places = np.searchsorted(company.choice, choices)
     if places.max() >= len(company.choice) or (company.choice[places] != choices).any():
         return False
-    return bool(group_is_possible(company, empty_search(company), places.astype(np.int64)))
+    return bool(group_is_possible(company, searches[kind], places.astype(np.int64)))
