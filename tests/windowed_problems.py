@@ -1,6 +1,7 @@
 """Small random problems whose demand differs by time window, and their answers by brute force."""
 
 from dataclasses import replace
+from functools import cache
 from math import inf
 from random import Random
 
@@ -92,17 +93,47 @@ def best_windowed_ratio(problem, binding=False):
         model.name: not binding or (model.requests.binding and model.requests.has_target)
         for model in problem.models
     }
+    hours = [rates_of_window(problem, window) for window in range(problem.windows)]
+    hours.sort(key=lambda hour: -sum(model.requests.rate for model in hour.models))
+
+    @cache
+    def worst(hour, places):
+        """The worst ratio in an hour of models that share no GPU with others."""
+        ratios = _ratios_alone(hours[hour], dict(places))
+        return max((ratio for name, ratio in ratios if counts[name]), default=0.0)
+
     best = inf
     for placement in all_placements(problem):
-        names = [
-            model.name
-            for model in problem.models
-            for _ in range(len(placement[model.name]) // model.shards)
-        ]
-        ratios = ratios_by_windows(problem, placement)
-        felt = [ratio for name, ratio in zip(names, ratios, strict=True) if counts[name]]
-        best = min(best, max(felt, default=0.0))
+        parts = _apart(placement)
+        found = 0.0
+        for hour in range(len(hours)):
+            found = max(found, *(worst(hour, part) for part in parts))
+            if found >= best:
+                break
+        best = min(best, found)
     return best
+
+
+def _ratios_alone(problem, placement):
+    """The ratios of the replicas of some models, each with its name, without all other models."""
+    some = tuple(model for model in problem.models if model.name in placement)
+    alone = replace(problem, models=some, apart=(), together=())
+    return [(each.model, each.shared.ratio) for each in predict_placement(alone, placement)]
+
+
+def _apart(placement):
+    """The parts of a placement that share no GPU, each as pairs of a model and its GPUs."""
+    parts = []
+    for name, gpus in placement.items():
+        here, joined = set(gpus), [(name, gpus)]
+        apart = []
+        for others, pairs in parts:
+            if here.isdisjoint(others):
+                apart.append((others, pairs))
+            else:
+                here, joined = here | others, pairs + joined
+        parts = [*apart, (here, joined)]
+    return [tuple(sorted(pairs)) for _, pairs in parts]
 
 
 def pressure_by_windows(problem, placement):

@@ -101,7 +101,7 @@ class RequestReplay:
         return int(self.state.engines[place, columns.LISTED])
 
     def all_of(self, pieces: Iterable[RequestStream]) -> Simulation:
-        """RequestReplay all pieces of a stream, or as many as there were before an interrupt."""
+        """Replay all pieces of a stream, or as many as there were before an interrupt."""
         try:
             for piece in pieces:
                 self.take(piece)
@@ -110,7 +110,7 @@ class RequestReplay:
         return self.outcome(True)
 
     def take(self, piece: RequestStream) -> None:
-        """RequestReplay the requests of a piece, and everything up to its end."""
+        """Replay the requests of a piece, and everything up to its end."""
         models = len(self.problem.models)
         if len(piece) and int(piece.model.max()) >= models:
             raise InputError.of("model", int(piece.model.max()), f"less than {models}, the models")

@@ -115,8 +115,8 @@ TO_MAKE_A_CASE = ("fork", "kill", "setpgid", "pipe2", "socketpair")
 """Those that the process which forks for every case makes itself, and that every case refuses."""
 UNKNOWN = {"preadv2": (327, 286), "pwritev2": (328, 287)}
 """Calls that fail as if they did not exist: they tell what is in memory; others read as well."""
-TO_WATCH_A_CASE = 434
-"""The number of pidfd_open, which that process makes as well; to a case it is a new call."""
+NEW_TO_MAKE_A_CASE = {"pidfd_open": 434, "close_range": 436}
+"""Newer calls that it makes as well, by their numbers; to a case they do not exist."""
 FIRST_NEW = 424
 """Calls from this number on (Linux 5.1 and later, the same on both) fail as if they did not exist.
 
@@ -195,7 +195,7 @@ def _for_all() -> bytes:
     column = _architecture()[0]
     calls = (numbers for name, numbers in REFUSED.items() if name not in TO_MAKE_A_CASE)
     return _filter(
-        *_when(EQUAL, TO_WATCH_A_CASE, ALLOW),
+        *(step for number in NEW_TO_MAKE_A_CASE.values() for step in _when(EQUAL, number, ALLOW)),
         *_when(AT_LEAST, FIRST_NEW, ABSENT),
         *(step for numbers in calls for step in _when(EQUAL, numbers[column], REFUSE)),
         *(step for numbers in UNKNOWN.values() for step in _when(EQUAL, numbers[column], ABSENT)),
@@ -207,7 +207,7 @@ def _for_a_case() -> bytes:
     column = _architecture()[0]
     calls = (REFUSED[name] for name in TO_MAKE_A_CASE)
     return _filter(
-        *_when(EQUAL, TO_WATCH_A_CASE, ABSENT),
+        *(step for number in NEW_TO_MAKE_A_CASE.values() for step in _when(EQUAL, number, ABSENT)),
         *(step for numbers in calls for step in _when(EQUAL, numbers[column], REFUSE)),
         *_tested(BY_ARGUMENT_IN_A_CASE),
     )

@@ -17,12 +17,12 @@ from time import monotonic
 from typing import Any
 
 from . import landlock, seccomp
-from .answer import LoadedProgram, answer, compiled, tell
+from .answer import LoadedProgram, answer, compiled, rehearse, tell
 from .chance import lend
 from .ending import ENDING
 from .flat_text import PROGRAM_FILE
 from .folder import is_overfull, last_change
-from .kernel_calls import die_with_parent, drop_capabilities, hide_memory
+from .kernel_calls import die_with_parent, drop_capabilities, fork_alone, hide_memory
 from .sockets import lend_sockets
 
 MEGABYTE = 1024 * 1024
@@ -65,6 +65,7 @@ def serve(control: int, options: dict[str, Any]) -> None:
     walls = _raise_walls(options)
     with socket.socket(fileno=control) as channel:
         program = _program(channel, options, walls)
+        rehearse()
         lend()
         gc.freeze()  # or every child would copy the pages that a collection touches
         channel.send(json.dumps(walls).encode())
@@ -82,7 +83,7 @@ def _program(channel: socket.socket, options: dict[str, Any], walls: list[str]) 
         file.seek(0)
         source = file.read()
     said, say = os.pipe()
-    child = os.fork()
+    child = fork_alone()
     if child == 0:
         try:
             os.close(said)
@@ -141,7 +142,7 @@ def _handle(
     seed = _waiting(chance)
     said, say = os.pipe()
     untouched = last_change()
-    child = os.fork()
+    child = fork_alone()
     if child == 0:
         try:
             os.close(channel.fileno())

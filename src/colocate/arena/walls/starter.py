@@ -45,8 +45,10 @@ ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+    "LD_BIND_NOW": "1",
 }
-"""The whole environment, beside the order of sets: one thread for numpy."""
+"""The whole environment, beside the order of sets: one thread for numpy, and libraries that are
+linked to the end before the first case, not again in each."""
 BOOT = (
     "import json, sys; sys.path.append(sys.argv[1]); from inside.{module} import {function}; "
     "sys.path.pop(); {function}(int(sys.argv[2]), json.load(open(int(sys.argv[3]))))"

@@ -1,4 +1,4 @@
-"""RequestReplay requests on a fleet that changes: engines are loaded, closed and removed.
+"""Replay requests on a fleet that changes: engines are loaded, closed and removed.
 
 An engine holds its memory while it loads, and its GPUs are a little slower meanwhile. It takes
 requests when it is ready, and none any more when it is closed. Its requests go on until it is gone;
@@ -118,7 +118,7 @@ class LiveReplay(RequestReplay):
         self._list()
 
     def run(self, until: float) -> None:
-        """RequestReplay the requests up to a moment, and everything else that happens."""
+        """Replay the requests up to a moment, and everything else that happens."""
         for piece in self._reader.until(until):
             self.take(piece)
 

@@ -1,4 +1,4 @@
-"""RequestReplay requests on engines whose lives are all known beforehand."""
+"""Replay requests on engines whose lives are all known beforehand."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ def simulate_lives(
     seed: int = 0,
     watch: Watch | None = None,
 ) -> Simulation:
-    """RequestReplay requests on engines that come and go.
+    """Replay requests on engines that come and go.
 
     Parameters
     ----------
