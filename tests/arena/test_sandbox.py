@@ -15,7 +15,7 @@ from textwrap import indent
 import pytest
 
 import colocate
-from colocate.arena.inside import seccomp
+from colocate.arena.inside import kernel_calls, seccomp
 from colocate.arena.walls.enclosure import Enclosure, find_packages
 from colocate.arena.walls.sandbox import LONGEST_ANSWER, Limits, Sandbox
 from colocate.arena.walls.starter import best_enclosure
@@ -535,6 +535,16 @@ for name in ("rich", "colocate", "pytest"):
     absent = dict.fromkeys(("rich", "colocate", "pytest"), "absent")
     limits = Limits(seconds=60, memory_mb=4096)
     assert told(body, enclosure, limits, allow=("numba",)) == {"total": 5050, **absent}
+
+
+@pytest.mark.parametrize(("threads", "way"), [(1, "plainly"), (2, "as Python does")])
+def test_a_process_forks_plainly_only_if_no_other_thread_can_hold_a_lock(threads, way, monkeypatch):
+    used = []
+    monkeypatch.setattr(kernel_calls, "_FORK", lambda: used.append("plainly") or 7)
+    monkeypatch.setattr(os, "fork", lambda: used.append("as Python does") or 7)
+    monkeypatch.setattr(sys, "_current_frames", lambda: dict.fromkeys(range(threads)))
+    assert kernel_calls.fork() == 7
+    assert used == [way]
 
 
 def test_needed_packages_are_found_by_metadata_and_extras_are_not_needed(tmp_path, monkeypatch):

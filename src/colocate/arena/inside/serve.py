@@ -22,7 +22,7 @@ from .chance import lend
 from .ending import ENDING
 from .flat_text import PROGRAM_FILE
 from .folder import is_overfull, last_change
-from .kernel_calls import die_with_parent, drop_capabilities, fork_alone, hide_memory
+from .kernel_calls import die_with_parent, drop_capabilities, fork, hide_memory
 from .sockets import lend_sockets
 
 MEGABYTE = 1024 * 1024
@@ -83,7 +83,7 @@ def _program(channel: socket.socket, options: dict[str, Any], walls: list[str]) 
         file.seek(0)
         source = file.read()
     said, say = os.pipe()
-    child = fork_alone()
+    child = fork()
     if child == 0:
         try:
             os.close(said)
@@ -142,7 +142,7 @@ def _handle(
     seed = _waiting(chance)
     said, say = os.pipe()
     untouched = last_change()
-    child = fork_alone()
+    child = fork()
     if child == 0:
         try:
             os.close(channel.fileno())
