@@ -16,7 +16,7 @@ from colocate.simulate.demand.patterns import burst_groups, day_and_night, drift
 from colocate.solver.targets import without_targets
 
 SECONDS = 5400.0
-"""Of each condition."""
+"""Of each condition, unless somebody asks for more."""
 MOST_REPLICAS = 3
 """Of each model."""
 FLEETS: dict[str, dict[str, Any]] = {
@@ -78,6 +78,8 @@ class Condition:
     level: float
     pattern: dict[str, Any]
     seed: int = 1
+    seconds: float = SECONDS
+    """For how long requests come."""
 
     @property
     def problem(self) -> Problem:
@@ -110,10 +112,10 @@ class Condition:
         if self.kind == "bursts":
             return BurstDemand(**self.pattern)
         made = {
-            "burst groups": lambda: burst_groups(names, SECONDS, seed=self.seed, **self.pattern),
-            "drift": lambda: drifting(names, SECONDS, **self.pattern),
+            "burst groups": lambda: burst_groups(names, self.seconds, seed=self.seed, **self.pattern),
+            "drift": lambda: drifting(names, self.seconds, **self.pattern),
             "day and night": lambda: day_and_night(names, **self.pattern),
-            "hot set": lambda: hot_sets(names, SECONDS, seed=self.seed, **self.pattern),
+            "hot set": lambda: hot_sets(names, self.seconds, seed=self.seed, **self.pattern),
         }
         return MovingDemand(curves=made[self.kind]())
 

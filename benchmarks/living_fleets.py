@@ -1,8 +1,9 @@
 """Fleets whose demand moves: what a policy that follows it brings, against plans that stay.
 
-    python -m benchmarks.living_fleets                 all twenty conditions, into benchmarks/data
-    python -m benchmarks.living_fleets "hot set 16"    some of them, to the screen
+    python -m benchmarks.living_fleets --store                    all twenty conditions, kept
+    python -m benchmarks.living_fleets "hot set 16"               some of them
     python -m benchmarks.living_fleets "hot set 16" --seed 101    with other requests
+    python -m benchmarks.living_fleets "hot set 16" --hours 6     for longer
 
 For each condition the same requests are replayed on:
 
@@ -22,9 +23,9 @@ seconds, as `colocate watch` has them where Prometheus scrapes every five. Reque
 that arrived are what counts.
 """
 
+import argparse
 import csv
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -62,8 +63,10 @@ COUNTED = 10.0
 """Seconds of the intervals in which arrivals are counted."""
 LOOKED_AT = 30.0
 """Seconds between two looks of the policy."""
-PROCESSES, SEED = 3, "--seed"
-"""That measure conditions side by side, and the option before another seed, at the end."""
+PROCESSES = 3
+"""That measure conditions side by side."""
+HOUR = 3600.0
+"""Seconds."""
 NAIVE = 600.0
 """Seconds between two plans of naive replanning."""
 
@@ -109,11 +112,10 @@ def window_rates(
 
 def candidates(problem: Problem, stream: RequestStream) -> dict[str, Places]:
     """Return static plans in hindsight, by name."""
-    tens = [window_rates(problem, stream, t, t + 600.0) for t in np.arange(0.0, SECONDS, 600.0)]
-    halves = [
-        window_rates(problem, stream, SECONDS * n / 2, SECONDS * (n + 1) / 2) for n in range(2)
-    ]
-    rates = {"mean": window_rates(problem, stream, 0.0, SECONDS), "peaks": np.max(tens, axis=0)}
+    end = stream.seconds
+    tens = [window_rates(problem, stream, t, t + 600.0) for t in np.arange(0.0, end, 600.0)]
+    halves = [window_rates(problem, stream, end * n / 2, end * (n + 1) / 2) for n in range(2)]
+    rates = {"mean": window_rates(problem, stream, 0.0, end), "peaks": np.max(tens, axis=0)}
     rates |= {f"half {n + 1}": each for n, each in enumerate(halves)}
     return {
         f"{objective}, {name}": planned(problem, each, objective)
@@ -174,7 +176,7 @@ def followed(
     serving, busy_until = start, 0.0
     history: tuple[EngineMove, ...] = ()
     number_of = {(life.model, frozenset(life.gpus)): n for n, life in enumerate(replay.lives)}
-    edges = np.arange(0.0, SECONDS + COUNTED, COUNTED)
+    edges = np.arange(0.0, stream.seconds + COUNTED, COUNTED)
     counts = np.stack(
         [
             np.histogram(stream.arrival[stream.model == m], edges)[0]
@@ -183,7 +185,7 @@ def followed(
         axis=1,
     )
     reasons: dict[str, int] = {}
-    for now in np.arange(interval, SECONDS, interval):
+    for now in np.arange(interval, stream.seconds, interval):
         replay.run(float(now))
         if now < busy_until:
             continue
@@ -201,7 +203,7 @@ def followed(
                 replay.end(number_of[place], life.closed, life.gone)
         history = (*history, *moves_between(problem, serving, places, float(now)))
         serving, busy_until = places, float(now) + steps.seconds
-    replay.run(SECONDS)
+    replay.run(stream.seconds)
     found = replay.outcome(True)
     return Followed(sum(m.attainment * m.judged for m in found.models), history, reasons)
 
@@ -238,12 +240,15 @@ def naively(problem: Problem) -> Choose:
     return choose
 
 
-def measured(condition: Condition) -> dict[str, str | float | int]:
+Row = dict[str, str | float | int]
+
+
+def measured(condition: Condition) -> Row:
     """Return what a condition shows, as a row of the stored table."""
     began = time.process_time()
     problem = condition.problem
-    pieces = list(condition.demand.pieces(problem, SECONDS, condition.seed))
-    stream = joined(pieces)
+    pieces = list(condition.demand.pieces(problem, condition.seconds, condition.seed))
+    stream = joined(pieces, condition.seconds)
     total = len(stream)
     start = planned(problem, stated_rates(problem), "latency")
     plans = {"fleet file": start, **candidates(problem, stream)}
@@ -252,8 +257,10 @@ def measured(condition: Condition) -> dict[str, str | float | int]:
     past = past_counts(condition, problem, COUNTED)
     policy = followed(problem, start, stream, LOOKED_AT, by_policy(problem, PolicySettings()), past)
     naive = followed(problem, start, stream, NAIVE, naively(problem), past)
-    row: dict[str, str | float | int] = {
+    row: Row = {
         "condition": condition.name,
+        "seed": condition.seed,
+        "hours": condition.seconds / HOUR,
         "fleet": condition.fleet,
         "level": condition.level,
         "requests": total,
@@ -273,29 +280,52 @@ def measured(condition: Condition) -> dict[str, str | float | int]:
     return row
 
 
-def joined(pieces: Sequence[RequestStream]) -> RequestStream:
+def joined(pieces: Sequence[RequestStream], seconds: float) -> RequestStream:
     """Return one stream of all pieces."""
     return RequestStream(
         np.concatenate([piece.arrival for piece in pieces]),
         np.concatenate([piece.model for piece in pieces]),
         np.concatenate([piece.prompt for piece in pieces]),
         np.concatenate([piece.output for piece in pieces]),
-        SECONDS,
+        seconds,
     )
 
 
-def main(arguments: Sequence[str]) -> None:
-    chosen = [each for each in conditions() if not arguments or each.name in arguments]
-    if SEED in arguments:
-        chosen = [replace(each, seed=int(arguments[-1])) for each in chosen]
+def kept(rows: Sequence[Row]) -> None:
+    """Write rows in place of those that are known of the same requests."""
+    with STORED.open(encoding="utf-8", newline="") as file:
+        known = {_about(row): row for row in csv.DictReader(file)}
+    for row in rows:
+        told = {name: str(value) for name, value in row.items()}
+        known[_about(told)] = told
+    with STORED.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(known.values())
+
+
+def _about(row: dict[str, str]) -> tuple[str, str, str]:
+    return row["condition"], row["seed"], row["hours"]
+
+
+def main() -> None:
+    """Measure what is asked for, print it, and keep it if that is asked for too."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="conditions (default: all)")
+    parser.add_argument("--seed", type=int, help="of other requests")
+    parser.add_argument("--hours", type=float, default=SECONDS / HOUR)
+    parser.add_argument("--store", action="store_true", help="keep the results in benchmarks/data")
+    options = parser.parse_args()
+    chosen = [
+        replace(each, seed=options.seed or each.seed, seconds=options.hours * HOUR)
+        for each in conditions()
+        if not options.names or each.name in options.names
+    ]
     with ProcessPoolExecutor(PROCESSES) as pool:
         rows = list(pool.map(measured, chosen))
-    if not arguments:
-        with STORED.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+    if options.store:
+        kept(rows)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -1,4 +1,4 @@
-"""Draw the picture of docs/living.md from the stored results, and print its table.
+"""Draw the picture of docs/living.md from the stored results, and print its tables.
 
 python -m docs.draw_living
 """
@@ -7,7 +7,8 @@ import csv
 from functools import partial
 from pathlib import Path
 
-from benchmarks.living_fleets import STORED
+from benchmarks.living_conditions import conditions
+from benchmarks.living_fleets import HOUR, STORED
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -31,9 +32,25 @@ Row = dict[str, str]
 
 
 def stored_rows() -> list[Row]:
-    """Return what was measured, a row for each condition."""
+    """Return what was measured with the requests of the twenty conditions, a row for each."""
+    known = {(row["condition"], *_requests_of(row)): row for row in _all_rows()}
+    return [known[each.name, each.seed, each.seconds / HOUR] for each in conditions()]
+
+
+def rows_of_other_requests() -> list[Row]:
+    """Return what was measured with other requests of the same kinds, and for longer."""
+    own = stored_rows()
+    return [row for row in _all_rows() if row not in own]
+
+
+def _all_rows() -> list[Row]:
     with STORED.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def _requests_of(row: Row) -> tuple[int, float]:
+    """Return the seed and the hours of a row."""
+    return int(row["seed"]), float(row["hours"])
 
 
 def figure_of(rows: list[Row]) -> Figure:
@@ -79,17 +96,37 @@ def table_of(rows: list[Row]) -> str:
         head + "loads | undone | every ten minutes | undone |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in rows:
-        shares = [f"{float(row[name]):.1%}" for name in ("static", "file", "policy")]
-        lines.append(
-            f"| {row['condition']} | {' | '.join(shares)} | {float(row['over_static']):.1%} | "
-            f"{row['loads']} | {row['undone']} | {float(row['naive']):.1%} | "
-            f"{row['naive_undone']} |"
-        )
+    lines += [f"| {row['condition']} | {_cells(row)} |" for row in rows]
     return "\n".join(lines)
+
+
+def table_of_other_requests(rows: list[Row]) -> str:
+    """Return the table of other requests and of longer times."""
+    head = "| condition | hours | seed | best plan in hindsight | plan of the file | `watch` | "
+    lines = [
+        head + "against the best | loads | undone | every ten minutes | undone |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in sorted(rows, key=lambda row: (float(row["hours"]), _number(row), int(row["seed"]))):
+        asked = f"{row['condition']} | {float(row['hours']):g} | {row['seed']}"
+        lines.append(f"| {asked} | {_cells(row)} |")
+    return "\n".join(lines)
+
+
+def _number(row: Row) -> int:
+    """Return the number of a condition."""
+    return int(row["condition"].split()[-1])
+
+
+def _cells(row: Row) -> str:
+    """Return what was measured, as cells of a table."""
+    shares = [f"{float(row[name]):.1%}" for name in ("static", "file", "policy", "over_static")]
+    followed = [*shares, row["loads"], row["undone"]]
+    return " | ".join([*followed, f"{float(row['naive']):.1%}", row["naive_undone"]])
 
 
 if __name__ == "__main__":
     stored = stored_rows()
     (HERE / "living.svg").write_bytes(written_figure(partial(figure_of, stored), "svg"))
     print(table_of(stored))
+    print(table_of_other_requests(rows_of_other_requests()))
