@@ -28,7 +28,7 @@ def step(kind, engine=ALPHA, number=0):
     [
         (StepKind.LOAD, Condition.IDLE, Condition.DOUBTFUL),
         (StepKind.WAIT, Condition.IDLE, Condition.DOUBTFUL),
-        (StepKind.SWITCH, Condition.SERVING, Condition.DOUBTFUL),
+        (StepKind.SWITCH, Condition.SERVING, Condition.UNSWITCHED),
         (StepKind.DRAIN, Condition.IDLE, Condition.UNDRAINED),
         (StepKind.UNLOAD, None, Condition.DOUBTFUL),
         (StepKind.SLEEP, Condition.ASLEEP, Condition.DOUBTFUL),
@@ -96,6 +96,16 @@ def test_an_engine_that_lost_some_of_its_gpus_may_hold_the_others_and_is_unloade
 def test_an_engine_that_could_not_be_drained_gets_requests_again():
     steps = tidying((EngineRecord(ALPHA, Condition.UNDRAINED),), MEMORY)
     assert [(each.kind, each.engine) for each in steps] == [(StepKind.SWITCH, ALPHA)]
+
+
+def test_an_engine_that_may_have_got_requests_is_drained_before_it_is_unloaded():
+    half = PlacedEngine("alpha", ("g1",), 40.0, 16.0)
+    steps = tidying((EngineRecord(ALPHA), EngineRecord(half, Condition.UNSWITCHED)), MEMORY)
+    assert [(each.kind, each.engine) for each in steps] == [
+        (StepKind.DRAIN, half),
+        (StepKind.UNLOAD, half),
+    ]
+    assert steps[1].after == (steps[0].number,)
 
 
 def test_a_sleeper_wakes_only_after_what_is_unloaded_on_its_gpus():

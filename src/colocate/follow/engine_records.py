@@ -20,6 +20,8 @@ class Condition(StrEnum):
     """It has given its memory back for a while."""
     UNDRAINED = "undrained"
     """It could not be drained: it holds its memory, and may or may not get requests."""
+    UNSWITCHED = "unswitched"
+    """Requests could not be switched to it: it holds its memory, and may or may not get some."""
     DOUBTFUL = "doubtful"
     """A step with it failed: it may hold its memory, and serves nobody."""
 
@@ -50,15 +52,21 @@ AFTER = {
 """The condition of an engine after each kind of step; after the last, unload, there is none."""
 SERVED = (Condition.SERVING, Condition.UNDRAINED)
 """The conditions in which an engine serves, or will by a switch."""
-AFTER_FAILURE = dict.fromkeys(StepKind, Condition.DOUBTFUL) | {StepKind.DRAIN: Condition.UNDRAINED}
+DOUBTED = (Condition.DOUBTFUL, Condition.UNSWITCHED)
+"""The conditions in which an engine leaves, since a step failed that was to make it serve."""
+AFTER_FAILURE = dict.fromkeys(StepKind, Condition.DOUBTFUL) | {
+    StepKind.SWITCH: Condition.UNSWITCHED,
+    StepKind.DRAIN: Condition.UNDRAINED,
+}
 """The same if the step failed."""
 
 
 def after_step(engines: Engines, step: EngineStep, succeeded: bool) -> Engines:
     """Return the engines after a step was tried.
 
-    A step that failed leaves its engine in doubt; other engines are as they were. The place of an
-    engine tells it from others: what it holds may have changed since it was written down.
+    A step that failed leaves its engine in doubt, or its requests; other engines are as they were.
+    The place of an engine tells it from others: what it holds may have changed since it was written
+    down.
     """
     rest = tuple(each for each in engines if each.engine.place != step.engine.place)
     if succeeded and step.kind is StepKind.UNLOAD:
@@ -120,9 +128,10 @@ def tidying(
         known = models is None or record.engine.model in models
         if known and record.condition is Condition.SERVING:
             continue
-        lacking = record.engine.model not in served and record.condition is not Condition.DOUBTFUL
+        lacking = record.engine.model not in served and record.condition not in DOUBTED
         wanted = known and lacking
-        if not known and record.condition in SERVED:
+        leaves = not known and record.condition in SERVED
+        if leaves or record.condition is Condition.UNSWITCHED:
             _append(steps, [StepKind.DRAIN, StepKind.UNLOAD], record.engine)
             kept.remove(record)
         elif record.condition is Condition.UNDRAINED:
@@ -139,8 +148,7 @@ def tidying(
 
 def _urgency(record: EngineRecord) -> tuple[bool, bool, str]:
     """Order engines: those in doubt first, and those that may be wanted before sleepers."""
-    doubtful = record.condition is Condition.DOUBTFUL
-    return not doubtful, record.condition is Condition.ASLEEP, record.engine.model
+    return record.condition not in DOUBTED, record.condition is Condition.ASLEEP, record.engine.model
 
 
 def _fits(

@@ -83,6 +83,8 @@ class World:
             self.engines[engine] = "closed"
         elif kind == "switch" and state == "loading":
             raise BrokenRuleError(f"{engine} is to get requests before it is ready")
+        elif kind == "unload" and state == "open":
+            raise BrokenRuleError(f"{engine} is to be unloaded, and may have requests")
         self.check()
 
     def end(self, kind, engine, failed):
