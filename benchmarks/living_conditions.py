@@ -112,7 +112,9 @@ class Condition:
         if self.kind == "bursts":
             return BurstDemand(**self.pattern)
         made = {
-            "burst groups": lambda: burst_groups(names, self.seconds, seed=self.seed, **self.pattern),
+            "burst groups": lambda: burst_groups(
+                names, self.seconds, seed=self.seed, **self.pattern
+            ),
             "drift": lambda: drifting(names, self.seconds, **self.pattern),
             "day and night": lambda: day_and_night(names, **self.pattern),
             "hot set": lambda: hot_sets(names, self.seconds, seed=self.seed, **self.pattern),

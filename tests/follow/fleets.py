@@ -62,7 +62,7 @@ class Fixture:
 
     def __init__(self, folder, fleet=None, places=PLACES, dry=False, memory="elastic"):
         self.fleet = fleet or small_fleet()
-        self.told, self.performed, self.shown = [], [], []
+        self.told, self.noted, self.performed, self.shown = [], [], [], []
         self.observation = measured(chat=2.0, code=2.0, tiny=1.0)
         self.failing, self.now, self.stop = set(), 10_000.0, Event()
         settings = PolicySettings(memory=memory)
@@ -73,7 +73,7 @@ class Fixture:
                 self.read_fleet,
                 self.observe,
                 None if dry else self.perform,
-                self.told.append,
+                self.hear,
                 lambda: self.now,
                 self.shown.append,
             ),
@@ -83,6 +83,10 @@ class Fixture:
             1,
             self.stop,
         )
+
+    def hear(self, words):
+        """Take a sentence; notes about the source are apart."""
+        (self.noted if words.startswith("note: ") else self.told).append(words)
 
     def read_fleet(self):
         if isinstance(self.fleet, Exception):

@@ -12,12 +12,14 @@ from colocate.follow.engine_records import Condition, EngineRecord, places_of, s
 from colocate.follow.state_folder import StateFolder
 from colocate.follow.watch import RoundOutcome
 from colocate.inputs.fleet import fleet_of
+from colocate.inputs.observation.estimate import Estimate
+from colocate.inputs.observation.observation import Remark, SourceNote
 from colocate.replan.policy.decision import MoveGain, PolicyDecision, PolicyReason
 from colocate.replan.policy.history import moves_between
 from colocate.replan.steps.safe_steps import safe_steps
 from colocate.replan.steps.step import StepKind
 from colocate.replan.transition import change_between
-from tests.follow.fleets import PLACES, Fixture, measured, small_fleet
+from tests.follow.fleets import BINS, PLACES, Fixture, measured, small_fleet
 
 SPREAD = {"chat": ("g-0",), "code": ("g-1",), "tiny": ("g-1",)}
 STAY = PolicyDecision(PolicyReason.TARGETS_HOLD)
@@ -123,6 +125,62 @@ def test_a_source_that_does_not_answer_moves_nothing_and_is_told_once(folder, de
     fixture.observation = SourceError(trouble, "p:9090: no answer")
     fixture.watch.round()
     assert fixture.told.count("no demand, so nothing moves: p:9090: no answer") == 2
+
+
+def test_a_model_that_is_not_measured_is_not_one_that_nobody_asks(folder):
+    fixture = Fixture(folder)
+    fixture.observation = measured(chat=24.0, tiny=0.5)
+    assert [fixture.watch.round() for _ in range(2)] == [RoundOutcome.STAY] * 2
+    assert fixture.performed == []
+    assert len(fixture.told) == 1
+    assert fixture.told[0].startswith("stay: nobody knows how often code is asked; see that all")
+    fixture.observation = measured(chat=24.0, code=24.0, tiny=0.5)
+    assert fixture.watch.round() is RoundOutcome.MOVE
+
+
+def test_a_model_that_is_not_heard_of_any_more_is_not_measured(folder):
+    fixture = Fixture(folder)
+    gone = SourceNote(Remark.GONE, ("code",), 120.0)
+    fixture.observation = replace(measured(chat=24.0, code=24.0, tiny=0.5), notes=(gone,))
+    assert fixture.watch.round() is RoundOutcome.STAY
+    assert "how often code is asked" in fixture.told[0]
+    fixture.observation = replace(fixture.observation, notes=())
+    assert fixture.watch.round() is RoundOutcome.MOVE
+
+
+def test_a_model_without_an_engine_gets_one_though_another_is_not_measured(folder):
+    fixture = Fixture(folder, places={"chat": ("g-0",), "tiny": ("g-1",)})
+    fixture.observation = measured(chat=2.0)
+    assert fixture.watch.round() is RoundOutcome.MOVE
+    assert set(placed(fixture)) == {"chat", "code", "tiny"}
+
+
+def test_notes_of_the_source_are_told_once_while_they_last(folder, decided):
+    fixture = Fixture(folder)
+    good = fixture.observation
+    for amount in (0.1, 0.2):
+        note = SourceNote(Remark.GAPS, ("chat",), amount)
+        fixture.observation = replace(good, notes=(note,))
+        fixture.watch.round()
+    gaps = "note: 'chat': for 10% of the time nothing is known"
+    assert fixture.noted == ["note: counted: requests that started", gaps]
+    fixture.observation = good
+    fixture.watch.round()
+    fixture.observation = replace(good, notes=(note,))
+    fixture.watch.round()
+    assert fixture.noted[2:] == ["note: 'chat': for 20% of the time nothing is known"]
+
+
+def test_the_fleet_of_a_change_has_the_rates_that_it_rests_on(folder):
+    fixture = Fixture(folder)
+    steady = measured(chat=1.0, code=24.0, tiny=0.4)
+    rose = (1.0,) * (BINS - 20) + (24.0,) * 20
+    chat = replace(steady.models[0], rates=rose, rate=Estimate(8.7, 0.5))
+    fixture.observation = replace(steady, models=(chat, *steady.models[1:]))
+    assert fixture.watch.round() is RoundOutcome.MOVE
+    models = json.loads((folder.path / "fleet.json").read_text())["models"]
+    assert [each["rate"] for each in models] == [24.0, 24.0, 0.4]
+    assert all(each["rate_uncertainty"] > 0.0 for each in models)
 
 
 def test_demand_that_the_fleet_cannot_have_moves_nothing(folder, decided):

@@ -148,7 +148,11 @@ def tidying(
 
 def _urgency(record: EngineRecord) -> tuple[bool, bool, str]:
     """Order engines: those in doubt first, and those that may be wanted before sleepers."""
-    return record.condition not in DOUBTED, record.condition is Condition.ASLEEP, record.engine.model
+    return (
+        record.condition not in DOUBTED,
+        record.condition is Condition.ASLEEP,
+        record.engine.model,
+    )
 
 
 def _fits(

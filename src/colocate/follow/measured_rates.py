@@ -1,11 +1,15 @@
 """The rates that a decision rests on, from what was measured in bins of time."""
 
+from collections.abc import Sequence
+from math import isfinite
+
 import numpy as np
 
 from colocate.errors import InputError
-from colocate.inputs.fleet import Fleet
-from colocate.inputs.observation.demand_changes import matched_models
-from colocate.inputs.observation.observation import Observation
+from colocate.inputs.fleet import Fleet, fleet_of
+from colocate.inputs.observation.demand_changes import matched_models, rounded
+from colocate.inputs.observation.observation import Observation, Remark
+from colocate.inputs.spec import MOST_UNCERTAIN
 from colocate.replan.policy.rates import RateEstimate, estimated_rates
 from colocate.replan.policy.settings import PolicySettings
 
@@ -17,7 +21,9 @@ largest fleets are asked."""
 def measured_rates(
     fleet: Fleet, observation: Observation, settings: PolicySettings
 ) -> tuple[RateEstimate, ...]:
-    """Return the rate of every model that was measured; others have none.
+    """Return the rate of every model that is measured; others have none.
+
+    A model of which nothing was heard of late is not measured any more.
 
     Parameters
     ----------
@@ -33,7 +39,11 @@ def measured_rates(
     InputError
         If it is more than can be replayed, which no fleet is asked.
     """
-    found = matched_models(fleet.spec.models, observation)
+    gone = {
+        name for note in observation.notes if note.remark is Remark.GONE for name in note.models
+    }
+    matched = matched_models(fleet.spec.models, observation)
+    found = {name: model for name, model in matched.items() if model.name not in gone}
     if not found:
         return ()
     rates = np.array([model.rates for model in found.values()])
@@ -50,3 +60,25 @@ def measured_rates(
     whole = np.rint(counts).astype(np.int64)
     queues = [model.queue or 0.0 for model in found.values()]
     return estimated_rates(tuple(found), whole, observation.bin_seconds, settings, queues)
+
+
+def fleet_with_rates(fleet: Fleet, rates: Sequence[RateEstimate]) -> Fleet:
+    """Return a fleet with the rates that a decision rested on; models without one keep their own.
+
+    Parameters
+    ----------
+    fleet
+        With the demand that was measured.
+    rates
+        As of `measured_rates`.
+    """
+    data, known = fleet.as_dict(), {each.model: each for each in rates}
+    for model in data["models"]:
+        used = known.get(model["name"])
+        if used is None or model.get("rate") is None:
+            continue
+        model["rate"] = rounded(used.rate)
+        if used.rate > 0.0 and isfinite(used.high):
+            share = (used.high - used.low) / (2.0 * used.rate)
+            model["rate_uncertainty"] = rounded(min(share, MOST_UNCERTAIN))
+    return fleet_of(data)

@@ -9,14 +9,15 @@ from threading import Event
 from colocate.errors import ColocateError, OutputError, ServerError
 from colocate.follow.engine_records import places_of, serving, tidying
 from colocate.follow.execution import Perform, carry_out
-from colocate.follow.measured_rates import measured_rates
+from colocate.follow.measured_rates import fleet_with_rates, measured_rates
 from colocate.follow.metrics import metrics_text
 from colocate.follow.state import WatchState
 from colocate.follow.state_folder import StateFolder
 from colocate.follow.words import decision_words
 from colocate.inputs.fleet import Fleet
 from colocate.inputs.observation.demand_changes import fleet_with_demand
-from colocate.inputs.observation.observation import Observation
+from colocate.inputs.observation.observation import Observation, Remark
+from colocate.outputs.observation.words import basis_line, note_line
 from colocate.outputs.text.wording import amount, listed
 from colocate.replan.placed_engine import PlacedEngine
 from colocate.replan.policy.decide import decide
@@ -98,6 +99,7 @@ class Watch:
     at_once: int = 2
     stop: Event = field(default_factory=Event)
     _said: dict[str, str] = field(default_factory=dict)
+    _noted: frozenset[tuple[Remark, tuple[str, ...]]] = frozenset()
     _moments: dict[str, float] = field(default_factory=dict)
     _last_search: SearchRecord = field(default_factory=SearchRecord)
 
@@ -189,6 +191,7 @@ class Watch:
             self._say_once("demand", f"the demand cannot be used, so nothing moves: {error}")
             return RoundOutcome.NO_DEMAND
         self._say_once("demand", "")
+        self._tell_notes(observation)
         names = {model.name for model in fleet.problem.models}
         engines = tuple(each for each in serving(self.state.engines) if each.model in names)
         try:
@@ -197,7 +200,18 @@ class Watch:
             self._say_once("decision", f"nothing can be decided, so nothing moves: {error}")
             return RoundOutcome.STAY
         self._say_once("decision", self._would(decision) + decision_words(decision))
-        return RoundOutcome.STAY if decision.stay else self._change(fleet, decision)
+        if decision.stay:
+            return RoundOutcome.STAY
+        return self._change(fleet_with_rates(fleet, rates), decision)
+
+    def _tell_notes(self, observation: Observation) -> None:
+        """Say which requests count, and what a reader must know; each thing once while it lasts."""
+        self._say_once("basis", f"note: {basis_line(observation)}")
+        found = {(note.remark, note.models): note for note in observation.notes}
+        for about, note in found.items():
+            if about not in self._noted:
+                self.around.say(f"note: {note_line(note)}")
+        self._noted = frozenset(found)
 
     def _would(self, decision: PolicyDecision) -> str:
         return "would " if self.around.perform is None and not decision.stay else ""

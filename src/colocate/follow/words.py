@@ -10,6 +10,9 @@ from colocate.replan.policy.decision import (
 
 REASONS = {
     PolicyReason.TOO_LITTLE_KNOWN: "requests have not been counted for long enough",
+    PolicyReason.NOT_MEASURED: "nobody knows how often {names} {are} asked; see that all engines "
+    "are scraped, or give --map NAME=MODEL where names differ; some tell nothing until they were "
+    "asked once",
     PolicyReason.TARGETS_HOLD: "nearly all requests are in time as it is",
     PolicyReason.MOST_MOVES: "as many engines moved in the last hour as may",
     PolicyReason.NOTHING_BETTER: "no placement brings more requests in time",
@@ -46,7 +49,15 @@ def decision_words(decision: PolicyDecision) -> str:
         return f"stay: {unserved}"
     head = "stay" if decision.stay else f"move {_moved(decision)}"
     rest = f"; {unserved}" if unserved else ""
-    return f"{head}: {REASONS[decision.reason]}{_figures(decision)}{rest}"
+    return f"{head}: {_reason(decision)}{_figures(decision)}{rest}"
+
+
+def _reason(decision: PolicyDecision) -> str:
+    missing = decision.not_measured
+    if not missing:
+        return REASONS[decision.reason]
+    names, are = listed(missing, MOST_NAMES), "is" if len(missing) == 1 else "are"
+    return REASONS[decision.reason].format(names=names, are=are)
 
 
 def _unserved(found: UnservedModels) -> str:

@@ -75,6 +75,20 @@ def test_all_figures_of_two_replicas():
     assert remarks(found) == []
 
 
+def test_an_engine_that_nobody_has_asked_yet_has_a_rate_of_0():
+    """Some kinds make their counters with the first request, and have their gauges before."""
+    store = Store()
+    vllm(store)
+    idle = {"model_name": "idle", "instance": "b:8000", "job": "sglang"}
+    busy = {"model_name": "other names", "instance": "c:8000", "job": "sglang"}
+    for labels, running in ((idle, 0.0), (busy, 2.0)):
+        store.add("sglang:num_running_reqs", [running] * POINTS, **labels)
+        store.add("sglang:num_queue_reqs", [0.0] * POINTS, **labels)
+    found = observed(store)
+    assert [model.name for model in found.models] == ["m", "idle"]
+    assert (found.models[1].rate.value, found.models[1].queue) == (0.0, 0.0)
+
+
 def test_under_overload_the_queue_counts_and_that_is_told():
     store = Store()
     vllm(store, each=15.0, waiting=lambda n: 7.5 * n)

@@ -167,23 +167,24 @@ def _measured(
         each = tokens / measured.rate.value if measured.rate.value else 0.0
         rates = [rate * each for rate in rates]
         field, margin = "tokens_per_second", None if margin is None else margin * each
-    rounded = [_rounded(rate) for rate in rates]
+    amounts = [rounded(rate) for rate in rates]
     found: list[tuple[str, Amount, float | None]] = [
-        (field, rounded if windows else rounded[0], margin)
+        (field, amounts if windows else amounts[0], margin)
     ]
     if measured.rate.margin is not None and measured.rate.value > 0.0:
-        share = _rounded(min(measured.rate.margin / measured.rate.value, MOST_UNCERTAIN))
+        share = rounded(min(measured.rate.margin / measured.rate.value, MOST_UNCERTAIN))
         found.append(("rate_uncertainty", share, None))
     for name in TOKENS:
         estimate = getattr(measured, name)
         if estimate is not None and estimate.value > 0.0:
-            found.append((name, _rounded(estimate.value), estimate.margin))
+            found.append((name, rounded(estimate.value), estimate.margin))
     if windows and (skill := measured.predictability.skill) is not None:
-        found.append(("predictability", _rounded(skill), None))
+        found.append(("predictability", rounded(skill), None))
     return found
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
+    """Return a figure with as many digits as a fleet file states."""
     return float(f"{value:.{DIGITS}g}")
 
 

@@ -128,11 +128,12 @@ def decide(
     Parameters
     ----------
     problem
-        The models and GPUs; rates in it do not count.
+        The models and GPUs; rates in it count for models whose own is not known.
     serving
         The GPUs of every model as they serve now, with nothing under way.
     rates
-        How often each model is asked.
+        How often each model is asked. If one is missing that is served, only models without an
+        engine move: one that nobody hears of is not one that nobody asks.
     history, now
         Moves so far, and the moment, by the same clock.
     settings
@@ -208,6 +209,8 @@ def _ordinary(
         Says what becomes of requests with a placement.
     """
     chosen = case.settings
+    if missing := tuple(sorted({*case.serving} - {each.model for each in case.rates})):
+        return PolicyDecision(PolicyReason.NOT_MEASURED, not_measured=missing)
     loads = chosen.most_moves_per_hour - loads_in_hour(history, now)
     if any(each.seconds < chosen.recent for each in case.rates):
         return PolicyDecision(PolicyReason.TOO_LITTLE_KNOWN)

@@ -14,6 +14,8 @@ class PolicyReason(StrEnum):
 
     TOO_LITTLE_KNOWN = "too little known"
     """Requests have not been counted for long enough."""
+    NOT_MEASURED = "not measured"
+    """Nobody knows how often a model is asked that has an engine."""
     TARGETS_HOLD = "targets hold"
     """Nearly all requests are in time as it is: no move can bring more than the hysteresis."""
     MOST_MOVES = "most moves"
@@ -113,6 +115,8 @@ class PolicyDecision:
         Requests in time that a move would have to bring.
     unserved
         Models that go without an engine, and why.
+    not_measured
+        Models with an engine of which nobody knows how often they are asked.
     """
 
     reason: PolicyReason
@@ -122,6 +126,7 @@ class PolicyDecision:
     gain: MoveGain | None = None
     needed: float = 0.0
     unserved: tuple[UnservedModels, ...] = ()
+    not_measured: tuple[str, ...] = ()
 
     @property
     def stay(self) -> bool:

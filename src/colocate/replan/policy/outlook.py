@@ -112,9 +112,16 @@ def _only(stream: RequestStream, models: Sequence[int]) -> RequestStream:
 
 
 def with_rates(problem: Problem, rates: Mapping[str, float]) -> Problem:
-    """Return the fleet with other rates of requests, the same in all time windows."""
+    """Return the fleet with other rates of requests, the same in all time windows.
+
+    A model without another rate keeps its own.
+    """
     models = tuple(
-        model.changed(requests=replace(model.requests, rate=rates.get(model.name, 0.0), rates=()))
+        model.changed(
+            requests=replace(
+                model.requests, rate=rates.get(model.name, model.requests.rate), rates=()
+            )
+        )
         if model.requests
         else model
         for model in problem.models

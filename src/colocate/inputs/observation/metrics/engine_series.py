@@ -146,6 +146,17 @@ class EngineSeries:
         moments, known = np.arange(len(whole)), np.flatnonzero(np.isfinite(whole))
         return np.where(missing, np.interp(moments, known, whole[known]), whole)
 
+    @property
+    def idle(self) -> bool:
+        """Whether it has not been asked yet: some kinds make their counters with the first request.
+
+        An engine with requests in work and no counter is not idle: its counters are unknown.
+        """
+        if self.way("started") or self.way("completed"):
+            return False
+        inside = self.in_system
+        return inside is not None and not np.nan_to_num(inside).any()
+
     def restarted(self, quantity: str) -> Flags:
         """Return between which moments a counter began again."""
         way = self.way(quantity)

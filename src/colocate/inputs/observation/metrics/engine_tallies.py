@@ -34,7 +34,8 @@ class ModelTally(NamedTuple):
 def tallies_of(engines: Sequence[EngineSeries], step: float) -> ModelTally | None:
     """Return what the engines of a model counted, None if none of them counts requests.
 
-    Where a gateway stands before them, its requests count, and not theirs.
+    Where a gateway stands before them, its requests count, and not theirs. Engines that nobody has
+    asked yet count none.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def tallies_of(engines: Sequence[EngineSeries], step: float) -> ModelTally | Non
     counting = [each for each in engines if each.way("started") or each.way("completed")]
     gateways = [each for each in counting if each.metrics.gateway]
     workers = [each for each in engines if not each.metrics.gateway]
-    asked = gateways or counting
+    asked = gateways or counting or [each for each in engines if each.idle]
     if not asked:
         return None
     basis = _basis(asked)
@@ -89,11 +90,12 @@ def _requests(engine: EngineSeries, basis: Basis) -> Floats:
     started = engine.counted("started")
     if basis is Basis.STARTED and started is not None:
         return started
-    completed = engine.counted("completed")
-    if completed is None:
-        assert started is not None, "the engine counts requests"
+    completed, inside = engine.counted("completed"), engine.in_system
+    if completed is None and started is not None:
         return started
-    inside = engine.in_system
+    if completed is None:
+        assert inside is not None, "the engine counts requests, or is known to have none"
+        return np.diff(inside)
     if basis is Basis.COMPLETED or inside is None:
         return completed
     grown = np.where(engine.restarted("completed"), inside[1:], np.diff(inside))
