@@ -176,6 +176,10 @@ class NothingFoundError(ColocateError):
     """No placement was found, and none was proven impossible."""
 
 
+class UnsafeStepsError(ColocateError):
+    """Steps that were found do not stand the check, so they must not be carried out."""
+
+
 class ProposerError(ColocateError):
     """A proposer gave no answer: its server failed or refused, or a record has none left."""
 

@@ -2,13 +2,16 @@
 
 import inspect
 import json
+from dataclasses import fields
 
 import pytest
 from typer.testing import CliRunner
 
 from colocate.cli.main import app
+from colocate.cli.replan import replan
 from colocate.cli.watch import watch
 from colocate.replan.policy.settings import PolicySettings
+from colocate.replan.steps.step_times import StepTimes
 
 FLEET = """
 gpus: [{node: n, kind: H200, count: 2}]
@@ -72,3 +75,29 @@ def test_by_default_the_command_decides_as_the_policy_does():
     for name in ("commitment", "hysteresis", "horizon"):
         assert command[name].default == getattr(policy, name)
     assert command["most_moves"].default == policy.most_moves_per_hour
+
+
+@pytest.mark.parametrize("command", [watch, replan])
+def test_by_default_steps_take_as_long_as_in_python(command):
+    given, times = inspect.signature(command).parameters, StepTimes()
+    for each in fields(times):
+        if each.name in given:
+            assert given[each.name].default == getattr(times, each.name)
+    assert {"load_gb_per_second", "ready_seconds", "drain_seconds"} <= given.keys()
+
+
+def test_what_is_read_can_be_chosen_as_with_observe(site):
+    done = watched("--engine", "vllm=0.9", "--where", 'cluster="a"', "--map", "m=chat")
+    assert done.exit_code == 0
+    done = watched("--engine", "nobody=1")
+    assert "engine='nobody' is not known" in str(done.exception)
+    assert watched("--map", "chat").exit_code == 2
+
+
+def test_a_fleet_under_mps_is_told_what_the_command_must_do(site):
+    text = FLEET.replace("gpus:", "sharing: mps\ngpus:")
+    (site / "fleet.yaml").write_text(text)
+    assert "MPS" not in watched().stderr
+    assert "the fleet shares GPUs by MPS, and watch starts no daemons" in watched(
+        "--run", "true"
+    ).stderr.replace("\n", " ")

@@ -101,6 +101,20 @@ def test_it_moves_and_remembers(folder, decided):
     assert len(decided.seen[-1][2]) >= 2
 
 
+def test_steps_that_do_not_stand_the_check_are_not_carried_out(folder, decided):
+    def unsafe(problem, serving_now):
+        found = going(problem, serving_now)
+        steps = tuple(replace(each, after=()) for each in found.steps.steps)
+        return replace(found, steps=replace(found.steps, steps=steps))
+
+    decided.script[:] = [unsafe]
+    fixture = Fixture(folder)
+    assert [fixture.watch.round() for _ in range(2)] == [RoundOutcome.STAY] * 2
+    assert fixture.performed == []
+    assert not (folder.path / "steps.json").exists()
+    assert len([each for each in fixture.told if "are not safe: " in each]) == 1
+
+
 def test_a_dry_run_does_nothing_but_say_and_write(folder, decided):
     decided.script[:] = [going]
     fixture = Fixture(folder, dry=True)

@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from colocate.cli.output_files import check_outputs, refuse_to_replace, say_wrote
+from colocate.cli.prometheus_options import (
+    TOKEN,
+    EngineVersion,
+    ModelLabel,
+    NameMap,
+    NamesFile,
+    Where,
+    mapping_of,
+    pairs,
+    prometheus_question,
+)
 from colocate.cli.shared_options import AsJson, Download, PageFile, drawable
 from colocate.errors import InputError
 
-TOKEN = "PROMETHEUS_TOKEN"
 MOST_OF_A_KIND = 20_000
 """GPUs in a fleet: more are a slip."""
 
@@ -21,7 +31,6 @@ if TYPE_CHECKING:
     from colocate.advise.planned import PlannedModel
     from colocate.inputs.huggingface import ConfigLookup
     from colocate.inputs.observation.demand_changes import DemandChanges
-    from colocate.inputs.observation.metrics.from_prometheus import PrometheusQuestion
     from colocate.inputs.observation.observation import Observation
     from colocate.inputs.observation.together import Correlation
     from colocate.inputs.observation.windows import WindowBins
@@ -52,12 +61,7 @@ def observe(
             "server, or that of kvcached's router with /traffic/stats."
         ),
     ],
-    mapping: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map", metavar="NAME=MODEL", help="The model of the fleet that one of the source is."
-        ),
-    ] = None,
+    mapping: NameMap = None,
     window: Annotated[
         str | None, typer.Option(help="How far to look back (default: 1h; 1m with kvcached).")
     ] = None,
@@ -65,22 +69,10 @@ def observe(
         float | None,
         typer.Option(help="Prometheus: seconds of a bin (default: chosen by window and scrapes)."),
     ] = None,
-    where: Annotated[
-        str, typer.Option(help='Prometheus: labels that engines must have, such as cluster="a".')
-    ] = "",
-    label: Annotated[
-        list[str] | None,
-        typer.Option(help="Prometheus: label that names the model; of several, the first."),
-    ] = None,
-    names: Annotated[
-        Path | None, typer.Option(help="Prometheus: file that says which metrics say what.")
-    ] = None,
-    engine: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VERSION", help="Prometheus: take the names that this version has."
-        ),
-    ] = None,
+    where: Where = "",
+    label: ModelLabel = None,
+    names: NamesFile = None,
+    engine: EngineVersion = None,
     fleet: Annotated[
         Path | None, typer.Option(help="Compare with the demand that this fleet file states.")
     ] = None,
@@ -134,9 +126,7 @@ def observe(
     if write is not None:
         refuse_to_replace(write, force)
     numbers = _gpu_numbers(gpus)
-    asked = _Asked(
-        dict(_pairs("--map", "NAME=MODEL", mapping)), window, step, where, label, names, engine
-    )
+    asked = _Asked(mapping_of(mapping), window, step, where, label, names, engine)
     found = _observed(source, asked)
     chosen = windows_in(found, windows) if windows else ()
     pairs = correlations(found)
@@ -170,34 +160,13 @@ def observe(
         _update(fleet, changed, download, not as_json)
 
 
-def _pairs(option: str, form: str, texts: list[str] | None) -> list[tuple[str, str]]:
-    """Return what stands before and after the last = of each text.
-
-    Parameters
-    ----------
-    option
-        That the texts were given for.
-    form
-        What they must look like.
-    texts
-        As they were given.
-    """
-    pairs = []
-    for text in texts or ():
-        name, equals, value = text.rpartition("=")
-        if not (name and equals and value):
-            raise typer.BadParameter(f"{option} {text}, must be {form}")
-        pairs.append((name, value))
-    return pairs
-
-
 def _gpu_numbers(texts: list[str] | None) -> dict[str, int]:
     """Return how many GPUs of each kind there are."""
     from colocate.inputs.gpu_catalogue import find_accelerator
 
     form = "KIND=NUMBER, such as H100-80GB=8"
     numbers = {}
-    for kind, number in _pairs("--gpus", form, texts):
+    for kind, number in pairs("--gpus", form, texts):
         if not (number.isascii() and number.isdigit() and 0 < int(number) <= MOST_OF_A_KIND):
             most = f"a number from 1 to {MOST_OF_A_KIND:,}"
             raise typer.BadParameter(f"--gpus {kind}={number}, must be {form}, with {most}")
@@ -222,22 +191,16 @@ def _observed(source: str, asked: _Asked) -> "Observation":
     seconds = window_seconds(asked.window) if asked.window else None
     if router:
         return observe(source, asked.mapping, seconds)
-    question = _question(seconds or PROMETHEUS_WINDOW, asked)
-    return observe(source, question=question, token=os.environ.get(TOKEN))
-
-
-def _question(seconds: float, asked: _Asked) -> "PrometheusQuestion":
-    from colocate.inputs.observation.metrics.from_prometheus import PrometheusQuestion
-    from colocate.inputs.observation.metrics.metric_names import (
-        known_metric_names,
-        read_metric_names,
+    question = prometheus_question(
+        seconds or PROMETHEUS_WINDOW,
+        asked.mapping,
+        asked.where,
+        asked.labels,
+        asked.names,
+        asked.engines,
+        asked.step,
     )
-
-    known = read_metric_names(asked.names) if asked.names else known_metric_names()
-    known = known.of_versions(dict(_pairs("--engine", "NAME=VERSION", asked.engines)))
-    if asked.labels:
-        known = known.with_labels(tuple(asked.labels))
-    return PrometheusQuestion(seconds, asked.step, asked.where, known, asked.mapping)
+    return observe(source, question=question, token=os.environ.get(TOKEN))
 
 
 def _update_of(

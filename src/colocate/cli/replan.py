@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from colocate.cli.output_files import check_outputs, say_wrote
-from colocate.cli.shared_options import AsJson, Download, Seed, vector
+from colocate.cli.shared_options import (
+    AsJson,
+    Download,
+    DrainSeconds,
+    LoadsAtOnce,
+    LoadSpeed,
+    ReadySeconds,
+    Seed,
+    TotalSpeed,
+    vector,
+)
 from colocate.outputs.emit.settings import Target
 
 if TYPE_CHECKING:
@@ -57,9 +67,11 @@ def replan(
             help="The share by which rates may be off, where the fleet does not say.",
         ),
     ] = 0.0,
-    load_gb_per_second: Annotated[
-        float, typer.Option(min=0.001, help="How fast one machine loads weights.")
-    ] = 2.0,
+    load_gb_per_second: LoadSpeed = 2.0,
+    total_gb_per_second: TotalSpeed = None,
+    loads_at_once: LoadsAtOnce = 1,
+    ready_seconds: ReadySeconds = 60.0,
+    drain_seconds: DrainSeconds = 30.0,
     always_serving: Annotated[
         bool, typer.Option("--always-serving", help="Refuse steps that interrupt a model.")
     ] = False,
@@ -115,7 +127,13 @@ def replan(
     )
     terms = MoveTerms(
         mode,
-        StepTimes(load_gb_per_second=load_gb_per_second),
+        StepTimes(
+            load_gb_per_second,
+            total_gb_per_second,
+            loads_at_once,
+            ready_seconds,
+            drain_seconds,
+        ),
         always_serving,
         weights_of(now),
         lasting,
@@ -221,8 +239,10 @@ def _write_steps(
     from colocate.outputs.emit.engines.running_engines import read_engines
     from colocate.outputs.replan.commands import refuse_begun, steps_files
     from colocate.outputs.replan.step_writers import SINGLE
+    from colocate.replan.checker.step_check import confirmed
 
     refuse_begun(folder)
+    confirmed(way)
     running = read_engines(before / "new", target) if before else None
     found = steps_files(target, way, old, new, running)
     written = [

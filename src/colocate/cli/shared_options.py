@@ -49,4 +49,20 @@ Download = Annotated[
 PageFile = Annotated[
     Path | None, typer.Option(help="Also write all of it to this file, as an HTML page.")
 ]
+LoadSpeed = Annotated[
+    float, typer.Option(min=0.001, help="GB of weights a second that one machine loads.")
+]
+TotalSpeed = Annotated[
+    float | None,
+    typer.Option(min=0.001, help="GB a second that all machines load together, if limited."),
+]
+LoadsAtOnce = Annotated[
+    int, typer.Option(min=1, max=64, help="Engines that one machine loads side by side.")
+]
+ReadySeconds = Annotated[
+    float, typer.Option(min=0.0, help="From the last weight to the first answer of an engine.")
+]
+DrainSeconds = Annotated[
+    float, typer.Option(min=0.0, help="For requests in work to finish, when an engine leaves.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -10,6 +10,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from colocate.cli.exit_codes import INTERRUPTED
+from colocate.cli.prometheus_options import (
+    TOKEN,
+    EngineVersion,
+    ModelLabel,
+    NameMap,
+    NamesFile,
+    Where,
+    mapping_of,
+    prometheus_question,
+)
+from colocate.cli.shared_options import (
+    DrainSeconds,
+    LoadsAtOnce,
+    LoadSpeed,
+    ReadySeconds,
+    TotalSpeed,
+)
 from colocate.errors import InputError
 from colocate.fault import Fault
 
@@ -21,8 +38,10 @@ if TYPE_CHECKING:
     from colocate.inputs.server.prometheus import PrometheusServer
     from colocate.replan.policy.settings import PolicySettings
 
-TOKEN = "PROMETHEUS_TOKEN"
-"""The variable with the bearer token of the Prometheus server."""
+PROCESSES_OF_MPS = (
+    "note: the fleet shares GPUs by MPS, and watch starts no daemons: an engine that was started "
+    "alone on its GPU takes turns with neighbours that come later, until COMMAND restarts it"
+)
 
 
 def watch(
@@ -60,13 +79,23 @@ def watch(
     horizon: Annotated[
         float, typer.Option(min=60.0, help="Seconds ahead that a move must pay in.")
     ] = 1800.0,
-    at_once: Annotated[int, typer.Option(min=1, max=64, help="Steps carried out at once.")] = 2,
+    at_once: Annotated[int, typer.Option(min=1, max=64, help="Steps carried out at once.")] = 8,
     step_timeout: Annotated[
         float, typer.Option(min=1.0, help="Seconds after which a step has failed.")
     ] = 1800.0,
     elastic: Annotated[
         bool, typer.Option("--elastic", help="Engines share their caches (kvcached).")
     ] = False,
+    load_gb_per_second: LoadSpeed = 2.0,
+    total_gb_per_second: TotalSpeed = None,
+    loads_at_once: LoadsAtOnce = 1,
+    ready_seconds: ReadySeconds = 60.0,
+    drain_seconds: DrainSeconds = 30.0,
+    mapping: NameMap = None,
+    where: Where = "",
+    label: ModelLabel = None,
+    names: NamesFile = None,
+    engine: EngineVersion = None,
     listen: Annotated[
         str | None, typer.Option(help="HOST:PORT to serve own metrics at, for Prometheus.")
     ] = None,
@@ -78,12 +107,10 @@ def watch(
     from colocate.follow.watch import Surroundings, Watch
     from colocate.inputs.calibration.metrics_sources import window_seconds
     from colocate.inputs.fleet import read_fleet
-    from colocate.inputs.observation.metrics.from_prometheus import (
-        PrometheusQuestion,
-        observe_prometheus,
-    )
+    from colocate.inputs.observation.metrics.from_prometheus import observe_prometheus
     from colocate.inputs.server.prometheus import PrometheusServer
     from colocate.replan.policy.settings import PolicySettings
+    from colocate.replan.steps.step_times import StepTimes
     from colocate.solver.interrupt import stopping_on_interrupt
 
     settings = PolicySettings(
@@ -92,8 +119,17 @@ def watch(
         most_moves_per_hour=most_moves,
         horizon=horizon,
         memory="elastic" if elastic else "fixed",
+        times=StepTimes(
+            load_gb_per_second,
+            total_gb_per_second,
+            loads_at_once,
+            ready_seconds,
+            drain_seconds,
+        ),
     )
-    question = PrometheusQuestion(window_seconds(window))
+    question = prometheus_question(
+        window_seconds(window), mapping_of(mapping), where, label, names, engine
+    )
     token, stop = os.environ.get(TOKEN), Event()
     source = PrometheusServer(prometheus, token)
     if listen is not None:
@@ -120,6 +156,8 @@ def watch(
         )
         known = _known_state(folder, planned) or first or _first_state(planned, start, settings)
         following = Watch(folder, around, planned, known, settings, at_once, stop)
+        if perform is not None and planned.problem.sharing == "mps":
+            _say(PROCESSES_OF_MPS)
         _say(_beginning(following, source, served.port if served else None))
         with stopping_on_interrupt(stop.set):
             _loop(following, interval, rounds)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Event
 
-from colocate.errors import ColocateError, OutputError, ServerError
+from colocate.errors import ColocateError, OutputError, ServerError, UnsafeStepsError
 from colocate.follow.engine_records import places_of, serving, tidying
 from colocate.follow.execution import Perform, carry_out
 from colocate.follow.measured_rates import fleet_with_rates, measured_rates
@@ -19,6 +19,7 @@ from colocate.inputs.observation.demand_changes import fleet_with_demand
 from colocate.inputs.observation.observation import Observation, Remark
 from colocate.outputs.observation.words import basis_line, note_line
 from colocate.outputs.text.wording import amount, listed
+from colocate.replan.checker.step_check import confirmed
 from colocate.replan.placed_engine import PlacedEngine
 from colocate.replan.policy.decide import decide
 from colocate.replan.policy.decision import PolicyDecision
@@ -232,14 +233,19 @@ class Watch:
     def _change(self, fleet: Fleet, decision: PolicyDecision) -> RoundOutcome:
         assert decision.steps is not None
         assert decision.placement is not None
+        try:
+            steps = confirmed(decision.steps)
+        except UnsafeStepsError as error:
+            self._say_once("steps", f"nothing moves: {error}")
+            return RoundOutcome.STAY
         self.folder.write_change(
             json.dumps(fleet.as_dict(), indent=1),
             json.dumps({name: list(gpus) for name, gpus in decision.placement.items()}, indent=1),
-            json.dumps(decision.steps.as_dict(), indent=1),
+            json.dumps(steps.as_dict(), indent=1),
         )
         if self.around.perform is None:
             return RoundOutcome.WOULD_MOVE
-        self._keep(replace(self.state, pending=decision.steps.steps, begun=frozenset()))
+        self._keep(replace(self.state, pending=steps.steps, begun=frozenset()))
         self._moments["move"] = self.around.clock()
         return (
             RoundOutcome.MOVE if self._carried_out(self.state.pending) else RoundOutcome.BROKEN_OFF

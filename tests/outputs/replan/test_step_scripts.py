@@ -137,6 +137,15 @@ def test_targets_without_single_engines_say_why(target, sharing):
     assert found.reason in found.files[0].text
 
 
+def test_engines_that_stay_outside_mps_are_named():
+    alone = {"a": ("g0",), "b": ("g1",)}, {"a": ("g0",), "b": ("g0",)}
+    steps, old, new = way(alone, sharing="mps")
+    (note,) = [each for each in steps_files(Target.VLLM, steps, old, new).notes if "MPS" in each]
+    assert note.startswith("started with GPUs of their own, so without MPS: a; neighbours")
+    steps, old, new = way(alone)
+    assert not any("MPS" in each for each in steps_files(Target.VLLM, steps, old, new).notes)
+
+
 @pytest.mark.parametrize("target", [Target.SYSTEMD, Target.KUBERNETES, Target.KVCACHED])
 def test_it_goes_on_if_it_was_killed_after_an_engine_ended_and_before_that_was_noted(
     target, tmp_path

@@ -14,6 +14,7 @@ from colocate.fault import Fault, Owner
 from colocate.inputs.fleet import Fleet
 from colocate.outputs.emit.emission import EmittedFile
 from colocate.outputs.emit.engines.groups import crowded_gpus
+from colocate.outputs.emit.engines.launch import Fleetwide
 from colocate.outputs.emit.engines.running_engines import engines_file, running_engines
 from colocate.outputs.emit.gateway.endpoints import engines_of
 from colocate.outputs.emit.settings import OWN_ENGINES, EmitSettings, RunningEngine, Target
@@ -21,6 +22,7 @@ from colocate.outputs.replan.step_functions import FUNCTIONS
 from colocate.outputs.replan.step_writers import WRITERS, ScriptLines
 from colocate.outputs.replan.words import step_text, steps_text
 from colocate.outputs.text.sanitise import one_line
+from colocate.outputs.text.wording import listed
 from colocate.replan.steps.safe_steps import SafeSteps
 from colocate.solver.plan import Plan
 
@@ -33,6 +35,10 @@ RAY = (
 TOGETHER = (
     "no commands: under MPS the engines of a GPU start and end together in this target, so none of "
     "them can be started or stopped alone"
+)
+ALONE = (
+    "started with GPUs of their own, so without MPS: {names}; neighbours that come take turns with "
+    "them until they are restarted from new/"
 )
 USUAL_NAMES = (
     "engines that run are taken to have the names and ports that emit gives the old plan by "
@@ -95,7 +101,8 @@ def steps_files(
     crowded = crowded_gpus((*before.launches,)) or crowded_gpus((*after.launches,))
     if settings.mps and crowded and target not in (Target.VLLM, Target.SGLANG):
         reason = TOGETHER
-    notes = tuple(filter(None, (reason, "" if running is not None else USUAL_NAMES)))
+    alone = _left_outside_mps(before, after) if settings.mps and not reason else ""
+    notes = tuple(filter(None, (reason, "" if running is not None else USUAL_NAMES, alone)))
     listed = EmittedFile(LIST, _list(steps, notes))
     beside = (engines_file(target, after.launches),)
     if reason:
@@ -103,6 +110,21 @@ def steps_files(
     script = ScriptLines(steps, before, after)
     done = EmittedFile(SCRIPT, _script(target, script), executable=True)
     return StepFiles((done, listed), tuple(script.files), beside, settings, "", notes)
+
+
+def _left_outside_mps(before: Fleetwide, after: Fleetwide) -> str:
+    """Return a note on engines that stay and get their first neighbours; empty if none does.
+
+    Parameters
+    ----------
+    before, after
+        The engines that run, and those of the new plan.
+    """
+    alone = {(each.model, each.gpus) for each in before.launches if not each.crowded}
+    names = [
+        each.name for each in after.launches if each.crowded and (each.model, each.gpus) in alone
+    ]
+    return ALONE.format(names=listed(names)) if names else ""
 
 
 def refuse_begun(folder: Path) -> None:

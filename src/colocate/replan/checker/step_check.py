@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import chain, combinations
 
+from colocate.errors import UnsafeStepsError
 from colocate.problem.checker.tolerance import ROUNDING
 from colocate.replan.checker.closure import heaviest_closure, most_at_once
 from colocate.replan.placed_engine import PlacedEngine
@@ -64,6 +65,20 @@ def faults_of_steps(found: SafeSteps) -> list[str]:
         *_faults_of_links(change, found, before),
         *_faults_of_times(steps),
     ]
+
+
+def confirmed(found: SafeSteps) -> SafeSteps:
+    """Return steps if nothing is wrong with them.
+
+    Raises
+    ------
+    UnsafeStepsError
+        With the first fault.
+    """
+    faults = faults_of_steps(found)
+    if faults:
+        raise UnsafeStepsError(f"the steps that were found are not safe: {faults[0]}")
+    return found
 
 
 def ancestors(steps: Sequence[EngineStep]) -> list[int] | None:
