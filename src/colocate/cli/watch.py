@@ -101,6 +101,7 @@ def watch(
     ] = None,
 ) -> None:
     """Follow demand: replan where that pays, and carry the steps out; a dry run by default."""
+    from colocate.follow.left_over import wait_for_left_over
     from colocate.follow.metrics_server import MetricsServer, host_and_port
     from colocate.follow.state_folder import StateFolder
     from colocate.follow.step_command import StepCommand
@@ -160,6 +161,8 @@ def watch(
             _say(PROCESSES_OF_MPS)
         _say(_beginning(following, source, served.port if served else None))
         with stopping_on_interrupt(stop.set):
+            if perform is not None:
+                wait_for_left_over(state, step_timeout, _say, stop)
             _loop(following, interval, rounds)
     if stop.is_set():
         raise typer.Exit(INTERRUPTED)

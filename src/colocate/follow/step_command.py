@@ -17,6 +17,7 @@ from pathlib import Path
 from shutil import which
 
 from colocate.errors import InputError, OutputError
+from colocate.follow.left_over import note_process
 from colocate.outputs.text.sanitise import visible
 from colocate.outputs.text.whole_files import write_text
 from colocate.replan.steps.step import EngineStep
@@ -58,7 +59,9 @@ class StepCommand:
 
     def __call__(self, step: EngineStep) -> bool | None:
         """Carry a step out; return whether the command says it is done, None if it never began."""
-        file, log = (self.folder / f"step-{step.number}.{kind}" for kind in ("json", "log"))
+        file, log, note = (
+            self.folder / f"step-{step.number}.{kind}" for kind in ("json", "log", "pid")
+        )
         try:
             write_text(file, json.dumps(step.as_dict(), indent=2))
             with log.open("wb") as said:
@@ -73,6 +76,14 @@ class StepCommand:
         except (OSError, OutputError) as error:
             self.say(f"{_named(step)}: the command does not start, nothing was done: {error}")
             return None
+        note_process(note, process.pid)
+        done = self._ended_well(step, process, log)
+        with suppress(OSError):
+            note.unlink(missing_ok=True)
+        return done
+
+    def _ended_well(self, step: EngineStep, process: "subprocess.Popen[bytes]", log: Path) -> bool:
+        """Wait for a command; return whether it says that its step is done."""
         try:
             code = process.wait(self.most_seconds)
         except subprocess.TimeoutExpired:
