@@ -151,8 +151,13 @@ def test_it_survives_kills_at_any_moment_while_gpus_come_and_go(site):
             _, said = process.communicate()
             assert process.returncode == -signal.SIGKILL, said
         site.write_fleet([0, 1, 2])
-        code, said = site.watched(url, rounds=8)
-        assert code == 0, said
+        until = time.monotonic() + 600.0
+        while True:
+            code, said = site.watched(url, rounds=8)
+            assert code == 0, said
+            if "a step failed there lately" not in said.rpartition("stay: ")[2]:
+                break
+            assert time.monotonic() < until, said
     assert site.faults == []
     assert "load" in (site.world / "log").read_text()
     state = site.state

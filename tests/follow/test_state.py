@@ -49,10 +49,22 @@ def test_steps_that_end_change_engines_moves_and_counts():
     assert later.counts == {"rounds_stay": 4.0, "steps_done": 2.0}
 
 
-def test_a_failed_step_is_no_move():
+def test_a_failed_step_is_no_move_but_is_remembered_with_its_place():
     later = STATE.with_ended(SWITCH, False, 100.0)
-    assert later.moves == STATE.moves
+    failed = EngineMove("beta", ("g1", "g2"), 100.0, False, failed=True)
+    assert later.moves == (*STATE.moves, failed)
     assert later.counts["steps_failed"] == 1.0
+    assert WatchState.from_dict(later.as_dict()) == later
+    assert STATE.with_ended(SWITCH, None, 100.0).moves == STATE.moves
+    unload = EngineStep(0, StepKind.UNLOAD, ALPHA)
+    assert STATE.with_ended(unload, False, 100.0).moves == STATE.moves
+
+
+def test_a_state_of_a_time_before_failures_were_remembered_is_read():
+    data = STATE.as_dict()
+    for move in data["moves"]:
+        del move["failed"]
+    assert WatchState.from_dict(data) == STATE
 
 
 def test_after_a_failure_only_steps_that_run_are_left():
@@ -107,6 +119,7 @@ def test_old_moves_are_forgotten():
         (("begun",), [7], "7 is no pending step"),
         (("moves", 0, "arrived"), 1, "moves[0]['arrived']=1, must be true or false"),
         (("moves", 0, "when"), float("nan"), "moves[0]['when']=nan"),
+        (("moves", 0, "failed"), "no", "moves[0]['failed']='no', must be true or false"),
         (("counts",), [], "counts=[], must be numbers by their names"),
         (("counts", "rounds_stay"), -1, "rounds_stay=-1"),
     ],

@@ -24,7 +24,8 @@ def command(tmp_path, told, code, most_seconds=20.0):
     return StepCommand(f"'{sys.executable}' '{script}' extra", tmp_path, most_seconds, told.append)
 
 
-def test_it_gets_the_step_as_a_file_and_in_its_environment(tmp_path, told):
+def test_it_gets_the_step_as_a_file_and_in_its_environment(tmp_path, told, monkeypatch):
+    monkeypatch.delenv("COLOCATE_LONG", raising=False)
     code = "import json, os, sys; step = json.load(open(sys.argv[2])); "
     code += "step['env'] = {k: v for k, v in os.environ.items() if k.startswith('COLOCATE')}; "
     code += f"json.dump([sys.argv[1], step], open({str(tmp_path / 'seen')!r}, 'w'))"

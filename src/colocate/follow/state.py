@@ -68,6 +68,8 @@ class WatchState:
         if succeeded and step.kind in (StepKind.SWITCH, StepKind.DRAIN):
             arrived = step.kind is StepKind.SWITCH
             kept += (EngineMove(step.engine.model, step.engine.gpus, now, arrived),)
+        if succeeded is False and step.kind in BRINGS:
+            kept += (EngineMove(step.engine.model, step.engine.gpus, now, False, failed=True),)
         left = self.begun - {step.number}
         return replace(
             self,
@@ -229,7 +231,9 @@ def _move(row: Any) -> EngineMove:
     if not isinstance(arrived := _get(row, "arrived"), bool):
         raise InputError.of("arrived", arrived, "true or false")
     model = checked_name(_get(row, "model"), ("model",))
-    return EngineMove(model, _names(row, "gpus"), _number(row, "when"), arrived)
+    if not isinstance(failed := row.get("failed", False), bool):
+        raise InputError.of("failed", failed, "true or false")
+    return EngineMove(model, _names(row, "gpus"), _number(row, "when"), arrived, failed)
 
 
 def _known(number: Any, pending: tuple[EngineStep, ...]) -> int:

@@ -31,6 +31,7 @@ OBSTACLES = {
     EngineObstacle.MOST_MODELS: "find as many models as may be wherever there is memory",
     EngineObstacle.RESOURCE: "find too little {resource} wherever there is memory",
     EngineObstacle.NO_STEPS: "have a place, but no safe steps lead to it",
+    EngineObstacle.FAILED: "have a place, but a step failed there lately; it is tried again soon",
     EngineObstacle.SEVERAL: "find no GPU without a rule against it",
 }
 """What is in the way of models, as the rest of a sentence about several."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from colocate import Gpu, Model, Problem
+from colocate.follow.words import decision_words
 from colocate.replan.lives import lives_of
 from colocate.replan.placed_engine import engines_of
 from colocate.replan.policy.decide import decide
@@ -226,6 +227,57 @@ def test_an_engine_that_came_or_left_lately_is_not_touched():
     assert found.reason is PolicyReason.NOTHING_BETTER
     again = decide(problem, BOTH_ON_ONE, rates(0.8, 0.8), history, 2000.0, QUICK)
     assert again.reason is PolicyReason.PAYS
+
+
+def failures(*moments, model="b", gpu="g1"):
+    return tuple(EngineMove(model, (gpu,), moment, False, failed=True) for moment in moments)
+
+
+def test_an_engine_that_failed_to_come_is_not_sent_there_again_soon():
+    problem = fleet()
+    history = failures(1000.0, model="a") + failures(1000.0)
+    found = decide(problem, BOTH_ON_ONE, rates(0.8, 0.8), history, 1500.0, QUICK)
+    assert found.reason is PolicyReason.NOTHING_BETTER
+    again = decide(problem, BOTH_ON_ONE, rates(0.8, 0.8), history, 2000.0, QUICK)
+    assert again.reason is PolicyReason.PAYS
+    assert undone_moves([EngineMove("b", ("g1",), 990.0, True), *history], 600.0) == []
+
+
+def test_loads_that_failed_count_as_moves():
+    history = failures(*(100.0 * n for n in range(12)), model="other", gpu="x")
+    found = decide(fleet(), BOTH_ON_ONE, rates(0.8, 0.8), history, 3000.0, QUICK)
+    assert found.reason is PolicyReason.MOST_MOVES
+
+
+def test_a_model_that_failed_to_come_tries_another_gpu_first():
+    places = {"a": ("g0",), "b": ()}
+    for problem, there in ((fleet(), "g0"), (fleet(3), "g2")):
+        found = decide(problem, places, rates(0.3, 0.3), failures(100.0), 110.0, QUICK)
+        assert found.placement["b"] == (there,)
+
+
+def test_a_model_that_failed_to_come_where_alone_it_may_waits_ever_longer():
+    problem = fleet()
+    alone = tuple(m.changed(only=["g1"]) if m.name == "b" else m for m in problem.models)
+    problem = replace(problem, models=alone)
+
+    def after(seconds, *moments):
+        now = moments[-1] + seconds
+        places = {"a": ("g0",), "b": ()}
+        return decide(problem, places, rates(0.3, 0.3), failures(*moments), now, QUICK)
+
+    waits = after(20.0, 100.0)
+    assert (waits.stay, waits.reason) == (True, PolicyReason.NO_ROOM)
+    assert "b has no engine: it has a place, but a step failed there lately" in decision_words(
+        waits
+    )
+    assert after(40.0, 100.0).placement["b"] == ("g1",)
+    assert after(40.0, 100.0, 140.0).stay
+    assert not after(70.0, 100.0, 140.0).stay
+    often = [100.0 * n for n in range(12)]
+    assert after(QUICK.commitment - 10.0, *often).stay
+    assert not after(QUICK.commitment + 10.0, *often).stay
+    assert after(0.0, *(100.0 + 0.5 * n for n in range(3000))).stay
 
 
 @pytest.mark.parametrize("seed", range(15))

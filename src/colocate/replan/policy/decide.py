@@ -11,10 +11,17 @@ from colocate.problem.parts import Places
 from colocate.problem.problem import Problem
 from colocate.replan.lives import lives_now, lives_of
 from colocate.replan.placed_engine import PlacedEngine, engines_of, held_by_gpu
-from colocate.replan.policy.decision import MoveGain, PolicyDecision, PolicyReason
+from colocate.replan.policy.decision import (
+    EngineObstacle,
+    MoveGain,
+    PolicyDecision,
+    PolicyReason,
+    UnservedModels,
+)
 from colocate.replan.policy.history import (
     EngineMove,
     Place,
+    avoided_gpus,
     held_places,
     loads_in_hour,
     moves_between,
@@ -122,8 +129,9 @@ def decide(
 ) -> PolicyDecision:
     """Decide whether to move models.
 
-    Models that must be awake and have no engine get one where that can be. Other moves never touch
-    an engine that came or left within the commitment time, so none is undone within ten minutes.
+    Models that must be awake and have no engine get one where that can be, and not at once where
+    they failed to come. Other moves never touch an engine that came, left or failed within the
+    commitment time, so none is undone within ten minutes.
 
     Parameters
     ----------
@@ -150,14 +158,34 @@ def decide(
     case = _Case(problem, serving, rates, chosen, seed, running)
     rated = case.rating()
     case = case._replace(urgent=_urgent(rated(serving).lost))
-    restored = _restored(case, restorations(problem, serving, rated), now)
+    avoided = avoided_gpus(history, now, chosen.commitment)
+    restored = _restored(case, restorations(_avoiding(problem, avoided), serving, rated), now)
     if restored is not None:
         return restored
     found = _ordinary(case, history, now, propose, rated)
-    left = unserved_in(problem, serving)
+    left = tuple(_why(each, avoided) for each in unserved_in(problem, serving))
     if left and found.stay:
         return replace(found, reason=PolicyReason.NO_ROOM, unserved=left)
     return replace(found, unserved=left)
+
+
+def _avoiding(problem: Problem, avoided: Mapping[str, frozenset[str]]) -> Problem:
+    """Return the fleet in which models may not be on some GPUs."""
+    models = (
+        model.changed(never=frozenset(model.never) | avoided[model.name])
+        if model.name in avoided
+        else model
+        for model in problem.models
+    )
+    return replace(problem, models=tuple(models)) if avoided else problem
+
+
+def _why(found: UnservedModels, avoided: Mapping[str, frozenset[str]]) -> UnservedModels:
+    """Return why models go without an engine: those that failed lately have a place."""
+    failed = found.obstacle is EngineObstacle.NO_STEPS and not avoided.keys().isdisjoint(
+        found.models
+    )
+    return found._replace(obstacle=EngineObstacle.FAILED) if failed else found
 
 
 def _urgent(lost: Mapping[str, float]) -> tuple[str, ...]:

@@ -57,6 +57,8 @@ class EngineObstacle(StrEnum):
     """Wherever there is memory, another resource is used up."""
     NO_STEPS = "no steps"
     """There is a place, and no safe way to it."""
+    FAILED = "failed"
+    """There is a place, and a step failed there lately."""
     SEVERAL = "several"
     """Each GPU has another of these reasons."""
 

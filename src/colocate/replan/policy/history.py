@@ -8,6 +8,10 @@ from colocate.problem.problem import Problem
 
 HOUR = 3600.0
 """Seconds."""
+AVOIDED = 30.0
+"""Seconds for which a GPU is avoided after one failure there."""
+MOST_DOUBLINGS = 20
+"""Longer than any commitment; a command may fail thousands of times an hour."""
 
 Place = tuple[str, frozenset[str]]
 """A model, and the GPUs of one of its engines."""
@@ -21,6 +25,8 @@ class EngineMove(NamedTuple):
     when: float
     """In seconds, by the clock that decisions are told."""
     arrived: bool
+    failed: bool = False
+    """It was to come, and a step failed: it is not there, and its load counts."""
 
     @property
     def place(self) -> Place:
@@ -73,8 +79,35 @@ def held_places(history: Iterable[EngineMove], now: float, commitment: float) ->
 
 
 def loads_in_hour(history: Iterable[EngineMove], now: float) -> int:
-    """Return how many engines came in the last hour."""
-    return sum(move.arrived and now - move.when < HOUR for move in history)
+    """Return how many engines came in the last hour, or were to and failed."""
+    return sum((move.arrived or move.failed) and now - move.when < HOUR for move in history)
+
+
+def avoided_gpus(
+    history: Iterable[EngineMove], now: float, commitment: float
+) -> dict[str, frozenset[str]]:
+    """Return the GPUs on which a model failed to come so lately that it goes elsewhere first.
+
+    With every failure there within an hour, it is avoided for twice as long.
+
+    Parameters
+    ----------
+    history
+        The moves so far.
+    now, commitment
+        The moment, and the longest time for which a GPU is avoided.
+    """
+    failures: dict[tuple[str, str], list[float]] = {}
+    for move in history:
+        if move.failed and now - move.when < HOUR:
+            for gpu in move.gpus:
+                failures.setdefault((move.model, gpu), []).append(move.when)
+    found: dict[str, set[str]] = {}
+    for (model, gpu), moments in failures.items():
+        pause = min(AVOIDED * 2.0 ** min(len(moments) - 1, MOST_DOUBLINGS), commitment)
+        if now - max(moments) < pause:
+            found.setdefault(model, set()).add(gpu)
+    return {model: frozenset(gpus) for model, gpus in found.items()}
 
 
 def undone_moves(
@@ -91,7 +124,7 @@ def undone_moves(
     """
     last: dict[Place, EngineMove] = {}
     found = []
-    for move in history:
+    for move in (each for each in history if not each.failed):
         before = last.get(move.place)
         if before and before.arrived != move.arrived and move.when - before.when < within:
             found.append((before, move))

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from colocate.replan.policy.decision import PolicyDecision, PolicyReason
+from colocate.replan.policy.decision import EngineObstacle, PolicyDecision, PolicyReason
 from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.settings import PolicySettings
 
@@ -65,6 +65,7 @@ class SearchRecord:
         decision, about, now
             What was decided, what it was about, and the moment.
         """
-        fruitless = decision.reason in FRUITLESS
+        soon = any(each.obstacle is EngineObstacle.FAILED for each in decision.unserved)
+        fruitless = decision.reason in FRUITLESS and not soon
         self.decision, self.when, self.about = decision if fruitless else None, now, about
         return decision
