@@ -30,8 +30,10 @@ EXPLAINED_ONCE = {
 }
 """Functions with parameters that one place explains for all of their kind."""
 OPTIONS = {
-    *("AsJson", "CaseMemory", "CaseSeconds", "Compute", "Download", "Folder", "HiddenSeed"),
-    *("PageFile", "PlacedPlan", "PlacementFile", "Seed", "TotalSeconds", "Workers"),
+    *("AsJson", "CaseMemory", "CaseSeconds", "Compute", "Download", "DrainSeconds"),
+    *("EngineVersion", "Folder", "HiddenSeed", "LoadSpeed", "LoadsAtOnce", "ModelLabel"),
+    *("NameMap", "NamesFile", "PageFile", "PlacedPlan", "PlacementFile", "ReadySeconds", "Seed"),
+    *("TotalSeconds", "TotalSpeed", "Where", "Workers"),
 }
 """Options that several commands share; each carries its help."""
 PROGRAMS = SOURCES / "arena" / "tasks" / "start"

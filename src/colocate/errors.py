@@ -176,7 +176,7 @@ class NothingFoundError(ColocateError):
     """No placement was found, and none was proven impossible."""
 
 
-class UnsafeStepsError(ColocateError):
+class StepFaultError(ColocateError):
     """Steps that were found do not stand the check, so they must not be carried out."""
 
 

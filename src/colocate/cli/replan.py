@@ -128,11 +128,7 @@ def replan(
     terms = MoveTerms(
         mode,
         StepTimes(
-            load_gb_per_second,
-            total_gb_per_second,
-            loads_at_once,
-            ready_seconds,
-            drain_seconds,
+            load_gb_per_second, total_gb_per_second, loads_at_once, ready_seconds, drain_seconds
         ),
         always_serving,
         weights_of(now),

@@ -121,11 +121,7 @@ def watch(
         horizon=horizon,
         memory="elastic" if elastic else "fixed",
         times=StepTimes(
-            load_gb_per_second,
-            total_gb_per_second,
-            loads_at_once,
-            ready_seconds,
-            drain_seconds,
+            load_gb_per_second, total_gb_per_second, loads_at_once, ready_seconds, drain_seconds
         ),
     )
     question = prometheus_question(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Event
 
-from colocate.errors import ColocateError, OutputError, ServerError, UnsafeStepsError
+from colocate.errors import ColocateError, OutputError, ServerError, StepFaultError
 from colocate.follow.engine_records import places_of, serving, tidying
 from colocate.follow.execution import Perform, carry_out
 from colocate.follow.measured_rates import fleet_with_rates, measured_rates
@@ -235,7 +235,7 @@ class Watch:
         assert decision.placement is not None
         try:
             steps = confirmed(decision.steps)
-        except UnsafeStepsError as error:
+        except StepFaultError as error:
             self._say_once("steps", f"nothing moves: {error}")
             return RoundOutcome.STAY
         self.folder.write_change(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import chain, combinations
 
-from colocate.errors import UnsafeStepsError
+from colocate.errors import StepFaultError
 from colocate.problem.checker.tolerance import ROUNDING
 from colocate.replan.checker.closure import heaviest_closure, most_at_once
 from colocate.replan.placed_engine import PlacedEngine
@@ -72,12 +72,12 @@ def confirmed(found: SafeSteps) -> SafeSteps:
 
     Raises
     ------
-    UnsafeStepsError
+    StepFaultError
         With the first fault.
     """
     faults = faults_of_steps(found)
     if faults:
-        raise UnsafeStepsError(f"the steps that were found are not safe: {faults[0]}")
+        raise StepFaultError(f"the steps that were found are not safe: {faults[0]}")
     return found
 
 
