@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from colocate.cli.main import app
-from colocate.errors import InfeasibleError, UnknownNameError
+from colocate.errors import InfeasibleError, StepFaultError, UnknownNameError
+from colocate.replan.checker import step_check
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 EVENING = EXAMPLES / "evening.yaml"
@@ -54,6 +55,15 @@ def test_a_budget_gives_a_plan_with_pages_steps_and_a_picture(plan, tmp_path):
     assert 0 < data["loaded_gb"] <= 20
     assert set(data["moved"])
     assert run("diff", plan, new, "--page", tmp_path / "d.html").exit_code == 0
+
+
+def test_steps_that_do_not_stand_the_check_are_not_written(plan, tmp_path, monkeypatch):
+    monkeypatch.setattr(step_check, "faults_of_steps", lambda found: ["a GPU is overfilled"])
+    asked = ["replan", EVENING, "--from", plan, "--budget", "20GB", "--steps", tmp_path / "steps"]
+    done = run(*asked)
+    assert isinstance(done.exception, StepFaultError)
+    assert "not safe: a GPU is overfilled" in str(done.exception)
+    assert not (tmp_path / "steps").exists()
 
 
 @pytest.mark.parametrize("name", ["r.png", "r.bmp", "r"])

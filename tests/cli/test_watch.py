@@ -3,6 +3,7 @@
 import inspect
 import json
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +11,10 @@ from typer.testing import CliRunner
 from colocate.cli.main import app
 from colocate.cli.replan import replan
 from colocate.cli.watch import watch
+from colocate.errors import ServerError
+from colocate.follow import watch as following
+from colocate.inputs.observation.metrics import from_prometheus, metric_names
+from colocate.replan import choice
 from colocate.replan.policy.settings import PolicySettings
 from colocate.replan.steps.step_times import StepTimes
 
@@ -19,6 +24,7 @@ models:
   - {name: chat, size_gb: 16, rate: 6, slo: 5, prompt_tokens: 512, output_tokens: 64,
      kv_bytes_per_token: 131072}
 """
+EXAMPLES = Path(__file__).parents[2] / "examples"
 NOBODY = "http://name:secret@127.0.0.1:9"
 """Where no server is."""
 
@@ -86,12 +92,64 @@ def test_by_default_steps_take_as_long_as_in_python(command):
     assert {"load_gb_per_second", "ready_seconds", "drain_seconds"} <= given.keys()
 
 
-def test_what_is_read_can_be_chosen_as_with_observe(site):
-    done = watched("--engine", "vllm=0.9", "--where", 'cluster="a"', "--map", "m=chat")
-    assert done.exit_code == 0
+def test_what_is_read_can_be_chosen_as_with_observe(site, monkeypatch):
+    asked = []
+
+    def observe(address, question, token):
+        asked.append(question)
+        raise ServerError("nobody answers")
+
+    monkeypatch.setattr(from_prometheus, "observe_prometheus", observe)
+    known = Path(metric_names.__file__).with_name("metric_names.yaml").read_text()
+    (site / "names.yaml").write_text(known.replace("engine: vllm", "engine: own"))
+    chosen = ["--engine", "own=0.9", "--where", 'cluster="a"', "--map", "m=chat", "--window", "3h"]
+    done = watched(*chosen, "--label", "served", "--names", "names.yaml")
+    assert done.exit_code == 0, done.output
+    (question,) = asked
+    assert (question.window, question.where) == (10800.0, 'cluster="a"')
+    assert dict(question.mapping) == {"m": "chat"}
+    assert {engine.labels for engine in question.names.engines} == {("served",)}
+    assert "own" in {engine.engine for engine in question.names.engines}
     done = watched("--engine", "nobody=1")
     assert "engine='nobody' is not known" in str(done.exception)
     assert watched("--map", "chat").exit_code == 2
+
+
+SPEEDS = ["--load-gb-per-second", "3", "--total-gb-per-second", "5", "--loads-at-once", "2"]
+SPEEDS += ["--ready-seconds", "7", "--drain-seconds", "11"]
+
+
+def test_watch_follows_with_the_settings_that_were_given(site, monkeypatch):
+    made = []
+
+    class Seen(following.Watch):
+        def __init__(self, *given):
+            super().__init__(*given)
+            made.append(self.settings)
+
+    monkeypatch.setattr(following, "Watch", Seen)
+    rules = ["--commitment", "700", "--hysteresis", "0.5", "--most-moves", "3", "--horizon", "99"]
+    assert watched(*SPEEDS, *rules, "--elastic").exit_code == 0
+    (settings,) = made
+    assert settings.times == StepTimes(3.0, 5.0, 2, 7.0, 11.0)
+    assert (settings.commitment, settings.hysteresis, settings.horizon) == (700.0, 0.5, 99.0)
+    assert (settings.most_moves_per_hour, settings.memory) == (3, "elastic")
+
+
+def test_replan_weighs_moves_with_the_speeds_that_were_given(tmp_path, monkeypatch):
+    class SeenError(Exception):
+        """Ends the command where moves are weighed."""
+
+    def weigh(found, problem, terms, **_):
+        raise SeenError(terms.times)
+
+    monkeypatch.setattr(choice, "choose", weigh)
+    plan = tmp_path / "plan.json"
+    fleet = str(EXAMPLES / "morning.yaml")
+    assert CliRunner().invoke(app, ["plan", fleet, "--save", str(plan)]).exit_code == 0
+    done = CliRunner().invoke(app, ["replan", fleet, "--from", str(plan), *SPEEDS])
+    assert isinstance(done.exception, SeenError)
+    assert done.exception.args == (StepTimes(3.0, 5.0, 2, 7.0, 11.0),)
 
 
 def test_a_fleet_under_mps_is_told_what_the_command_must_do(site):

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event, Timer
 
 import pytest
@@ -37,6 +39,39 @@ def test_where_nothing_is_left_over_nothing_is_said(tmp_path):
     told = []
     wait_for_left_over(tmp_path, 60.0, told.append, Event())
     assert told == []
+
+
+@pytest.mark.skipif(
+    os.getuid() != 0, reason="left out: only root can start a process as another user"
+)
+def test_a_command_of_another_user_is_waited_for_and_told():
+    code = """
+import encodings.ascii, os, sys  # who may read libraries of this Python is not known
+from pathlib import Path
+from threading import Event
+from colocate.follow.left_over import wait_for_left_over
+os.setuid(65534)
+stop = Event()
+def say(words):
+    print(words)
+    if "another user" in words:
+        stop.set()
+wait_for_left_over(Path(sys.argv[1]), 0.3, say, stop)
+"""
+    command = ["sleep", "600"]
+    with (
+        TemporaryDirectory() as folder,
+        subprocess.Popen(command, start_new_session=True) as sleeper,
+    ):
+        Path(folder).chmod(0o755)
+        note_process(Path(folder) / "step-3.pid", sleeper.pid)
+        asked = [sys.executable, "-c", code, folder]
+        said = subprocess.run(asked, check=False, timeout=60.0, capture_output=True, text=True)
+        still_runs = sleeper.poll() is None
+        sleeper.kill()
+    assert said.returncode == 0, said.stderr
+    assert f"process {sleeper.pid} belongs to another user and cannot be ended" in said.stdout
+    assert still_runs
 
 
 def test_a_command_that_ends_is_waited_for(tmp_path, sleeper):

@@ -51,8 +51,11 @@ def test_steps_that_end_change_engines_moves_and_counts():
 
 def test_a_failed_step_is_no_move_but_is_remembered_with_its_place():
     later = STATE.with_ended(SWITCH, False, 100.0)
-    failed = EngineMove("beta", ("g1", "g2"), 100.0, False, failed=True)
+    failed = EngineMove("beta", ("g1", "g2"), 100.0, False, failed=True, needed=True)
     assert later.moves == (*STATE.moves, failed)
+    other = EngineRecord(PlacedEngine("beta", ("g3", "g4"), 30.0, 50.0, 5.0))
+    served = replace(STATE, engines=(*STATE.engines, other)).with_ended(SWITCH, False, 100.0)
+    assert served.moves == (*STATE.moves, failed._replace(needed=False))
     assert later.counts["steps_failed"] == 1.0
     assert WatchState.from_dict(later.as_dict()) == later
     assert STATE.with_ended(SWITCH, None, 100.0).moves == STATE.moves
@@ -63,7 +66,7 @@ def test_a_failed_step_is_no_move_but_is_remembered_with_its_place():
 def test_a_state_of_a_time_before_failures_were_remembered_is_read():
     data = STATE.as_dict()
     for move in data["moves"]:
-        del move["failed"]
+        del move["failed"], move["needed"]
     assert WatchState.from_dict(data) == STATE
 
 
@@ -120,6 +123,7 @@ def test_old_moves_are_forgotten():
         (("moves", 0, "arrived"), 1, "moves[0]['arrived']=1, must be true or false"),
         (("moves", 0, "when"), float("nan"), "moves[0]['when']=nan"),
         (("moves", 0, "failed"), "no", "moves[0]['failed']='no', must be true or false"),
+        (("moves", 0, "needed"), 1, "moves[0]['needed']=1, must be true or false"),
         (("counts",), [], "counts=[], must be numbers by their names"),
         (("counts", "rounds_stay"), -1, "rounds_stay=-1"),
     ],

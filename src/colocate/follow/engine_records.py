@@ -71,7 +71,17 @@ def after_step(engines: Engines, step: EngineStep, succeeded: bool) -> Engines:
     rest = tuple(each for each in engines if each.engine.place != step.engine.place)
     if succeeded and step.kind is StepKind.UNLOAD:
         return rest
+    if not succeeded and step.kind is StepKind.DRAIN and _is_unswitched(engines, step):
+        return engines
     return (*rest, EngineRecord(step.engine, (AFTER if succeeded else AFTER_FAILURE)[step.kind]))
+
+
+def _is_unswitched(engines: Engines, step: EngineStep) -> bool:
+    """Whether the engine of a step never was to stay: a drain that fails does not make it serve."""
+    return any(
+        each.engine.place == step.engine.place and each.condition is Condition.UNSWITCHED
+        for each in engines
+    )
 
 
 def serving(engines: Engines) -> tuple[PlacedEngine, ...]:

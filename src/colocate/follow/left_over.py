@@ -53,10 +53,27 @@ def wait_for_left_over(
         if monotonic() > until:
             say(f"ending {_processes(running)} of an earlier watch after {most_seconds:g} s")
             for pid in running:
-                with suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)
+                end_group(pid, say)
             until += most_seconds
         running = _running(folder)
+
+
+def end_group(pid: int, say: Callable[[str], None]) -> None:
+    """End all processes of a command, or say that another user's cannot be ended.
+
+    Parameters
+    ----------
+    pid
+        The first of them.
+    say
+        Gets that sentence.
+    """
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        say(f"process {pid} belongs to another user and cannot be ended: end it yourself")
 
 
 def _running(folder: Path) -> list[int]:

@@ -5,7 +5,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from colocate.errors import InputError, within
-from colocate.follow.engine_records import Condition, EngineRecord, Engines, after_step, remaining
+from colocate.follow.engine_records import (
+    Condition,
+    EngineRecord,
+    Engines,
+    after_step,
+    remaining,
+    serving,
+)
 from colocate.problem.quantity import checked_name, checked_number
 from colocate.replan.placed_engine import PlacedEngine
 from colocate.replan.policy.history import EngineMove
@@ -69,7 +76,7 @@ class WatchState:
             arrived = step.kind is StepKind.SWITCH
             kept += (EngineMove(step.engine.model, step.engine.gpus, now, arrived),)
         if succeeded is False and step.kind in BRINGS:
-            kept += (EngineMove(step.engine.model, step.engine.gpus, now, False, failed=True),)
+            kept += (self._failure(step, now),)
         left = self.begun - {step.number}
         return replace(
             self,
@@ -84,6 +91,12 @@ class WatchState:
             begun=left,
             moves=kept,
         ).counted("steps_done" if succeeded else "steps_failed")
+
+    def _failure(self, step: EngineStep, now: float) -> EngineMove:
+        """Return that an engine failed to come; without another one, its model needed it."""
+        model, gpus = step.engine.model, step.engine.gpus
+        served = any(each.model == model for each in serving(self.engines))
+        return EngineMove(model, gpus, now, False, failed=True, needed=not served)
 
     def with_gpus(self, gpus: Collection[str], models: Collection[str] | None = None) -> Self:
         """Return the state in which only some GPUs and models are left.
@@ -231,9 +244,11 @@ def _move(row: Any) -> EngineMove:
     if not isinstance(arrived := _get(row, "arrived"), bool):
         raise InputError.of("arrived", arrived, "true or false")
     model = checked_name(_get(row, "model"), ("model",))
-    if not isinstance(failed := row.get("failed", False), bool):
-        raise InputError.of("failed", failed, "true or false")
-    return EngineMove(model, _names(row, "gpus"), _number(row, "when"), arrived, failed)
+    told = {name: row.get(name, False) for name in ("failed", "needed")}
+    for name, value in told.items():
+        if not isinstance(value, bool):
+            raise InputError.of(name, value, "true or false")
+    return EngineMove(model, _names(row, "gpus"), _number(row, "when"), arrived, **told)
 
 
 def _known(number: Any, pending: tuple[EngineStep, ...]) -> int:

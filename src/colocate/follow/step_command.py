@@ -8,7 +8,6 @@ so the command must not mind if it is done already.
 import json
 import os
 import shlex
-import signal
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,7 +16,7 @@ from pathlib import Path
 from shutil import which
 
 from colocate.errors import InputError, OutputError
-from colocate.follow.left_over import note_process
+from colocate.follow.left_over import end_group, note_process
 from colocate.outputs.text.sanitise import visible
 from colocate.outputs.text.whole_files import write_text
 from colocate.replan.steps.step import EngineStep
@@ -87,8 +86,7 @@ class StepCommand:
         try:
             code = process.wait(self.most_seconds)
         except subprocess.TimeoutExpired:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            end_group(process.pid, self.say)
             process.wait()
             self.say(f"{_named(step)}: the command was ended after {self.most_seconds:g} s")
             return False

@@ -222,7 +222,8 @@ class Watch:
     ) -> PolicyDecision:
         """Return whether to stay or to go; a search that found nothing holds until a change."""
         places, now = places_of(engines), self.around.clock()
-        about = (tuple(sorted(places.items())), self.fleet.problem, self.state.moves)
+        heard = frozenset(each.model for each in rates)
+        about = (tuple(sorted(places.items())), self.fleet.problem, self.state.moves, heard)
         held = self._last_search.still_holds(about, rates, now, self.settings)
         if held is not None:
             return held

@@ -10,9 +10,6 @@ from colocate.replan.policy.decision import (
 
 REASONS = {
     PolicyReason.TOO_LITTLE_KNOWN: "requests have not been counted for long enough",
-    PolicyReason.NOT_MEASURED: "nobody knows how often {names} {are} asked; see that all engines "
-    "are scraped, or give --map NAME=MODEL where names differ; some tell nothing until they were "
-    "asked once",
     PolicyReason.TARGETS_HOLD: "nearly all requests are in time as it is",
     PolicyReason.MOST_MOVES: "as many engines moved in the last hour as may",
     PolicyReason.NOTHING_BETTER: "no placement brings more requests in time",
@@ -23,6 +20,10 @@ REASONS = {
     PolicyReason.PAYS: "going brings more requests in time than it costs",
     PolicyReason.NOT_SERVED: "a model has no engine",
 }
+NOT_MEASURED = (
+    "nobody knows how often {names} {are} asked; see that all engines are scraped, or give --map "
+    "NAME=MODEL where names differ; some tell nothing until they were asked once"
+)
 OBSTACLES = {
     EngineObstacle.PINS: "may be on no GPU that is there, or on too few of one node",
     EngineObstacle.MEMORY: "need {needed} on {where}, of which {free} at most are free, and no way "
@@ -47,18 +48,23 @@ def decision_words(decision: PolicyDecision) -> str:
     if len(decision.unserved) > MOST_NAMES:
         unserved += f"; {len(decision.unserved) - MOST_NAMES} more have none"
     if decision.reason is PolicyReason.NO_ROOM:
-        return f"stay: {unserved}"
+        silent = f"; {_not_measured(decision)}" if decision.not_measured else ""
+        return f"stay: {unserved}{silent}"
     head = "stay" if decision.stay else f"move {_moved(decision)}"
     rest = f"; {unserved}" if unserved else ""
     return f"{head}: {_reason(decision)}{_figures(decision)}{rest}"
 
 
 def _reason(decision: PolicyDecision) -> str:
+    if decision.reason is PolicyReason.NOT_MEASURED:
+        return _not_measured(decision)
+    return REASONS[decision.reason]
+
+
+def _not_measured(decision: PolicyDecision) -> str:
     missing = decision.not_measured
-    if not missing:
-        return REASONS[decision.reason]
     names, are = listed(missing, MOST_NAMES), "is" if len(missing) == 1 else "are"
-    return REASONS[decision.reason].format(names=names, are=are)
+    return NOT_MEASURED.format(names=names, are=are)
 
 
 def _unserved(found: UnservedModels) -> str:

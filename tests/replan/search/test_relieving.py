@@ -1,6 +1,7 @@
 """The search within a target and a budget: what it returns keeps both, and it misses little."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from colocate.replan.search.item_homes import homes_of
 from colocate.replan.search.seeker import Seeker
 from colocate.replan.search.within_budget import BudgetSearch
 from colocate.solver.deadline import Deadline
+from colocate.solver.latency.item_moves import rate_all
 from tests.campaign import campaign
 
 
@@ -108,3 +110,38 @@ def test_small_fleets_come_to_the_best_of_all_placements():
         missed += below.gpu_of is not None
     assert looked >= 12
     assert missed <= 1
+
+
+def drawn_speeds(step):
+    """Speeds of a model on two kinds of GPU, one of which takes longer."""
+    return tuple(
+        (kind, EngineSpeed(step * f, 0.0, 0.01, 0.01, 16)) for kind, f in (("H", 1.0), ("L", 1.5))
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_costs_by_latency_after_a_search_are_those_of_its_layout(seed):
+    rng = np.random.default_rng(seed)
+    models = [
+        Model(
+            f"m{n}",
+            5.0,
+            load=1.0,
+            requests=Requests(
+                float(rng.uniform(0.1, 2.0)),
+                60.0,
+                drawn_speeds(float(rng.uniform(0.005, 0.02))),
+                0.05,
+            ),
+        )
+        for n in range(2)
+    ]
+    problem = Problem([Gpu("g0", 80.0, "L"), Gpu("g1", 24.0, "H")], models, objective="latency")
+    homes = homes_of(problem, {"m0": ["g1"], "m1": ["g1"]}, {})
+    seeker = Seeker(homes, Deadline(), 0)
+    stay = seeker.value(homes.start)
+    for share in (0.9, 0.6, 0.3):
+        seeker.seek(homes.start, share * stay, 40.0, 60, 0.1)
+        seen = seeker._now.costs.cost.copy()
+        rate_all(seeker._now)
+        assert seen == pytest.approx(seeker._now.costs.cost, rel=1e-6)

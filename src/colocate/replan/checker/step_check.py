@@ -225,7 +225,10 @@ def _faults_of_serving(
 def _faults_of_company(
     change: FleetChange, steps: Sequence[EngineStep], sure: Sequence[int]
 ) -> list[str]:
-    """Check that engines of one model, or of two that must be apart, never share a GPU."""
+    """Check that engines of one model, or of two that must be apart, never come to share a GPU.
+
+    Those that share one before the first step are no fault of the steps: the rule may be new.
+    """
     lives: list[tuple[PlacedEngine, int, int]] = []
     taken: dict[PlacedEngine, list[int]] = {}
     for engine in change.now:
@@ -245,6 +248,8 @@ def _faults_of_company(
         combinations(here, 2) for here in by_gpu.values()
     ):
         if one.model != other.model and frozenset((one.model, other.model)) not in change.apart:
+            continue
+        if begin < 0 and its_begin < 0:
             continue
         first = end >= 0 and its_begin >= 0 and sure[its_begin] >> end & 1
         second = its_end >= 0 and begin >= 0 and sure[begin] >> its_end & 1

@@ -158,15 +158,15 @@ def decide(
     case = _Case(problem, serving, rates, chosen, seed, running)
     rated = case.rating()
     case = case._replace(urgent=_urgent(rated(serving).lost))
-    avoided = avoided_gpus(history, now, chosen.commitment)
-    restored = _restored(case, restorations(_avoiding(problem, avoided), serving, rated), now)
+    avoided = avoided_gpus(problem, history, now, chosen.commitment)
+    proposals = restorations(_avoiding(problem, avoided), serving, rated, avoided)
+    restored = _restored(case, proposals, now)
     if restored is not None:
         return restored
     found = _ordinary(case, history, now, propose, rated)
     left = tuple(_why(each, avoided) for each in unserved_in(problem, serving))
-    if left and found.stay:
-        return replace(found, reason=PolicyReason.NO_ROOM, unserved=left)
-    return replace(found, unserved=left)
+    reason = PolicyReason.NO_ROOM if left and found.stay else found.reason
+    return replace(found, reason=reason, unserved=left, avoiding=tuple(sorted(avoided)))
 
 
 def _avoiding(problem: Problem, avoided: Mapping[str, frozenset[str]]) -> Problem:

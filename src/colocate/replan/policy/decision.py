@@ -119,6 +119,8 @@ class PolicyDecision:
         Models that go without an engine, and why.
     not_measured
         Models with an engine of which nobody knows how often they are asked.
+    avoiding
+        Models that keep away for a while from GPUs where their engines failed to come.
     """
 
     reason: PolicyReason
@@ -129,6 +131,7 @@ class PolicyDecision:
     needed: float = 0.0
     unserved: tuple[UnservedModels, ...] = ()
     not_measured: tuple[str, ...] = ()
+    avoiding: tuple[str, ...] = ()
 
     @property
     def stay(self) -> bool:

@@ -26,7 +26,9 @@ class EngineMove(NamedTuple):
     """In seconds, by the clock that decisions are told."""
     arrived: bool
     failed: bool = False
-    """It was to come, and a step failed: it is not there, and its load counts."""
+    """It was to come, and a step failed, so it is not there."""
+    needed: bool = False
+    """Its model had no other engine then: rules against moving too often do not hold."""
 
     @property
     def place(self) -> Place:
@@ -79,12 +81,16 @@ def held_places(history: Iterable[EngineMove], now: float, commitment: float) ->
 
 
 def loads_in_hour(history: Iterable[EngineMove], now: float) -> int:
-    """Return how many engines came in the last hour, or were to and failed."""
-    return sum((move.arrived or move.failed) and now - move.when < HOUR for move in history)
+    """Return how many engines came in the last hour, or were to and failed.
+
+    A model that has no engine is tried again and again; its failures keep no other from moving.
+    """
+    lately = (move for move in history if now - move.when < HOUR)
+    return sum(move.arrived or (move.failed and not move.needed) for move in lately)
 
 
 def avoided_gpus(
-    history: Iterable[EngineMove], now: float, commitment: float
+    problem: Problem, history: Iterable[EngineMove], now: float, commitment: float
 ) -> dict[str, frozenset[str]]:
     """Return the GPUs on which a model failed to come so lately that it goes elsewhere first.
 
@@ -92,15 +98,18 @@ def avoided_gpus(
 
     Parameters
     ----------
+    problem
+        The GPUs that are still there.
     history
         The moves so far.
     now, commitment
         The moment, and the longest time for which a GPU is avoided.
     """
+    there = {gpu.name for gpu in problem.gpus}
     failures: dict[tuple[str, str], list[float]] = {}
     for move in history:
         if move.failed and now - move.when < HOUR:
-            for gpu in move.gpus:
+            for gpu in there.intersection(move.gpus):
                 failures.setdefault((move.model, gpu), []).append(move.when)
     found: dict[str, set[str]] = {}
     for (model, gpu), moments in failures.items():

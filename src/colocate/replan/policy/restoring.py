@@ -4,10 +4,11 @@ Models that must share a GPU come back as a whole. A unit goes where it has room
 any, others leave one for places that have room for them, as few as possible. What needs most
 memory comes first, so that small ones do not take the last place of a large one. If somebody is
 left then, all ways are tried to place them in the room that there is, and at last those come first
-that are asked most.
+that are asked most. Nobody makes room for a model whose engine has just failed to come elsewhere:
+it may fail again, and again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
 from colocate.problem.parts import Places
@@ -25,7 +26,9 @@ MOST_RATED = 32
 """Places of a unit that are rated."""
 
 
-def restorations(problem: Problem, places: Places, rated: Rating) -> list[Proposal]:
+def restorations(
+    problem: Problem, places: Places, rated: Rating, failed: Collection[str] = ()
+) -> list[Proposal]:
     """Return placements in which ever more models have an engine that had none; the best is last.
 
     Parameters
@@ -34,6 +37,8 @@ def restorations(problem: Problem, places: Places, rated: Rating) -> list[Propos
         The models and GPUs, and who is where.
     rated
         Says what becomes of requests with a placement.
+    failed
+        Models for which nobody makes room now.
     """
     missing = missing_units(problem, places)
     if not missing:
@@ -41,13 +46,13 @@ def restorations(problem: Problem, places: Places, rated: Rating) -> list[Propos
     lost = rated(places).lost
     by_size = sorted(missing, key=lambda unit: -unit.held_gb)
     by_loss = sorted(missing, key=lambda unit: -sum(lost.get(name, 0.0) for name in unit.names))
-    best = _restored(problem, places, rated, by_size)
+    best = _restored(problem, places, rated, by_size, failed)
     if len(best) == len(missing):
         return best
     packed = next(_packed(Fitting(problem), places, by_size, [MOST_TRIED]), None)
     if packed is not None:
         return [Proposal(packed, rated(packed))]
-    other = _restored(problem, places, rated, by_loss)
+    other = _restored(problem, places, rated, by_loss, failed)
     return max(best, other, key=lambda each: _rank(problem, each))
 
 
@@ -91,20 +96,24 @@ def _rank(problem: Problem, proposals: Sequence[Proposal]) -> tuple[int, float]:
 
 
 def _restored(
-    problem: Problem, places: Places, rated: Rating, missing: Sequence[Unit]
+    problem: Problem,
+    places: Places,
+    rated: Rating,
+    missing: Sequence[Unit],
+    failed: Collection[str],
 ) -> list[Proposal]:
     """Return placements in which one unit after the other has its engines.
 
     Parameters
     ----------
-    problem, places, rated
+    problem, places, rated, failed
         As for `restorations`.
     missing
         The units, in the order in which they come back.
     """
     fitting, found = Fitting(problem), []
     for unit in missing:
-        choices = islice(_ways_back(fitting, places, unit), MOST_RATED)
+        choices = islice(_ways_back(fitting, places, unit, failed), MOST_RATED)
         tried = [Proposal(each, rated(each)) for each in choices]
         best = max(tried, key=lambda each: each.outlook.in_time, default=None)
         if best is not None:
@@ -113,7 +122,9 @@ def _restored(
     return found
 
 
-def _ways_back(fitting: Fitting, places: Places, unit: Unit) -> Iterator[Places]:
+def _ways_back(
+    fitting: Fitting, places: Places, unit: Unit, failed: Collection[str]
+) -> Iterator[Places]:
     """Yield placements in which a unit has its engines, all with as few moves as any.
 
     Models of its group that may sleep come along where they have room.
@@ -124,12 +135,14 @@ def _ways_back(fitting: Fitting, places: Places, unit: Unit) -> Iterator[Places]
         What fits, and who is where.
     unit
         Models that have no engine, or not all of them.
+    failed
+        As for `restorations`.
     """
     whole = units_of(fitting.problem, places, {model.name for model in fitting.problem.models})
     for each in dict.fromkeys((whole[unit.name] if len(unit.models) > 1 else unit, unit)):
         for seat in each.seats_with_room(fitting, places, more=True):
             yield each.moved(places, None, seat)
-    if unit.seats_with_room(fitting, places, more=True):
+    if unit.seats_with_room(fitting, places, more=True) or not set(failed).isdisjoint(unit.names):
         return
     for moves in range(1, MOST_MOVED + 1):
         search = _RoomSearch(fitting, places, unit)

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from colocate.replan.policy.decision import EngineObstacle, PolicyDecision, PolicyReason
+from colocate.replan.policy.decision import PolicyDecision, PolicyReason
 from colocate.replan.policy.rates import RateEstimate
 from colocate.replan.policy.settings import PolicySettings
 
@@ -60,12 +60,14 @@ class SearchRecord:
     def remember(self, decision: PolicyDecision, about: Hashable, now: float) -> PolicyDecision:
         """Return a decision, and keep it if it moves nothing for now.
 
+        What rests on a failure of the last minutes, or on models that are silent, does not.
+
         Parameters
         ----------
         decision, about, now
             What was decided, what it was about, and the moment.
         """
-        soon = any(each.obstacle is EngineObstacle.FAILED for each in decision.unserved)
-        fruitless = decision.reason in FRUITLESS and not soon
+        passing = bool(decision.avoiding or decision.not_measured)
+        fruitless = decision.reason in FRUITLESS and not passing
         self.decision, self.when, self.about = decision if fruitless else None, now, about
         return decision

@@ -108,7 +108,7 @@ def _cost(now: SearchState, kept: KeptCosts, gpu: int, gone: int, come: int, lim
         put(now.instance, now.layout, gone, gpu)
     kept.key[slot] = key
     kept.exact[slot] = cost < np.inf
-    kept.cost[slot] = min(cost, limit)
+    kept.cost[slot] = cost if cost < np.inf else limit
     return cost
 
 
