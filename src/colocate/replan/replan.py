@@ -35,6 +35,8 @@ MOST_GB = 1e300
 """Stands for a budget without limit."""
 FIRST, SOLVING = 0.3, 0.3
 """Shares of the time for the search from the placement that runs, and for a plan from nothing."""
+SHARDS = 0.4
+"""The share of the time for a budget in which engines with shards go elsewhere."""
 CHECKED = 8
 """Placements that the checker looks at in all: their time is kept for it. The first one, the
 placement that runs, tells how long one takes; half of the time is for the search at least."""
@@ -150,6 +152,7 @@ class _Replan:
         with self._deadline.watched():
             self._begin()
             self._search.lower_value(within, 0.0, whole * FIRST)
+            self._search.move_shards(within, self._is_valid, whole * FIRST)
         fresh = solve(self._problem, time_limit=max(whole * SOLVING, 0.05), seed=self._seed)
         if fresh.status is Status.INFEASIBLE:
             raise InfeasibleError(fresh.reason)
@@ -343,7 +346,9 @@ class _Replan:
     def _lower(self, budget_gb: float, seconds: float) -> None:
         self._lower_in_full(budget_gb)
         floor = max(self._proofs.floor, self._proofs.least_value(budget_gb))
-        self._search.lower_value(budget_gb, floor, seconds)
+        share = SHARDS if self._homes.shard_groups else 0.0
+        self._search.lower_value(budget_gb, floor, seconds * (1.0 - share))
+        self._search.move_shards(budget_gb, self._is_valid, seconds * share)
 
     def _lighten(self, target: float, seconds: float) -> None:
         self._search.lower_gb(target, self._proofs.least_gb(target), seconds)

@@ -69,6 +69,13 @@ class ItemHomes:
         usual = float(np.median(self.gb.max(axis=1))) if self.gb.size else 0.0
         return MovingItems(np.ascontiguousarray(self.gb), self.start, free, movable, usual or 1.0)
 
+    @cached_property
+    def shard_groups(self) -> tuple[Ints, ...]:
+        """The items of each engine with shards."""
+        group = self.reduction.instance.rules.shard_group
+        numbers = np.unique(group[group != NOWHERE])
+        return tuple(np.flatnonzero(group == number).astype(np.int64) for number in numbers)
+
     @property
     def forced_gb(self) -> float:
         """The weights that any placement loads: of replicas that have no engine now."""

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from colocate.problem.instance import Ints, frozen
+from colocate.problem.instance import Floats, Ints, frozen
 from colocate.problem.layout import NOWHERE, arrange, arrange_some, empty_layout
 from colocate.problem.tolerance import FIT
 from colocate.replan.search.item_homes import ItemHomes
 from colocate.replan.search.kernel.filling import fill_within
-from colocate.replan.search.kernel.moving import SoughtLimits
+from colocate.replan.search.kernel.moving import MOST_OVER, SoughtLimits
 from colocate.replan.search.kernel.relieving import relieve_by_pressure
 from colocate.replan.search.kernel.relieving_latency import no_kept_costs, relieve_by_latency
 from colocate.replan.search.kernel.seeking import seek_by_latency
@@ -54,12 +54,20 @@ class Seeker:
 
     def value(self, gpu_of: Ints) -> float:
         """Return what a placement of the items minimises, or far more if it breaks a target."""
+        return float(self.values(gpu_of).max())
+
+    def values(self, gpu_of: Ints) -> Floats:
+        """Return the same for every GPU; valid until the next question."""
         if self._now is not None:
             arrange(self._now.instance, self._now.layout, gpu_of)
             rate_all(self._now)
-            return float(self._now.costs.cost.max())
+            return self._now.costs.cost
         arrange(self._instance, self._layout, gpu_of)
-        return float(self._layout.pressure.max())
+        return self._layout.pressure
+
+    def over(self, gpu_of: Ints, target: float) -> float:
+        """Return the sum of the shares by which GPUs exceed a target."""
+        return float(np.clip(self.values(gpu_of) / target - 1.0, 0.0, MOST_OVER).sum())
 
     def seek(
         self, start: Ints, target: float, budget_gb: float, steps: int, heat: float

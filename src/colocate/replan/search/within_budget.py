@@ -1,5 +1,7 @@
 """The search for the lowest value within a budget, and for the least budget at a value."""
 
+from collections.abc import Callable
+from itertools import islice, takewhile
 from math import inf
 from typing import NamedTuple
 
@@ -10,6 +12,7 @@ from colocate.problem.pressure import lower
 from colocate.problem.tolerance import JUST_ABOVE, OUT_OF_REACH, TIE
 from colocate.replan.search.item_homes import ItemHomes
 from colocate.replan.search.seeker import MOST, Seeker
+from colocate.replan.search.shard_seats import seats_elsewhere
 from colocate.solver.deadline import Deadline
 
 LEAST_CUT = 0.0005
@@ -20,6 +23,8 @@ FEWEST_STEPS, MOST_STEPS, GROWTH = 100, 20_000, 1.7
 """Steps of one search at first and at most, and by what they grow once no gain is left."""
 SINGLE_MOVES = 40
 """Moves drawn by chance, where shards join GPUs, that take as long as one exchange."""
+SEATS_TRIED = 4
+"""Other seats of engines with shards from which a search goes on, those with the lowest values."""
 PATIENCE = 12
 """Rounds without success after which the search ends."""
 
@@ -58,7 +63,7 @@ class BudgetSearch:
     def offer(self, gpu_of: Ints) -> Found:
         """Keep a placement if no other is as good in both respects, up to rounding."""
         value = self._seeker.value(gpu_of)
-        gb = self.homes.moved_gb(self.homes.reduction.placement(gpu_of))
+        gb = self._moved_gb(gpu_of)
         found = Found(gpu_of.copy(), value, gb)
         if any(not lower(value, each.value) and each.gb <= gb for each in self.found):
             return found
@@ -108,6 +113,55 @@ class BudgetSearch:
             else:
                 halving.missed(target)
 
+    def move_shards(
+        self, budget_gb: float, is_valid: Callable[[Ints], bool], seconds: float
+    ) -> None:
+        """Let engines with shards go elsewhere, one after the other, and search on from there.
+
+        Parameters
+        ----------
+        budget_gb
+            What may be moved.
+        is_valid
+            Says whether a placement keeps all rules.
+        seconds
+            How long to search.
+        """
+        deadline = self._deadline.part(seconds)
+        best = self.best(budget_gb)
+        while best is not None and best.value > 0.0 and not deadline.over:
+            target = best.value * (1 - NARROW)
+            for start in {id(each): each for each in (best, self.found[0])}.values():
+                ways = self._with_other_seats(start, target, budget_gb, deadline)
+                valid = (each for each in ways if not deadline.over and is_valid(each))
+                for each in islice(valid, SEATS_TRIED):
+                    self.offer(each)
+                    self._sought(each, target, budget_gb, FEWEST_STEPS)
+            last, best = best, self.best(budget_gb)
+            if best is None or not lower(best.value, last.value):
+                return
+
+    def _with_other_seats(
+        self, start: Found, target: float, budget_gb: float, deadline: Deadline
+    ) -> list[Ints]:
+        """Return placements in which one engine with shards is elsewhere, the best ones first.
+
+        Parameters
+        ----------
+        start, target, budget_gb
+            The placement to begin with, the value that is sought, and what may be moved.
+        deadline
+            When no further one is looked at.
+        """
+        now = self._seeker.values(start.gpu_of).copy()
+        seats = seats_elsewhere(self.homes, start.gpu_of, now)
+        looked_at = takewhile(lambda _: not deadline.over, seats)
+        within = [each for each in looked_at if self._moved_gb(each) <= budget_gb * JUST_ABOVE]
+        return sorted(within, key=lambda each: self._seeker.over(each, target))
+
+    def _moved_gb(self, gpu_of: Ints) -> float:
+        return self.homes.moved_gb(self.homes.reduction.placement(gpu_of))
+
     def lower_gb(self, target: float, least_gb: float, seconds: float) -> None:
         """Look for placements that move less, within a target.
 
@@ -136,11 +190,18 @@ class BudgetSearch:
         """Look for a placement within both limits, and keep it."""
         heat = float(self._rng.choice((0.01, 0.03, 0.1)))
         many = steps * SINGLE_MOVES if self._seeker.draws else steps
-        found = self._seeker.seek(start, target, budget_gb * (1 + TIE / 2), many, heat)
+        left = budget_gb - self._beyond_items(start)
+        found = self._seeker.seek(start, target, left * (1 + TIE / 2), many, heat)
         if found is None:
             return False
         kept = self.offer(found)
         return kept.value <= target * JUST_ABOVE and kept.gb <= budget_gb * JUST_ABOVE
+
+    def _beyond_items(self, start: Ints) -> float:
+        """Return what a placement moves beyond its items: one shard elsewhere reloads them all."""
+        if not self.homes.shard_groups:
+            return 0.0
+        return self._moved_gb(start) - float(self.homes.gb[np.arange(len(start)), start].sum())
 
 
 class _Halving:
