@@ -104,7 +104,7 @@ class Scorer:
             raise self._failed(f"it ended itself: {error}") from error
 
     def _started(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-B", scoring.__file__, str(self.path)]
+        command = [sys.executable, "-B", "-P", scoring.__file__, str(self.path)]
         self._process = subprocess.Popen(
             [*command, str(self._seconds + GRACE)],
             env=os.environ | {"PYTHONHASHSEED": "0"},
