@@ -168,6 +168,35 @@ def test_numbers_of_processes_and_threads_begin_anew_in_every_sandbox(enclosure)
     assert first["own"][0] < 20
 
 
+KEPT = """
+import importlib, threading
+seen["main thread"] = threading.main_thread().native_id
+for name in ("numpy", "sys", "multiprocessing.process", "multiprocessing.util", "tempfile", "uuid"):
+    importlib.import_module(name)
+import gc, os
+large = range(50, 4_200_000)
+seen["kept"] = [
+    (key, value) for found in gc.get_objects() if type(found) is dict
+    for key, value in found.items()
+    if type(value) is int and value in large and "pid" in str(key)
+]
+"""
+
+
+@behind_walls_that_keep_secrets
+def test_modules_keep_no_number_that_a_process_has_outside(enclosure):
+    source = program(f"seen = {{}}\n{KEPT}", "{0: map(repr, seen.items())}")
+    found = []
+    for hash_seed in (101, 102):  # each has a process of its own that loads modules
+        subprocess.run("for n in 1 2 3 4 5 6 7 8; do true & done; wait", shell=True, check=True)
+        with Sandbox(source, LIMITS, (), enclosure, hash_seed) as sandbox:
+            ((_, *pairs),) = answered(sandbox.ask(QUESTION))
+        found.append(dict(map(eval, pairs)))
+    assert found[0] == found[1]
+    assert found[0]["main thread"] < 20
+    assert found[0]["kept"] == []
+
+
 @behind_walls_that_keep_secrets
 def test_nothing_that_can_be_seen_changes_by_being_looked_at(enclosure):
     body = """

@@ -60,22 +60,23 @@ class SandboxProcess:
 
     Parameters
     ----------
-    pid
-        Its number.
     handle
         A file that stands for it, and for no other process that gets its number later.
     child
         The same, if it is a child of this process.
     """
 
-    def __init__(
-        self, pid: int, handle: int, child: "subprocess.Popen[bytes] | None" = None
-    ) -> None:
-        self.pid = pid
+    def __init__(self, handle: int, child: "subprocess.Popen[bytes] | None" = None) -> None:
         self._handle = handle
         self._child = child
         self._lock = Lock()
         self._over = False
+
+    @property
+    def pid(self) -> int:
+        """Its number on this machine, not the one that it has behind its walls."""
+        told = Path(f"/proc/self/fdinfo/{self._handle}").read_text(encoding="ascii")
+        return int(told.partition("Pid:")[2].split()[0])
 
     @property
     def ended(self) -> bool:
@@ -154,10 +155,10 @@ class Starter:
             request = json.dumps({"preload": preload}).encode()
             socket.send_fds(self._channel, [request], files)
             self._channel.settimeout(START)
-            number, handles, _, _ = socket.recv_fds(self._channel, 64, 1)
+            _, handles, _, _ = socket.recv_fds(self._channel, 64, 1)
         if not handles:
             raise OSError("the process that starts sandboxes has ended")
-        return SandboxProcess(int(number), handles[0])
+        return SandboxProcess(handles[0])
 
     @property
     def ended(self) -> bool:
@@ -249,7 +250,7 @@ def launched(
         ours.close()
         complaints.close()
         raise
-    return SandboxProcess(process.pid, os.pidfd_open(process.pid), process), ours, complaints
+    return SandboxProcess(os.pidfd_open(process.pid), process), ours, complaints
 
 
 def heard(channel: socket.socket) -> bytes:
