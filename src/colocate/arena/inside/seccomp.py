@@ -113,8 +113,15 @@ REFUSED = {
 """Calls that are never allowed, by their numbers on x86_64 and aarch64."""
 TO_MAKE_A_CASE = ("fork", "kill", "setpgid", "pipe2", "socketpair")
 """Those that the process which forks for every case makes itself, and that every case refuses."""
-UNKNOWN = {"preadv2": (327, 286), "pwritev2": (328, 287)}
-"""Calls that fail as if they did not exist: they tell what is in memory; others read as well."""
+UNKNOWN = {
+    # they tell what is in memory
+    "preadv2": (327, 286),
+    "pwritev2": (328, 287),
+    # they tell the number of a mount, which counts up for the whole machine
+    "statx": (332, 291),
+    "name_to_handle_at": (303, 264),
+}
+"""Calls that fail as if they did not exist; there are others for what programs need of them."""
 NEW_TO_MAKE_A_CASE = {"pidfd_open": 434, "close_range": 436}
 """Newer calls that it makes as well, by their numbers; to a case they do not exist."""
 FIRST_NEW = 424
