@@ -8,7 +8,9 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from errno import EOPNOTSUPP
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from numpy.random import RandomState
@@ -166,6 +168,58 @@ def test_numbers_of_processes_and_threads_begin_anew_in_every_sandbox(enclosure)
     assert first == second
     assert first["processes"] == []
     assert first["own"][0] < 20
+
+
+COUNTS_ON = {
+    "threads": """
+for _ in range(7 * len(models)):
+    thread = threading.Thread(target=len, args=((),))
+    thread.start(); thread.join()
+""",
+    "files without a name": """
+for _ in range(7 * len(models)):
+    try:
+        os.close(os.open(".", os.O_TMPFILE | os.O_RDWR))
+    except OSError as error:
+        seen["error"] = error.errno
+""",
+    "temporary files": """
+for _ in range(7 * len(models)):
+    with tempfile.TemporaryFile() as file:
+        file.write(b"four")
+""",
+}
+SEEN = """
+import os, tempfile, threading
+seen = {"process": os.getpid(), "thread": threading.get_native_id()}
+"""
+FIRST_FILE = """
+with open("file", "w") as file:
+    seen["file"] = os.fstat(file.fileno()).st_ino
+"""
+
+
+@behind_walls_that_keep_secrets
+@pytest.mark.parametrize("how", COUNTS_ON)
+def test_no_case_sees_what_another_has_counted_on(enclosure, how):
+    last = "if len(models) == 1:" + indent(FIRST_FILE, "    ")
+    source = program(SEEN + COUNTS_ON[how] + last, "{0: map(repr, seen.items())}")
+    found = []
+    for many in (2, 9):
+        with Sandbox(source, LIMITS, enclosure=enclosure) as sandbox:
+            sandbox.ask(question(models=many, size=5).as_data())
+            ((_, *pairs),) = answered(sandbox.ask(question(models=1).as_data()))
+        found.append(dict(map(eval, pairs)))
+    assert found[0] == found[1]
+    assert found[0]["process"] < 20
+    assert how != "files without a name" or found[0]["error"] == EOPNOTSUPP
+
+
+@behind_walls_that_keep_secrets
+def test_a_program_with_threads_is_judged_as_any_other(enclosure):
+    source = program(f"{SEEN}{COUNTS_ON['threads']}")
+    verdict = Referee(limits=LIMITS, enclosure=enclosure).judge_source(source, CONTEST)
+    assert (verdict.correct, verdict.fitness) == (True, 1.0), verdict.feedback
 
 
 KEPT = """

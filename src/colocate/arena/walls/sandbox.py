@@ -178,6 +178,8 @@ class Sandbox:
         late, overfull, code, cpu_seconds, entered, touched, drew = ending
         if touched:
             self.close()
+        if touched and not entered:  # the case before it left a trace; a new sandbox has none
+            return self.ask(question, seed)
         if not (entered or late):
             raise SandboxError(f"a case could not be enclosed: it ended with {code}")
         return Reply(text, code, late, seconds, cpu_seconds, overfull, drew)
