@@ -27,6 +27,11 @@ from .sockets import lend_sockets
 
 MEGABYTE = 1024 * 1024
 """In bytes."""
+COMPILING = 10.0
+"""Seconds for compiling a program before its first case: the parent waits thirty for the sandbox.
+
+A program that takes longer compiles in every case, within the time of that.
+"""
 LOOK = 0.1
 """Seconds between two checks of the clock and of a case's folder."""
 SAY, MOST_FILES = 3, 1024
@@ -77,7 +82,7 @@ def serve(control: int, options: dict[str, Any]) -> None:
 def _program(channel: socket.socket, options: dict[str, Any], walls: list[str]) -> LoadedProgram:
     """Receive the program, and compile it once for all cases, in a process like theirs.
 
-    If it does not compile within the limits of a case, every case tries again and tells why.
+    If it does not compile soon enough, every case tries again and tells why.
     """
     _, files, _, _ = socket.recv_fds(channel, 64, 1)
     with os.fdopen(files[0], encoding="utf-8") as file:
@@ -96,7 +101,7 @@ def _program(channel: socket.socket, options: dict[str, Any], walls: list[str]) 
             os._exit(1)
     os.close(say)
     with os.fdopen(said, "rb") as file:
-        code = _read_until(file.fileno(), monotonic() + options["seconds"])
+        code = _read_until(file.fileno(), monotonic() + min(options["seconds"], COMPILING))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     try:
