@@ -682,3 +682,11 @@ def test_a_program_that_does_not_name_a_package_does_not_carry_it():
     assert told(f"import numpy; {NUMPY_LOADED}", None) == {"loaded": True}
     assert told(NUMPY_LOADED, None) == {"loaded": False}
     assert told(f"import numpy; {NUMPY_LOADED}", None) == {"loaded": True}
+
+
+def test_a_sandbox_that_was_ended_starts_no_more(monkeypatch):
+    sandbox = Sandbox(program(), LIMITS)
+    monkeypatch.setattr(sandbox, "_start", lambda: pytest.fail("it starts"))
+    sandbox.halt()
+    with pytest.raises(SandboxError, match="the run was ended"):
+        sandbox.ask(QUESTION)

@@ -57,6 +57,7 @@ So not every case waits for them, and cases of other programs do not copy their 
 """
 HIDDEN_IMPORTS = ("import_module", "__import__", "exec", "eval", "sys", "runpy")
 """Texts of a program that may import modules without having their names."""
+ENDED = "the run was ended"
 NOTHING_HIDES = "nothing here can hide other files from a program; install bubblewrap"
 
 
@@ -201,6 +202,8 @@ class Sandbox:
 
     def _ready(self) -> socket.socket:
         """Return the socket to a live sandbox; replace one that speaks between cases."""
+        if self._halted:
+            raise SandboxError(ENDED)
         ended = self._process is None or self._process.ended
         if self._control and not ended and not _speaks(self._control.fileno(), 0):
             return self._control
@@ -211,7 +214,7 @@ class Sandbox:
             self.close()
             raise SandboxError(f"the sandbox did not start: {error}") from error
         if self._halted:
-            raise SandboxError("the run was ended")
+            raise SandboxError(ENDED)
         return started
 
     def _start(self) -> socket.socket:
