@@ -4,6 +4,7 @@ import json
 import time
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 
 import pytest
 
@@ -352,3 +353,19 @@ def test_a_program_too_long_to_be_read_in_a_second_is_run_twice():
     started = time.monotonic()
     assert may_see_order(program() + "x = 1;" * 160_000)
     assert time.monotonic() - started < 0.1
+
+
+def test_every_whole_run_has_addresses_of_its_own():
+    if Path("/proc/sys/kernel/randomize_va_space").read_text().strip() == "0":
+        pytest.skip("left out: addresses are the same everywhere on this machine")
+    told = []
+    source = program("raise ValueError(id(compute_model_placement) >> 12)")
+    Referee(hidden=False).judge_source(
+        source, CONTEST, Repeats(3), lambda result: told.append((result.case, result.reason))
+    )
+    addresses = [reason for case, reason in told if case == "one"]
+    assert len(addresses) == 3
+    assert len(set(addresses)) == 3
+    once = Repeats(first_seed=4)
+    assert [once.layout_of(seed) for seed in (4, 9)] == [0, 0]
+    assert [once.of_the_best.layout_of(seed) for seed in (4, 5, 6, 9)] == [0, 1, 2, 2]

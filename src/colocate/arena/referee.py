@@ -148,15 +148,17 @@ class Referee:
         sees_order = bool(self.allow) or may_see_order(program)
         limits = self.limits or self.task.limits
         end = halt or Halt()
+        often = repeats or self.repeats()
 
         def run(wanted: RunRequest) -> Run:
             def sandbox() -> Sandbox:
                 order = wanted.seed if sees_order else USUAL_ORDER
-                return Sandbox(program, limits, self.allow, self.enclosure, order)
+                layout = often.layout_of(wanted.seed)
+                return Sandbox(program, limits, self.allow, self.enclosure, order, layout)
 
             return Asking(asked, limits, sandbox, self.workers, wanted, on_case).run(end)
 
-        trials = repeated(run, repeats or self.repeats(), sees_order)
+        trials = repeated(run, often, sees_order)
         refused = self.hidden_refused if whole.hidden or whole is self.contest else ""
         return trials.verdict(asked.suite, asked.formula, refused)
 

@@ -52,6 +52,13 @@ class Repeats:
         """What a program needs before it may be called best."""
         return replace(self, runs=max(self.runs, RUNS_OF_THE_BEST))
 
+    def layout_of(self, seed: int) -> int:
+        """Return the number of the memory layout under a seed: each whole run has one of its own.
+
+        So programs whose answers depend on addresses answer differently each time.
+        """
+        return min(seed - self.first_seed, self.runs - 1)
+
     def enough_for(self, verdict: Verdict) -> bool:
         """Whether a verdict comes from at least so many runs."""
         chance = verdict.luck.chance in (Chance.SEED, Chance.OTHER) and not verdict.public.failures

@@ -129,6 +129,8 @@ class Sandbox:
         The walls; by default the best ones available.
     hash_seed
         Decides the hashes of texts, and so the order of sets.
+    layout
+        Sandboxes with the same number have the same addresses in memory, others have their own.
     """
 
     def __init__(
@@ -138,6 +140,7 @@ class Sandbox:
         allow: Sequence[str] = (),
         enclosure: Enclosure | None = None,
         hash_seed: int = USUAL_ORDER,
+        layout: int = 0,
     ) -> None:
         self._program = program
         self._limits = limits or Limits()
@@ -145,6 +148,7 @@ class Sandbox:
         self._preload = _preloaded(program, allow)
         self._enclosure = enclosure or best_enclosure()
         self._hash_seed = hash_seed
+        self._layout = layout
         self._process: SandboxProcess | None = None
         self._control: socket.socket | None = None
         self._halted = False
@@ -248,7 +252,8 @@ class Sandbox:
 
     def _fork(self) -> Any:
         """Have the sandbox forked off; return what it complains about."""
-        ready = starter(self._enclosure, self._packages, self._hash_seed, self._preload)
+        kind = (self._enclosure, self._packages, self._hash_seed)
+        ready = starter(*kind, self._preload, self._layout)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         complaints = memory_file()
         try:

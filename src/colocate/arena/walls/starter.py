@@ -180,6 +180,7 @@ def starter(
     packages: Mapping[str, Path],
     hash_seed: int,
     preload: Sequence[str] = (),
+    layout: int = 0,
 ) -> Starter:
     """Return a process that starts such sandboxes: the one from before, or a new one.
 
@@ -192,9 +193,11 @@ def starter(
         See `Starter`.
     preload
         Modules that the sandbox wants loaded.
+    layout
+        Tells apart processes that are otherwise alike: what they fork has their addresses.
     """
     loads = frozenset(name for name in preload if name.partition(".")[0] in packages)
-    kind = (os.getpid(), *python(), enclosure, hash_seed, tuple(packages.items()))
+    kind = (os.getpid(), *python(), enclosure, hash_seed, layout, tuple(packages.items()))
     key = (*kind, loads)
     with _starting:
         known = _starters.pop(key, None) or _starters.pop((*kind, frozenset()), None)
