@@ -10,6 +10,7 @@ from colocate.arena.seeds import MOST_SEED
 from colocate.arena.tally import Formula, Tally
 from colocate.arena.verdict import Verdict
 from colocate.errors import InputError
+from colocate.problem.quantity import checked_count
 
 SEEDS = 6
 """Seeds for a program that uses chance.
@@ -40,9 +41,7 @@ class Repeats:
 
     def __post_init__(self) -> None:
         for name, least in (("runs", 1), ("seeds", 1), ("first_seed", 0)):
-            value = getattr(self, name)
-            if value < least:
-                raise InputError.of(name, value, f"a whole number >= {least}")
+            checked_count(getattr(self, name), name, least)
         if self.first_seed + max(self.runs, self.seeds) - 1 > MOST_SEED:
             expected = f"so small that no seed is above {MOST_SEED}"
             raise InputError.of("first_seed", self.first_seed, expected)
