@@ -453,3 +453,19 @@ def test_who_is_interrupted_while_fresh_cases_are_solved_ends_as_well(tmp_path):
 @pytest.mark.parametrize("enclosure", [NAMESPACES])
 def test_the_best_walls_need_nothing_installed(enclosure):
     assert best_enclosure() is enclosure
+
+
+def test_a_run_that_is_over_takes_no_process_from_another():
+    class Scorer:
+        halts = 0
+
+        def halt(self):
+            self.halts += 1
+
+    shared, halt = Scorer(), Halt()
+    runs = [[shared], [shared]]
+    for run in runs:
+        halt.watch(run)
+    halt.forget(runs[0])
+    halt.end()
+    assert shared.halts == 1

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import sha256
+from itertools import chain
 from queue import SimpleQueue
 from threading import Lock
 from typing import Protocol
@@ -26,7 +27,7 @@ It has not been told the case by then, so it fails in all of them.
 OnCase = Callable[[CaseVerdict], None]
 
 
-class Worker(Protocol):
+class RunProcess(Protocol):
     """What works for a run, in a process of its own."""
 
     def halt(self) -> None:
@@ -38,28 +39,27 @@ class Halt:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._workers: list[Worker] = []
+        self._runs: list[Sequence[RunProcess]] = []
         self._over = False
 
-    def watch(self, workers: Sequence[Worker]) -> None:
-        """End these too when it comes to that."""
+    def watch(self, processes: Sequence[RunProcess]) -> None:
+        """End these processes of a run too when it comes to that."""
         with self._lock:
-            self._workers = [*self._workers, *workers]
+            self._runs.append(processes)
         if self._over:
             self.end()
 
-    def forget(self, workers: Sequence[Worker]) -> None:
-        """Let go of those that have ended."""
-        gone = set(map(id, workers))
+    def forget(self, processes: Sequence[RunProcess]) -> None:
+        """Let go of the processes of a run that is over; another run may use some of them."""
         with self._lock:
-            self._workers = [kept for kept in self._workers if id(kept) not in gone]
+            self._runs = [kept for kept in self._runs if kept is not processes]
 
     def end(self) -> None:
         """End all runs: their cases raise SandboxError, or TaskError if they wait for a scorer."""
         self._over = True
         with self._lock:
-            for worker in self._workers:
-                worker.halt()
+            for process in chain.from_iterable(self._runs):
+                process.halt()
 
 
 class Asking:
@@ -125,7 +125,7 @@ class Asking:
         self._free = SimpleQueue()
         for sandbox in sandboxes:
             self._free.put(sandbox)
-        watched: list[Worker] = [*sandboxes, *(self._questions[number] for number in numbers)]
+        watched: list[RunProcess] = [*sandboxes, *(self._questions[number] for number in numbers)]
         halt.watch(watched)
         pool = ThreadPoolExecutor(workers)
         try:

@@ -40,7 +40,17 @@ def checked_number(
 
 
 def checked_count(value: object, field: str, least: int) -> None:
-    """Raise InputError unless `value` is a whole number that is not below `least`."""
+    """Raise InputError unless `value` is a whole number.
+
+    Parameters
+    ----------
+    value
+        Any whole number. Booleans are refused: they are slips.
+    field
+        Its name.
+    least
+        The lowest that is allowed.
+    """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError.of(field, value, f"a whole number >= {least}")
 
