@@ -1,4 +1,4 @@
-"""`python -m colocate`."""
+"""`python -P -m colocate`; without `-P`, Python takes modules from the current folder first."""
 
 from colocate.cli.main import main
 

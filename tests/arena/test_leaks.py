@@ -8,7 +8,9 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from errno import EOPNOTSUPP
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from numpy.random import RandomState
@@ -166,6 +168,87 @@ def test_numbers_of_processes_and_threads_begin_anew_in_every_sandbox(enclosure)
     assert first == second
     assert first["processes"] == []
     assert first["own"][0] < 20
+
+
+COUNTS_ON = {
+    "threads": """
+for _ in range(7 * len(models)):
+    thread = threading.Thread(target=len, args=((),))
+    thread.start(); thread.join()
+""",
+    "files without a name": """
+for _ in range(7 * len(models)):
+    try:
+        os.close(os.open(".", os.O_TMPFILE | os.O_RDWR))
+    except OSError as error:
+        seen["error"] = error.errno
+""",
+    "temporary files": """
+for _ in range(7 * len(models)):
+    with tempfile.TemporaryFile() as file:
+        file.write(b"four")
+""",
+}
+SEEN = """
+import os, tempfile, threading
+seen = {"process": os.getpid(), "thread": threading.get_native_id()}
+"""
+FIRST_FILE = """
+with open("file", "w") as file:
+    seen["file"] = os.fstat(file.fileno()).st_ino
+"""
+
+
+@behind_walls_that_keep_secrets
+@pytest.mark.parametrize("how", COUNTS_ON)
+def test_no_case_sees_what_another_has_counted_on(enclosure, how):
+    last = "if len(models) == 1:" + indent(FIRST_FILE, "    ")
+    source = program(SEEN + COUNTS_ON[how] + last, "{0: map(repr, seen.items())}")
+    found = []
+    for many in (2, 9):
+        with Sandbox(source, LIMITS, enclosure=enclosure) as sandbox:
+            sandbox.ask(question(models=many, size=5).as_data())
+            ((_, *pairs),) = answered(sandbox.ask(question(models=1).as_data()))
+        found.append(dict(map(eval, pairs)))
+    assert found[0] == found[1]
+    assert found[0]["process"] < 20
+    assert how != "files without a name" or found[0]["error"] == EOPNOTSUPP
+
+
+@behind_walls_that_keep_secrets
+def test_a_program_with_threads_is_judged_as_any_other(enclosure):
+    source = program(f"{SEEN}{COUNTS_ON['threads']}")
+    verdict = Referee(limits=LIMITS, enclosure=enclosure).judge_source(source, CONTEST)
+    assert (verdict.correct, verdict.fitness) == (True, 1.0), verdict.feedback
+
+
+KEPT = """
+import importlib, threading
+seen["main thread"] = threading.main_thread().native_id
+for name in ("numpy", "sys", "multiprocessing.process", "multiprocessing.util", "tempfile", "uuid"):
+    importlib.import_module(name)
+import gc, os
+large = range(50, 4_200_000)
+seen["kept"] = [
+    (key, value) for found in gc.get_objects() if type(found) is dict
+    for key, value in found.items()
+    if type(value) is int and value in large and "pid" in str(key)
+]
+"""
+
+
+@behind_walls_that_keep_secrets
+def test_modules_keep_no_number_that_a_process_has_outside(enclosure):
+    source = program(f"seen = {{}}\n{KEPT}", "{0: map(repr, seen.items())}")
+    found = []
+    for hash_seed in (101, 102):  # each has a process of its own that loads modules
+        subprocess.run("for n in 1 2 3 4 5 6 7 8; do true & done; wait", shell=True, check=True)
+        with Sandbox(source, LIMITS, (), enclosure, hash_seed) as sandbox:
+            ((_, *pairs),) = answered(sandbox.ask(QUESTION))
+        found.append(dict(map(eval, pairs)))
+    assert found[0] == found[1]
+    assert found[0]["main thread"] < 20
+    assert found[0]["kept"] == []
 
 
 @behind_walls_that_keep_secrets
@@ -370,3 +453,19 @@ def test_who_is_interrupted_while_fresh_cases_are_solved_ends_as_well(tmp_path):
 @pytest.mark.parametrize("enclosure", [NAMESPACES])
 def test_the_best_walls_need_nothing_installed(enclosure):
     assert best_enclosure() is enclosure
+
+
+def test_a_run_that_is_over_takes_no_process_from_another():
+    class Scorer:
+        halts = 0
+
+        def halt(self):
+            self.halts += 1
+
+    shared, halt = Scorer(), Halt()
+    runs = [[shared], [shared]]
+    for run in runs:
+        halt.watch(run)
+    halt.forget(runs[0])
+    halt.end()
+    assert shared.halts == 1

@@ -1,8 +1,10 @@
 """Programs that use chance: how often they are judged, and what their luck was worth."""
 
 import json
+import time
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 
 import pytest
 
@@ -314,3 +316,56 @@ def test_what_does_not_run_when_imported_is_left_out():
     assert not may_see_order(program() + main)
     assert may_see_order(program() + main + "else:\n    x = set()\n")
     assert may_see_order("__name__ = '__main__'\n" + program() + main)
+
+
+@pytest.mark.parametrize(
+    "binding",
+    [
+        "__name__ = '__main__'",
+        "match '__main__':\n    case __name__: pass",
+        "match ['__main__']:\n    case [*__name__]: pass",
+        "match {1: '__main__'}:\n    case {**__name__}: pass",
+        "import math as __name__",
+        "from math import pi as __name__",
+        "def __name__(): pass",
+        "class __name__: pass",
+        "try: 1 / 0\nexcept Exception as __name__: pass",
+        "(__name__ := '__main__')",
+        "for __name__ in ['__main__']: pass",
+        "def f():\n    global __name__\nf()",
+    ],
+)
+def test_what_is_under_the_usual_condition_may_run_if_the_program_binds_the_name(binding):
+    main = "\nif __name__ == '__main__':\n    from posix import urandom\n"
+    assert may_see_order(f"{binding}\n{program()}{main}")
+    assert not may_see_order(f"{program()}{main}{main}")
+
+
+def test_no_text_ends_the_reading_of_programs():
+    long_sum = f"{program()}if {'+'.join(['1'] * 1000)}: pass\n"
+    assert not may_see_order(long_sum)
+    assert may_see_order(f"{program()}if {'-' * 90_000}1: pass\n")
+    verdict = Referee(hidden=False, seeds=1).judge_source(long_sum, CONTEST)
+    assert verdict.correct, verdict.feedback
+
+
+def test_a_program_too_long_to_be_read_in_a_second_is_run_twice():
+    started = time.monotonic()
+    assert may_see_order(program() + "x = 1;" * 160_000)
+    assert time.monotonic() - started < 0.1
+
+
+def test_every_whole_run_has_addresses_of_its_own():
+    if Path("/proc/sys/kernel/randomize_va_space").read_text().strip() == "0":
+        pytest.skip("left out: addresses are the same everywhere on this machine")
+    told = []
+    source = program("raise ValueError(id(compute_model_placement) >> 12)")
+    Referee(hidden=False).judge_source(
+        source, CONTEST, Repeats(3), lambda result: told.append((result.case, result.reason))
+    )
+    addresses = [reason for case, reason in told if case == "one"]
+    assert len(addresses) == 3
+    assert len(set(addresses)) == 3
+    once = Repeats(first_seed=4)
+    assert [once.layout_of(seed) for seed in (4, 9)] == [0, 0]
+    assert [once.of_the_best.layout_of(seed) for seed in (4, 5, 6, 9)] == [0, 1, 2, 2]

@@ -6,6 +6,7 @@ from math import inf
 import pytest
 from hypothesis import given
 from hypothesis.strategies import text
+from numpy import int64
 
 from colocate import InputError, UnknownNameError, place
 from colocate.arena.asking import MOST_TIMEOUTS
@@ -20,6 +21,7 @@ from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.hidden_cases import HIDDEN_CASES, hidden_suite
 from colocate.arena.tasks.placement import open_contest
 from colocate.arena.verdict import Verdict
+from colocate.arena.walls.enclosure import Enclosure
 from colocate.arena.walls.sandbox import LONGEST_ANSWER, Limits, Reply
 from tests.arena.tiny_contest import (
     APART,
@@ -27,6 +29,7 @@ from tests.arena.tiny_contest import (
     INITIAL,
     behind_each_wall,
     behind_walls_that_keep_secrets,
+    needs_landlock,
     program,
     question,
 )
@@ -505,6 +508,44 @@ def test_what_cannot_be_asked_is_refused():
         Referee(allow=("colocate",))
     with pytest.raises(InputError, match="workers=0, must be a whole number >= 1"):
         Referee(workers=0)
+    with pytest.raises(InputError, match="the program: is no text"):
+        Referee(hidden=False).judge_source('x = "\ud800"')
+    with pytest.raises(InputError, match="the program: is too long"):
+        Referee(hidden=False).judge_source("#" * 1_000_001)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workers": 1.5}, "workers=1.5, must be a whole number >= 1"),
+        ({"workers": True}, "workers=True, must be"),
+        ({"seeds": 2.0}, "seeds=2.0, must be"),
+        ({"first_seed": "1"}, "first_seed='1', must be a whole number >= 0"),
+        ({"hidden_seed": "3"}, "hidden_seed='3', must be a whole number from 0 to"),
+        ({"hidden_seed": True}, "hidden_seed=True, must be"),
+        ({"enclosure": "docker"}, "enclosure='docker', must be one of: namespaces, bubblewrap"),
+    ],
+)
+def test_options_of_a_wrong_kind_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        Referee(**options)
+    with pytest.raises(InputError, match=r"runs=1\.5, must be a whole number >= 1"):
+        Referee().repeats(1.5)
+
+
+@needs_landlock
+def test_walls_can_be_named_by_a_text():
+    referee = Referee(enclosure="landlock", workers=int64(1))
+    assert referee.enclosure is Enclosure.LANDLOCK
+    assert referee.hidden_refused
+    assert Referee(enclosure="bubblewrap").enclosure is Enclosure.BUBBLEWRAP
+
+
+def test_a_key_without_a_text_makes_a_whole_sentence():
+    source = program(returns="{10 ** 100_000: models}")
+    verdict = Referee(hidden=False).judge_source(source, CONTEST)
+    reason = verdict.public.results[0].reason
+    assert reason == "unknown GPU: there is no GPU without a name, they are 0 to 1"
 
 
 def test_crashes_are_told_apart_by_what_was_raised():

@@ -596,6 +596,48 @@ def test_every_call_of_the_list_is_refused_in_a_case(enclosure):
     assert seen == dict.fromkeys(refused, (-1, EPERM)) | dict.fromkeys(absent, (-1, ENOSYS))
 
 
+@behind_each_wall
+def test_no_case_learns_the_number_of_a_mount(enclosure):
+    numbers = {"statx": (332, 291), "name_to_handle_at": (303, 264)}
+    column, _ = seccomp.ARCHITECTURES[platform.machine()]
+    asked = {name: both[column] for name, both in numbers.items()}
+    assert told(CALLS.format(numbers=asked), enclosure) == dict.fromkeys(asked, (-1, ENOSYS))
+
+
+FILES = """
+import os, pathlib, shutil, tempfile
+import numpy
+place = pathlib.Path("folder")
+place.mkdir()
+(place / "text").write_text("four")
+status = os.stat(place / "text")
+seen["stat"] = status.st_size, status.st_nlink, os.fstat(0).st_rdev == os.makedev(1, 3)
+seen["times"] = status.st_mtime_ns > 10**18, os.path.getmtime(place) > 1e9
+seen["list"] = os.listdir("."), [entry.is_dir() for entry in os.scandir(".")]
+seen["link"] = os.symlink("folder", "link"), os.lstat("link").st_size, place.samefile("link")
+with tempfile.TemporaryFile() as file, tempfile.NamedTemporaryFile() as named:
+    seen["temporary"] = file.write(b"four"), os.path.getsize(named.name)
+numpy.save(place / "array", numpy.arange(3))
+seen["numpy"] = numpy.load(place / "array.npy", mmap_mode="r").tolist()
+shutil.copyfile(place / "text", "copy")
+shutil.rmtree(place)
+seen["left"] = sorted(os.listdir(".")), shutil.disk_usage(".").total > 0
+"""
+
+
+@behind_walls_that_keep_secrets
+def test_programs_can_use_files_as_usual(enclosure):
+    assert told(FILES, enclosure) == {
+        "stat": (4, 1, True),
+        "times": (True, True),
+        "list": (["folder"], [True]),
+        "link": (None, 6, True),
+        "temporary": (4, 0),
+        "numpy": [0, 1, 2],
+        "left": (["copy", "link"], True),
+    }
+
+
 MODELS = """
 import copy, dataclasses
 first, second = models[0], copy.copy(models[0])
@@ -640,3 +682,11 @@ def test_a_program_that_does_not_name_a_package_does_not_carry_it():
     assert told(f"import numpy; {NUMPY_LOADED}", None) == {"loaded": True}
     assert told(NUMPY_LOADED, None) == {"loaded": False}
     assert told(f"import numpy; {NUMPY_LOADED}", None) == {"loaded": True}
+
+
+def test_a_sandbox_that_was_ended_starts_no_more(monkeypatch):
+    sandbox = Sandbox(program(), LIMITS)
+    monkeypatch.setattr(sandbox, "_start", lambda: pytest.fail("it starts"))
+    sandbox.halt()
+    with pytest.raises(SandboxError, match="the run was ended"):
+        sandbox.ask(QUESTION)

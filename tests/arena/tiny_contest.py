@@ -61,6 +61,13 @@ def program(body="", returns=APART):
     )
 
 
+def slow_to_compile(depth=16):
+    """Return a program that takes seconds to compile: Python writes each end of a block twice."""
+    indents = [" " * (level + 1) for level in range(depth)]
+    blocks = "".join(f"{space}try: a\n{space}finally:\n" for space in indents)
+    return f"def slow():\n{blocks}{' ' * (depth + 1)}{'a.b(1);' * 20}\n{program()}"
+
+
 def answered(reply):
     """Return what a case has written: the rows of its placement, or the parts of an error."""
     kind, _, body = reply.text.partition(b"\n")

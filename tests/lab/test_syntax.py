@@ -1,10 +1,12 @@
 import ast
+import time
 import warnings
 
 import pytest
 
 from colocate.lab.patches.refusal import PatchRefused
 from colocate.lab.patches.syntax import defines_entry, same_program, syntax_key
+from tests.arena.tiny_contest import slow_to_compile
 
 
 @pytest.mark.parametrize(
@@ -116,6 +118,28 @@ def test_what_does_not_compile_is_refused_with_the_line(source, message):
         syntax_key(source)
     assert str(refusal.value).startswith("the program does not compile: ")
     assert message in str(refusal.value)
+
+
+def ways_out(many, deep):
+    """Return a function with ways out of blocks within blocks; each writes every end again."""
+    blocks = (
+        f"{' ' * n}try:\n{f'{chr(32) * (n + 1)}if a: return 1{chr(10)}' * many}{' ' * n}finally:\n"
+        for n in range(1, deep + 1)
+    )
+    return f"def f():\n{''.join(blocks)}{' ' * (deep + 1)}a\n"
+
+
+@pytest.mark.parametrize("source", [slow_to_compile(22), ways_out(9, 9), ways_out(1, 40)])
+def test_a_program_whose_ends_multiply_is_refused_before_python_writes_them(source):
+    started = time.monotonic()
+    with pytest.raises(PatchRefused, match="its `finally` blocks are nested too deeply"):
+        syntax_key(source)
+    assert time.monotonic() - started < 0.5
+
+
+@pytest.mark.parametrize("source", [slow_to_compile(7), ways_out(2, 4), slow_to_compile(3) * 90])
+def test_usual_ends_of_blocks_are_no_fault(source):
+    assert len(syntax_key(source)) == 64
 
 
 def test_a_program_of_bad_taste_compiles_in_silence():

@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import sha256
+from itertools import chain
 from queue import SimpleQueue
 from threading import Lock
+from typing import Protocol
 
 from colocate.arena.case_verdict import CaseVerdict, Failure
 from colocate.arena.contest import Contest
@@ -25,32 +27,39 @@ It has not been told the case by then, so it fails in all of them.
 OnCase = Callable[[CaseVerdict], None]
 
 
+class RunProcess(Protocol):
+    """What works for a run, in a process of its own."""
+
+    def halt(self) -> None:
+        """End what it is at; whoever waits for that gets an error."""
+
+
 class Halt:
     """Ends runs from another thread, as when somebody interrupts them."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._sandboxes: list[Sandbox] = []
+        self._runs: list[Sequence[RunProcess]] = []
         self._over = False
 
-    def watch(self, sandboxes: Sequence[Sandbox]) -> None:
-        """End these sandboxes too when it comes to that."""
+    def watch(self, processes: Sequence[RunProcess]) -> None:
+        """End these processes of a run too when it comes to that."""
         with self._lock:
-            self._sandboxes = [*self._sandboxes, *sandboxes]
+            self._runs.append(processes)
         if self._over:
             self.end()
 
-    def forget(self, sandboxes: Sequence[Sandbox]) -> None:
-        """Let go of sandboxes that have ended."""
+    def forget(self, processes: Sequence[RunProcess]) -> None:
+        """Let go of the processes of a run that is over; another run may use some of them."""
         with self._lock:
-            self._sandboxes = [kept for kept in self._sandboxes if kept not in sandboxes]
+            self._runs = [kept for kept in self._runs if kept is not processes]
 
     def end(self) -> None:
-        """End all runs: their cases raise SandboxError."""
+        """End all runs: their cases raise SandboxError, or TaskError if they wait for a scorer."""
         self._over = True
         with self._lock:
-            for sandbox in self._sandboxes:
-                sandbox.halt()
+            for process in chain.from_iterable(self._runs):
+                process.halt()
 
 
 class Asking:
@@ -116,17 +125,18 @@ class Asking:
         self._free = SimpleQueue()
         for sandbox in sandboxes:
             self._free.put(sandbox)
-        halt.watch(sandboxes)
+        watched: list[RunProcess] = [*sandboxes, *(self._questions[number] for number in numbers)]
+        halt.watch(watched)
         pool = ThreadPoolExecutor(workers)
         try:
             list(pool.map(self._ask, numbers))
-        except BaseException:  # raised again, once nothing runs any more
-            for sandbox in sandboxes:
-                sandbox.halt()
+        except BaseException as error:  # raised again, once nothing runs any more
+            for each in sandboxes if isinstance(error, Exception) else watched:
+                each.halt()  # what checks answers does so for others as well, which go on
             raise
         finally:
             pool.shutdown(cancel_futures=True)
-            halt.forget(sandboxes)
+            halt.forget(watched)
             for sandbox in sandboxes:
                 sandbox.close()
                 self._walls = self._walls or sandbox.walls

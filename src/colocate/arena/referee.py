@@ -11,17 +11,18 @@ from pathlib import Path
 from colocate.arena.asking import Asking, Halt, OnCase
 from colocate.arena.contest import Contest
 from colocate.arena.repeats import SEEDS, Repeats, Run, RunRequest, repeated
-from colocate.arena.seeds import A_SEED, MOST_SEED
-from colocate.arena.source.program_text import read_program
+from colocate.arena.seeds import checked_hidden_seed
+from colocate.arena.source.program_text import checked_source, read_program
 from colocate.arena.source.set_order import may_see_order
 from colocate.arena.tally import NOTHING
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.tasks.task import Task
 from colocate.arena.verdict import Verdict
-from colocate.arena.walls.enclosure import Enclosure, find_packages
+from colocate.arena.walls.enclosure import Enclosure, checked_enclosure, find_packages
 from colocate.arena.walls.sandbox import Limits, Sandbox
 from colocate.arena.walls.starter import USUAL_ORDER, best_enclosure, leak_of
-from colocate.errors import InputError, SandboxError, TaskError
+from colocate.errors import SandboxError, TaskError
+from colocate.problem.quantity import checked_count
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,11 @@ class Referee:
             open_task(str(self.suite))  # one that is not there is told before programs are written
         find_packages(self.allow)
         self.repeats()
-        if self.workers < 1:
-            raise InputError.of("workers", self.workers, "a whole number >= 1")
-        if self.hidden_seed is not None and not 0 <= self.hidden_seed <= MOST_SEED:
-            raise InputError.of("hidden_seed", self.hidden_seed, A_SEED)
+        checked_count(self.workers, "workers", 1)
+        if self.hidden_seed is not None:
+            checked_hidden_seed(self.hidden_seed)
+        if self.enclosure is not None:
+            object.__setattr__(self, "enclosure", checked_enclosure(self.enclosure))
 
     @cached_property
     def task(self) -> Task:
@@ -142,21 +144,26 @@ class Referee:
             If the program could not be run at all, through no fault of its own.
         TaskError
             If the scorer of the task failed.
+        InputError
+            If the source is too long, or no text.
         """
+        checked_source(program, "the program")
         whole = contest or self.contest
         asked = replace(whole, hidden=()) if self.hidden_refused else whole
         sees_order = bool(self.allow) or may_see_order(program)
         limits = self.limits or self.task.limits
         end = halt or Halt()
+        often = repeats or self.repeats()
 
         def run(wanted: RunRequest) -> Run:
             def sandbox() -> Sandbox:
                 order = wanted.seed if sees_order else USUAL_ORDER
-                return Sandbox(program, limits, self.allow, self.enclosure, order)
+                layout = often.layout_of(wanted.seed)
+                return Sandbox(program, limits, self.allow, self.enclosure, order, layout)
 
             return Asking(asked, limits, sandbox, self.workers, wanted, on_case).run(end)
 
-        trials = repeated(run, repeats or self.repeats(), sees_order)
+        trials = repeated(run, often, sees_order)
         refused = self.hidden_refused if whole.hidden or whole is self.contest else ""
         return trials.verdict(asked.suite, asked.formula, refused)
 

@@ -10,6 +10,7 @@ from colocate.arena.seeds import MOST_SEED
 from colocate.arena.tally import Formula, Tally
 from colocate.arena.verdict import Verdict
 from colocate.errors import InputError
+from colocate.problem.quantity import checked_count
 
 SEEDS = 6
 """Seeds for a program that uses chance.
@@ -40,9 +41,7 @@ class Repeats:
 
     def __post_init__(self) -> None:
         for name, least in (("runs", 1), ("seeds", 1), ("first_seed", 0)):
-            value = getattr(self, name)
-            if value < least:
-                raise InputError.of(name, value, f"a whole number >= {least}")
+            checked_count(getattr(self, name), name, least)
         if self.first_seed + max(self.runs, self.seeds) - 1 > MOST_SEED:
             expected = f"so small that no seed is above {MOST_SEED}"
             raise InputError.of("first_seed", self.first_seed, expected)
@@ -51,6 +50,13 @@ class Repeats:
     def of_the_best(self) -> "Repeats":
         """What a program needs before it may be called best."""
         return replace(self, runs=max(self.runs, RUNS_OF_THE_BEST))
+
+    def layout_of(self, seed: int) -> int:
+        """Return the number of the memory layout under a seed: each whole run has one of its own.
+
+        So programs whose answers depend on addresses answer differently each time.
+        """
+        return min(seed - self.first_seed, self.runs - 1)
 
     def enough_for(self, verdict: Verdict) -> bool:
         """Whether a verdict comes from at least so many runs."""

@@ -2,13 +2,22 @@
 
 import struct
 from hashlib import sha256
+from numbers import Integral
 
 from colocate.arena.inside.chance import FORM
+from colocate.errors import InputError
 
 MOST_SEED = 2**31 - 1
 """Half of what numpy's older generator and Python's order of sets take: suites count up from it."""
 A_SEED = f"a whole number from 0 to {MOST_SEED}"
 """What a seed is, in words."""
+
+
+def checked_hidden_seed(value: object) -> None:
+    """Raise InputError unless `value` can make fresh hidden cases."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (whole and 0 <= value <= MOST_SEED):  # type: ignore[operator]
+        raise InputError.of("hidden_seed", value, A_SEED)
 
 
 def seed_of(case: int, number: int) -> bytes:

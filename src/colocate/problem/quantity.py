@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from numbers import Real
+from numbers import Integral, Real
 
 from colocate.errors import InputError
 from colocate.fault import Fault, Owner, Path
@@ -37,6 +37,22 @@ def checked_number(
     if not math.isfinite(number) or number < 0 or (positive and number == 0):
         raise InputError.of(field, value if isinstance(value, int) else number, expected, owner)
     return number
+
+
+def checked_count(value: object, field: str, least: int) -> None:
+    """Raise InputError unless `value` is a whole number.
+
+    Parameters
+    ----------
+    value
+        Any whole number. Booleans are refused: they are slips.
+    field
+        Its name.
+    least
+        The lowest that is allowed.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError.of(field, value, f"a whole number >= {least}")
 
 
 def checked_seed(value: object) -> int:

@@ -2,16 +2,20 @@
 
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from json import loads
 from pathlib import Path
 
 import pytest
 
 from colocate import InputError, Referee
+from colocate.arena.asking import Halt
 from colocate.arena.case_verdict import Failure
 from colocate.arena.luck import Chance
 from colocate.arena.tasks.catalogue import open_task
 from colocate.arena.walls.sandbox import Limits, Reply
+from colocate.errors import SandboxError, TaskError
 
 CIRCLES = Path(__file__).parents[3] / "examples" / "circles"
 LIMITS = Limits(seconds=5)
@@ -165,3 +169,20 @@ def test_a_scorer_that_fails_is_no_fault_of_a_program(folder, tmp_path):
     assert "full" in verdict.fault
     change(folder / "scorer.py", "raise OSError('full')", "return 'no ' * 3")
     assert "invalid answer: no no no" in judge(GAP, folder).public.worst.reason
+
+
+@pytest.mark.parametrize("asking", [1, 3])
+def test_a_run_that_is_ended_does_not_wait_for_the_scorer(folder, asking):
+    change(folder / "scorer.py", "    (count,) = arguments\n", "    import time; time.sleep(9)\n")
+    referee, halt = Referee(str(folder), limits=LIMITS), Halt()
+    judge = partial(referee.judge_source, GAP, halt=halt)
+    with ThreadPoolExecutor(asking) as pool:
+        judged = [pool.submit(judge) for _ in range(asking)]
+        time.sleep(1.5)
+        started = time.monotonic()
+        halt.end()
+        errors = [future.exception() for future in judged]
+    assert time.monotonic() - started < 2
+    assert {type(error) for error in errors} <= {TaskError, SandboxError}
+    change(folder / "scorer.py", "    import time; time.sleep(9)\n", "    (count,) = arguments\n")
+    assert judge(halt=Halt()).correct  # for others, it starts again

@@ -4,4 +4,6 @@ import struct
 
 ENDING = struct.Struct("=??id???")
 """Whether it was late, and its folder overfull; its exit code, negative for a signal; the seconds
-of its processor time; whether it was enclosed, changed its folder, and took the seed."""
+of its processor time; whether it was enclosed, changed its folder, and took the seed.
+
+One that changed its folder without being enclosed has not run: see `inside.serve`."""

@@ -113,8 +113,15 @@ REFUSED = {
 """Calls that are never allowed, by their numbers on x86_64 and aarch64."""
 TO_MAKE_A_CASE = ("fork", "kill", "setpgid", "pipe2", "socketpair")
 """Those that the process which forks for every case makes itself, and that every case refuses."""
-UNKNOWN = {"preadv2": (327, 286), "pwritev2": (328, 287)}
-"""Calls that fail as if they did not exist: they tell what is in memory; others read as well."""
+UNKNOWN = {
+    # they tell what is in memory
+    "preadv2": (327, 286),
+    "pwritev2": (328, 287),
+    # they tell the number of a mount, which counts up for the whole machine
+    "statx": (332, 291),
+    "name_to_handle_at": (303, 264),
+}
+"""Calls that fail as if they did not exist; there are others for what programs need of them."""
 NEW_TO_MAKE_A_CASE = {"pidfd_open": 434, "close_range": 436}
 """Newer calls that it makes as well, by their numbers; to a case they do not exist."""
 FIRST_NEW = 424
@@ -131,13 +138,14 @@ LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
 """Their offsets in the data that the filter sees."""
 ALLOW, REFUSE, END = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
-ABSENT = 0x00050000 | errno.ENOSYS
-"""Results of a call, as in <linux/seccomp.h>: allowed, refused, process ended, unknown call."""
+ABSENT, UNSUPPORTED = 0x00050000 | errno.ENOSYS, 0x00050000 | errno.EOPNOTSUPP
+"""Results of a call, as in <linux/seccomp.h>: allowed, refused, process ended, unknown call, and
+one that this file system does not have."""
 
 CLONE_THREAD = 0x10000
 """As in <linux/sched.h>: a thread of this process, not another process."""
-OPEN_FLAGS_THAT_WRITE, O_TRUNC = 3, 0x200
-"""As in <asm-generic/fcntl.h>."""
+OPEN_FLAGS_THAT_WRITE, O_TRUNC, O_TMPFILE = 3, 0x200, 0x400000
+"""As in <asm-generic/fcntl.h>; the last without O_DIRECTORY, which it includes."""
 FCNTL = (0, 1, 2, 3, 4, 1030, 1032)
 """To copy a file, its flags, and the size of a pipe; no locks, leases or signals."""
 IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
@@ -156,6 +164,12 @@ BY_ARGUMENT: tuple[Rule, ...] = (
     ((257, 56), 2, ((ANY_BIT, O_TRUNC, False), (ANY_BIT, OPEN_FLAGS_THAT_WRITE, True))),
 )
 """Calls that are allowed if one of their arguments passes a test."""
+FILES_WITHOUT_A_NAME = (((2, None), 1), ((257, 56), 2))
+"""The numbers of open and openat, and where they have their flags.
+
+A file that never has a name changes no folder, so nobody would see that a case has made some. But
+the numbers of files count on, and the next case could read there how many.
+"""
 BY_ARGUMENT_IN_A_CASE: tuple[Rule, ...] = (
     ((56, 220), 0, ((ANY_BIT, CLONE_THREAD, True),)),  # clone
     ((157, 167), 0, ((EQUAL, PR_SET_PDEATHSIG, False),)),  # prctl
@@ -199,6 +213,11 @@ def _for_all() -> bytes:
         *_when(AT_LEAST, FIRST_NEW, ABSENT),
         *(step for numbers in calls for step in _when(EQUAL, numbers[column], REFUSE)),
         *(step for numbers in UNKNOWN.values() for step in _when(EQUAL, numbers[column], ABSENT)),
+        *(
+            step
+            for numbers, argument in FILES_WITHOUT_A_NAME
+            for step in _when_any_bit(numbers[column], argument, O_TMPFILE, UNSUPPORTED)
+        ),
         *_tested(BY_ARGUMENT),
     )
 
@@ -241,6 +260,19 @@ def _when(test: int, value: int | None, verdict: int) -> list[bytes]:
     if value is None:
         return []
     return [_step(test, value, 0, 1), _step(RETURN, verdict)]
+
+
+def _when_any_bit(number: int | None, argument: int, bits: int, verdict: int) -> list[bytes]:
+    """Return a verdict on a call if an argument has any of some bits; else go on with the rest."""
+    if number is None:
+        return []
+    return [
+        _step(EQUAL, number, 0, 4),
+        _step(LOAD, ARGUMENTS + 8 * argument),
+        _step(ANY_BIT, bits, 0, 1),
+        _step(RETURN, verdict),
+        _step(LOAD, NUMBER),
+    ]
 
 
 def _tested(rules: tuple[Rule, ...]) -> list[bytes]:

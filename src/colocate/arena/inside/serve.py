@@ -27,6 +27,11 @@ from .sockets import lend_sockets
 
 MEGABYTE = 1024 * 1024
 """In bytes."""
+COMPILING = 10.0
+"""Seconds for compiling a program before its first case: the parent waits thirty for the sandbox.
+
+A program that takes longer compiles in every case, within the time of that.
+"""
 LOOK = 0.1
 """Seconds between two checks of the clock and of a case's folder."""
 SAY, MOST_FILES = 3, 1024
@@ -69,14 +74,15 @@ def serve(control: int, options: dict[str, Any]) -> None:
         lend()
         gc.freeze()  # or every child would copy the pages that a collection touches
         channel.send(json.dumps(walls).encode())
-        while _handle(channel, options, walls, program):
-            pass
+        number: int | None = 0
+        while number is not None:
+            number = _handle(channel, options, walls, program, number)
 
 
 def _program(channel: socket.socket, options: dict[str, Any], walls: list[str]) -> LoadedProgram:
     """Receive the program, and compile it once for all cases, in a process like theirs.
 
-    If it does not compile within the limits of a case, every case tries again and tells why.
+    If it does not compile soon enough, every case tries again and tells why.
     """
     _, files, _, _ = socket.recv_fds(channel, 64, 1)
     with os.fdopen(files[0], encoding="utf-8") as file:
@@ -95,7 +101,7 @@ def _program(channel: socket.socket, options: dict[str, Any], walls: list[str]) 
             os._exit(1)
     os.close(say)
     with os.fdopen(said, "rb") as file:
-        code = _read_until(file.fileno(), monotonic() + options["seconds"])
+        code = _read_until(file.fileno(), monotonic() + min(options["seconds"], COMPILING))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     try:
@@ -132,19 +138,41 @@ def _raise_walls(options: dict[str, Any]) -> list[str]:
 
 
 def _handle(
-    channel: socket.socket, options: dict[str, Any], walls: list[str], program: LoadedProgram
-) -> bool:
-    """Run one case; return False if it changed its folder and must be the last one."""
+    channel: socket.socket,
+    options: dict[str, Any],
+    walls: list[str],
+    program: LoadedProgram,
+    before: int,
+) -> int | None:
+    """Run one case, unless the one before used up numbers of processes, as threads do.
+
+    The program would see how many. Such a case is to be put to another sandbox.
+
+    Parameters
+    ----------
+    channel, options, walls, program
+        Whom to answer, and what to run.
+    before
+        The number of the case before; 0 for the first one.
+
+    Returns
+    -------
+    int or None
+        The number of the case; None if there are to be no more, as this one changed its folder.
+    """
     message, files, _, _ = socket.recv_fds(channel, 64, 3)
     if not message:
-        return False
+        return None
     request, reply, chance = files
     seed = _waiting(chance)
     said, say = os.pipe()
     untouched = last_change()
     child = fork()
+    skips = options["alone"] and before and (child or os.getpid()) != before + 1
     if child == 0:
         try:
+            if skips:
+                return None
             os.close(channel.fileno())
             os.close(said)
             if program.uses_sockets:
@@ -159,12 +187,12 @@ def _handle(
         os.close(file)
     ending = _wait(child, options, channel.fileno())
     entered = os.read(said, 1) == b"!"
-    touched = last_change() != untouched
+    touched = skips or last_change() != untouched
     drew = _waiting(chance) != seed
     os.close(said)
     os.close(chance)
     channel.send(ENDING.pack(*ending, entered, touched, drew))
-    return not touched
+    return None if touched else child
 
 
 def _waiting(pipe: int) -> int:

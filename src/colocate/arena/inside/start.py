@@ -35,15 +35,34 @@ def start(control: int, options: dict[str, Any]) -> None:
     control
         The socket to the parent. A request says which modules to `preload`, and has three files:
         the socket for the sandbox, its options (see `serve`), and a file for its complaints. The
-        reply is the number of the new process, with a file to end it by.
+        reply is a file that stands for the new process.
     options
         `view` has what is to be seen, or is None if no namespaces are to be made; `packages` has
         the paths of packages by name.
     """
     sys.argv = [PROGRAM_FILE]
-    if options["view"] is not None:
-        namespaces.enter(options["view"], WORK)
-        _wait_for(_forked(lambda: namespaces.apart(WORK, MEGABYTE, MOST_ENTRIES)))
+    if options["view"] is None:
+        _start_all(control, options)
+        return
+    namespaces.enter(options["view"], WORK)
+    _wait_for(_forked(lambda: namespaces.apart(WORK, MEGABYTE, MOST_ENTRIES)))
+    namespaces.number_children_anew()
+    first = _forked(lambda: _first_starter(control, options))
+    os.close(control)
+    _wait_for(first)
+
+
+def _first_starter(control: int, options: dict[str, Any]) -> None:
+    """Start sandboxes as the first process of a namespace.
+
+    Modules keep the number of the process that loads them, as `threading` does, and programs see
+    what they keep. Numbers of the machine would tell how many processes others have started.
+    """
+    die_with_parent()
+    _start_all(control, options)
+
+
+def _start_all(control: int, options: dict[str, Any]) -> None:
     sys.meta_path.append(PackageFinder(options["packages"]))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets those that have ended
     apart = options["view"] is not None
@@ -65,7 +84,7 @@ def _started(channel: socket.socket, apart: bool) -> bool:
     child = _forked(lambda: _sandbox(channel, files, apart))
     handle = os.pidfd_open(child)
     with suppress(OSError):  # nobody waits for it any more
-        socket.send_fds(channel, [str(child).encode()], [handle])
+        socket.send_fds(channel, [b"started"], [handle])
     for file in (*files, handle):
         os.close(file)
     return True

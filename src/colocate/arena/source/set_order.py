@@ -30,14 +30,28 @@ list tuple sorted len max min sum enumerate zip reversed dict map filter any all
 """
 """Functions that take the keys of a dict in their order."""
 
+MODULE_NAME = "__name__"
+"""Says whether a program is imported, unless the program binds it."""
+LONGEST_READ = 100_000
+"""Letters: Python reads them in a second, and nothing can interrupt it. Programs have a tenth."""
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, SystemError)
+"""What reading a text that is no program, or one that is nested too deeply, may raise."""
+
 
 def may_see_order(source: str) -> bool:
-    """Whether a program may see the order of sets; True for a text that is no program."""
-    try:
-        tree = module_tree(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    """Whether a program may see the order of sets; True for a text that cannot be read."""
+    if len(source) > LONGEST_READ:
         return True
-    tree.body = [part for part in tree.body if not _is_left_out(part)]
+    try:
+        return _tree_may_see_order(module_tree(source))
+    except UNREADABLE:
+        return True
+
+
+def _tree_may_see_order(tree: ast.Module) -> bool:
+    kept = [part for part in tree.body if not _is_left_out(part)]
+    if not _may_bind_its_name(kept):
+        tree.body = kept
     taken = [part for node in ast.walk(tree) for part in _taken_in_order(node)]
     in_order = {id(part.func) for part in taken if isinstance(part, ast.Call)}
     in_order |= {id(node.func) for node in ast.walk(tree) if _gets_a_plain_name(node)}
@@ -46,9 +60,28 @@ def may_see_order(source: str) -> bool:
 
 def _is_left_out(part: ast.stmt) -> bool:
     """Whether a part does not run where a program is imported: it is under the usual condition."""
-    if not isinstance(part, ast.If) or part.orelse:
-        return False
-    return ast.unparse(part.test) == "__name__ == '__main__'"
+    match part:
+        case ast.If(
+            test=ast.Compare(
+                left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant("__main__")]
+            ),
+            orelse=[],
+        ):
+            return True
+    return False
+
+
+def _may_bind_its_name(parts: list[ast.stmt]) -> bool:
+    """Whether the text `__name__` stands anywhere in parts of a program.
+
+    Imports, functions, patterns, assignments and more can bind it, each by a field of its own.
+    """
+    return any(
+        MODULE_NAME in (found if isinstance(found, list) else [found])
+        for part in parts
+        for node in ast.walk(part)
+        for _, found in ast.iter_fields(node)
+    )
 
 
 def _gets_a_plain_name(node: ast.AST) -> TypeGuard[ast.Call]:

@@ -1,9 +1,11 @@
 """Scores a strategy on a suite."""
 
 import multiprocessing
+import os
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import fsum, inf
 from statistics import fmean
@@ -24,6 +26,8 @@ from colocate.solver.warm_up import SMALL, warm_up
 
 SOLVER = "solve"
 """The solver's name among the scored strategies."""
+SAFE_PATH = "PYTHONSAFEPATH"
+"""What tells Python not to look for modules in the current folder."""
 
 
 @dataclass(frozen=True)
@@ -212,12 +216,14 @@ def score_strategies(
     report = on_cases or (lambda _: None)
     everyone = range(len(strategies))
     copy = pickle.dumps(suite)  # now: the pool would do it while this process uses the suite
-    pool = ProcessPoolExecutor(max(workers - 1, 1), multiprocessing.get_context("spawn"))
+    with _modules_of_this_folder_left_alone():
+        pool = ProcessPoolExecutor(max(workers - 1, 1), multiprocessing.get_context("spawn"))
     try:
-        tasks = [
-            pool.submit(_score_copy, copy, strategy, seed) if workers > 1 else Future[Score]()
-            for strategy in strategies
-        ]
+        with _modules_of_this_folder_left_alone():
+            tasks = [
+                pool.submit(_score_copy, copy, strategy, seed) if workers > 1 else Future[Score]()
+                for strategy in strategies
+            ]
         scores = {
             number: score_strategy(suite, strategies[number], seed, lambda _: report(1))
             for number in reversed(everyone)
@@ -230,6 +236,19 @@ def score_strategies(
     finally:
         pool.shutdown(cancel_futures=True)
     return [scores[number] for number in everyone]
+
+
+@contextmanager
+def _modules_of_this_folder_left_alone() -> Iterator[None]:
+    """Have new processes import nothing from the current folder: programs may lie there."""
+    usual = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[SAFE_PATH]
+        if usual is not None:
+            os.environ[SAFE_PATH] = usual
 
 
 def _compile_ahead(strategies: Sequence[str | Strategy]) -> None:

@@ -123,7 +123,8 @@ def _hidden_questions(suite: str, seed: int | None) -> Iterator[PlacementQuestio
 
 def _fresh_optima(suite: str, seed: int) -> dict[str, tuple[float, float]]:
     """Return the best values and bounds of fresh cases; the solver runs in another process."""
-    command = [sys.executable, "-m", SOLVES, suite, str(seed)]
+    # -P: a program in the folder where this runs may have the name of a module
+    command = [sys.executable, "-P", "-m", SOLVES, suite, str(seed)]
     count = len(hidden_suite(suite, seed).cases)
     found: dict[str, tuple[float, float]] = {}
     tell_solved(0, count)

@@ -85,4 +85,4 @@ def _gpu(key: bytes) -> int | str:
 
 
 def _gpu_key(key: int | str) -> str:
-    return one_line(str(key), LONGEST_NAME)
+    return one_line(str(key), LONGEST_NAME) or "without a name"

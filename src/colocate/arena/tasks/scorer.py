@@ -42,6 +42,7 @@ class Scorer:
         self._seconds = seconds
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._halts = 0
 
     def cases(self, seed: int) -> list[Any]:
         """Return the cases that the scorer makes of a seed, as plain data.
@@ -75,9 +76,18 @@ class Scorer:
                 return failure, str(found[failure.value]) or "the scorer says so"
         return float(found["value"])
 
+    def halt(self) -> None:
+        """End the calls that somebody waits for; the next one starts the process again."""
+        self._halts += 1
+        if process := self._process:
+            process.kill()
+
     def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
         line = json.dumps(request, allow_nan=False).encode() + b"\n"
+        halts = self._halts
         with self._lock:
+            if self._halts > halts:
+                raise self._failed("the run was ended")
             text = self._exchanged(line)
             if not text.endswith(b"\n"):
                 self._end()
@@ -104,7 +114,7 @@ class Scorer:
             raise self._failed(f"it ended itself: {error}") from error
 
     def _started(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-B", scoring.__file__, str(self.path)]
+        command = [sys.executable, "-B", "-P", scoring.__file__, str(self.path)]
         self._process = subprocess.Popen(
             [*command, str(self._seconds + GRACE)],
             env=os.environ | {"PYTHONHASHSEED": "0"},

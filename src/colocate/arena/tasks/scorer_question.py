@@ -44,6 +44,10 @@ class ScorerQuestion(Question):
         """How long an answer may be: this process does not look into it."""
         return LONGEST_ANSWER
 
+    def halt(self) -> None:
+        """End the scorer; those who wait for it get a TaskError."""
+        self.scorer.halt()
+
     def check(self, answer: bytes) -> CaseVerdict:
         """Return the verdict of the scorer on an answer, which its process parses."""
         try:

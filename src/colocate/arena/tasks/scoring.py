@@ -31,7 +31,7 @@ def main() -> None:
     requests = os.fdopen(os.dup(0), "rb")
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
-    sys.path.insert(0, os.path.dirname(path))
+    sys.path.append(os.path.dirname(path))  # last: a program there may have the name of a module
     scorer: dict[str, Any] = {"__name__": "scorer", "__file__": path}
     for line in requests:
         signal.setitimer(signal.ITIMER_REAL, seconds)  # ends this process if its parent is gone

@@ -37,6 +37,14 @@ class Enclosure(StrEnum):
         return self is not Enclosure.LANDLOCK
 
 
+def checked_enclosure(value: str) -> Enclosure:
+    """Return the enclosure with a name; a plain text would be taken for none."""
+    try:
+        return Enclosure(value)
+    except ValueError:
+        raise InputError.of("enclosure", value, f"one of: {', '.join(Enclosure)}") from None
+
+
 def python() -> list[str]:
     """Return the command that starts Python without its installed packages."""
     return [os.path.realpath(sys.executable), "-s", "-S", "-P"]

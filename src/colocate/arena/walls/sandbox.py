@@ -57,6 +57,7 @@ So not every case waits for them, and cases of other programs do not copy their 
 """
 HIDDEN_IMPORTS = ("import_module", "__import__", "exec", "eval", "sys", "runpy")
 """Texts of a program that may import modules without having their names."""
+ENDED = "the run was ended"
 NOTHING_HIDES = "nothing here can hide other files from a program; install bubblewrap"
 
 
@@ -128,6 +129,8 @@ class Sandbox:
         The walls; by default the best ones available.
     hash_seed
         Decides the hashes of texts, and so the order of sets.
+    layout
+        Sandboxes with the same number have the same addresses in memory, others have their own.
     """
 
     def __init__(
@@ -137,6 +140,7 @@ class Sandbox:
         allow: Sequence[str] = (),
         enclosure: Enclosure | None = None,
         hash_seed: int = USUAL_ORDER,
+        layout: int = 0,
     ) -> None:
         self._program = program
         self._limits = limits or Limits()
@@ -144,6 +148,7 @@ class Sandbox:
         self._preload = _preloaded(program, allow)
         self._enclosure = enclosure or best_enclosure()
         self._hash_seed = hash_seed
+        self._layout = layout
         self._process: SandboxProcess | None = None
         self._control: socket.socket | None = None
         self._halted = False
@@ -178,6 +183,8 @@ class Sandbox:
         late, overfull, code, cpu_seconds, entered, touched, drew = ending
         if touched:
             self.close()
+        if touched and not entered:  # the case before it left a trace; a new sandbox has none
+            return self.ask(question, seed)
         if not (entered or late):
             raise SandboxError(f"a case could not be enclosed: it ended with {code}")
         return Reply(text, code, late, seconds, cpu_seconds, overfull, drew)
@@ -199,6 +206,8 @@ class Sandbox:
 
     def _ready(self) -> socket.socket:
         """Return the socket to a live sandbox; replace one that speaks between cases."""
+        if self._halted:
+            raise SandboxError(ENDED)
         ended = self._process is None or self._process.ended
         if self._control and not ended and not _speaks(self._control.fileno(), 0):
             return self._control
@@ -209,7 +218,7 @@ class Sandbox:
             self.close()
             raise SandboxError(f"the sandbox did not start: {error}") from error
         if self._halted:
-            raise SandboxError("the run was ended")
+            raise SandboxError(ENDED)
         return started
 
     def _start(self) -> socket.socket:
@@ -243,7 +252,8 @@ class Sandbox:
 
     def _fork(self) -> Any:
         """Have the sandbox forked off; return what it complains about."""
-        ready = starter(self._enclosure, self._packages, self._hash_seed, self._preload)
+        kind = (self._enclosure, self._packages, self._hash_seed)
+        ready = starter(*kind, self._preload, self._layout)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         complaints = memory_file()
         try:

@@ -60,22 +60,23 @@ class SandboxProcess:
 
     Parameters
     ----------
-    pid
-        Its number.
     handle
         A file that stands for it, and for no other process that gets its number later.
     child
         The same, if it is a child of this process.
     """
 
-    def __init__(
-        self, pid: int, handle: int, child: "subprocess.Popen[bytes] | None" = None
-    ) -> None:
-        self.pid = pid
+    def __init__(self, handle: int, child: "subprocess.Popen[bytes] | None" = None) -> None:
         self._handle = handle
         self._child = child
         self._lock = Lock()
         self._over = False
+
+    @property
+    def pid(self) -> int:
+        """Its number on this machine, not the one that it has behind its walls."""
+        told = Path(f"/proc/self/fdinfo/{self._handle}").read_text(encoding="ascii")
+        return int(told.partition("Pid:")[2].split()[0])
 
     @property
     def ended(self) -> bool:
@@ -154,10 +155,10 @@ class Starter:
             request = json.dumps({"preload": preload}).encode()
             socket.send_fds(self._channel, [request], files)
             self._channel.settimeout(START)
-            number, handles, _, _ = socket.recv_fds(self._channel, 64, 1)
+            _, handles, _, _ = socket.recv_fds(self._channel, 64, 1)
         if not handles:
             raise OSError("the process that starts sandboxes has ended")
-        return SandboxProcess(int(number), handles[0])
+        return SandboxProcess(handles[0])
 
     @property
     def ended(self) -> bool:
@@ -179,6 +180,7 @@ def starter(
     packages: Mapping[str, Path],
     hash_seed: int,
     preload: Sequence[str] = (),
+    layout: int = 0,
 ) -> Starter:
     """Return a process that starts such sandboxes: the one from before, or a new one.
 
@@ -191,9 +193,11 @@ def starter(
         See `Starter`.
     preload
         Modules that the sandbox wants loaded.
+    layout
+        Tells apart processes that are otherwise alike: what they fork has their addresses.
     """
     loads = frozenset(name for name in preload if name.partition(".")[0] in packages)
-    kind = (os.getpid(), *python(), enclosure, hash_seed, tuple(packages.items()))
+    kind = (os.getpid(), *python(), enclosure, hash_seed, layout, tuple(packages.items()))
     key = (*kind, loads)
     with _starting:
         known = _starters.pop(key, None) or _starters.pop((*kind, frozenset()), None)
@@ -249,7 +253,7 @@ def launched(
         ours.close()
         complaints.close()
         raise
-    return SandboxProcess(process.pid, os.pidfd_open(process.pid), process), ours, complaints
+    return SandboxProcess(os.pidfd_open(process.pid), process), ours, complaints
 
 
 def heard(channel: socket.socket) -> bytes:

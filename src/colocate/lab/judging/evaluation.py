@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
+from colocate.arena.asking import Halt
 from colocate.arena.contest import Contest
 from colocate.arena.referee import Referee
 from colocate.arena.repeats import Repeats
@@ -41,10 +43,15 @@ class LocalEvaluation:
         self, sources: Iterable[str], contest: Contest, repeats: Repeats
     ) -> Iterator[tuple[int, Verdict]]:
         """Yield the place of every source and the verdict on it, as they come."""
-        with ThreadPoolExecutor(self.workers) as pool:
-            places = {
-                pool.submit(self.referee.judge_source, source, contest, repeats): place
-                for place, source in enumerate(sources)
-            }
+        halt = Halt()
+        judged = partial(self.referee.judge_source, contest=contest, repeats=repeats, halt=halt)
+        pool = ThreadPoolExecutor(self.workers)
+        try:
+            places = {pool.submit(judged, source): place for place, source in enumerate(sources)}
             for future in as_completed(places):
                 yield places[future], future.result()
+        except BaseException:  # raised again
+            halt.end()  # nobody waits for the others any more
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)

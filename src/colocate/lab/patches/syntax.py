@@ -9,6 +9,7 @@ from symtable import symtable
 from warnings import catch_warnings
 
 from colocate.arena.source.program_tree import module_tree
+from colocate.lab.patches.nested_ends import multiplies
 from colocate.lab.patches.refusal import PatchRefused, RefusalCode
 from colocate.lab.patches.seed_constants import seed_constants
 
@@ -52,9 +53,12 @@ def syntax_tree(source: str, whose: str = "the program") -> ast.Module:
     """
     try:
         with catch_warnings(action="ignore"):
-            # Parsing alone lets a `return` outside of a function pass.
-            compile(source, "<program>", "exec", dont_inherit=True)
-            return module_tree(source)
+            tree = module_tree(source)
+            if not multiplies(source, tree):
+                # Parsing alone lets a `return` outside of a function pass.
+                compile(source, "<program>", "exec", dont_inherit=True)
+                return tree
+        reason = "its `finally` blocks are nested too deeply"
     except SyntaxError as error:
         place = f" at its line {error.lineno}, {_line(source, error)}" if error.lineno else ""
         reason = f"{error.msg}{place}"
