@@ -12,7 +12,7 @@ For each condition the same requests are replayed on:
   by the requests that it serves in time.
 - the plan for the rates that the fleet file states, which stays. These are the means over the time
   that was planned for; when a model is asked more, and when less, the file does not know.
-- the policy of `replan.policy`, which begins with that plan, looks every half minute, and knows the
+- the policy of `replan.policy`, which begins with that plan, looks every ten seconds, and knows the
   requests of the two hours before, as Prometheus does (`living_past.py`), and the queues.
 - naive replanning: it begins with that plan too, and goes every ten minutes to the plan for the
   last ten, whatever the way there costs.
@@ -61,7 +61,7 @@ SOLVE_SECONDS = 20.0
 """For each plan, at most: these fleets take some tenths of a second to a proof."""
 COUNTED = 10.0
 """Seconds of the intervals in which arrivals are counted."""
-LOOKED_AT = 30.0
+LOOKED_AT = 10.0
 """Seconds between two looks of the policy."""
 PROCESSES = 3
 """That measure conditions side by side."""

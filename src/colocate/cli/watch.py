@@ -63,7 +63,7 @@ def watch(
     ] = Path("colocate-watch"),
     interval: Annotated[
         float, typer.Option(min=1.0, max=86400.0, help="Seconds from round to round.")
-    ] = 30.0,
+    ] = 10.0,
     rounds: Annotated[
         int | None, typer.Option(min=1, help="End after this many rounds (default: never).")
     ] = None,

@@ -72,6 +72,12 @@ def test_a_rate_lasts_at_least_as_long_again_as_it_has_lasted():
     assert found[:10].mean() == pytest.approx(600.0, rel=0.1)
 
 
+def test_a_rate_younger_than_an_interval_goes_on_as_it_was_counted():
+    mixed = RateEstimate("a", 12.0, 12.0, 12.0, 1.0, 20.0, (*[2.0] * 19, 9.0), 30.0, (580.0,))
+    (found,) = arrivals([mixed])
+    assert found[:9].mean() == pytest.approx(720.0, rel=0.05)
+
+
 def test_bursts_come_together_as_they_did():
     past = ([1.0] * 8 + [12.0] * 2) * 4
     first, second = arrivals([estimate("a", past, 40), estimate("b", past, 40)])

@@ -240,7 +240,7 @@ def _ordinary(
     if missing := tuple(sorted({*case.serving} - {each.model for each in case.rates})):
         return PolicyDecision(PolicyReason.NOT_MEASURED, not_measured=missing)
     loads = chosen.most_moves_per_hour - loads_in_hour(history, now)
-    if any(each.seconds < chosen.recent for each in case.rates):
+    if any(sum((each.seconds, *each.phases)) < chosen.recent for each in case.rates):
         return PolicyDecision(PolicyReason.TOO_LITTLE_KNOWN)
     if loads <= 0:
         return PolicyDecision(PolicyReason.MOST_MOVES)

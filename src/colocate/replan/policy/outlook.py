@@ -207,6 +207,8 @@ def _curve(known: RateEstimate, lasting: float, horizon: float, moments: Floats)
     as_now = len(past) - now + steps % now
     still = (moments < max(known.seconds, lasting)) & (now < len(past))
     factors = past[np.where(still, as_now, again)] / known.rate
+    if known.seconds < known.interval:  # the last interval is of two rates
+        factors = np.where(still, 1.0, factors)
     starts = (QUEUED + SAMPLE * n for n in range(len(moments)))
     return RateCurve((0.0, *starts), (queued, *factors.tolist()))
 
