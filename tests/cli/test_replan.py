@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from colocate.cli.main import app
+from colocate.cli.replan import SIZES, in_units
 from colocate.errors import InfeasibleError, StepFaultError, UnknownNameError
 from colocate.replan.checker import step_check
 
@@ -198,3 +199,32 @@ def test_rates_that_may_be_anything_are_refused(plan):
     done = run("replan", EVENING, "--from", plan, "--rate-uncertainty", "1e9")
     assert done.exit_code == 2
     assert "'--rate-uncertainty': Input should be less than or equal to 10" in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--budget", "20GX"], "'20GX' is not a size such as 40GB or 40GiB, as --budget must be"),
+        (["--lasts", "1x"], "'1x' is not a time such as 90min or 2h, as --lasts must be"),
+        (["--budget", "1GB", "--target", "1"], "--budget and --target are both given"),
+    ],
+)
+def test_a_slip_names_its_option(plan, options, told):
+    done = run("replan", EVENING, "--from", plan, *options)
+    assert done.exit_code == 2
+    assert told in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_a_budget_may_be_in_binary_units():
+    assert in_units("20GiB", SIZES, "") == pytest.approx(21.474836)
+
+
+def test_a_bound_holds_up_to_its_point_and_what_was_found_from_it_on(plan, tmp_path):
+    plot = tmp_path / "frontier.svg"
+    run("replan", EVENING, "--from", plan, "--budget", "20GB", "--plot", plot)
+    found = re.findall(r'<path d="(M[^h"]+H[^"]+)" class="(value|bound)"', plot.read_text())
+    lines = {kind: path for path, kind in found}
+    drops = {kind: [float(x) for x in re.findall(r"H([0-9.]+)", d)] for kind, d in lines.items()}
+    starts = {kind: float(re.match(r"M([0-9.]+)", d).group(1)) for kind, d in lines.items()}
+    assert starts["bound"] == starts["value"] == drops["bound"][0]
+    assert drops["value"][0] == drops["bound"][-1] > drops["bound"][0]

@@ -146,3 +146,20 @@ def test_a_rule_that_is_new_and_broken_already_stops_nothing(folder, tiny):
     follow(fixture, 120.0)
     assert places(fixture)["chat"] != places(fixture)["code"]
     assert places(fixture)["tiny"]
+
+
+def test_an_engine_that_failed_on_a_detour_is_not_sent_on_it_again_soon(folder):
+    config = {"chat": "Llama-3.1-8B-Instruct", "code": "Qwen2.5-14B-Instruct"}
+    config |= {"small": "Mistral-7B-Instruct-v0.3", "titles": "Qwen2.5-7B-Instruct"}
+    asked = {"slo": 8, "prompt_tokens": 500, "output_tokens": 200, "tpot_slo": 0.05, "rate": 1.0}
+    models = [{"name": name, "config": kind, **asked} for name, kind in config.items()]
+    gpus = [{"name": "g", "kind": "A100-80GB", "count": 3}]
+    fleet = fleet_of({"gpus": gpus, "models": models, "sharing": "slices"})
+    there = {"chat": ("g-0",), "code": ("g-1",), "small": ("g-2",), "titles": ("g-2",)}
+    fixture = Fixture(folder, fleet=fleet, places=there, memory="fixed")
+    fixture.failing = {("load", name) for name in config}
+    fixture.observation = measured(chat=3.0, code=12.0, small=9.0, titles=9.0)
+    follow(fixture, 900.0, every=10.0)
+    loads = [(model, gpus) for kind, model, gpus in fixture.performed if kind == "load"]
+    assert loads
+    assert max(Counter(loads).values()) <= 6

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from colocate.solver.plan import Plan
 
 SIZES = {"": 1.0, "B": 1e-9, "MB": 1e-3, "GB": 1.0, "TB": 1e3}
+SIZES |= {"MIB": 2.0**20 / 1e9, "GIB": 2.0**30 / 1e9, "TIB": 2.0**40 / 1e9}
 SPANS = {"": 1.0, "S": 1.0, "MIN": 60.0, "M": 60.0, "H": 3600.0, "D": 86400.0}
 
 
@@ -109,10 +110,14 @@ def replan(
     from colocate.replan.worth import rate_uncertainties
 
     check_outputs(fleet, (save, page, plot))
-    mode, lasting = checked_mode(memory), in_units(lasts, SPANS, "a time such as 90min or 2h")
+    if budget is not None and target is not None:
+        raise typer.BadParameter("--budget and --target are both given, must be one of them")
+    lasting = in_units(lasts, SPANS, "a time such as 90min or 2h, as --lasts must be")
+    mode = checked_mode(memory)
     now, (plan, old_fleet) = read_fleet(fleet, download), read_valid_plan(old)
     _check_fleet(now, plan, old)
-    limit = None if budget is None else in_units(budget, SIZES, "a size such as 40GB")
+    expected = "a size such as 40GB or 40GiB, as --budget must be"
+    limit = None if budget is None else in_units(budget, SIZES, expected)
     say_when_compiling()
     found = found_by(
         now,

@@ -200,7 +200,9 @@ class Watch:
         except ColocateError as error:
             self._say_once("decision", f"nothing can be decided, so nothing moves: {error}")
             return RoundOutcome.STAY
-        self._say_once("decision", self._would(decision) + decision_words(decision))
+        would = self._would(decision)
+        same = would + decision_words(replace(decision, gain=None))
+        self._say_once("decision", would + decision_words(decision), same)
         if decision.stay:
             return RoundOutcome.STAY
         return self._change(fleet_with_rates(fleet, rates), decision)
@@ -279,11 +281,20 @@ class Watch:
         self.folder.write(state)
         self.state = state
 
-    def _say_once(self, about: str, words: str) -> None:
-        """Say something unless it was the last thing said about this."""
-        if words and self._said.get(about) != words:
+    def _say_once(self, about: str, words: str, same: str | None = None) -> None:
+        """Say something unless it was the last thing said about this.
+
+        Parameters
+        ----------
+        about, words
+            What it is about, and what is said.
+        same
+            What tells it from other words, if these have figures that change all the time.
+        """
+        told = words if same is None else same
+        if words and self._said.get(about) != told:
             self.around.say(words)
-        self._said[about] = words
+        self._said[about] = told
 
     def _show(self, observation: Observation | None) -> None:
         self.around.show(metrics_text(self.fleet.problem, self.state, observation, self._moments))

@@ -1,5 +1,6 @@
 """Decisions in words: one sentence, with the figures that it rests on."""
 
+from colocate.outputs.replan.words import interruptions_text
 from colocate.outputs.text.wording import gigabytes, listed
 from colocate.replan.policy.decision import (
     EngineObstacle,
@@ -20,6 +21,7 @@ REASONS = {
     PolicyReason.PAYS: "going brings more requests in time than it costs",
     PolicyReason.NOT_SERVED: "a model has no engine",
 }
+HELD = " while engines that moved lately stay where they are (--commitment)"
 NOT_MEASURED = (
     "nobody knows how often {names} {are} asked; see that all engines are scraped, or give --map "
     "NAME=MODEL where names differ; some tell nothing until they were asked once"
@@ -52,13 +54,14 @@ def decision_words(decision: PolicyDecision) -> str:
         return f"stay: {unserved}{silent}"
     head = "stay" if decision.stay else f"move {_moved(decision)}"
     rest = f"; {unserved}" if unserved else ""
-    return f"{head}: {_reason(decision)}{_figures(decision)}{rest}"
+    return f"{head}: {_reason(decision)}{_figures(decision)}{_interruptions(decision)}{rest}"
 
 
 def _reason(decision: PolicyDecision) -> str:
     if decision.reason is PolicyReason.NOT_MEASURED:
         return _not_measured(decision)
-    return REASONS[decision.reason]
+    held = decision.reason is PolicyReason.NOTHING_BETTER and decision.holding
+    return REASONS[decision.reason] + (HELD if held else "")
 
 
 def _not_measured(decision: PolicyDecision) -> str:
@@ -91,6 +94,13 @@ def _moved(decision: PolicyDecision) -> str:
         named.append(f"{len(shown) - MOST_NAMES} more")
     seconds = decision.steps.seconds if decision.steps else 0.0
     return f"{listed(named) if named else 'nothing'} ({seconds:.0f} s)"
+
+
+def _interruptions(decision: PolicyDecision) -> str:
+    """Return which models have fewer engines on the way, if models move."""
+    steps = None if decision.stay else decision.steps
+    told = interruptions_text(steps) if steps else ""
+    return f"; {told}" if told else ""
 
 
 def _figures(decision: PolicyDecision) -> str:

@@ -124,12 +124,18 @@ def _legend(chosen: bool, head: int) -> Iterator[Markup]:
 
 
 def _curves(points: list[FrontierPoint], scale: _Scale) -> Iterator[Markup]:
-    """Yield the best found, and upon it the bound, which often is the same."""
+    """Yield the best found, and the bound upon it.
+
+    A placement may always load less than is allowed, so what was found holds from its point on. A
+    bound is about all that load no more, so it holds up to its point.
+    """
     if not points:
         return
     right = scale.width - RIGHT
     yield steps([(scale.x(p.moved_gb), scale.y(p.value)) for p in points], right, "value")
-    yield steps([(scale.x(p.moved_gb), scale.y(p.bound)) for p in points], right, "bound")
+    starts = [LEFT, *(scale.x(point.moved_gb) for point in points[:-1])]
+    bounds = [(x, scale.y(point.bound)) for x, point in zip(starts, points, strict=True)]
+    yield steps(bounds, scale.x(points[-1].moved_gb), "bound")
 
 
 def _step(most: float) -> float:

@@ -193,15 +193,15 @@ def steps_text(steps: SafeSteps) -> str:
         ServingProof.LIMIT: f"no order without it was found in {amount(steps.states, 'state')}",
         ServingProof.FOUND: "",
     }[steps.proof]
-    return f"{told}; interrupted: {_spans(_interrupted(steps))} ({why})"
+    return f"{told}; {interruptions_text(steps)} ({why})"
 
 
-def _interrupted(steps: SafeSteps) -> dict[str, float]:
-    """Return for how long models are interrupted, in all."""
+def interruptions_text(steps: SafeSteps) -> str:
+    """Return for how long models are interrupted, in all; nothing if none is."""
     found: dict[str, float] = {}
     for each in steps.interruptions:
         found[each.model] = found.get(each.model, 0.0) + each.seconds
-    return found
+    return f"interrupted: {_spans(found)}" if found else ""
 
 
 def _spans(seconds: Mapping[str, float]) -> str:

@@ -22,6 +22,7 @@ from colocate.replan.policy.history import (
     EngineMove,
     Place,
     avoided_gpus,
+    failed_gpus,
     held_places,
     loads_in_hour,
     moves_between,
@@ -50,6 +51,8 @@ TRIALS = 12
 """Samples of the time to come on which placements are compared in a search, close to each other at
 first: some minutes of requests in all, and some milliseconds of work."""
 
+Avoided = Mapping[str, frozenset[str]]
+"""The GPUs from which models keep away, since their engines failed to come there."""
 Propose = Callable[[Problem, Places, frozenset[Place], Rating], Sequence[Proposal]]
 """Finds placements that are better than one, the best first, with engines that may not move."""
 
@@ -160,7 +163,7 @@ def decide(
     case = case._replace(urgent=_urgent(rated(serving).lost))
     avoided = avoided_gpus(problem, history, now, chosen.commitment)
     proposals = restorations(_avoiding(problem, avoided), serving, rated, avoided)
-    restored = _restored(case, proposals, now)
+    restored = _restored(case, proposals, avoided, now)
     if restored is not None:
         return restored
     found = _ordinary(case, history, now, propose, rated)
@@ -169,7 +172,7 @@ def decide(
     return replace(found, reason=reason, unserved=left, avoiding=tuple(sorted(avoided)))
 
 
-def _avoiding(problem: Problem, avoided: Mapping[str, frozenset[str]]) -> Problem:
+def _avoiding(problem: Problem, avoided: Avoided) -> Problem:
     """Return the fleet in which models may not be on some GPUs."""
     models = (
         model.changed(never=frozenset(model.never) | avoided[model.name])
@@ -180,7 +183,7 @@ def _avoiding(problem: Problem, avoided: Mapping[str, frozenset[str]]) -> Proble
     return replace(problem, models=tuple(models)) if avoided else problem
 
 
-def _why(found: UnservedModels, avoided: Mapping[str, frozenset[str]]) -> UnservedModels:
+def _why(found: UnservedModels, avoided: Avoided) -> UnservedModels:
     """Return why models go without an engine: those that failed lately have a place."""
     failed = found.obstacle is EngineObstacle.NO_STEPS and not avoided.keys().isdisjoint(
         found.models
@@ -194,7 +197,9 @@ def _urgent(lost: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(sorted(losing, key=lambda name: -lost[name]))
 
 
-def _restored(case: _Case, proposals: Sequence[Proposal], now: float) -> PolicyDecision | None:
+def _restored(
+    case: _Case, proposals: Sequence[Proposal], avoided: Avoided, now: float
+) -> PolicyDecision | None:
     """Return the decision to give models engines again; None if none can have one.
 
     No rule against moving too often holds, and it need not pay.
@@ -206,6 +211,8 @@ def _restored(case: _Case, proposals: Sequence[Proposal], now: float) -> PolicyD
     proposals
         Placements in which ever more models have an engine. If no safe steps lead to the last one,
         those before it come in question.
+    avoided
+        The GPUs from which each model keeps away for a while, on detours as well.
     now
         The moment.
     """
@@ -213,6 +220,8 @@ def _restored(case: _Case, proposals: Sequence[Proposal], now: float) -> PolicyD
         try:
             steps = _steps(case, proposal.places)
         except (InfeasibleError, NothingFoundError):
+            continue
+        if _loads_there(steps, avoided):
             continue
         moves = moves_between(case.problem, case.serving, proposal.places, now)
         gain = _gain(case, proposal.places, steps)
@@ -251,12 +260,13 @@ def _ordinary(
     held = held_places(history, now, chosen.commitment)
     proposals = propose(case.problem, case.serving, held, rated)
     if not proposals:
-        return PolicyDecision(PolicyReason.NOTHING_BETTER, needed=needed)
+        return PolicyDecision(PolicyReason.NOTHING_BETTER, needed=needed, holding=bool(held))
     goals = [
         _Goal(each.places, moves_between(case.problem, case.serving, each.places, now))
         for each in proposals
     ]
-    return _best_way(case, goals, needed, loads)
+    failed = failed_gpus(case.problem, history, now, chosen.commitment)
+    return _best_way(case, goals, needed, loads, failed)
 
 
 class _Goal(NamedTuple):
@@ -275,7 +285,7 @@ class _WayThere(NamedTuple):
 
 
 def _best_way(
-    case: _Case, goals: Sequence[_Goal], needed: float, most_loads: int
+    case: _Case, goals: Sequence[_Goal], needed: float, most_loads: int, failed: Avoided
 ) -> PolicyDecision:
     """Decide for the goal whose way brings most: a good one may be far, and a near one do.
 
@@ -287,8 +297,10 @@ def _best_way(
         Placements that are better once they are reached, the best first.
     most_loads
         Engines that may still be loaded in this hour, restarts and detours included.
+    failed
+        The GPUs to which no way leads for each model, not on detours either.
     """
-    ways, refused = _ways(case, goals, most_loads)
+    ways, refused = _ways(case, goals, most_loads, failed)
     if not ways:
         return PolicyDecision(refused[0], goals[0].places, needed=needed)
     ways.sort(key=lambda way: way.in_time, reverse=True)
@@ -300,14 +312,23 @@ def _best_way(
 
 
 def _ways(
-    case: _Case, goals: Sequence[_Goal], most_loads: int
+    case: _Case, goals: Sequence[_Goal], most_loads: int, failed: Avoided
 ) -> tuple[list[_WayThere], list[PolicyReason]]:
-    """Return the ways to the goals that may be gone, and why the others may not."""
+    """Return the ways to the goals that may be gone, and why the others may not.
+
+    Parameters
+    ----------
+    case, goals, most_loads, failed
+        As for `_best_way`.
+    """
     found, refused, budget = [], [], case.settings.budget_gb
     for goal in goals:
         try:
             steps = _steps(case, goal.places)
         except (InfeasibleError, NothingFoundError):
+            refused.append(PolicyReason.NO_STEPS)
+            continue
+        if _loads_there(steps, failed):
             refused.append(PolicyReason.NO_STEPS)
             continue
         if sum(step.kind is StepKind.LOAD for step in steps.steps) > most_loads:
@@ -322,6 +343,12 @@ def _ways(
         _WayThere(*each, outlook.in_time) for each, outlook in zip(found, outlooks, strict=True)
     ]
     return ways, refused
+
+
+def _loads_there(steps: SafeSteps, avoided: Avoided) -> bool:
+    """Whether some step loads a model on a GPU that it avoids."""
+    loads = (step.engine for step in steps.steps if step.kind is StepKind.LOAD)
+    return any(not avoided.get(each.model, frozenset()).isdisjoint(each.gpus) for each in loads)
 
 
 def _judged(case: _Case, way: _WayThere, needed: float) -> PolicyDecision:

@@ -121,6 +121,8 @@ class PolicyDecision:
         Models with an engine of which nobody knows how often they are asked.
     avoiding
         Models that keep away for a while from GPUs where their engines failed to come.
+    holding
+        Whether some places were not looked at, since engines came there or left lately.
     """
 
     reason: PolicyReason
@@ -132,6 +134,7 @@ class PolicyDecision:
     unserved: tuple[UnservedModels, ...] = ()
     not_measured: tuple[str, ...] = ()
     avoiding: tuple[str, ...] = ()
+    holding: bool = False
 
     @property
     def stay(self) -> bool:

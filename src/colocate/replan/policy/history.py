@@ -105,18 +105,49 @@ def avoided_gpus(
     now, commitment
         The moment, and the longest time for which a GPU is avoided.
     """
-    there = {gpu.name for gpu in problem.gpus}
-    failures: dict[tuple[str, str], list[float]] = {}
-    for move in history:
-        if move.failed and now - move.when < HOUR:
-            for gpu in there.intersection(move.gpus):
-                failures.setdefault((move.model, gpu), []).append(move.when)
-    found: dict[str, set[str]] = {}
-    for (model, gpu), moments in failures.items():
+    found: dict[str, frozenset[str]] = {}
+    for (model, gpu), moments in _failures(problem, history, now, HOUR).items():
         pause = min(AVOIDED * 2.0 ** min(len(moments) - 1, MOST_DOUBLINGS), commitment)
         if now - max(moments) < pause:
-            found.setdefault(model, set()).add(gpu)
-    return {model: frozenset(gpus) for model, gpus in found.items()}
+            found[model] = found.get(model, frozenset()) | {gpu}
+    return found
+
+
+def failed_gpus(
+    problem: Problem, history: Iterable[EngineMove], now: float, commitment: float
+) -> dict[str, frozenset[str]]:
+    """Return the GPUs on which a model failed to come within the commitment time.
+
+    Parameters
+    ----------
+    problem, history, now, commitment
+        As for `avoided_gpus`.
+    """
+    found: dict[str, frozenset[str]] = {}
+    for model, gpu in _failures(problem, history, now, commitment):
+        found[model] = found.get(model, frozenset()) | {gpu}
+    return found
+
+
+def _failures(
+    problem: Problem, history: Iterable[EngineMove], now: float, seconds: float
+) -> dict[tuple[str, str], list[float]]:
+    """Return when models failed to come to GPUs that are still there.
+
+    Parameters
+    ----------
+    problem, history, now
+        As for `avoided_gpus`.
+    seconds
+        How far to look back.
+    """
+    there = {gpu.name for gpu in problem.gpus}
+    found: dict[tuple[str, str], list[float]] = {}
+    for move in history:
+        if move.failed and now - move.when < seconds:
+            for gpu in there.intersection(move.gpus):
+                found.setdefault((move.model, gpu), []).append(move.when)
+    return found
 
 
 def undone_moves(
