@@ -82,6 +82,8 @@ class GpuCompany(NamedTuple):
     others: Floats
     """others[w, e]: the requests each second to the engines in further time windows. All else is
     about one window. A group that is possible there may be impossible in one of these."""
+    counts: Floats
+    """counts[w, e]: whether the ratio of an engine counts in these windows (1) or not (0)."""
 
 
 def choices_of(problem: Problem) -> list[ItemChoice]:
@@ -151,6 +153,7 @@ def _company(
 ) -> GpuCompany:
     further = further_windows(problem, window)
     rates: list[list[float]] = []
+    counts: list[list[float]] = []
     engines: list[tuple[float, ...]] = []
     first, colours, first_colour = [0], list[int](), [0]
     for number in numbers:
@@ -158,9 +161,11 @@ def _company(
         others = kinds if choice.kin.shards > 1 else ()
         for member in choice.kin.members:
             engine = engine_of(member, choice.replicas, (gpus[0].kind,), others, window)
+            counted = not binding or must_keep(member)
+            engines.append((*engine[:COUNTS], engine[COUNTS] * counted))
             rates.append([rate_in(member, other) / choice.replicas for other in further])
-            counts = not binding or must_keep(member)
-            engines.append((*engine[:COUNTS], float(counts)))
+            never = rate_in(member, None) == 0.0
+            counts.append([float(counted and (never or rate > 0.0)) for rate in rates[-1]])
         first.append(len(engines))
         colours.extend(choice.kin.colours)
         first_colour.append(len(colours))
@@ -188,6 +193,7 @@ def _company(
         push,
         _late(grid, push),
         np.array(rates).reshape(len(engines), len(further)).T.copy(),
+        np.array(counts).reshape(len(engines), len(further)).T.copy(),
     )
     possible = (tolerance > 0.0) & (demand <= FITS).all(axis=1)
     return _only(whole, np.flatnonzero(possible))
@@ -230,6 +236,7 @@ def _only(company: GpuCompany, kept: Ints) -> GpuCompany:
         push=np.ascontiguousarray(company.push[:, kept]),
         late=np.ascontiguousarray(company.late[:, kept]),
         others=np.ascontiguousarray(company.others[:, engines]),
+        counts=np.ascontiguousarray(company.counts[:, engines]),
     )
 
 

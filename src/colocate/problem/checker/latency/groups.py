@@ -248,8 +248,7 @@ def _settles_in(c: GpuCompany, s: SearchedGroup, engines: int, window: int) -> b
     for row in range(engines):
         s.start[row] = 0.0
         s.row[row, RATE] = c.others[window, s.engine[row]]
-        # Nobody feels the latency of a model that is not asked.
-        s.row[row, COUNTS] = c.engine[s.engine[row], COUNTS] if s.row[row, RATE] > 0.0 else 0.0
+        s.row[row, COUNTS] = c.counts[window, s.engine[row]]
     return _settles(c, s, engines)
 
 
