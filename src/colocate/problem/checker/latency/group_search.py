@@ -98,7 +98,7 @@ def _fills(
         item = order[length, row, rank]
         if place_of[item] < after or c.tolerance[item] <= delay:
             continue
-        push = c.late[length, item, row]
+        push = c.late[length, c.row[item], row]
         if push * BELOW > room:
             continue
         if push > left:
@@ -112,7 +112,7 @@ def _fills(
 
 def density_order(company: GpuCompany, weight: Floats) -> Ints:
     """Return the items by what they weigh for the delay that they add, at some levels of it."""
-    push = np.maximum(company.late.transpose(0, 2, 1), NO_PUSH)
+    push = np.maximum(company.late[:, company.row].transpose(0, 2, 1), NO_PUSH)
     return np.argsort(-(weight / push), axis=2, kind="stable")
 
 
