@@ -61,3 +61,16 @@ def test_a_plan_whose_check_takes_long_keeps_to_its_time(slow_checker):
     assert solve(problem, time_limit=4).placement
     assert perf_counter() - start < 5.0
     assert A_PART * slow_checker[-1] == pytest.approx(2.0)
+
+
+def test_the_first_steps_of_a_search_leave_time_for_the_check(slow_checker):
+    problem = latency_fleet(100, 30, seed=1)
+    start = {model.name: (f"g{number % 30}",) for number, model in enumerate(problem.models)}
+    some = {**start, "m0": ()}
+    for places, least in ((start, 2.0), (some, 0.0)):
+        found = search.keeping_time_to_check(
+            reduction_of(problem), SolveBudget(Deadline(60.0)), places
+        )
+        assert found.to_check > least
+        assert found.deadline.left == pytest.approx(54.0 - found.to_check, abs=3.0)
+    assert len(slow_checker) == 1  # a start that is not complete tells nothing

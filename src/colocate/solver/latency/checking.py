@@ -1,10 +1,10 @@
 """How long the checker will take for a placement, so that a search leaves it that time."""
 
+from collections.abc import Mapping, Sequence
 from math import ceil
 from time import perf_counter
 
 from colocate.problem.checker.latency.placed import felt_latencies
-from colocate.problem.placement import Placement
 from colocate.problem.problem import Problem
 
 A_MODEL = 3e-4
@@ -25,7 +25,7 @@ def guessed_checking(problem: Problem) -> float:
     return A_MODEL * len(problem.models) * (1.0 + (problem.windows - 1) / CHECKED_TOGETHER)
 
 
-def timed_checking(problem: Problem, placement: Placement) -> float:
+def timed_checking(problem: Problem, placement: Mapping[str, Sequence[str]]) -> float:
     """Return how many seconds to keep for the check of placements like this one.
 
     Latencies are checked on some of the GPUs. How many time windows take a while depends on how

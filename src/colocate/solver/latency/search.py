@@ -17,7 +17,7 @@ from colocate.problem.verify_bound import refuted
 from colocate.solver.budget import SolveBudget
 from colocate.solver.deadline import Deadline
 from colocate.solver.latency.bounding import bounding
-from colocate.solver.latency.checking import guessed_checking
+from colocate.solver.latency.checking import guessed_checking, timed_checking
 from colocate.solver.latency.progress import LatencyProgress
 from colocate.solver.latency.steps import LatencySearch
 from colocate.solver.plan import Alarm, Plan, Status
@@ -67,7 +67,7 @@ def search_by_latency(
     first = first_places(problem, budget, budget.deadline.left * BEGINNING, start)
     if not first.placement:
         return replace(first, problem=problem)
-    progress = keeping_time_to_check(reduction_of(problem), budget)
+    progress = keeping_time_to_check(reduction_of(problem), budget, first.placement)
     progress.prove(proof)
     steps = max(START_STEPS // problem.windows, 1)
     improve(progress, budget.seed, first.placement, steps, only=False)
@@ -108,10 +108,22 @@ def first_places(
     return attempt(without_requests(problem), budget, seconds, target=np.inf)
 
 
-def keeping_time_to_check(reduction: Reduction, budget: SolveBudget) -> LatencyProgress:
-    """Return an empty progress, whose search leaves time for smaller costs and for the checker."""
+def keeping_time_to_check(
+    reduction: Reduction, budget: SolveBudget, start: Start
+) -> LatencyProgress:
+    """Return an empty progress, whose search leaves time for smaller costs and for the checker.
+
+    Parameters
+    ----------
+    reduction, budget
+        The problem as items, and what the search may spend.
+    start
+        Places to begin with. Only if all models have theirs do they tell how long the check takes.
+    """
     finishing = max(budget.deadline.left * FINISHING, SHORTEST)
-    checking = guessed_checking(reduction.whole)
+    problem = reduction.whole
+    whole = all(len(start.get(model.name, ())) == model.parts for model in problem.models)
+    checking = timed_checking(problem, start) if whole else guessed_checking(problem)
     return LatencyProgress(reduction, budget.keeping(finishing + checking), checking)
 
 
