@@ -86,7 +86,7 @@ class Deadline:
         return Deadline(seconds, self, stop_when)
 
     def extend(self, seconds: float) -> None:
-        """Move the end back by some seconds; parts and running timers keep their old end."""
+        """Move the end by some seconds, later or earlier; parts and timers keep their old end."""
         self._end += seconds
 
     def stop(self) -> None:

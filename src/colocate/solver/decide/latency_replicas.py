@@ -208,7 +208,9 @@ class LatencyReplicas:
         if best is None:
             return self._failure
         if not self._enough and not self._budget.deadline.over:
-            progress = LatencyProgress(best.reduction, self._budget)
+            best.time_check()
+            kept = self._budget.keeping(best.to_check)
+            progress = LatencyProgress(best.reduction, kept, best.to_check)
             if not best.found:
                 start_over(progress, self._budget)
             improve(progress, self._budget.seed, self._placement)

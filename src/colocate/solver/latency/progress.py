@@ -12,6 +12,7 @@ from colocate.problem.pressure import lower
 from colocate.problem.reduction import Reduction
 from colocate.problem.tolerance import TIE
 from colocate.solver.budget import SolveBudget
+from colocate.solver.latency.checking import timed_checking
 from colocate.solver.latency.cost import BROKEN, SATURATED
 from colocate.solver.latency.fill import lone_costs
 from colocate.solver.latency.item_moves import rate_all
@@ -33,10 +34,13 @@ class LatencyProgress(Progress):
         The problem as items.
     budget
         What the search may spend.
+    to_check
+        Seconds that are kept for the check of its placement, after the budget.
     """
 
-    def __init__(self, reduction: Reduction, budget: SolveBudget) -> None:
+    def __init__(self, reduction: Reduction, budget: SolveBudget, to_check: float = 0.0) -> None:
         self.reduction = reduction
+        self.to_check = to_check
         self.now = empty_state(reduction)
         """The problem, and room to rate the placements that are offered."""
         self.complete = False
@@ -72,6 +76,12 @@ class LatencyProgress(Progress):
     def worst_gpu(self) -> int:
         """The number of the GPU that costs most in the best placement."""
         return int(self._rated(self._gpu_of).argmax())
+
+    def time_check(self) -> None:
+        """Learn from the best placement how long the checker takes, and end the search by that."""
+        if len(self._gpu_of):
+            kept, self.to_check = self.to_check, timed_checking(self.problem, self.placement)
+            self.deadline.extend(kept - self.to_check)
 
     def better_than(self, other: "LatencyProgress | None") -> bool:
         """Whether its best placement costs less than that of another search on these GPUs."""

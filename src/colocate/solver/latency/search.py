@@ -17,6 +17,7 @@ from colocate.problem.verify_bound import refuted
 from colocate.solver.budget import SolveBudget
 from colocate.solver.deadline import Deadline
 from colocate.solver.latency.bounding import bounding
+from colocate.solver.latency.checking import guessed_checking, timed_checking
 from colocate.solver.latency.progress import LatencyProgress
 from colocate.solver.latency.steps import LatencySearch
 from colocate.solver.plan import Alarm, Plan, Status
@@ -36,10 +37,6 @@ SEARCHING = 0.5
 """The share of the time for the search, if a single worker has to raise bounds as well."""
 FINISHING, SHORTEST = 0.1, 0.02
 """The share of the time for the costs below the peak, and the fewest seconds for them."""
-CHECKING_A_MODEL = 3e-4
-"""Seconds that the checker takes for each model of a placement: 0.6 s for 2,000 models."""
-CHECKED_TOGETHER = 16
-"""Time windows that take the checker as long as one: most are passed over."""
 BROKEN_TARGETS = (
     "no placement was found that keeps all targets; it is not proven that there is none"
 )
@@ -70,10 +67,11 @@ def search_by_latency(
     first = first_places(problem, budget, budget.deadline.left * BEGINNING, start)
     if not first.placement:
         return replace(first, problem=problem)
-    progress = LatencyProgress(reduction_of(problem), budget.keeping(_reserved(problem, budget)))
+    progress = keeping_time_to_check(reduction_of(problem), budget, first.placement)
     progress.prove(proof)
     steps = max(START_STEPS // problem.windows, 1)
     improve(progress, budget.seed, first.placement, steps, only=False)
+    progress.time_check()
     start_over(progress, budget)
     if problem.objective == "latency":
         progress.prove(bound_alone(problem))
@@ -110,12 +108,23 @@ def first_places(
     return attempt(without_requests(problem), budget, seconds, target=np.inf)
 
 
-def _reserved(problem: Problem, budget: SolveBudget) -> float:
-    return max(budget.deadline.left * FINISHING, SHORTEST) + _checking(problem)
+def keeping_time_to_check(
+    reduction: Reduction, budget: SolveBudget, start: Start
+) -> LatencyProgress:
+    """Return an empty progress, whose search leaves time for smaller costs and for the checker.
 
-
-def _checking(problem: Problem) -> float:
-    return CHECKING_A_MODEL * len(problem.models) * (1.0 + (problem.windows - 1) / CHECKED_TOGETHER)
+    Parameters
+    ----------
+    reduction, budget
+        The problem as items, and what the search may spend.
+    start
+        Places to begin with. Only if all models have theirs do they tell how long the check takes.
+    """
+    finishing = max(budget.deadline.left * FINISHING, SHORTEST)
+    problem = reduction.whole
+    whole = all(len(start.get(model.name, ())) == model.parts for model in problem.models)
+    checking = timed_checking(problem, start) if whole else guessed_checking(problem)
+    return LatencyProgress(reduction, budget.keeping(finishing + checking), checking)
 
 
 def improve(
@@ -183,7 +192,7 @@ def start_over(progress: LatencyProgress, budget: SolveBudget, most: int = MOST_
 def smooth(progress: LatencyProgress, budget: SolveBudget) -> None:
     """Lower the costs below the peak of the best placement, for as long as the search took."""
     if len(progress.best):
-        left = budget.deadline.left - progress.checking - _checking(progress.problem)
+        left = budget.deadline.left - progress.checking - progress.to_check
         seconds = max(min(progress.seconds, left), SHORTEST)
         finishing = budget.deadline.part(seconds)
         with finishing.watched():

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colocate.problem.checker.items import Kin, kin_of, open_to, use_on
+from colocate.problem.checker.items import Kin, kin_of, open_to
 from colocate.problem.checker.latency.delays import LENGTHS, STRIDE, item_tables, item_turns
-from colocate.problem.checker.latency.engines import engine_of, must_keep, rate_in
-from colocate.problem.checker.latency.law import COUNTS, ENGINE_NUMBERS
+from colocate.problem.checker.latency.demands import amounts_of, shares_of
+from colocate.problem.checker.latency.engine_rows import engine_rows, starts_of
+from colocate.problem.checker.latency.engines import rate_in
 from colocate.problem.checker.tolerance import BELOW, FITS
-from colocate.problem.gpu import Gpu
-from colocate.problem.model import MEMORY, Model
+from colocate.problem.gpu import Gpu, Limits
 from colocate.problem.problem import Problem
 from colocate.problem.sharing import COSTS
 
@@ -47,7 +47,11 @@ class ItemChoice(NamedTuple):
 
 
 class GpuCompany(NamedTuple):
-    """The items that may be on a kind of GPU at a ratio, as arrays; n items, e engines."""
+    """The items that may be on a kind of GPU at a ratio, as arrays; n items, e engines.
+
+    GPUs of one make, alike in all but memory, limits and pins, share their tables, which have m
+    rows: one for each item that may be on any of them.
+    """
 
     gpus: int
     """How many GPUs are of this kind: alike in memory, limits and pins."""
@@ -55,33 +59,37 @@ class GpuCompany(NamedTuple):
     """choice[n]: the number of the choice that an item is a part of."""
     owner: Ints
     """owner[n]: items of one owner are not on one GPU."""
+    row: Ints
+    """row[n]: the row of an item in the tables."""
+    demand: Floats
+    """demand[n, r]: shares of what the GPU has of memory, of resources, and of models at most."""
+    tolerance: Floats
+    """tolerance[n]: a delay at which the item is certain to miss the ratio."""
+    length: Ints
+    """length[n]: the last of some lengths that no turn of the item is shorter than."""
     engine: Floats
     """engine[e, ENGINE_NUMBERS]"""
     first: Ints
-    """first[n + 1]: where the engines of an item begin."""
+    """first[m + 1]: where the engines of an item begin."""
     colour: Ints
     """The colours of all items; no two items of one colour are on a GPU."""
     first_colour: Ints
-    """first_colour[n + 1]: where those of an item begin."""
-    demand: Floats
-    """demand[n, r]: shares of what the GPU has of memory, of resources, and of models at most."""
+    """first_colour[m + 1]: where those of an item begin."""
     sharing: Floats
     ratio: float
-    tolerance: Floats
-    """tolerance[n]: a delay at which the item is certain to miss the ratio."""
     grid: Floats
     """grid[levels]: delays upwards from 0."""
-    length: Ints
-    """length[n]: the last of some lengths that no turn of the item is shorter than."""
     push: Floats
-    """push[lengths, n, levels]: the delay that an item adds to neighbours whose turns have a
+    """push[lengths, m, levels]: the delay that an item adds to neighbours whose turns have a
     length, when it has the delay of a level."""
     late: Floats
-    """late[lengths, n, 2 rows]: the same in a group whose items add up to the delay of a row; then,
+    """late[lengths, m, 2 rows]: the same in a group whose items add up to the delay of a row; then,
     for every row, when the item itself has its delay."""
     others: Floats
     """others[w, e]: the requests each second to the engines in further time windows. All else is
     about one window. A group that is possible there may be impossible in one of these."""
+    counts: Floats
+    """counts[w, e]: whether the ratio of an engine counts in these windows (1) or not (0)."""
 
 
 def choices_of(problem: Problem) -> list[ItemChoice]:
@@ -113,18 +121,8 @@ def companies_of(
     window
         The time window that the tables are about; None for the only one.
     """
-    pins = [choice.kin.pins for choice in choices]
-    sorts: dict[object, list[Gpu]] = {}
-    for gpu in problem.gpus:
-        open_here = tuple([not pin or open_to(pin, gpu) for pin in pins])
-        sorts.setdefault((gpu.kind, gpu.memory_gb, gpu.limits, open_here), []).append(gpu)
-    kinds = sorted({gpu.kind for gpu in problem.gpus})
-    found = []
-    for gpus in sorts.values():
-        numbers = [n for n, pin in enumerate(pins) if not pin or open_to(pin, gpus[0])]
-        numbers = [n for n in numbers if not choices[n].kin.homeless]
-        found.append(_company(problem, choices, numbers, gpus, kinds, ratio, binding, window or 0))
-    return found
+    maker = _CompanyMaker(problem, choices, ratio, binding, window or 0)
+    return [maker.company(sort, gpus) for sort, gpus in maker.sorts.items()]
 
 
 def further_windows(problem: Problem, window: int) -> list[int]:
@@ -139,58 +137,116 @@ def further_windows(problem: Problem, window: int) -> list[int]:
     return [t for t in ordered if t != window][:MOST_WINDOWS]
 
 
-def _company(
-    problem: Problem,
-    choices: Sequence[ItemChoice],
-    numbers: Sequence[int],
-    gpus: Sequence[Gpu],
-    kinds: Sequence[str],
-    ratio: float,
-    binding: bool,
-    window: int,
-) -> GpuCompany:
-    further = further_windows(problem, window)
-    rates: list[list[float]] = []
-    engines: list[tuple[float, ...]] = []
-    first, colours, first_colour = [0], list[int](), [0]
-    for number in numbers:
-        choice = choices[number]
-        others = kinds if choice.kin.shards > 1 else ()
-        for member in choice.kin.members:
-            engine = engine_of(member, choice.replicas, (gpus[0].kind,), others, window)
-            rates.append([rate_in(member, other) / choice.replicas for other in further])
-            counts = not binding or must_keep(member)
-            engines.append((*engine[:COUNTS], float(counts)))
-        first.append(len(engines))
-        colours.extend(choice.kin.colours)
-        first_colour.append(len(colours))
-    demands = [_demand(choices[n], gpus[0], problem.most_models) for n in numbers]
-    demand = np.array(demands).reshape(len(numbers), 2 + len(gpus[0].limits))
-    sharing = np.array(COSTS[problem.sharing])
-    engine_rows, starts = np.array(engines).reshape(-1, ENGINE_NUMBERS), np.array(first)
-    turns = item_turns(engine_rows, starts, sharing)
-    lengths = _lengths(turns)
-    tolerance, grid, push = item_tables(engine_rows, starts, sharing, lengths, ratio)
-    whole = GpuCompany(
-        len(gpus),
-        np.array(numbers, np.int64),
-        np.array([choices[n].owner for n in numbers], np.int64),
-        engine_rows,
-        starts,
-        np.array(colours, np.int64),
-        np.array(first_colour),
-        demand,
-        sharing,
-        ratio,
-        tolerance,
-        grid,
-        np.searchsorted(lengths, turns, "right") - 1,
-        push,
-        _late(grid, push),
-        np.array(rates).reshape(len(engines), len(further)).T.copy(),
-    )
-    possible = (tolerance > 0.0) & (demand <= FITS).all(axis=1)
-    return _only(whole, np.flatnonzero(possible))
+class _Sort(NamedTuple):
+    """What GPUs that are alike have in common."""
+
+    kind: str
+    memory_gb: float
+    limits: Limits
+    open_here: tuple[bool, ...]
+    """Whether each choice may be there."""
+
+
+class _CompanyMaker:
+    """Makes companies; all GPUs of a kind have the same tables.
+
+    Parameters
+    ----------
+    problem, choices, ratio, binding, window
+        As `companies_of` takes them.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        choices: Sequence[ItemChoice],
+        ratio: float,
+        binding: bool,
+        window: int,
+    ) -> None:
+        self._problem = problem
+        self._choices = choices
+        self._ratio = ratio
+        self._binding = binding
+        self._window = window
+        self._further = further_windows(problem, window)
+        self._kinds = sorted({gpu.kind for gpu in problem.gpus})
+        self._tables: dict[str, GpuCompany] = {}
+        self._amounts: dict[tuple[str, ...], Floats] = {}
+        pins = [choice.kin.pins for choice in choices]
+        self.sorts: dict[_Sort, list[Gpu]] = {}
+        """All GPUs, those that are alike together."""
+        for gpu in problem.gpus:
+            open_here = tuple([not pin or open_to(pin, gpu) for pin in pins])
+            sort = _Sort(gpu.kind, gpu.memory_gb, gpu.limits, open_here)
+            self.sorts.setdefault(sort, []).append(gpu)
+
+    def company(self, sort: _Sort, gpus: Sequence[Gpu]) -> GpuCompany:
+        """Return what may be on GPUs that are alike."""
+        if sort.kind not in self._tables:
+            self._tables[sort.kind] = self._tables_of(sort.kind)
+        tables = self._tables[sort.kind]
+        demand = shares_of(self._amounts_on(gpus[0]), gpus[0], self._problem.most_models)
+        open_here = np.array(sort.open_here, np.bool_)[tables.choice]
+        possible = open_here & (tables.tolerance > 0.0) & (demand <= FITS).all(axis=1)
+        rows = np.flatnonzero(possible)
+        return tables._replace(
+            gpus=len(gpus),
+            choice=tables.choice[rows],
+            owner=tables.owner[rows],
+            row=rows,
+            demand=demand[rows],
+            tolerance=tables.tolerance[rows],
+            length=tables.length[rows],
+        )
+
+    def _amounts_on(self, gpu: Gpu) -> Floats:
+        """Return what all items in the tables of a GPU need of it."""
+        resources = [resource for resource, _ in gpu.limits]
+        key = (gpu.kind, *resources)
+        if key not in self._amounts:
+            chosen = [self._choices[number] for number in self._tables[gpu.kind].choice]
+            items = [(choice.kin, choice.parts) for choice in chosen]
+            amounts = amounts_of(items, gpu.kind, resources)
+            self._amounts[key] = np.array(amounts).reshape(len(items), 2 + len(resources))
+        return self._amounts[key]
+
+    def _tables_of(self, kind: str) -> GpuCompany:
+        """Return all that may be on some GPU of a kind, as if there were no limits."""
+        flags = [sort.open_here for sort in self.sorts if sort.kind == kind]
+        open_there = np.array(flags).any(axis=0)
+        numbers = np.flatnonzero(open_there).tolist()
+        numbers = [number for number in numbers if not self._choices[number].kin.homeless]
+        chosen = [self._choices[number] for number in numbers]
+        items = [(choice.kin, choice.replicas) for choice in chosen]
+        kinds, windows = (kind, self._kinds), (self._window, self._further)
+        engine, others, counts = engine_rows(items, kinds, windows, self._binding)
+        first = starts_of([choice.kin.members for choice in chosen])
+        sharing = np.array(COSTS[self._problem.sharing])
+        turns = item_turns(engine, first, sharing)
+        lengths = _lengths(turns)
+        tolerance, grid, push = item_tables(engine, first, sharing, lengths, self._ratio)
+        colours = [choice.kin.colours for choice in chosen]
+        return GpuCompany(
+            0,
+            np.array(numbers, np.int64),
+            np.array([choice.owner for choice in chosen], np.int64),
+            np.arange(len(chosen)),
+            np.zeros((len(chosen), 0)),
+            tolerance,
+            np.searchsorted(lengths, turns, "right") - 1,
+            engine,
+            first,
+            np.array([colour for each in colours for colour in each], np.int64),
+            starts_of(colours),
+            sharing,
+            self._ratio,
+            grid,
+            push,
+            _late(grid, push),
+            others,
+            counts,
+        )
 
 
 def _lengths(turns: Floats) -> Floats:
@@ -211,57 +267,3 @@ def _late(grid: Floats, push: Floats) -> Floats:
     level = np.maximum(np.searchsorted(grid, others, "right") - 1, 0)
     late = np.take_along_axis(push, level[np.newaxis].repeat(len(push), 0), axis=2)
     return np.concatenate([late, push[:, :, ::STRIDE]], axis=2)
-
-
-def _only(company: GpuCompany, kept: Ints) -> GpuCompany:
-    """Return the company of some of its items."""
-    engines = _ranges(company.first, kept)
-    colours = _ranges(company.first_colour, kept)
-    return company._replace(
-        choice=company.choice[kept],
-        owner=company.owner[kept],
-        engine=company.engine[engines],
-        first=_starts(company.first, kept),
-        colour=company.colour[colours],
-        first_colour=_starts(company.first_colour, kept),
-        demand=company.demand[kept],
-        tolerance=company.tolerance[kept],
-        length=company.length[kept],
-        push=np.ascontiguousarray(company.push[:, kept]),
-        late=np.ascontiguousarray(company.late[:, kept]),
-        others=np.ascontiguousarray(company.others[:, engines]),
-    )
-
-
-def _ranges(first: Ints, kept: Ints) -> Ints:
-    spans = [np.arange(first[n], first[n + 1]) for n in kept]
-    return np.concatenate(spans).astype(np.int64) if spans else np.zeros(0, np.int64)
-
-
-def _starts(first: Ints, kept: Ints) -> Ints:
-    return np.concatenate([[0], np.cumsum(first[kept + 1] - first[kept])]).astype(np.int64)
-
-
-def _demand(choice: ItemChoice, gpu: Gpu, most_models: int | None) -> list[float]:
-    """Return shares of memory, of every resource, and of the models that a GPU may hold."""
-    members = choice.kin.members
-    found = [_share(sum(m.size_gb for m in members) / choice.kin.shards, gpu.memory_gb)]
-    for resource, limit in gpu.limits:
-        used = sum(_used(member, choice.parts, resource, gpu) for member in members)
-        found.append(_share(used, limit))
-    found.append(0.0 if most_models is None else len(members) / most_models)
-    return found
-
-
-def _used(model: Model, parts: int, resource: str, gpu: Gpu) -> float:
-    """Return what one part of a model uses of a resource."""
-    if resource == MEMORY and model.least_cache_gb is not None:
-        return (model.size_gb + model.least_cache_gb) / model.shards
-    shared = use_on(model.shared_uses, resource, gpu.kind)
-    return use_on(model.uses, resource, gpu.kind) + shared / parts
-
-
-def _share(amount: float, limit: float) -> float:
-    if amount <= 0.0:
-        return 0.0
-    return amount / limit if limit > 0.0 else float("inf")

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from colocate.problem.checker.latency.companies import GpuCompany, ItemChoice
-from colocate.problem.checker.latency.group_search import density_order, largest_groups
+from colocate.problem.checker.latency.group_search import density_order
 from colocate.problem.checker.latency.group_weights import least_total
 from colocate.problem.checker.latency.groups import Ints, empty_search
+from colocate.problem.checker.latency.largest import largest_groups
 
 MOST_ITEMS = 62
 """Models that the search can take: a group is a number of 64 bits."""

@@ -1,7 +1,7 @@
 """The numbers of engines, from models as they were stated."""
 
 from collections.abc import Iterable
-from math import inf, log
+from math import log
 
 from colocate.problem.model import Model
 from colocate.problem.requests import Requests
@@ -46,10 +46,10 @@ def engine_of(
         layers,
         turn_layers,
         requests.slots,
-        inf if is_idle(model, window) else requests.tpot_slo,
-        inf if is_idle(model, window) else requests.ttft_slo,
+        requests.tpot_slo,
+        requests.ttft_slo,
         spread,
-        1.0,
+        0.0 if is_idle(model, window) else 1.0,
     )
 
 

@@ -1,4 +1,4 @@
-"""Find the heaviest group of items that may share a GPU at a ratio, and all the largest ones.
+"""Find the heaviest group of items that may share a GPU at a ratio.
 
 Depth-first search. The first item of a group is its most fragile one, which tolerates the least
 delay, so what the others add must stay below that: a knapsack, whose fractional solution (Dantzig,
@@ -30,7 +30,7 @@ NO_PUSH = 2.0**-500
 
 
 @kernel_part
-def _most_more(
+def most_more(
     c: GpuCompany,
     s: SearchedGroup,
     depth: int,
@@ -88,7 +88,7 @@ def _fills(
 
     Parameters
     ----------
-    c, weight, order, place_of, after, wanted : as `_most_more` takes them
+    c, weight, order, place_of, after, wanted : as `most_more` takes them
     delay : what the group adds to the delay of any other item
     row, length : the row of delays that the group reaches, and the length of turns that wait
     room : how much delay may be added
@@ -98,7 +98,7 @@ def _fills(
         item = order[length, row, rank]
         if place_of[item] < after or c.tolerance[item] <= delay:
             continue
-        push = c.late[length, item, row]
+        push = c.late[length, c.row[item], row]
         if push * BELOW > room:
             continue
         if push > left:
@@ -112,7 +112,7 @@ def _fills(
 
 def density_order(company: GpuCompany, weight: Floats) -> Ints:
     """Return the items by what they weigh for the delay that they add, at some levels of it."""
-    push = np.maximum(company.late.transpose(0, 2, 1), NO_PUSH)
+    push = np.maximum(company.late[:, company.row].transpose(0, 2, 1), NO_PUSH)
     return np.argsort(-(weight / push), axis=2, kind="stable")
 
 
@@ -205,7 +205,7 @@ def heaviest_groups(
         while depth >= 0:
             next_one = following[depth]
             wanted = best + gain - s.weight[depth]
-            if next_one >= count or not _most_more(
+            if next_one >= count or not most_more(
                 c, s, depth, weight, order, place_of, next_one, wanted
             ):
                 depth -= 1
@@ -232,79 +232,3 @@ def heaviest_groups(
             found += 1
         most = max(most, best)
     return most, groups[:found], taken, complete
-
-
-@EntryKernel
-@marked
-def largest_groups(
-    c: GpuCompany,
-    s: SearchedGroup,
-    weight: Floats,
-    order: Ints,
-    least: float,
-    most: int,
-    steps: int,
-) -> tuple[Ints, bool]:
-    """Return the possible groups that no item can be added to, as bits, and whether all are there.
-
-    Parameters
-    ----------
-    c, s : the items, at most 62 choices, and memory for the search
-    weight, order : of every item, and from `density_order`
-    least : groups that weigh less are left out
-    most : the most groups
-    steps : the most items that the search may try to add
-    """
-    items = c.tolerance.shape[0]
-    by_tolerance = np.argsort(c.tolerance, kind="mergesort")
-    found = np.zeros(most, np.int64)
-    count, taken = 0, 0
-    place_of = np.empty(items, np.int64)
-    following = np.empty(DEEPEST, np.int64)
-    longer = np.zeros(DEEPEST, np.bool_)
-    for place in range(items):
-        place_of[by_tolerance[place]] = place
-    for root in range(items):
-        begin(c, s, by_tolerance[root], weight[by_tolerance[root]])
-        depth = 0
-        following[0], longer[0] = root + 1, False
-        while depth >= 0:
-            next_one = following[depth]
-            wanted = least - s.weight[depth]
-            if next_one < items and wanted > 0.0:
-                enough = wanted * (2.0 * BELOW - 1.0)
-                if not _most_more(c, s, depth, weight, order, place_of, next_one, enough):
-                    longer[depth] = True  # whatever is added later, the group is too light
-                    next_one = items
-            if next_one >= items:
-                ends_here = not longer[depth] and s.weight[depth] >= least
-                if ends_here and not _can_grow(c, s, depth):
-                    if count == most:
-                        return found[:count], False
-                    for place in range(depth + 1):
-                        found[count] |= np.int64(1) << c.choice[s.item[place]]
-                    count += 1
-                depth -= 1
-                continue
-            following[depth] = next_one + 1
-            item = by_tolerance[next_one]
-            taken += 1
-            if taken > steps or depth + 2 >= DEEPEST or s.go[0] == 0:
-                return found[:count], False
-            if add(c, s, depth, item, weight[item]) and possible(c, s, depth + 1):
-                longer[depth] = True
-                depth += 1
-                following[depth], longer[depth] = next_one + 1, False
-    return found[:count], True
-
-
-@kernel_part
-def _can_grow(c: GpuCompany, s: SearchedGroup, depth: int) -> bool:
-    """Return whether some item can be added to a group."""
-    for item in range(c.tolerance.shape[0]):
-        inside = False
-        for place in range(depth + 1):
-            inside = inside or s.item[place] == item
-        if not inside and add(c, s, depth, item, 0.0) and possible(c, s, depth + 1):
-            return True
-    return False

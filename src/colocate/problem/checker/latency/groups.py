@@ -95,8 +95,9 @@ def _clash(c: GpuCompany, one: int, other: int) -> bool:
     """Return whether two items must be on different GPUs."""
     if c.owner[one] == c.owner[other]:
         return True
-    for mine in range(c.first_colour[one], c.first_colour[one + 1]):
-        for theirs in range(c.first_colour[other], c.first_colour[other + 1]):
+    here, there = c.row[one], c.row[other]
+    for mine in range(c.first_colour[here], c.first_colour[here + 1]):
+        for theirs in range(c.first_colour[there], c.first_colour[there + 1]):
             if c.colour[mine] == c.colour[theirs]:
                 return True
     return False
@@ -113,7 +114,7 @@ def begin(c: GpuCompany, s: SearchedGroup, item: int, weight: float) -> None:
     """
     s.item[0] = item
     s.level[0, 0] = 0
-    s.delay[0] = c.push[0, item, 0]
+    s.delay[0] = c.push[0, c.row[item], 0]
     s.slack[0] = c.tolerance[item]
     s.length[0] = c.length[item]
     s.weight[0] = weight
@@ -154,7 +155,7 @@ def _delay_at(c: GpuCompany, s: SearchedGroup, depth: int, place: int) -> float:
     length, delay = c.length[s.item[place]], 0.0
     for other in range(depth + 1):
         if other != place:
-            delay += c.push[length, s.item[other], s.level[depth, other]]
+            delay += c.push[length, c.row[s.item[other]], s.level[depth, other]]
     return delay * BELOW
 
 
@@ -177,7 +178,7 @@ def _pass_on(c: GpuCompany, s: SearchedGroup, depth: int) -> bool:
     s.slack[depth] = inf
     for place in range(depth + 1):
         item = s.item[place]
-        s.delay[depth] += c.push[0, item, s.level[depth, place]]
+        s.delay[depth] += c.push[0, c.row[item], s.level[depth, place]]
         bears = c.tolerance[item] - _delay_at(c, s, depth, place)
         if bears < s.slack[depth]:
             s.slack[depth] = bears
@@ -209,7 +210,8 @@ def _possible(c: GpuCompany, s: SearchedGroup, depth: int) -> bool:
     """
     engines = 0
     for place in range(depth + 1):
-        for engine in range(c.first[s.item[place]], c.first[s.item[place] + 1]):
+        row = c.row[s.item[place]]
+        for engine in range(c.first[row], c.first[row + 1]):
             if engines >= s.engine.shape[0]:
                 return True
             s.engine[engines] = engine
@@ -248,8 +250,7 @@ def _settles_in(c: GpuCompany, s: SearchedGroup, engines: int, window: int) -> b
     for row in range(engines):
         s.start[row] = 0.0
         s.row[row, RATE] = c.others[window, s.engine[row]]
-        # Nobody feels the latency of a model that is not asked.
-        s.row[row, COUNTS] = c.engine[s.engine[row], COUNTS] if s.row[row, RATE] > 0.0 else 0.0
+        s.row[row, COUNTS] = c.counts[window, s.engine[row]]
     return _settles(c, s, engines)
 
 

@@ -39,12 +39,13 @@ ONLY_ONE = 0.75
 @kernel_part
 def _least_push(c: GpuCompany, item: int, in_all: float) -> float:
     """Return what an item adds at least, in a group whose items add up to some delay or more."""
-    least = max(c.push[0, item, 0], in_all - c.tolerance[item])
+    push = c.push[0, c.row[item]]
+    least = max(push[0], in_all - c.tolerance[item])
     for level in range(c.grid.shape[0]):
         rest = in_all - c.grid[level]
         if rest <= least:
             break
-        least = max(least, min(c.push[0, item, level], rest))
+        least = max(least, min(push[level], rest))
     return float(least)
 
 

@@ -87,6 +87,8 @@ class GroupColumns:
         proof = None
         while not deadline.over:
             groups, most = self._priced(companies, searches, weight, prices, EFFORTS[effort])
+            if len(most) < len(companies):
+                break
             carried = sum(c.gpus * m for c, m in zip(companies, most, strict=True))
             share = program.total_of(weight) / carried if carried > 0.0 else 0.0
             if share > 1.0 + LEFT_TO_ROUND:
@@ -116,13 +118,18 @@ class GroupColumns:
         prices: Sequence[float],
         effort: tuple[float, int, int],
     ) -> tuple[list[Group], list[float]]:
-        """Return groups that weigh more than their price, and about what each GPU carries."""
+        """Return groups that weigh more than their price, and about what each GPU carries.
+
+        If time is up before all kinds of GPU are done, the others are left out.
+        """
         groups: list[Group] = []
         carried = []
         ease, steps, all_steps = effort
         for kind, (company, search, price) in enumerate(
             zip(companies, searches, prices, strict=True)
         ):
+            if not search.go[0]:
+                break
             here = weight[company.choice]
             order = density_order(company, here)
             floor = price * (1.0 + LP_TOLERANCE)
@@ -160,6 +167,8 @@ class GroupColumns:
         for kind, (company, search, limit) in enumerate(
             zip(companies, searches, carried, strict=True)
         ):
+            if not search.go[0]:
+                return None, groups
             here = rounded[company.choice]
             order = density_order(company, here)
             _, rows, _, complete = heaviest_groups(
@@ -182,7 +191,7 @@ def fragile_weights(choices: int, companies: Sequence[GpuCompany]) -> Floats:
     """
     weight = np.full(choices, np.inf)
     for company in companies:
-        push = company.push[0, :, 0]
+        push = company.push[0, company.row, 0]
         share = push / (company.tolerance + push)
         weight[company.choice] = np.minimum(weight[company.choice], share)
     return np.where(np.isfinite(weight), weight, 0.0)

@@ -6,6 +6,7 @@ programming. Some sets that pass are impossible all the same.
 
 from collections.abc import Sequence
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,36 @@ MOST_MEMBERS = 256
 """Of larger sets some items are left out; what is left still passes."""
 
 
+class KnapsackTables(NamedTuple):
+    """What the knapsacks of all GPUs with the same tables share."""
+
+    edges: Floats
+    """Delays that all items of a group add up to: the edges of intervals."""
+    pushes: Floats
+    """pushes[edge, row]: what the item of a row adds at least, at every edge."""
+
+
+def tables_of(companies: Sequence[GpuCompany]) -> KnapsackTables:
+    """Return what the knapsacks of companies with the same tables share.
+
+    Parameters
+    ----------
+    companies
+        The items that may be on some GPUs each, at least one.
+    """
+    push = companies[0].push[0]
+    tolerance = np.zeros(len(push))
+    for company in companies:
+        tolerance[company.row] = company.tolerance
+    longest = 2.0 * float(tolerance[np.isfinite(tolerance)].max(initial=0.0))
+    edges = np.linspace(0.0, longest, 2**HALVINGS + 1)
+    least = np.empty((len(edges), len(push)))
+    for number, in_all in enumerate(edges):
+        reached = np.minimum(push, in_all - companies[0].grid).max(axis=1, initial=0.0)
+        least[number] = np.maximum(np.maximum(push[:, 0], in_all - tolerance), reached)
+    return KnapsackTables(edges, least * SAFE)
+
+
 class GpuKnapsacks:
     """The knapsacks of one kind of GPU at a ratio.
 
@@ -38,19 +69,18 @@ class GpuKnapsacks:
     ----------
     company
         The items that may be on the GPU.
+    tables
+        What it shares with others; None to make them.
     """
 
-    def __init__(self, company: GpuCompany) -> None:
+    def __init__(self, company: GpuCompany, tables: KnapsackTables | None = None) -> None:
         self.company = company
         bounded = np.isfinite(company.tolerance)
         self._unbounded = not bounded.all()
-        longest = 2.0 * float(company.tolerance[bounded].max(initial=0.0))
-        self._edges = np.linspace(0.0, longest, 2**HALVINGS + 1)
-        self._pushes = _least_pushes(company, self._edges)
+        self._tables = tables or tables_of([company])
         self._alone = np.where(bounded, ONLY_ONE, 0.0)[np.newaxis]
         short = company.demand.sum(axis=0) > 1.0
         self._demands = np.ascontiguousarray(company.demand.T[short])
-        self._memory = np.empty((len(company.owner) + 1, TOO_HEAVY + 1))
 
     def heaviest(self, weight: Ints, price: int) -> tuple[list[Ints], int]:
         """Return sets that pass and weigh more than a price, and what no set exceeds.
@@ -63,18 +93,20 @@ class GpuKnapsacks:
             Lighter sets are of no interest.
         """
         most = max(price, min(int(weight.max(initial=0)), TOO_HEAVY))
+        memory = np.empty((len(weight) + 1, TOO_HEAVY + 1))
         found: list[Ints] = []
-        for pushes, edges in self._rooms():
+        for pushes, edges, rows in self._rooms():
             sets = np.full((len(edges) - 1, MOST_MEMBERS), -1)
             count, most = heaviest_sets(
                 self.company.owner,
                 weight,
                 pushes,
                 edges,
+                rows,
                 self._demands,
                 price,
                 most,
-                self._memory,
+                memory,
                 sets,
             )
             found += [row[row >= 0] for row in sets[:count]]
@@ -90,27 +122,19 @@ class GpuKnapsacks:
         if (self.company.demand[members].sum(axis=0) > 1.0).any():
             return False
         return any(
-            bool((pushes[: len(edges) - 1, members].sum(axis=1) <= edges[1:]).any())
-            for pushes, edges in self._rooms()
+            bool((pushes[: len(edges) - 1, rows[members]].sum(axis=1) <= edges[1:]).any())
+            for pushes, edges, rows in self._rooms()
         )
 
-    def _rooms(self) -> list[tuple[Floats, Floats]]:
-        """Return what items add at least at the edges of intervals, and these edges.
+    def _rooms(self) -> list[tuple[Floats, Floats, Ints]]:
+        """Return what items add at least at the edges of intervals, these edges, and their rows.
 
         Delays above all edges are in one interval of their own.
         """
-        above = [(self._alone, np.array([0.0, 1.0]))] if self._unbounded else []
-        return [(self._pushes, self._edges), *above] if self._edges[-1] > 0.0 else above
-
-
-def _least_pushes(company: GpuCompany, edges: Floats) -> Floats:
-    """Return what items add at least where all items of a group add up to some delays."""
-    push = company.push[0]
-    least = np.empty((len(edges), len(push)))
-    for row, in_all in enumerate(edges):
-        reached = np.minimum(push, in_all - company.grid).max(axis=1, initial=0.0)
-        least[row] = np.maximum(np.maximum(push[:, 0], in_all - company.tolerance), reached)
-    return np.asarray(least * SAFE)
+        alone = (self._alone, np.array([0.0, 1.0]), np.arange(len(self.company.row)))
+        above = [alone] if self._unbounded else []
+        edges, pushes = self._tables
+        return [(pushes, edges, self.company.row), *above] if edges[-1] > 0.0 else above
 
 
 @entry_kernel
@@ -119,6 +143,7 @@ def heaviest_sets(
     weight: Ints,
     pushes: Floats,
     edges: Floats,
+    rows: Ints,
     demands: Floats,
     price: int,
     most: int,
@@ -132,7 +157,8 @@ def heaviest_sets(
     Parameters
     ----------
     owner, weight : of every item; those of an owner follow each other
-    pushes, edges : what items add at least at the edges of all intervals
+    pushes, edges : what items of a row add at least at the edges of all intervals
+    rows : of every item
     demands : shares of resources that items need
     price, most : lighter sets are of no interest; what the heaviest set weighs at least
     memory : memory[items + 1, weights], for `_heaviest_set`
@@ -149,7 +175,7 @@ def heaviest_sets(
         heavy, count = memory.shape[1], 0
         for knapsack in range(1 + 2 * demands.shape[0]):
             for item in range(items):
-                size[item] = _size(pushes[first, item] / edges[last], demands, knapsack, item)
+                size[item] = _size(pushes[first, rows[item]] / edges[last], demands, knapsack, item)
             if count > 0 and _in_all(size, chosen, count) <= 1.0:
                 continue
             top, here = _heaviest_set(owner, weight, size, memory, members)

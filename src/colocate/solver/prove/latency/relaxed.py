@@ -5,7 +5,7 @@ long one. The heaviest set that passes the knapsacks of `knapsacks.py` is found 
 these sets are impossible, so bounds are a little lower, but a proof needs no search.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from colocate.problem.checker.latency.group_weights import least_total
 from colocate.problem.instance import Floats, Ints
 from colocate.solver.deadline import Deadline
 from colocate.solver.prove.latency.columns import fragile_weights
-from colocate.solver.prove.latency.knapsacks import TOO_HEAVY, WHOLE, GpuKnapsacks
+from colocate.solver.prove.latency.knapsacks import TOO_HEAVY, WHOLE, GpuKnapsacks, tables_of
 from colocate.solver.prove.latency.program import Group, GroupProgram, Multipliers
 
 KEPT = 0.8
@@ -50,9 +50,12 @@ class KnapsackColumns:
         deadline
             When to end without a proof.
         """
-        knapsacks = [GpuKnapsacks(company) for company in companies]
+        knapsacks = _knapsacks_of(companies)
         program = GroupProgram(self._choices, companies)
-        program.add(_alone(companies))
+        for alone in _alone(companies):
+            if deadline.over:
+                return None
+            program.add(alone)
         if self._weight is None:
             self._weight = fragile_weights(len(self._choices), companies)
         program.add([group for group in self._groups if knapsacks[group[0]].passes(group[1])])
@@ -61,7 +64,9 @@ class KnapsackColumns:
         proof = None
         while proof is None and not deadline.over:
             multipliers = np.rint(weight * WHOLE).astype(np.int64)
-            sets, carried = _heaviest(knapsacks, multipliers, prices)
+            sets, carried = _heaviest(knapsacks, multipliers, prices, deadline)
+            if len(carried) < len(companies):
+                break
             total = least_total(self._choices, companies, multipliers.tolist())
             by_all = sum(c.gpus * most for c, most in zip(companies, carried, strict=True))
             sure = max(carried) < TOO_HEAVY
@@ -82,18 +87,36 @@ class KnapsackColumns:
         return proof
 
 
-def _alone(companies: Sequence[GpuCompany]) -> list[Group]:
-    """Return a group of every item by itself."""
-    return [(kind, (number,)) for kind, c in enumerate(companies) for number in c.choice.tolist()]
+def _knapsacks_of(companies: Sequence[GpuCompany]) -> list[GpuKnapsacks]:
+    """Return the knapsacks of every kind of GPU."""
+    alike: dict[int, list[GpuCompany]] = {}
+    for company in companies:
+        alike.setdefault(id(company.push), []).append(company)
+    tables = {number: tables_of(these) for number, these in alike.items()}
+    return [GpuKnapsacks(company, tables[id(company.push)]) for company in companies]
+
+
+def _alone(companies: Sequence[GpuCompany]) -> Iterator[list[Group]]:
+    """Yield a group of every item by itself, all on a kind of GPU together."""
+    for kind, company in enumerate(companies):
+        yield [(kind, (number,)) for number in company.choice.tolist()]
 
 
 def _heaviest(
-    knapsacks: Sequence[GpuKnapsacks], multipliers: Ints, prices: Sequence[float]
+    knapsacks: Sequence[GpuKnapsacks],
+    multipliers: Ints,
+    prices: Sequence[float],
+    deadline: Deadline,
 ) -> tuple[list[Group], tuple[int, ...]]:
-    """Return sets that weigh more than the price of their GPU, and what no set on each exceeds."""
+    """Return sets that weigh more than the price of their GPU, and what no set on each exceeds.
+
+    If time is up before all kinds of GPU are done, the others are left out.
+    """
     groups: list[Group] = []
     carried = []
     for kind, (here, price) in enumerate(zip(knapsacks, prices, strict=True)):
+        if deadline.over:
+            break
         choice = here.company.choice
         sets, most = here.heaviest(multipliers[choice], int(price * WHOLE))
         groups.extend((kind, tuple(sorted(choice[members].tolist()))) for members in sets)
