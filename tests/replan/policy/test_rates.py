@@ -123,21 +123,18 @@ def test_queues_belong_to_their_models():
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize(("before", "after"), [(14.0, 110.0), (200.0, 14.0), (0.0, 60.0)])
-def test_a_change_far_beyond_chance_is_seen_in_twenty_seconds(seed, before, after):
-    quick = PolicySettings()
-    one = estimate(poisson(*[before] * 100, after, seed=seed), 10.0, quick)
-    assert one.rate == pytest.approx(before / 10.0, rel=0.5, abs=0.2)
-    two = estimate(poisson(*[before] * 100, after, after, seed=seed), 10.0, quick)
-    assert two.rate == pytest.approx(after / 10.0, rel=0.5)
-    assert two.seconds == 20.0
-    assert sum(two.phases) == 1000.0
+def test_a_change_far_beyond_chance_is_seen_in_ten_seconds(seed, before, after):
+    found = estimate(poisson(*[before] * 100, after, seed=seed), 10.0, PolicySettings())
+    assert found.rate == pytest.approx(after / 10.0, abs=5 * after**0.5 / 10.0)
+    assert found.seconds == 10.0
+    assert sum(found.phases) == 1000.0
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_bursts_explain_is_seen_no_sooner(seed):
     rng = np.random.default_rng(seed)
     counts = rng.poisson(rng.gamma(0.5, 40.0, 100))
-    assert estimate([*counts, 110, 110], 10.0, PolicySettings()).seconds > 20.0
+    assert estimate([*counts, 110], 10.0, PolicySettings()).seconds > 10.0
 
 
 def test_a_spike_in_short_intervals_is_no_change():

@@ -3,7 +3,7 @@
 Counts of a long time are steady, those of a short one are quick. So the last ones count, as far
 back as they are alike: until earlier ones differ by more than chance explains, in both of their
 halves. A change lasts, and a burst does not. What is far beyond chance counts sooner: a model that
-is asked eight times as much shows it in twenty seconds. Chance is what the counts show: where
+is asked eight times as much shows it in ten seconds. Chance is what the counts show: where
 requests come in bursts, they differ more from one interval to the next, and a rate is less sure.
 
 The time before is cut in the same way into phases, which tell how long rates last.
@@ -176,7 +176,7 @@ def _last_change(counts: NDArray[np.float64], recent: int) -> int:
 def _sudden_change(counts: NDArray[np.float64], recent: int) -> int:
     """Return where a rate begins that differs much, though it is younger than others; else the end.
 
-    It must have lasted two thirds of the time that others must.
+    It must have lasted a third of the time that others must.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def _sudden_change(counts: NDArray[np.float64], recent: int) -> int:
         As for `_stretches`.
     """
     sums, end = _CountSums.of(counts), len(counts)
-    least = -(-2 * recent // 3)
+    least = -(-recent // 3)
     for place in range(max(end - recent + 1, recent), end - least + 1):
         begin = np.maximum(place - recent * np.array(LOOKED_BACK), 0)
         places = np.full_like(begin, place)
