@@ -289,6 +289,12 @@ def test_numbers_of_runs_and_seeds_are_checked():
         ("x = {m.slo for m in models}", True),
         ("d = {}\nx = d.keys() - {}.keys()", True),
         ("d = {}\nf = d.keys\nx = f()", True),
+        ("match {}:\n    case object(keys=k): x = k() | k()", True),
+        ("match [models]:\n    case [object(__class__=c)]: pass", True),
+        ("match models:\n    case object(req_rate=r) | [r, *_]: pass", False),
+        ("import typing\nx = typing.get_type_hints(place)", True),
+        ("from functools import singledispatch", True),
+        ("import copy\nx = list(copy._copy_dispatch)", True),
         ("x = hash('a')", True),
         ("x = getattr(models, '__class__')", True),
         ("x = getattr(models, name)", True),
@@ -309,6 +315,11 @@ def test_numbers_of_runs_and_seeds_are_checked():
 )
 def test_who_may_see_the_order_of_sets(body, sees):
     assert may_see_order(program(body)) is sees
+
+
+@pytest.mark.parametrize(("module", "sees"), [("operator", True), ("numpy", True), ("math", False)])
+def test_all_names_of_a_module_at_once_may_have_ways_among_them(module, sees):
+    assert may_see_order(f"from {module} import *\n{program()}") is sees
 
 
 def test_what_does_not_run_when_imported_is_left_out():

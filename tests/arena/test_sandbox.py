@@ -187,6 +187,9 @@ attempt("more files", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (999, 9
 attempt("more memory", lambda: resource.setrlimit(resource.RLIMIT_AS, (-1, -1)))
 attempt("limits of others", lambda: resource.prlimit(server, resource.RLIMIT_NOFILE, (1, 1)))
 attempt("priority", lambda: os.nice(-1))
+import time
+attempt("time of the server", lambda: time.clock_gettime(~server << 3 | 2))
+attempt("time of the first", lambda: time.clock_gettime(~1 << 3 | 2))
 attempt("change a library", lambda: open(os.__file__, "a"))
 attempt("change ours", lambda: open("/colocate/code/inside/serve.py", "a"))
 attempt("remove a library", lambda: os.remove(os.__file__))
@@ -223,22 +226,26 @@ if os.uname().machine == "x86_64":
         ("what is in memory", 27, 0, 0, 0), ("read if in memory", 327, 0, 0, 0, 0, 0, 8),
         ("forget a file", 221, 0, 0, 0, 4), ("messages of the kernel", 103, 10, 0, 0),
         ("requests", 206, 1, 0), ("pair", 53, 1, 1, 0, 0),
+        ("sleep by the server", 230, ~server << 3 | 2, 0, 0, 0),
+        ("timer by the server", 222, ~server << 3 | 2, 0, 0),
     ):
         call(name, number, *arguments)
 thread = threading.Thread(target=seen.__setitem__, args=("thread", "done"))
 thread.start(); thread.join()
+seen["own time"] = time.process_time() + time.thread_time() > 0 and "done"
 """
 
 
 @behind_each_wall
 def test_what_reaches_others_is_refused(enclosure):
     seen = told(FIND_PIPE + REFUSED.replace("PIPE", "pipe"), enclosure)
-    assert seen.pop("thread") == "done"
+    assert seen.pop("thread") == seen.pop("own time") == "done"
     assert {what: how for what, how in seen.items() if how == "done"} == {}
     assert len(seen) > 40
     if os.uname().machine == "x86_64":
         known = ("what is in memory", "forget a file", "messages of the kernel", "requests", "pair")
-        assert {seen[name] for name in known} == {"EPERM"}
+        clocks = ("sleep by the server", "timer by the server")
+        assert {seen[name] for name in (*known, *clocks)} == {"EPERM"}
 
 
 @behind_each_wall
@@ -483,7 +490,8 @@ def test_no_program_runs_if_its_walls_cannot_be_raised(enclosure, monkeypatch):
 
 
 def test_no_program_runs_where_it_could_read_any_file(monkeypatch):
-    monkeypatch.setattr("colocate.arena.walls.sandbox.heard", lambda _: b'["seccomp"]')
+    ready = b'{"walls": ["seccomp"], "compiling": 0}'
+    monkeypatch.setattr("colocate.arena.walls.sandbox.heard", lambda _: ready)
     with pytest.raises(SandboxError, match="nothing here can hide other files"):
         ask(program(), Enclosure.LANDLOCK)
 

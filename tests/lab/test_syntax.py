@@ -129,12 +129,24 @@ def ways_out(many, deep):
     return f"def f():\n{''.join(blocks)}{' ' * (deep + 1)}a\n"
 
 
-@pytest.mark.parametrize("source", [slow_to_compile(22), ways_out(9, 9), ways_out(1, 40)])
+@pytest.mark.parametrize(
+    "source",
+    [slow_to_compile(22), ways_out(9, 9), ways_out(1, 40), ways_out(40, 5), ways_out(150, 3)],
+)
 def test_a_program_whose_ends_multiply_is_refused_before_python_writes_them(source):
     started = time.monotonic()
     with pytest.raises(PatchRefused, match="its `finally` blocks are nested too deeply"):
         syntax_key(source)
     assert time.monotonic() - started < 0.5
+
+
+def test_a_pattern_that_binds_thousands_of_names_is_refused_before_python_writes_it():
+    names = ", ".join(f"a{n}" for n in range(50_000))
+    started = time.monotonic()
+    with pytest.raises(PatchRefused, match="one of its patterns binds too many names"):
+        syntax_key(f"match a:\n  case [*rest, {names}]: pass")
+    assert time.monotonic() - started < 5
+    assert len(syntax_key(f"match a:\n  case [{names[:5000]}]: pass")) == 64
 
 
 @pytest.mark.parametrize("source", [slow_to_compile(7), ways_out(2, 4), slow_to_compile(3) * 90])

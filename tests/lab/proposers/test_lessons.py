@@ -170,6 +170,20 @@ def test_what_an_error_teaches(error, expected):
     assert learned(error) == expected
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "maximum context length is %s",
+        '"n_ctx": %s',
+        "maximum context length is 4096, you have %s input tokens",
+        "the completion takes at most %s",
+    ],
+)
+def test_a_number_of_thousands_of_digits_is_no_number_of_tokens(words):
+    lesson = learned(words % ("9" * 5000))
+    assert lesson in (None, learned(words % "many"))
+
+
 @pytest.mark.parametrize("status", [401, 404, 429, 500])
 def test_other_faults_teach_nothing(status):
     assert learned(openai("Unsupported parameter: 'seed'", "seed"), status) is None

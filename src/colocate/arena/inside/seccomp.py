@@ -151,12 +151,22 @@ FCNTL = (0, 1, 2, 3, 4, 1030, 1032)
 IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """Whether it is a terminal, its size, what is left to read, blocking, and closing on exec."""
 
+OF_A_PROCESS = 0x80000000
+"""In the number of a clock: that of the processor time of some process, or of a device.
+
+A case has no business with that of the process which serves it, and was busy while others ran.
+Its own has a number without this.
+"""
+
 Test = tuple[int, int, bool]
 """A comparison, a value, and whether it must hold."""
 Rule = tuple[tuple[int, int | None], int, tuple[Test, ...]]
 """The numbers of a call, the place of an argument, and its tests: it must pass any of them."""
 BY_ARGUMENT: tuple[Rule, ...] = (
     ((302, 261), 0, ((EQUAL, 0, True),)),  # prlimit64: of itself
+    ((228, 113), 0, ((ANY_BIT, OF_A_PROCESS, False),)),  # clock_gettime
+    ((230, 115), 0, ((ANY_BIT, OF_A_PROCESS, False),)),  # clock_nanosleep
+    ((222, 107), 0, ((ANY_BIT, OF_A_PROCESS, False),)),  # timer_create
     ((72, 25), 1, tuple((EQUAL, command, True) for command in FCNTL)),  # fcntl
     ((16, 29), 1, tuple((EQUAL, command, True) for command in IOCTL)),  # ioctl
     # open and openat: Landlock before its third version lets a program truncate files it may read

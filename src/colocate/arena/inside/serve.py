@@ -48,7 +48,8 @@ def serve(control: int, options: dict[str, Any]) -> None:
     control
         The socket to the parent. The first message has the file of the program. A request is an
         empty object with three files: the question, the pipe for the answer, and a pipe with the
-        seed of random draws. The reply reports how the case ended, as `ENDING` has it.
+        seed of random draws. The reply reports how the case ended, as `ENDING` has it. Before the
+        first request comes a message with the walls that stand, and the seconds for compiling.
     options
         `folder` is the folder to work in, `packages` a folder to import from or None, and
         `preload` lists the modules to import. `memory_mb`, `file_mb`, `folder_mb`, `open_files`,
@@ -69,11 +70,13 @@ def serve(control: int, options: dict[str, Any]) -> None:
     options["rlimits"] = _rlimits(options)
     walls = _raise_walls(options)
     with socket.socket(fileno=control) as channel:
+        started = monotonic()
         program = _program(channel, options, walls)
+        compiling = monotonic() - started
         rehearse()
         lend()
         gc.freeze()  # or every child would copy the pages that a collection touches
-        channel.send(json.dumps(walls).encode())
+        channel.send(json.dumps({"walls": walls, "compiling": compiling}).encode())
         number: int | None = 0
         while number is not None:
             number = _handle(channel, options, walls, program, number)

@@ -23,13 +23,18 @@ attrgetter methodcaller Set KeysView ItemsView
 fromfile fromregex genfromtxt loadtxt memmap open_memmap DataSource
 _collections_abc _os _random _sys _thread bltns builtins contextlib copyreg ctypes inspect io
 os re stdlib_re sys tempfile types weakref
+get_type_hints ForwardRef _eval_type singledispatch singledispatchmethod
+_copy_dispatch _deepcopy_dispatch safe_eval
 """
-"""Names in those modules that do: of functions, of readers of files, of modules that they use."""
+"""Names in those modules that do: of functions, of readers of files, of modules that they use, of
+what evaluates annotations and other texts, and of tables whose keys are types."""
 READERS = """
 list tuple sorted len max min sum enumerate zip reversed dict map filter any all iter deque next
 """
 """Functions that take the keys of a dict in their order."""
 
+VIEWS = ("keys", "items")
+"""Attributes of a dict that are as good as a set, unless a program only goes through them."""
 MODULE_NAME = "__name__"
 """Says whether a program is imported, unless the program binds it."""
 LONGEST_READ = 100_000
@@ -88,7 +93,7 @@ def _gets_a_plain_name(node: ast.AST) -> TypeGuard[ast.Call]:
     """Whether a part is `getattr` with a name in the text, which the attribute then stands for."""
     match node:
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
-            return not name.startswith("__") and name not in ("keys", "items", *ATTRIBUTES.split())
+            return not name.startswith("__") and name not in (*VIEWS, *ATTRIBUTES.split())
     return False
 
 
@@ -104,6 +109,12 @@ def _taken_in_order(node: ast.AST) -> list[ast.expr]:
     return []
 
 
+def _is_a_way(attribute: str) -> bool:
+    """Whether an attribute leads to a set, a hash, or anything at all."""
+    dunder = attribute.startswith("__") and attribute != "__init__"
+    return dunder or attribute in VIEWS or attribute in ATTRIBUTES.split()
+
+
 def _leads_to_a_set(node: ast.AST, in_order: set[int]) -> bool:
     match node:
         case ast.Set() | ast.SetComp() | ast.Name(id="__name__", ctx=ast.Store()):
@@ -111,13 +122,20 @@ def _leads_to_a_set(node: ast.AST, in_order: set[int]) -> bool:
         case ast.Name(id=name):
             return name in NAMES.split() and id(node) not in in_order
         case ast.Attribute(attr=name):
-            views = name in ("keys", "items") and id(node) not in in_order
-            dunder = name.startswith("__") and name != "__init__"
-            return views or dunder or name in ATTRIBUTES.split()
+            return _is_a_way(name) and not (name in VIEWS and id(node) in in_order)
+        case ast.MatchClass(kwd_attrs=names):
+            return any(map(_is_a_way, names))
+    return _imports_a_way(node)
+
+
+def _imports_a_way(node: ast.AST) -> bool:
+    """Whether a part imports a module that may lead to a set, or a name in one that does."""
+    match node:
         case ast.Import(names=names):
             return any(each.name.split(".")[0] not in MODULES.split() for each in names)
         case ast.ImportFrom(module=module, names=names):
             home = (module or "").split(".")[0]
-            closed = any(each.name in ATTRIBUTES.split() for each in names)
+            whole = home != "math" and any(each.name == "*" for each in names)
+            closed = whole or any(each.name in ATTRIBUTES.split() for each in names)
             return closed or home not in MODULES.split()
     return False

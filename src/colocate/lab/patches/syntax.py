@@ -9,7 +9,7 @@ from symtable import symtable
 from warnings import catch_warnings
 
 from colocate.arena.source.program_tree import module_tree
-from colocate.lab.patches.nested_ends import multiplies
+from colocate.lab.patches.nested_ends import binds_many, multiplies
 from colocate.lab.patches.refusal import PatchRefused, RefusalCode
 from colocate.lab.patches.seed_constants import seed_constants
 
@@ -54,11 +54,11 @@ def syntax_tree(source: str, whose: str = "the program") -> ast.Module:
     try:
         with catch_warnings(action="ignore"):
             tree = module_tree(source)
-            if not multiplies(source, tree):
+            reason = _far_too_long(source, tree)
+            if not reason:
                 # Parsing alone lets a `return` outside of a function pass.
                 compile(source, "<program>", "exec", dont_inherit=True)
                 return tree
-        reason = "its `finally` blocks are nested too deeply"
     except SyntaxError as error:
         place = f" at its line {error.lineno}, {_line(source, error)}" if error.lineno else ""
         reason = f"{error.msg}{place}"
@@ -68,6 +68,13 @@ def syntax_tree(source: str, whose: str = "the program") -> ast.Module:
         reason = str(error)
     fault = f"{whose} does not compile: {reason}"
     raise PatchRefused(RefusalCode.DOES_NOT_COMPILE, fault, "send a change that does")
+
+
+def _far_too_long(source: str, tree: ast.Module) -> str:
+    """Return why Python would write far more than the text has; empty if it would not."""
+    if multiplies(source, tree):
+        return "its `finally` blocks are nested too deeply"
+    return "one of its patterns binds too many names" if binds_many(source, tree) else ""
 
 
 def _line(source: str, error: SyntaxError) -> str:

@@ -18,6 +18,8 @@ STATUSES = (400, 416, 422)
 """With these a server refuses a question for its fields."""
 LONGEST_ERROR = 20_000
 """Letters of an error that are looked at: some servers repeat the whole question in it."""
+NUMBER = r"\b(\d{1,12})\b"
+"""A number of tokens; Python refuses to read one of thousands of digits."""
 LEAST_TOKENS = 256
 """An answer shorter than this holds no change, so that a prompt is too long that leaves less."""
 
@@ -36,11 +38,12 @@ _PLACE = re.compile(
 """Where a server says in a field of its own which field it means."""
 _INSTEAD = re.compile(r"use\s+[\"'`]?(\w+)[\"'`]?\s+instead", re.IGNORECASE)
 _CONTEXT = re.compile(
-    r"(?:maximum context length (?:is|of)|context window of|\"n_ctx\"\s*:)\s*(\d+)", re.IGNORECASE
+    rf"(?:maximum context length (?:is|of)|context window of|\"n_ctx\"\s*:)\s*{NUMBER}",
+    re.IGNORECASE,
 )
 _PROMPT = re.compile(
-    r"(at least )?(\d+) (?:input tokens|in the messages|in your prompt|tokens in the messages)|"
-    r"\"n_prompt_tokens\"\s*:\s*(\d+)",
+    rf"(at least )?{NUMBER} (?:input tokens|in the messages|in your prompt|tokens in the messages)|"
+    rf"\"n_prompt_tokens\"\s*:\s*{NUMBER}",
     re.IGNORECASE,
 )
 _NO_SYSTEM = re.compile(
@@ -167,7 +170,7 @@ def _shorter(sent: Mapping[str, Any], text: str) -> tuple[str, int] | None:
         about = [
             s for s in _SENTENCE.split(text) if re.search(r"max_\w*tokens|output|completion", s)
         ]
-        numbers = [int(n) for sentence in about for n in re.findall(r"\b\d+\b", sentence)]
+        numbers = [int(n) for sentence in about for n in re.findall(NUMBER, sentence)]
         told = any(number == asked for number in numbers) or "less than or equal" in text
         range_of = re.search(r"range|at most|maximum|less than|<=", text)
         fitting = [n for n in numbers if LEAST_TOKENS <= n < asked] if told or range_of else []
