@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import isfinite
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colocate.errors import InputError
 from colocate.inputs.fleet import Fleet, fleet_of
@@ -16,6 +17,9 @@ from colocate.replan.policy.settings import PolicySettings
 MOST_REQUESTS = 10_000_000
 """That a decision replays for the time ahead, at most: some seconds of work, and far more than the
 largest fleets are asked."""
+BEFORE_GAPS = 150.0
+"""Seconds of counts whose mean stands for those after them that are not known: many enough that one
+odd count among them does not seem to go on, and few enough to tell how it was."""
 
 
 def measured_rates(
@@ -30,7 +34,8 @@ def measured_rates(
     fleet
         Whose models are meant.
     observation
-        What was measured. A bin in which nothing is known of a model counts with its mean.
+        What was measured. A bin in which nothing is known of a model counts as those before it: one
+        scrape that failed is no change.
     settings
         How far back to look, and ahead.
 
@@ -46,9 +51,9 @@ def measured_rates(
     found = {name: model for name, model in matched.items() if model.name not in gone}
     if not found:
         return ()
-    rates = np.array([model.rates for model in found.values()])
-    means = np.array([[model.rate.value] for model in found.values()])
-    counts = np.where(np.isfinite(rates), rates, means).T * observation.bin_seconds
+    bins = max(round(BEFORE_GAPS / observation.bin_seconds), 1)
+    rates = [_without_gaps(model.rates, bins, model.rate.value) for model in found.values()]
+    counts = np.array(rates).T * observation.bin_seconds
     asked, most = (
         counts.max(axis=0).sum() / observation.bin_seconds,
         MOST_REQUESTS / settings.horizon,
@@ -60,6 +65,28 @@ def measured_rates(
     whole = np.rint(counts).astype(np.int64)
     queues = [model.queue or 0.0 for model in found.values()]
     return estimated_rates(tuple(found), whole, observation.bin_seconds, settings, queues)
+
+
+def _without_gaps(rates: Sequence[float], bins: int, mean: float) -> NDArray[np.float64]:
+    """Return rates with the mean of those before where one is not known.
+
+    Parameters
+    ----------
+    rates
+        In each bin; NaN where nothing is known.
+    bins
+        How many known ones the mean is of.
+    mean
+        Stands where none is known before.
+    """
+    row = np.array(rates)
+    known = np.flatnonzero(np.isfinite(row))
+    sums = np.concatenate(([0.0], np.cumsum(row[known])))
+    last = np.searchsorted(known, np.arange(len(row)))
+    first = np.maximum(last - bins, 0)
+    before = (sums[last] - sums[first]) / np.maximum(last - first, 1)
+    filled: NDArray[np.float64] = np.where(last > 0, before, mean)
+    return np.where(np.isfinite(row), row, filled)
 
 
 def fleet_with_rates(fleet: Fleet, rates: Sequence[RateEstimate]) -> Fleet:

@@ -39,8 +39,9 @@ def vllm(store, model="m", instance="a:8000", each=15.0, waiting=lambda n: 0.0, 
 
 
 def observed(store, answer=None, **asked):
+    """Ask until the newest sample, unless another end is given; None is now, as users ask."""
     with serving(store, answer) as (url, _):
-        return observe_prometheus(url, PrometheusQuestion(**asked))
+        return observe_prometheus(url, PrometheusQuestion(**{"end": store.now, **asked}))
 
 
 def remarks(found):
@@ -216,6 +217,42 @@ def test_a_replica_that_is_not_scraped_for_a_while_makes_the_sum_unknown():
     found = observed(store)
     assert found.models[0].rate.value == pytest.approx(2.0)
     assert Remark.GAPS in remarks(found)
+
+
+@pytest.mark.parametrize(("missed", "last"), [(1, nan), (2, nan), (3, 1.0), (9, 1.0)])
+def test_a_replica_that_was_just_missed_serves_on_until_it_is_gone(missed, last):
+    store = Store(every=5.0, now=NOW + 1.0)
+    for instance, unseen in (("a:8000", 0), ("b:8000", 2 * missed)):
+        done = [5.0 * n for n in range(240 - unseen)] + [nan] * unseen
+        store.add(
+            "vllm:request_success_total", done,
+            begin=NOW - 5.0 * 239, model_name="m", instance=instance,
+        )  # fmt: skip
+    assert observed(store, window=900.0).models[0].rates[-1] == pytest.approx(last, nan_ok=True)
+
+
+def test_the_bin_of_a_restart_is_unknown_as_what_came_before_it_is_lost():
+    store = Store()
+    done = [15.0 * n for n in range(100)] + [2.0 + 15.0 * n for n in range(POINTS - 100)]
+    store.add("vllm:request_success_total", done, model_name="m", instance="a")
+    found = observed(store).models[0]
+    assert sum(rate != rate for rate in found.rates) == 1  # noqa: PLR0124, NaN
+    assert {rate for rate in found.rates if rate == rate} == {1.0}  # noqa: PLR0124
+
+
+@pytest.mark.parametrize("late", [0.1, 0.9, 1.1, 4.0])
+def test_a_bin_whose_last_scrape_may_be_under_way_is_not_looked_at(late):
+    store, took = Store(every=5.0, now=NOW + late), 0.5
+    for instance, before in (("a:8000", 0.2), ("b:8000", 2.0)):
+        moments = [NOW - before + 5.0 * n for n in range(-240, 2)]
+        there = [n for n, moment in enumerate(moments) if moment + took <= NOW + late]
+        store.add(
+            "vllm:request_success_total", [100.0 * n for n in there],
+            begin=moments[0], model_name=instance, instance=instance,
+        )  # fmt: skip
+    found = observed(store, window=600.0, end=None)
+    assert found.bin_seconds == 10.0
+    assert {model.rates[-1] for model in found.models} == {20.0}
 
 
 def test_a_restart_in_a_gap_leaves_it_unknown():
@@ -410,7 +447,7 @@ def test_a_silent_and_a_huge_server_end(monkeypatch):
 def test_a_long_time_is_asked_for_in_pieces_that_prometheus_allows(monkeypatch):
     store = Store(every=150.0)
     days = 8
-    points = round(days * 86400 / 150) + 1
+    points = round(days * 86400 / 150) + 3
     store.add("vllm:request_success_total", [150.0 * n for n in range(points)],
               model_name="m", instance="a")  # fmt: skip
     monkeypatch.setattr(server_limits, "MOST_POINTS", 1000)

@@ -140,3 +140,18 @@ def test_what_bursts_explain_is_seen_no_sooner(seed):
 def test_a_spike_in_short_intervals_is_no_change():
     counts = poisson(*[3.0] * 300, *[60.0] * 3)
     assert estimate(counts, 2.0, PolicySettings()).seconds == 606.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(("usual", "odd"), [(10.0, 110.0), (200.0, 0.0)])
+def test_a_single_odd_count_is_no_change_where_the_like_has_passed(seed, usual, odd):
+    found = estimate(poisson(*([usual] * 71 + [odd]) * 5, seed=seed), 10.0, PolicySettings())
+    assert found.rate == pytest.approx(usual / 10.0, rel=0.5)
+    assert found.seconds > 600.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_lasted_before_is_seen_in_ten_seconds_though_something_passed_too(seed):
+    phases = [10.0] * 60 + [110.0] * 60
+    counts = poisson(*phases * 3, *[10.0] * 60, 110.0, *phases * 2, *[10.0] * 60, 110.0, seed=seed)
+    assert estimate(counts, 10.0, PolicySettings()).seconds == 10.0

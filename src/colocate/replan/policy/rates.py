@@ -3,8 +3,9 @@
 Counts of a long time are steady, those of a short one are quick. So the last ones count, as far
 back as they are alike: until earlier ones differ by more than chance explains, in both of their
 halves. A change lasts, and a burst does not. What is far beyond chance counts sooner: a model that
-is asked eight times as much shows it in ten seconds. Chance is what the counts show: where
-requests come in bursts, they differ more from one interval to the next, and a rate is less sure.
+is asked eight times as much shows it in ten seconds, unless the like has passed as soon before.
+Chance is what the counts show: where requests come in bursts, they differ more from one interval to
+the next, and a rate is less sure.
 
 The time before is cut in the same way into phases, which tell how long rates last.
 """
@@ -176,24 +177,69 @@ def _last_change(counts: NDArray[np.float64], recent: int) -> int:
 def _sudden_change(counts: NDArray[np.float64], recent: int) -> int:
     """Return where a rate begins that differs much, though it is younger than others; else the end.
 
-    It must have lasted a third of the time that others must.
+    It must have lasted a third of the time that others must. Where such changes passed more often
+    than they lasted, it is a burst until it has lasted as long as others.
 
     Parameters
     ----------
     counts, recent
         As for `_stretches`.
     """
-    sums, end = _CountSums.of(counts), len(counts)
+    end = len(counts)
     least = -(-recent // 3)
     for place in range(max(end - recent + 1, recent), end - least + 1):
-        begin = np.maximum(place - recent * np.array(LOOKED_BACK), 0)
-        places = np.full_like(begin, place)
-        before = np.maximum(sums.mean(begin, places), 1.0 / (places - begin))
-        spread = np.sqrt(sums.dispersion(begin, places))
-        signs = _surprise(counts[place:, np.newaxis], before) / spread
-        if signs.min() > SUDDEN or signs.max() < -SUDDEN:
+        way = int(_directions(counts, np.array([place]), end - place, recent)[0])
+        if way and not _usually_passes(counts[:place], way, recent, least):
             return place
     return end
+
+
+def _directions(
+    counts: NDArray[np.float64], places: NDArray[np.int64], lasted: int, recent: int
+) -> NDArray[np.int64]:
+    """Return whether all counts from places on are far higher than before, 1, or lower, -1.
+
+    Parameters
+    ----------
+    counts, places, recent
+        As for `_clearness`.
+    lasted
+        How many counts are looked at.
+    """
+    sums = _CountSums.of(counts)
+    signs = []
+    for times in LOOKED_BACK:
+        begin = np.maximum(places - times * recent, 0)
+        before = np.maximum(sums.mean(begin, places), 1.0 / (places - begin))
+        spread = np.sqrt(sums.dispersion(begin, places))
+        signs += [_surprise(counts[places + n], before) / spread for n in range(lasted)]
+    higher, lower = np.min(signs, axis=0) > SUDDEN, np.max(signs, axis=0) < -SUDDEN
+    found: NDArray[np.int64] = higher.astype(np.int64) - lower.astype(np.int64)
+    return found
+
+
+def _usually_passes(counts: NDArray[np.float64], way: int, recent: int, least: int) -> bool:
+    """Whether more sudden changes passed than lasted: counts after them were as before.
+
+    Parameters
+    ----------
+    counts, recent
+        As for `_stretches`.
+    way
+        Whether they were rises, 1, or falls, -1.
+    least
+        How many counts show them.
+    """
+    places = np.arange(recent, len(counts) - recent + 1)
+    if not len(places):
+        return False
+    places = places[_directions(counts, places, least, recent) == way]
+    sums = _CountSums.of(counts)
+    before = sums.mean(np.maximum(places - LOOKED_BACK[0] * recent, 0), places)
+    first = sums.mean(places, places + least)
+    later = sums.mean(places + least, places + recent)
+    passed = np.abs(later - before) < np.abs(later - first)
+    return int(passed.sum()) > len(places) / 2
 
 
 def _surprise(found: NDArray[np.float64], expected: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ it began again meanwhile, nothing is known of the gap.
 
 Of rows that belong together, such as the replicas of a model, each counts from its first value to
 its last: before and after, there was no such engine. In between, an unknown value makes the sum
-unknown, since the engine served on.
+unknown, since the engine served on. One that has only just been missed may serve on as well.
 """
 
 from collections.abc import Sequence
@@ -20,6 +20,8 @@ Flags = NDArray[np.bool_]
 
 LOOK_BACK = 300.0
 """Seconds for which Prometheus shows a sample after which none came."""
+GONE_AFTER = 3
+"""Bins without a sample after which an engine counts as gone, and a model too."""
 MOST_AT_BIRTH = 100.0
 """Requests up to which a counter that appears beside others of its engine began at 0: many
 engines print a counter only once it has counted. A higher one was there before, unseen."""
@@ -100,9 +102,31 @@ def alive(row: Floats) -> Flags:
     return found
 
 
-def total(rows: Sequence[Floats]) -> Floats:
-    """Return the sum of rows that belong together; NaN where one of them is unknown."""
-    lives = np.array([alive(row) for row in rows])
+def _alive_until(row: Floats, missed: int) -> Flags:
+    """Return when a row is alive: up to now if only its last values are unknown.
+
+    Parameters
+    ----------
+    row, missed
+        As for `total`.
+    """
+    found, known = alive(row), np.flatnonzero(np.isfinite(row))
+    if len(known) and len(row) - 1 - known[-1] <= missed:
+        found[known[-1] :] = True
+    return found
+
+
+def total(rows: Sequence[Floats], missed: int = 0) -> Floats:
+    """Return the sum of rows that belong together; NaN where one of them is unknown.
+
+    Parameters
+    ----------
+    rows
+        Their values.
+    missed
+        How many of the last values of a row may be unknown before it is taken to have ended.
+    """
+    lives = np.array([_alive_until(row, missed) for row in rows])
     known = np.array([np.isfinite(row) for row in rows])
     values = np.where(known, np.array(rows), 0.0).sum(axis=0)
     whole = lives.any(axis=0) & ~(lives & ~known).any(axis=0)

@@ -7,7 +7,7 @@ import numpy as np
 
 from colocate.inputs.observation.estimate import BinTally, Floats
 from colocate.inputs.observation.measured_model import REQUESTS
-from colocate.inputs.observation.metrics.counters import Flags, alive, total
+from colocate.inputs.observation.metrics.counters import GONE_AFTER, Flags, alive, total
 from colocate.inputs.observation.metrics.engine_series import EngineSeries
 from colocate.inputs.observation.observation import Basis
 
@@ -26,7 +26,7 @@ class ModelTally(NamedTuple):
     growth: float
     """Requests a second by which those in work and in the queue grew."""
     unseen: Flags
-    """The bins of which only the sum with their neighbours is known."""
+    """The bins of which only the sum with their neighbours is known, or what a restart left."""
     last: int
     """The number of the last bin in which requests are known, from 1 on; 0 for none."""
 
@@ -51,7 +51,7 @@ def tallies_of(engines: Sequence[EngineSeries], step: float) -> ModelTally | Non
     if not asked:
         return None
     basis = _basis(asked)
-    requests = total([_requests(each, basis) for each in asked])
+    requests = total([_requests(each, basis) for each in asked], missed=GONE_AFTER - 1)
     known = np.isfinite(requests)
     tallies = {REQUESTS: BinTally(requests, np.where(known, step, np.nan))}
     for quantity, name in FIELDS.items():
@@ -62,7 +62,8 @@ def tallies_of(engines: Sequence[EngineSeries], step: float) -> ModelTally | Non
     tallies |= _shares(workers or asked, asked)
     name = "started" if basis is Basis.STARTED else "completed"
     own = [each for each in asked if each.way(name)]
-    hidden = [np.zeros(len(requests), np.bool_), *(each.unseen(name) for each in own)]
+    hidden = [np.zeros(len(requests), np.bool_)]
+    hidden += [each.unseen(name) | each.restarted(name) for each in own]
     return ModelTally(
         basis,
         tallies,
@@ -114,7 +115,7 @@ def _shares(workers: Sequence[EngineSeries], asked: Sequence[EngineSeries]) -> d
         found["cache"] = _mean_of(caches)
     waiting = [gauge for each in asked if (gauge := each.gauge("waiting")) is not None]
     if waiting:
-        queue = total(waiting)[1:]
+        queue = total(waiting, missed=1)[1:]
         found["waiting"] = BinTally(queue, np.where(np.isfinite(queue), 1.0, np.nan))
     return found
 

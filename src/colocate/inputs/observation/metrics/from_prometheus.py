@@ -40,6 +40,9 @@ SCRAPES_IN_A_BIN = 2.0
 """Samples that a bin holds at least, so that no bin is empty only because none fell into it."""
 LATE_AFTER, LATE_SCRAPES = 60.0, 4.0
 """Seconds, and times the usual distance of samples, after which the newest one is too old."""
+IN_FLIGHT = 1.0
+"""Seconds after its moment until which a sample may come: a scrape is told once it has ended. A bin
+that ends later would seem to have fewer requests than it had."""
 CLOCK_OFF = 30.0
 """Seconds by which the clock of a server may differ from ours before that is told."""
 LOOK_BACKS, ENOUGH = (60, 300, 600), 3
@@ -137,7 +140,8 @@ def _observed(server: PrometheusServer, asked: PrometheusQuestion) -> Observatio
         raise _empty(asked)
     apart = _distance(server, asked, present, end)
     step = asked.step or _step(asked.window, apart)
-    last = np.floor(end / step) * step
+    settled = end - IN_FLIGHT if asked.end is None else end
+    last = np.floor(settled / step) * step
     points = int(asked.window / step) + 1
     if points < 3:
         raise InputError.of("window", asked.window, f"at least {2 * step:g} s: two bins")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from colocate.inputs.observation.measured_model import REQUESTS
-from colocate.inputs.observation.metrics.counters import alive
+from colocate.inputs.observation.metrics.counters import GONE_AFTER, alive
 from colocate.inputs.observation.metrics.engine_series import EngineSeries, engine_name
 from colocate.inputs.observation.metrics.engine_tallies import ModelTally
 from colocate.inputs.observation.metrics.metric_names import MetricNames
@@ -13,8 +13,6 @@ from colocate.inputs.observation.observation import Basis, ModelObservation, Rem
 
 SOME_GAPS = 0.01
 """The share of bins that are unknown, from which on that is told."""
-GONE_AFTER = 3
-"""Bins without a sample after which a model counts as gone."""
 GROWING = 0.05
 """By how much of its rate a queue must grow for the model to count as overloaded."""
 
