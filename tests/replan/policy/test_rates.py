@@ -122,12 +122,31 @@ def test_queues_belong_to_their_models():
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize(("before", "after"), [(14.0, 110.0), (200.0, 14.0), (0.0, 60.0)])
-def test_a_change_far_beyond_chance_is_seen_in_ten_seconds(seed, before, after):
+@pytest.mark.parametrize(("before", "after"), [(14.0, 110.0), (0.0, 60.0)])
+def test_a_rise_far_beyond_chance_is_seen_in_ten_seconds(seed, before, after):
     found = estimate(poisson(*[before] * 100, after, seed=seed), 10.0, PolicySettings())
     assert found.rate == pytest.approx(after / 10.0, abs=5 * after**0.5 / 10.0)
     assert found.seconds == 10.0
     assert sum(found.phases) == 1000.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_demand_that_goes_from_one_model_to_another_is_seen_of_both(seed):
+    counts = poisson(*[[14.0, 200.0, 50.0]] * 100, [110.0, 14.0, 50.0], seed=seed)
+    found = estimated_rates(["a", "b", "c"], counts, 10.0)
+    assert [each.seconds for each in found[:2]] == [10.0, 10.0]
+    assert found[2].seconds > 300.0
+    assert found[1].rate == counts[-1, 1] / 10.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    ("usual", "odd"), [(500.0, 250.0), (500.0, 1000.0), (130.0, 0.0), (100.0, 300.0), (20.0, 0.0)]
+)
+def test_a_first_odd_count_is_no_change_if_it_is_a_fall_or_not_far_off(seed, usual, odd):
+    found = estimate([*poisson(*[usual] * 200, seed=seed), odd], 10.0, PolicySettings())
+    assert found.seconds > 300.0
+    assert found.rate == pytest.approx(usual / 10.0, rel=0.2)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -145,7 +164,9 @@ def test_a_spike_in_short_intervals_is_no_change():
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize(("usual", "odd"), [(10.0, 110.0), (200.0, 0.0)])
 def test_a_single_odd_count_is_no_change_where_the_like_has_passed(seed, usual, odd):
-    found = estimate(poisson(*([usual] * 71 + [odd]) * 5, seed=seed), 10.0, PolicySettings())
+    counts = poisson(*([usual] * 71 + [odd]) * 5, seed=seed)
+    other = poisson(*[10.0] * 359, 110.0, seed=seed)  # a rise at the same time
+    found, _ = estimated_rates(["m", "n"], np.stack([counts, other], axis=1), 10.0)
     assert found.rate == pytest.approx(usual / 10.0, rel=0.5)
     assert found.seconds > 600.0
 

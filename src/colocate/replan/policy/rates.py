@@ -3,9 +3,10 @@
 Counts of a long time are steady, those of a short one are quick. So the last ones count, as far
 back as they are alike: until earlier ones differ by more than chance explains, in both of their
 halves. A change lasts, and a burst does not. What is far beyond chance counts sooner: a model that
-is asked eight times as much shows it in ten seconds, unless the like has passed as soon before.
-Chance is what the counts show: where requests come in bursts, they differ more from one interval to
-the next, and a rate is less sure.
+is asked eight times as much shows it in ten seconds, unless the like has passed as soon before. A
+fall counts so soon only where demand shifts to another model: alone it may be a pause, and nobody
+waits for what comes of it. Chance is what the counts show: where requests come in bursts, they
+differ more from one interval to the next, and a rate is less sure.
 
 The time before is cut in the same way into phases, which tell how long rates last.
 """
@@ -26,6 +27,9 @@ SURE = 3.0
 SUDDEN = 6.0
 """Standard errors by which each count has to differ that came since, where a rate has not lasted
 as long as others must: by chance, once in many millions."""
+TIMES = 4.0
+"""How many times as much or as little each such count must be at least. Three times as many
+requests may be a burst, and where many come, half as many more is beyond chance."""
 LIKELY = 1.5
 """Standard errors to either side within which a rate is taken to be."""
 LOOKED_BACK = (2, 5, 15)
@@ -89,16 +93,22 @@ def estimated_rates(
     window = max(int(chosen.window / length), 1)
     recent = max(int(chosen.recent / length), 2)
     queues = [0.0] * len(models) if waiting is None else waiting
+    rows = [counts[:, number].astype(float) for number in range(len(models))]
+    found = (
+        _estimate(name, row, length, window, _stretches(row, young, recent))
+        for name, row, young in zip(models, rows, _young_rates(rows, recent), strict=True)
+    )
     return tuple(
-        _estimate(name, counts[:, number].astype(float), length, window, recent)._replace(
-            waiting=float(queues[number])
-        )
-        for number, name in enumerate(models)
+        each._replace(waiting=float(queue)) for each, queue in zip(found, queues, strict=True)
     )
 
 
 def _estimate(
-    name: str, known: NDArray[np.float64], interval: float, window: int, recent: int
+    name: str,
+    known: NDArray[np.float64],
+    interval: float,
+    window: int,
+    stretches: Sequence[int],
 ) -> RateEstimate:
     """Return the rate of one model.
 
@@ -110,12 +120,14 @@ def _estimate(
         All counts of it.
     interval
         The length of an interval.
-    window, recent
-        How many intervals are looked at where the rate is steady, and where it changed.
+    window
+        How many intervals are looked at where the rate is steady.
+    stretches
+        For how many intervals each rate lasted, the last one first.
     """
     if not len(known):
         return RateEstimate(name, 0.0, 0.0, np.inf)
-    lasted, *before = _stretches(known, recent)
+    lasted, *before = stretches
     used = known[-min(lasted, window) :]
     mean, dispersion = float(used.mean()), _dispersion(used)
     error = LIKELY * sqrt(max(mean, 1.0 / len(used)) * dispersion / len(used))
@@ -135,17 +147,19 @@ def _estimate(
     )
 
 
-def _stretches(known: NDArray[np.float64], recent: int) -> list[int]:
+def _stretches(known: NDArray[np.float64], young: int, recent: int) -> list[int]:
     """Return for how many intervals each steady rate lasted, the last one first.
 
     Parameters
     ----------
     known
         All counts.
+    young
+        Where the last rate begins if it is a young one; else the end.
     recent
-        How many intervals a rate must last to count as one, unless it is the last and differs much.
+        How many intervals any other must last to count as one.
     """
-    left = known[: _sudden_change(known, recent)]
+    left = known[:young]
     found = [len(known) - len(left)] if len(left) < len(known) else []
     while (changed := _last_change(left, recent)) > 0:
         found.append(len(left) - changed)
@@ -174,7 +188,26 @@ def _last_change(counts: NDArray[np.float64], recent: int) -> int:
     return best
 
 
-def _sudden_change(counts: NDArray[np.float64], recent: int) -> int:
+def _young_rates(rows: Sequence[NDArray[np.float64]], recent: int) -> list[int]:
+    """Return where the rate of each model begins that is young, but differs much; else the end.
+
+    Falls count only where another model is asked more.
+
+    Parameters
+    ----------
+    rows
+        All counts of each model.
+    recent
+        As for `_stretches`.
+    """
+    rises = [_sudden_change(row, 1, recent) for row in rows]
+    if all(place == len(row) for place, row in zip(rises, rows, strict=True)):
+        return rises
+    falls = (_sudden_change(row, -1, recent) for row in rows)
+    return [min(places) for places in zip(rises, falls, strict=True)]
+
+
+def _sudden_change(counts: NDArray[np.float64], way: int, recent: int) -> int:
     """Return where a rate begins that differs much, though it is younger than others; else the end.
 
     It must have lasted a third of the time that others must. Where such changes passed more often
@@ -184,12 +217,14 @@ def _sudden_change(counts: NDArray[np.float64], recent: int) -> int:
     ----------
     counts, recent
         As for `_stretches`.
+    way
+        Whether it is a rise, 1, or a fall, -1.
     """
     end = len(counts)
     least = -(-recent // 3)
     for place in range(max(end - recent + 1, recent), end - least + 1):
-        way = int(_directions(counts, np.array([place]), end - place, recent)[0])
-        if way and not _usually_passes(counts[:place], way, recent, least):
+        found = _directions(counts, np.array([place]), end - place, recent)
+        if found[0] == way and not _usually_passes(counts[:place], way, recent, least):
             return place
     return end
 
@@ -207,14 +242,17 @@ def _directions(
         How many counts are looked at.
     """
     sums = _CountSums.of(counts)
-    signs = []
+    ways = []
     for times in LOOKED_BACK:
         begin = np.maximum(places - times * recent, 0)
         before = np.maximum(sums.mean(begin, places), 1.0 / (places - begin))
         spread = np.sqrt(sums.dispersion(begin, places))
-        signs += [_surprise(counts[places + n], before) / spread for n in range(lasted)]
-    higher, lower = np.min(signs, axis=0) > SUDDEN, np.max(signs, axis=0) < -SUDDEN
-    found: NDArray[np.int64] = higher.astype(np.int64) - lower.astype(np.int64)
+        for count in (counts[places + n] for n in range(lasted)):
+            sign = _surprise(count, before) / spread
+            higher = (sign > SUDDEN) & (count >= TIMES * before)
+            lower = (sign < -SUDDEN) & (count <= before / TIMES)
+            ways.append(higher.astype(np.int64) - lower.astype(np.int64))
+    found: NDArray[np.int64] = np.where(np.min(ways, axis=0) == np.max(ways, axis=0), ways[0], 0)
     return found
 
 
@@ -226,7 +264,7 @@ def _usually_passes(counts: NDArray[np.float64], way: int, recent: int, least: i
     counts, recent
         As for `_stretches`.
     way
-        Whether they were rises, 1, or falls, -1.
+        As for `_sudden_change`.
     least
         How many counts show them.
     """
