@@ -265,3 +265,15 @@ def test_replicas_that_are_open_count_with_any_number():
     assert refuted(problem, certificate) is None
     if certificate.proof is Proof.GROUPS:
         assert len(certificate.multipliers) == 6
+
+
+def test_a_search_over_groups_takes_more_gpus_than_python_takes_calls():
+    fleet = slowing_fleet(3, 1100)
+    models = tuple(model.changed(replicas=400, most_replicas=400) for model in fleet.models)
+    problem = replace(fleet, models=models)
+    choices = choices_of(problem)
+    (company,) = companies_of(problem, choices, 1.0, False)
+    alone = company._replace(tolerance=np.full(3, 1e-9))
+    assert cover_exists(choices, [alone], (0, 0, 0), (0,)) is False
+    enough = alone._replace(gpus=1200)
+    assert cover_exists(choices, [enough], (0, 0, 0), (0,)) is True
