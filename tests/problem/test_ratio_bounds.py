@@ -277,3 +277,9 @@ def test_a_search_over_groups_takes_more_gpus_than_python_takes_calls():
     assert cover_exists(choices, [alone], (0, 0, 0), (0,)) is False
     enough = alone._replace(gpus=1200)
     assert cover_exists(choices, [enough], (0, 0, 0), (0,)) is True
+
+
+def test_multipliers_that_are_not_whole_prove_nothing():
+    problem = slowing_fleet(8, 3)
+    forged = Certificate(Proof.GROUPS, 1.0, multipliers=(0.9,) * 8, carried=(0,))
+    assert refuted(problem, forged) == "a multiplier is not a whole number"
