@@ -1,18 +1,26 @@
 """The time that a search by latency keeps for the checker is measured, not guessed."""
 
+from dataclasses import replace
 from time import perf_counter, sleep
 
 import pytest
 
 from colocate import solve, verify
+from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.checker.latency import group_weights, ratio_bound
 from colocate.problem.reduction import reduction_of
 from colocate.solver.budget import SolveBudget
 from colocate.solver.deadline import Deadline
 from colocate.solver.latency import checking, progress, search
+from colocate.solver.latency.bounding import bound_of
+from colocate.solver.prove.latency import bounds
 from tests.latency_fleets import latency_fleet
+from tests.latency_problems import slowing_fleet
 
 A_PART = 0.02
 """Seconds that a slow checker takes for each part that is placed."""
+A_PROOF = 2.0
+"""Seconds that a slow checker takes for each proof by groups."""
 
 
 @pytest.fixture
@@ -75,3 +83,58 @@ def test_the_first_steps_of_a_search_leave_time_for_the_check(slow_checker):
         assert found.to_check > least
         assert found.deadline.left == pytest.approx(54.0 - found.to_check, abs=3.0)
     assert len(slow_checker) == 1  # a start that is not complete tells nothing
+
+
+@pytest.fixture
+def slow_proofs(monkeypatch):
+    """Let every check of a proof by groups take its time, unless it is told to end."""
+    checked = []
+
+    def overweight(companies, multipliers, carried, go=None):
+        begun = perf_counter()
+        while perf_counter() < begun + A_PROOF:
+            if go is not None and not go[0]:
+                return group_weights.TOO_LONG
+            sleep(0.01)
+        checked.append(perf_counter() - begun)
+        return group_weights.overweight(companies, multipliers, carried)
+
+    monkeypatch.setattr(ratio_bound, "overweight", overweight)
+    monkeypatch.setattr(bounds, "overweight", overweight, raising=False)
+    return checked
+
+
+def test_a_plan_whose_proof_takes_long_to_check_keeps_to_its_time(slow_proofs):
+    problem = latency_fleet(36, 8, seed=1)
+    solve(problem, time_limit=1)  # compiles what is not compiled
+    start = perf_counter()
+    plan = solve(problem, time_limit=6)
+    assert perf_counter() - start < 6.7
+    assert plan.certificate.proof is Proof.GROUPS
+
+
+def test_a_bound_for_all_numbers_of_replicas_knows_how_long_its_check_takes(slow_proofs):
+    fixed = slowing_fleet(8, 3)
+    models = [model.changed(most_replicas=2) for model in fixed.models]
+    problem = replace(fixed, models=tuple(models))
+    value = solve(fixed, time_limit=1).value
+    certificate, seconds = bound_of(problem, Deadline(20.0), value)
+    assert certificate.proof is Proof.GROUPS
+    assert seconds >= A_PROOF
+
+
+def test_proofs_whose_check_would_take_too_long_are_left_out(slow_proofs):
+    problem = slowing_fleet(9, 3)
+    found = list(bounds.RatioBounds(problem, Deadline(1.0)).towards(10.0))
+    assert [each.proof for each in found] == [Proof.ALONE]
+    assert not slow_proofs
+
+
+def test_a_placement_is_not_smoothed_once_targets_are_known_to_break(monkeypatch):
+    problem = slowing_fleet(9, 1)
+    found = progress.LatencyProgress(reduction_of(problem), SolveBudget(Deadline(60.0)))
+    search.improve(found, 0, {}, 1)
+    assert len(found.best)
+    found.hopeless = Certificate(Proof.ALONE, 2.0, model="m0", binding=True)
+    monkeypatch.delattr(search.LatencySearch, "finish")
+    search.smooth(found, SolveBudget(Deadline(60.0)))

@@ -67,6 +67,8 @@ class LatencyReplicas:
         self._tried: set[Counts] = set()
         self._rng = np.random.default_rng(budget.seed)
         self._best: LatencyProgress | None = None
+        self._checking = 0.0
+        """Seconds that the checker takes for the proof."""
         self._hopeless: Certificate | None = None
         self._failure = Plan(problem, Status.UNKNOWN, reason=NOT_FOUND)
 
@@ -196,19 +198,24 @@ class LatencyReplicas:
         seconds = self._budget.deadline.left - until
         if best is None or seconds <= 0.0 or self._enough:
             return
-        found = bound_of(self._problem, self._budget.deadline.part(seconds), best.value)
+        part = self._budget.deadline.part(seconds)
+        found, checking = bound_of(self._problem, part, best.value)
         if not best.found:
             self._hopeless = found
         elif found is not None and (self._proof is None or found.bound > self._proof.bound):
-            self._proof = found
+            self._proof, self._checking = found, checking
 
     def _polished(self) -> Plan:
         """Improve the best placement with its numbers of replicas, and return it."""
         best = self._best
         if best is None:
             return self._failure
+        best.hopeless = self._hopeless
+        if best.hopeless is not None:
+            return concluded(best, self._problem)
+        best.time_check()
+        best.to_check += self._checking
         if not self._enough and not self._budget.deadline.over:
-            best.time_check()
             kept = self._budget.keeping(best.to_check)
             progress = LatencyProgress(best.reduction, kept, best.to_check)
             if not best.found:
@@ -216,6 +223,5 @@ class LatencyReplicas:
             improve(progress, self._budget.seed, self._placement)
             best = progress if progress.better_than(best) else best
         smooth(best, self._budget)
-        best.hopeless = self._hopeless
         best.prove(self._proof)
         return concluded(best, self._problem)

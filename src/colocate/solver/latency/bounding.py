@@ -5,12 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from math import isinf
 
-from colocate.problem.certificate import Certificate, Proof
+from colocate.problem.certificate import Certificate
 from colocate.problem.pressure import lower
 from colocate.problem.problem import Problem
 from colocate.solver.deadline import Deadline
 from colocate.solver.latency.progress import LatencyProgress
-from colocate.solver.prove.latency.bounds import RatioBounds, keeps_no_target, latency_bounds
+from colocate.solver.prove.latency.bounds import RatioBounds, keeps_no_target
 
 
 def raise_bound(progress: LatencyProgress) -> None:
@@ -30,8 +30,7 @@ def raise_bound(progress: LatencyProgress) -> None:
     while not progress.finished and (value is None or lower(progress.value, value)):
         value = progress.value
         for certificate in bounds.towards(value):
-            searched = certificate.proof is Proof.COVER
-            progress.prove(certificate, bounds.checking if searched else None)
+            progress.prove(certificate, bounds.checking)
             if progress.finished or lower(progress.value, value):
                 break
 
@@ -57,8 +56,12 @@ def bounding(progress: LatencyProgress, workers: int) -> Iterator[None]:
         raising.result()
 
 
-def bound_of(problem: Problem, deadline: Deadline, value: float) -> Certificate | None:
+def bound_of(
+    problem: Problem, deadline: Deadline, value: float
+) -> tuple[Certificate | None, float]:
     """Return the best bound on the ratio that is found in time, or a proof that targets break.
+
+    The second number is how many seconds the checker takes for a bound.
 
     Parameters
     ----------
@@ -69,11 +72,12 @@ def bound_of(problem: Problem, deadline: Deadline, value: float) -> Certificate 
     value
         The best ratio known; infinite if no placement keeps all targets as far as known.
     """
-    best = None
     if isinf(value):
-        return keeps_no_target(problem, deadline)
-    if problem.objective == "latency":
-        for best in latency_bounds(problem, deadline, value):
-            if best.bound >= value or deadline.over:
-                break
-    return best
+        return keeps_no_target(problem, deadline), 0.0
+    if problem.objective == "pressure":
+        return None, 0.0
+    best, bounds = None, RatioBounds(problem, deadline)
+    for best in bounds.towards(value):
+        if best.bound >= value or deadline.over:
+            break
+    return best, bounds.checking

@@ -191,7 +191,7 @@ def start_over(progress: LatencyProgress, budget: SolveBudget, most: int = MOST_
 
 def smooth(progress: LatencyProgress, budget: SolveBudget) -> None:
     """Lower the costs below the peak of the best placement, for as long as the search took."""
-    if len(progress.best):
+    if len(progress.best) and progress.hopeless is None:
         left = budget.deadline.left - progress.checking - progress.to_check
         seconds = max(min(progress.seconds, left), SHORTEST)
         finishing = budget.deadline.part(seconds)

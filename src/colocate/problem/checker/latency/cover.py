@@ -15,6 +15,8 @@ from colocate.problem.checker.latency.group_weights import least_total
 from colocate.problem.checker.latency.groups import Ints, empty_search
 from colocate.problem.checker.latency.largest import largest_groups
 
+Left = tuple[tuple[int, ...], tuple[int, ...]]
+"""Parts of every choice that are to be placed, and the GPUs of each kind that are left."""
 MOST_ITEMS = 62
 """Models that the search can take: a group is a number of 64 bits."""
 MOST_GROUPS = 50_000
@@ -114,7 +116,7 @@ class _CoverSearch:
         self._multipliers = multipliers
         self._looks = looks
         self._go = go
-        self._failed: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
+        self._failed: set[Left] = set()
         self.all_parts = tuple([choice.parts for choice in choices])
         members = [[_bits(group) for group in here] for here in groups]
         self._with = [
@@ -128,6 +130,8 @@ class _CoverSearch:
     def covers(self, left: tuple[int, ...], counts: tuple[int, ...]) -> bool | None:
         """Return whether the GPUs left can take the parts left; None if that takes too long.
 
+        What was begun is on a list: there may be more GPUs than calls within each other.
+
         Parameters
         ----------
         left
@@ -135,29 +139,29 @@ class _CoverSearch:
         counts
             How many GPUs of each kind are left.
         """
-        first = next((number for number in self._rare_first if left[number]), None)
-        if first is None:
+        if not any(left):
             return True
-        if (left, counts) in self._failed:
-            return False
-        if self._looks < 0 or not self._go[0]:
-            return None
-        rest = sum(count * most for count, most in zip(counts, self._most, strict=True))
-        weight = sum(n * self._multipliers[number] for number, n in enumerate(left) if n)
-        if weight > rest:
-            return False
-        for after, fewer in self._next(first, left, counts, rest - weight):
-            found = self.covers(after, fewer)
-            if found is not False:
-                return found
-        self._failed.add((left, counts))
+        begun = [((left, counts), iter(self._next(left, counts)))]
+        while begun:
+            here, ways = begun[-1]
+            after = next(ways, None)
+            if after is None:
+                self._failed.add(here)
+                begun.pop()
+            elif not any(after[0]):
+                return True
+            elif after not in self._failed:
+                if self._looks < 0 or not self._go[0]:
+                    return None
+                begun.append((after, iter(self._next(*after))))
         return False
 
-    def _next(
-        self, first: int, left: tuple[int, ...], counts: tuple[int, ...], spare: int
-    ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    def _next(self, left: tuple[int, ...], counts: tuple[int, ...]) -> list[Left]:
         """Return what is left after each group that takes a part, those that take most first."""
-        found: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        first = next(number for number in self._rare_first if left[number])
+        rest = sum(count * most for count, most in zip(counts, self._most, strict=True))
+        spare = rest - sum(n * self._multipliers[number] for number, n in enumerate(left) if n)
+        found: dict[Left, int] = {}
         for kind, count in enumerate(counts):
             if count == 0:
                 continue

@@ -11,7 +11,7 @@ import numpy as np
 
 from colocate.problem.checker.latency.companies import GpuCompany, ItemChoice
 from colocate.problem.checker.latency.group_search import density_order, heaviest_groups
-from colocate.problem.checker.latency.groups import empty_search
+from colocate.problem.checker.latency.groups import Ints, empty_search
 from colocate.problem.checker.latency.knapsack import outweighed_by_none
 
 NEXT_WHOLE = 0.999
@@ -60,6 +60,7 @@ def overweight(
     multipliers: Sequence[int],
     carried: Sequence[int],
     steps: int = STEPS,
+    go: Ints | None = None,
 ) -> int | None:
     """Return the kind of GPU that a possible group is too heavy for; None if there is none.
 
@@ -73,14 +74,16 @@ def overweight(
         What a group on one GPU of each kind may weigh.
     steps
         The most steps of the search, over all kinds of GPU.
+    go
+        What ends the search early once its number is 0; None if nothing does.
     """
     for kind, (company, most) in enumerate(zip(companies, carried, strict=True)):
         whole = np.array([multipliers[number] for number in company.choice], np.int64)
-        if outweighed_by_none(company, whole, most):
+        if outweighed_by_none(company, whole, most, go):
             continue
         weight = whole.astype(float)
         order = density_order(company, weight)
-        search = empty_search(company)
+        search = empty_search(company, go)
         _, heavier, taken, complete = heaviest_groups(
             company, search, weight, order, float(most), False, NEXT_WHOLE, steps, steps
         )
@@ -92,7 +95,12 @@ def overweight(
     return None
 
 
-def heaviest(company: GpuCompany, multipliers: Sequence[int], steps: int = STEPS) -> int | None:
+def heaviest(
+    company: GpuCompany,
+    multipliers: Sequence[int],
+    steps: int = STEPS,
+    go: Ints | None = None,
+) -> int | None:
     """Return what the heaviest possible group weighs; None if that takes too long to find.
 
     Parameters
@@ -101,10 +109,12 @@ def heaviest(company: GpuCompany, multipliers: Sequence[int], steps: int = STEPS
         One kind of GPU, and the multipliers of all choices.
     steps
         The most steps of the search.
+    go
+        What ends it early once its number is 0; None if nothing does.
     """
     weight = np.array([float(multipliers[number]) for number in company.choice])
     order = density_order(company, weight)
-    search = empty_search(company)
+    search = empty_search(company, go)
     most, _, _, complete = heaviest_groups(
         company, search, weight, order, 0.0, False, NEXT_WHOLE, steps, steps
     )

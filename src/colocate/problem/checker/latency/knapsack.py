@@ -91,7 +91,9 @@ def least_size(owner: Ints, weight: Ints, size: Floats, wanted: int) -> float:
     return float(now[wanted])
 
 
-def outweighed_by_none(company: GpuCompany, weight: Ints, most: int) -> bool:
+def outweighed_by_none(
+    company: GpuCompany, weight: Ints, most: int, go: Ints | None = None
+) -> bool:
     """Return whether knapsacks show that no possible group weighs more than its GPU carries.
 
     Parameters
@@ -102,6 +104,8 @@ def outweighed_by_none(company: GpuCompany, weight: Ints, most: int) -> bool:
         Of every item.
     most
         What the GPU carries.
+    go
+        What ends it early once its number is 0; None if nothing does.
     """
     if most > LARGEST_WEIGHT or (weight > most).any():
         return False
@@ -113,7 +117,7 @@ def outweighed_by_none(company: GpuCompany, weight: Ints, most: int) -> bool:
     while intervals:
         low, high, depth = intervals.pop()
         left -= 1
-        if left < 0:
+        if left < 0 or (go is not None and not go[0]):
             return False
         if any(
             least_size(company.owner, weight, size, most + 1) * CLEARLY > FITS

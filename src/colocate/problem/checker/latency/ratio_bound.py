@@ -124,6 +124,8 @@ def _malformed(choices: list[ItemChoice], certificate: Certificate) -> str | Non
     multipliers = certificate.multipliers
     if len(multipliers) != len(choices):
         return f"there are {len(multipliers)} multipliers for {len(choices)} choices"
+    if not all(isinstance(number, int) for number in (*multipliers, *certificate.carried)):
+        return "a multiplier is not a whole number"
     if min(*multipliers, *certificate.carried, 0) < 0:
         return "a multiplier is negative"
     if max(*multipliers, *certificate.carried, 0) > LARGEST_MULTIPLIER:

@@ -13,7 +13,7 @@ from colocate.problem.certificate import Certificate, Proof
 from colocate.problem.checker.latency.companies import GpuCompany, choices_of, companies_of
 from colocate.problem.checker.latency.cover import MOST_ITEMS, cover_exists
 from colocate.problem.checker.latency.engines import must_keep
-from colocate.problem.checker.latency.group_weights import homeless_owner
+from colocate.problem.checker.latency.group_weights import homeless_owner, overweight
 from colocate.problem.checker.latency.ratio_bound import ratio_alone
 from colocate.problem.problem import Problem
 from colocate.problem.tolerance import JUST_BELOW, PROVEN, SAFE
@@ -49,6 +49,8 @@ PATIENCE = 0.35
 """Share of the time left that one target may take."""
 SEARCHING = 0.4
 """The same for a search over groups: the checker repeats it, which takes as long again."""
+REPEATING = 0.5
+"""The same for the check of a proof, which the checker repeats at the end."""
 FIRST_PATIENCE = 0.9
 """The same for the first target with knapsacks: lower ones would take as long."""
 ROUGH_GAP = 0.1
@@ -217,7 +219,7 @@ class RatioBounds:
         self._begun = False
         self._bound = 0.0
         self.checking = 0.0
-        """Seconds that the last search over groups took, which the checker repeats."""
+        """Seconds that the checker takes for the last proof."""
         self._ways = list(self._ways_to_prove())
 
     def _ways_to_prove(self) -> Iterator[_Way]:
@@ -252,7 +254,7 @@ class RatioBounds:
         top = value * JUST_BELOW if value < inf else max(self._bound, 1.0) * UNKNOWN_VALUE
         for way in self._ways:
             target = way.first_target(top, self._bound, value < inf)
-            while target is not None and not self._deadline.over:
+            while target is not None and not self._over:
                 proof = way.proof_at(target)
                 if proof is not None:
                     self._bound = target
@@ -277,7 +279,16 @@ class RatioBounds:
         return self._by_groups(ratio) or self._by_search(ratio)
 
     def _part(self, patience: float) -> Deadline:
-        return self._deadline.part(max(patience * self._deadline.left, 0.0))
+        return self._deadline.part(max(patience * self._left, 0.0))
+
+    @property
+    def _left(self) -> float:
+        """Seconds that are left, less those that the checker takes for the last proof."""
+        return self._deadline.left - self.checking
+
+    @property
+    def _over(self) -> bool:
+        return self._left <= 0.0 or self._deadline.over
 
     def _by_multipliers(
         self,
@@ -285,17 +296,43 @@ class RatioBounds:
         prove: Callable[[Companies, Deadline], Multipliers | None],
         time: Deadline,
     ) -> Certificate | None:
+        begun = self._deadline.seconds
         companies = self._companies(ratio)
+        making = self._deadline.seconds - begun
         if homeless_owner(self._choices, companies) is not None:
+            self.checking = making
             return self._certificate(Proof.GROUPS, ratio, ((0,) * len(self._choices), ()))
         with time.watched():
             found = prove(companies, time)
-        return None if found is None else self._certificate(Proof.GROUPS, ratio, found)
+        if found is None or not self._is_repeated(companies, found, making):
+            return None
+        return self._certificate(Proof.GROUPS, ratio, found)
+
+    def _is_repeated(self, companies: Companies, found: Multipliers, making: float) -> bool:
+        """Return whether a proof leaves the checker the time that it takes, and note how long.
+
+        The checker knows nothing of the search, so it may take several times as long.
+
+        Parameters
+        ----------
+        companies, found
+            What is possible at the ratio, and the multipliers.
+        making
+            Seconds that it took to find out what is possible, and to search.
+        """
+        begun, time = self._deadline.seconds, self._part(REPEATING)
+        with time.watched():
+            refuted = overweight(companies, *found, go=time.go) is not None
+        checking = making + self._deadline.seconds - begun
+        if refuted or checking > self._deadline.left:
+            return False
+        self.checking = checking
+        return True
 
     def _by_search(self, ratio: float) -> Certificate | None:
         """Try whether any groups take all models."""
         too_many = len(self._choices) > MOST_ITEMS
-        if too_many or self._problem.open_replicas or self._deadline.over:
+        if too_many or self._problem.open_replicas or self._over:
             return None
         begun = self._deadline.seconds
         companies = self._companies(ratio)
@@ -305,9 +342,9 @@ class RatioBounds:
             if found is None:
                 return None
             exists = cover_exists(self._choices, companies, *found, MOST_GROUPS, go=time.go)
-        if exists is not False:
+        making = self._deadline.seconds - begun
+        if exists is not False or not self._is_repeated(companies, found, making):
             return None
-        self.checking = self._deadline.seconds - begun
         return self._certificate(Proof.COVER, ratio, found)
 
     def _companies(self, ratio: float) -> Companies:

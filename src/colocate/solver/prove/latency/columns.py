@@ -59,7 +59,7 @@ class GroupColumns:
         if proof is not None:
             return proof
         multipliers = _rounded(self._last, 1.0)
-        carried = [heaviest(company, multipliers, STEPS) for company in companies]
+        carried = [heaviest(company, multipliers, STEPS, deadline.go) for company in companies]
         known = tuple([most for most in carried if most is not None])
         return (multipliers, known) if len(known) == len(carried) else None
 
