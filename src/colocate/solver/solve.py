@@ -20,6 +20,8 @@ from colocate.solver.plan import Improvement, Plan, with_ratios
 from colocate.solver.targets import by_latency
 from colocate.solver.warm_up import warm_up
 
+A_YEAR = 365 * 86_400.0
+"""Seconds: stands for a time without an end, of which no stage could have a share."""
 MOST_WITH_LEVELS = 10_000
 """Models up to which levels below the peak are settled: stating one level of a larger problem takes
 longer than a time limit of a second."""
@@ -43,8 +45,8 @@ def solve(
     problem
         The models and the GPUs to place them on.
     time_limit
-        Seconds after which the call returns the best placement so far. Compiling, at the first
-        start, is extra.
+        Seconds after which the call returns the best placement so far; infinite for no end before
+        a proof, or an answer that is good enough. Compiling, at the first start, is extra.
     seed
         Decides every random choice.
     workers
@@ -73,7 +75,7 @@ def solve(
     several = levels != 1 and target is None and len(problem.models) <= MOST_WITH_LEVELS
     several = several and not by_latency(problem)
     warm_up(problem, several)
-    deadline = Deadline(time_limit)
+    deadline = Deadline(min(time_limit, A_YEAR))
     budget = SolveBudget(deadline, gap, target, seed, workers or 2, on_improvement)
     with stopping_on_interrupt(deadline.stop):
         plan = _with_levels(problem, budget, levels) if several else _answered(problem, budget)

@@ -25,6 +25,7 @@ from colocate.solver.place import place
 from colocate.solver.plan import Status
 from colocate.solver.targets import without_targets
 from tests.latency_fleets import best_of_all, latency_fleet, requests_of, small_fleet, with_binding
+from tests.latency_problems import slowing_fleet
 
 SECONDS = 1.5
 """Far more than the search takes in a small fleet; where no proof is found, all of it is taken."""
@@ -263,3 +264,8 @@ def test_a_target_that_no_sleeper_can_save_is_proven_impossible():
     findings = check_plan(plan.problem, plan.as_dict())
     assert not findings.faults
     assert "by one model alone on its GPU: 'late'" in findings.confirmed[0]
+
+
+def test_no_time_limit_ends_with_a_proof():
+    found = solve(slowing_fleet(8, 3), time_limit=inf)
+    assert found.status is Status.OPTIMAL
