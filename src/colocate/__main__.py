@@ -1,6 +1,6 @@
 """`python -P -m colocate`; without `-P`, Python takes modules from the current folder first."""
 
-from colocate.cli.main import main
+from colocate.cli.start import main
 
 if __name__ == "__main__":
     main()

@@ -143,7 +143,7 @@ def _basis(calibration: Calibration) -> str:
         return listed(parts)
     error = calibration.steps.typical_error
     typically = percent(error) if error >= LEAST_ERROR else f"less than {percent(LEAST_ERROR)}"
-    return f"{listed(parts)}, typically {typically} off the law; ± is the 95% interval"
+    return f"{listed(parts)}, typically {typically} off the law; ± is half of the 95% interval"
 
 
 def _uncertainty(constant: Constant) -> str:

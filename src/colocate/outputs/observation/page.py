@@ -98,7 +98,7 @@ def _sections(
     yield section("Requests over time", _figure(observation))
     rows = [model_row(model) for model in observation.models[:MOST_ROWS]]
     yield section(
-        "Model by model", _table("What was measured; ± is the 95% interval", MEASURED, rows)
+        "Model by model", _table("What was measured; ± is half of the 95% interval", MEASURED, rows)
     )
     together = [tag("p", as_sentence(one_line(line)) + ".") for line in pair_lines(pairs)]
     if pairs:

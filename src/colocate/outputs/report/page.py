@@ -140,9 +140,7 @@ def _facts(plan: Plan, predictions: tuple[Prediction, ...], comparison: Comparis
     )
     if asleep:
         yield "asleep", f"{asleep:,} of {len(problem.models):,} models"
-    used = sum(part.size_gb for parts in plan.models_by_gpu().values() for part in parts)
-    memory = sum(gpu.memory_gb for gpu in problem.gpus)
-    yield "memory", f"{gigabytes(used)} of models, {gigabytes(max(memory - used, 0.0))} KV cache"
+    yield "memory", _memory_line(plan)
     if predictions and plan.problem.objective == "latency":
         yield "targets", held_line(predictions)
         yield "pressure", peak_line(plan).removeprefix("peak pressure ")
@@ -155,6 +153,19 @@ def _facts(plan: Plan, predictions: tuple[Prediction, ...], comparison: Comparis
         yield "one model per GPU", _other(plan, comparison.dedicated)
     if plan.reason and proof_line(plan):
         yield "note", one_line(plan.reason)
+
+
+def _memory_line(plan: Plan) -> str:
+    """Return what the memory of all GPUs is for."""
+    held = {gpu: sum(part.size_gb for part in parts) for gpu, parts in plan.models_by_gpu().items()}
+    sizes, cache, idle = sum(held.values()), 0.0, 0.0
+    for gpu in plan.problem.gpus:
+        if held.get(gpu.name):
+            cache += max(gpu.memory_gb - held[gpu.name], 0.0)
+        else:
+            idle += gpu.memory_gb
+    unused = f", {gigabytes(idle)} on GPUs without models" if idle else ""
+    return f"{gigabytes(sizes)} of models, {gigabytes(cache)} KV cache{unused}"
 
 
 def _other(plan: Plan, way: Alternative) -> str:

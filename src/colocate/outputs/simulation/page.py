@@ -94,7 +94,7 @@ def _facts(way: SimulatedWay) -> Iterator[tuple[str, str]]:
     if worst.judged.mean:
         yield "worst", f"{one_line(worst.name)}, {shown_share(worst.attainment.mean)} in time"
     if seeds > 1:
-        yield "seeds", f"{seeds}; ± is the 95% interval of a mean over them"
+        yield "seeds", f"{seeds}; ± is half of the 95% interval of a mean over them"
     if not found.complete:
         yield "interrupted", "this is what was simulated so far"
 

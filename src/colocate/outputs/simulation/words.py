@@ -203,7 +203,7 @@ def law_lines(models: Sequence[ModelReplay]) -> Iterator[str]:
     if not compared:
         return
     if not apart:
-        yield "the closed form of `colocate predict` agrees with the replay within a third"
+        yield "the closed form of `colocate predict` agrees with the replay within 30%"
         return
     told = listed([_disagreement(model) for model in apart], MOST_MODELS)
     yield f"the closed form of `colocate predict` says otherwise of {told}"
