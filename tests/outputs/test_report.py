@@ -40,6 +40,15 @@ def test_the_headline_says_what_the_table_says():
     assert "Proven to be at most 25% above the optimum, by exhaustive search" in page.text
 
 
+def test_memory_of_gpus_without_models_is_no_cache():
+    gpus = [{"name": name, "memory_gb": memory} for name, memory in (("a", 80), ("b", 40))]
+    fleet = fleet_from(gpus, [{"name": "m", "size_gb": 30, "load": 1}])
+    alone = Page(page_of(fleet, plan_of(fleet, {"m": ("a",)})))
+    assert "30 GB of models, 50 GB KV cache, 40 GB on GPUs without models" in alone.text
+    fleet, plan = small()
+    assert "GPUs without models" not in Page(page_of(fleet, plan)).text
+
+
 def test_bars_of_unequal_gpus_with_reserve_free_memory_and_all_parts():
     fleet, plan = small()
     bars = fleet_bars(plan, fleet)
