@@ -41,10 +41,8 @@ def binds_many(source: str, tree: ast.Module) -> bool:
 
     Parameters
     ----------
-    source
-        The text of the program.
-    tree
-        Its tree.
+    source, tree
+        As for `multiplies`.
     """
     if "match" not in source or "case" not in source:
         return False
