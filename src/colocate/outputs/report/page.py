@@ -157,13 +157,14 @@ def _facts(plan: Plan, predictions: tuple[Prediction, ...], comparison: Comparis
 
 def _memory_line(plan: Plan) -> str:
     """Return what the memory of all GPUs is for."""
-    held = {gpu: sum(part.size_gb for part in parts) for gpu, parts in plan.models_by_gpu().items()}
-    sizes, cache, idle = sum(held.values()), 0.0, 0.0
+    placed = plan.models_by_gpu()
+    sizes = cache = idle = 0.0
     for gpu in plan.problem.gpus:
-        if held.get(gpu.name):
-            cache += max(gpu.memory_gb - held[gpu.name], 0.0)
-        else:
-            idle += gpu.memory_gb
+        parts = placed.get(gpu.name, ())
+        used = sum(part.size_gb for part in parts)
+        sizes += used
+        cache += max(gpu.memory_gb - used, 0.0) if parts else 0.0
+        idle += 0.0 if parts else gpu.memory_gb
     unused = f", {gigabytes(idle)} on GPUs without models" if idle else ""
     return f"{gigabytes(sizes)} of models, {gigabytes(cache)} KV cache{unused}"
 
