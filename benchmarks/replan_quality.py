@@ -4,14 +4,16 @@
     python -m benchmarks.replan_quality --print    # only prints
 
 Each fleet is planned, then every model's demand changes by a random factor, as after some hours.
-It is replanned within budgets of weights to load. The best known value of a budget is that of the
-longest run, or of a shorter one if that found a better one.
+It is replanned within budgets of weights to load. The placements to begin with are kept in
+`benchmarks/data/replan_starts.json`, so that runs compare. The best known value of a budget is the
+lowest of all runs that were kept so far, however long they were.
 
 At last, the steps of 500 moves are found, for engines that move round in circles.
 """
 
 import argparse
 import csv
+import json
 from collections.abc import Iterator
 from math import inf
 from pathlib import Path
@@ -28,7 +30,8 @@ from colocate.replan.steps.safe_steps import safe_steps
 from colocate.replan.transition import change_between
 from colocate.solver.solve import solve
 
-FOUND = Path(__file__).resolve().parent / "data" / "replan_quality.csv"
+DATA = Path(__file__).resolve().parent / "data"
+FOUND, STARTS = DATA / "replan_quality.csv", DATA / "replan_starts.json"
 GPUS, MODELS, MOVES = 64, 256, 500
 SPREAD = 0.5
 """Of the logarithm of the factor by which demand changes."""
@@ -90,18 +93,35 @@ def by_latency(seed: int, changed: bool) -> Fleet:
 FLEETS = {"pressure": by_pressure, "latency": by_latency}
 
 
-def planned(fleet: Fleet) -> Places:
-    """Return a placement for the demand before."""
-    plan = solve(fleet.problem, time_limit=2.0)
-    assert plan.placement, plan.reason
-    return plan.placement
+def started(objective: str, seed: int) -> Places:
+    """Return the kept placement for the demand before; plan and keep one if there is none."""
+    known = json.loads(STARTS.read_text()) if STARTS.exists() else {}
+    name = f"{objective} {seed}"
+    if name not in known:
+        plan = solve(FLEETS[objective](seed, False).problem, time_limit=2.0)
+        assert plan.placement, plan.reason
+        known[name] = {model: list(gpus) for model, gpus in plan.placement.items()}
+        STARTS.write_text(json.dumps(known, indent=1) + "\n")
+    places: Places = known[name]
+    return places
+
+
+def best_known() -> dict[tuple[str, int, float], float]:
+    """Return the lowest values of earlier runs, by objective, fleet and budget."""
+    if not FOUND.exists():
+        return {}
+    with FOUND.open(newline="") as file:
+        return {
+            (row["objective"], int(row["fleet"]), float(row["share"])): float(row["best"])
+            for row in csv.DictReader(file)
+        }
 
 
 def qualities(objective: str, seed: int, longest: float) -> Iterator[Quality]:
     """Yield what replans of one fleet find."""
-    make = FLEETS[objective]
-    fleet, old = make(seed, True), planned(make(seed, False))
+    fleet, old = FLEETS[objective](seed, True), started(objective, seed)
     weights = sum(spec.size_gb or 0.0 for spec in fleet.models.values())
+    known = best_known()
     replan(fleet, old, budget_gb=1.0, time_limit=0.1)
     for share in BUDGETS:
         budget = None if share == inf else share * weights
@@ -111,11 +131,11 @@ def qualities(objective: str, seed: int, longest: float) -> Iterator[Quality]:
         ]
         lowest = [each.points[-1] for each in found]
         values = [point.value for point in lowest]
-        best = min(lowest, key=lambda point: point.value)
+        best = min(*values, known.get((objective, seed, share), inf))
         stay = found[0].stay.value if found[0].stay else inf
         first = 1e3 * (found[1].first_seconds or inf)
-        bound = max(point.bound for point in lowest if point.budget_gb >= best.moved_gb)
-        yield Quality(objective, seed, share, stay, round(first, 1), *values[:2], best.value, bound)
+        bound = max(lowest, key=lambda point: (point.budget_gb, point.bound)).bound
+        yield Quality(objective, seed, share, stay, round(first, 1), *values[:2], best, bound)
 
 
 def seconds_of_steps() -> float:

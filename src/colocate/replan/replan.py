@@ -35,11 +35,17 @@ MOST_GB = 1e300
 """Stands for a budget without limit."""
 FIRST, SOLVING = 0.3, 0.3
 """Shares of the time for the search from the placement that runs, and for a plan from nothing."""
+FIRST_OF_ANY, EACH_POINT = 0.02, 0.03
+"""Shares where any number of models may move, for the search from the placement that runs and for
+each point of the frontier. A plan from nothing has the rest, as the best one is often far away."""
 SHARDS = 0.4
 """The share of the time for a budget in which engines with shards go elsewhere."""
-CHECKED = 8
-"""Placements that the checker looks at in all: their time is kept for it. The first one, the
-placement that runs, tells how long one takes; half of the time is for the search at least."""
+CHECKED, EACH_SHOWN = 1, 1.5
+"""Placements that the checker looks at beside those shown, and how many as much time is kept for
+as it needs for one that is shown and its bound. The first one, the placement that runs, tells how
+long one takes; half of the time is for the search at least."""
+SHOWN = 2
+"""Placements that are shown with a budget or a target: the one that runs, and the answer."""
 
 
 def replan(
@@ -111,7 +117,8 @@ def replan(
     asked = keeping(decided, places, keep)
     known = weights_gb if weights_gb is not None else weights_of(of)
     warm_up_replan(asked)
-    search = _Replan(asked, places, known, Deadline(time_limit), checked_seed(seed))
+    shown = points if budget_gb is None and target is None else SHOWN
+    search = _Replan(asked, places, known, Deadline(time_limit), checked_seed(seed), shown)
     search.look(budget_gb, target, points)
     return replace(search.answer(budget_gb, target, points), draining=drained, problem=decided)
 
@@ -133,11 +140,12 @@ class _Replan:
         weights_gb: Mapping[str, float],
         deadline: Deadline,
         seed: int,
+        shown: int,
     ) -> None:
         self._problem, self._old, self._seed = problem, old, seed
         begun = deadline.seconds
         self._broken = self._rules_broken()
-        checks = CHECKED * (deadline.seconds - begun)
+        checks = (CHECKED + EACH_SHOWN * shown) * (deadline.seconds - begun)
         self._deadline = deadline.part(max(deadline.left - checks, deadline.left / 2))
         self._verdicts: dict[bytes, PlacementVerdict] = {}
         self._homes = homes_of(problem, old, weights_gb)
@@ -149,17 +157,21 @@ class _Replan:
         """Search for as long as there is time."""
         whole = self._deadline.left
         within = inf if budget_gb is None else budget_gb
+        first, solving = FIRST, SOLVING
+        if budget_gb is None and target is None:
+            first = FIRST_OF_ANY
+            solving = max(1.0 - first - points * EACH_POINT, SOLVING)
         with self._deadline.watched():
             self._begin()
-            self._search.lower_value(within, 0.0, whole * FIRST)
-            self._search.move_shards(within, self._is_valid, whole * FIRST)
-        fresh = solve(self._problem, time_limit=max(whole * SOLVING, 0.05), seed=self._seed)
+            self._search.lower_value(within, 0.0, whole * first)
+            self._search.move_shards(within, self._is_valid, whole * first)
+        fresh = solve(self._problem, time_limit=max(whole * solving, 0.05), seed=self._seed)
         if fresh.status is Status.INFEASIBLE:
             raise InfeasibleError(fresh.reason)
         if fresh.placement:
             indices = self._homes.reduction.indices(fresh.placement)
-            for each in (indices, renamed_to_stay(self._homes, indices)):
-                self._offer_valid(each)
+            if not self._offer_valid(renamed_to_stay(self._homes, indices)):
+                self._offer_valid(indices)
         self._proofs = PointProofs(self._homes, self._values, self._old, fresh.certificate)
         with self._deadline.watched():
             if target is not None:
@@ -281,9 +293,12 @@ class _Replan:
         filled = self._search.filled(start)
         return np.empty(0, np.int64) if filled is None else filled
 
-    def _offer_valid(self, gpu_of: Ints) -> None:
-        if self._is_valid(gpu_of):
+    def _offer_valid(self, gpu_of: Ints) -> bool:
+        """Offer a placement unless it breaks a rule; return whether it keeps all."""
+        valid = self._is_valid(gpu_of)
+        if valid:
             self._search.offer(gpu_of)
+        return valid
 
     def _is_valid(self, gpu_of: Ints) -> bool:
         return self._verdict(gpu_of).valid
@@ -307,13 +322,11 @@ class _Replan:
         """Find both ends of the frontier, then points between them; all points of small fleets."""
         if is_exhaustible(self._homes) and self._traced_in_full():
             return
-        floor = self._proofs.floor
-        self._search.lower_value(inf, floor, self._deadline.left * 0.15)
         if (best := self._search.best(inf)) is None:
             return
         self._lighten(best.value, self._deadline.left * 0.3)
         end = self._search.lightest(best.value) or best
-        budgets = np.linspace(self._homes.forced_gb, end.gb, points + 1)[1:-1]
+        budgets = np.linspace(self._homes.forced_gb, end.gb, max(points, 2))[1:-1]
         for number, budget in enumerate(budgets):
             self._lower(float(budget), self._deadline.left / (len(budgets) - number))
 

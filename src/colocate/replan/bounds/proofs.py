@@ -9,7 +9,12 @@ from colocate.problem.pressure import lower
 from colocate.problem.tolerance import JUST_BELOW, PROVEN
 from colocate.replan.bounds.eviction import Evictions, evictions_of
 from colocate.replan.bounds.exhaustion import is_exhaustible, search_below
-from colocate.replan.checker.budget_check import exceeds_budget, least_moved_gb, none_is_below
+from colocate.replan.checker.budget_check import (
+    GroupVerdicts,
+    exceeds_budget,
+    least_moved_gb,
+    none_is_below,
+)
 from colocate.replan.replanning import BudgetProof
 from colocate.replan.search.group_values import GroupValues
 from colocate.replan.search.item_homes import ItemHomes
@@ -42,6 +47,11 @@ class PointProofs:
     def floor(self) -> float:
         """A value that no placement is below."""
         return self._certificate.bound if self._certificate else 0.0
+
+    @cached_property
+    def _checked(self) -> GroupVerdicts:
+        """What the checker says of groups: bounds for several budgets ask for the same ones."""
+        return GroupVerdicts(self._homes.reduction.whole)
 
     @cached_property
     def _evictions(self) -> Evictions:
@@ -79,7 +89,7 @@ class PointProofs:
 
     def _is_confirmed(self, bound: float, budget_gb: float) -> bool:
         whole, weights = self._homes.reduction.whole, self._homes.weights_gb
-        least = least_moved_gb(whole, self._old, weights, bound * JUST_BELOW)
+        least = least_moved_gb(whole, self._old, weights, bound * JUST_BELOW, self._checked)
         return exceeds_budget(least, budget_gb)
 
     def _exhausted(self, value: float, budget_gb: float) -> tuple[float, BudgetProof] | None:

@@ -55,7 +55,11 @@ class GroupVerdicts:
 
 
 def least_moved_gb(
-    problem: Problem, old: Places, weights_gb: Mapping[str, float], bound: float
+    problem: Problem,
+    old: Places,
+    weights_gb: Mapping[str, float],
+    bound: float,
+    checker: GroupVerdicts | None = None,
 ) -> Fraction | None:
     """Return the least GB that a placement below a bound moves; None if that takes too long.
 
@@ -69,8 +73,10 @@ def least_moved_gb(
         What each weighs.
     bound
         What the value must be below.
+    checker
+        The values of groups of this problem that were checked already.
     """
-    checker, total = GroupVerdicts(problem), Fraction(0)
+    checker, total = checker or GroupVerdicts(problem), Fraction(0)
     gpus = {gpu.name: gpu for gpu in problem.gpus}
     here: dict[str, list[Model]] = {}
     for model in problem.models:

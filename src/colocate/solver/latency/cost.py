@@ -29,7 +29,6 @@ from colocate.latency.law import (
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.kernel import leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout
-from colocate.problem.tolerance import ARRIVED
 from colocate.solver.latency.engines import EQUAL, LEAST, REQUEST, WEIGHT, EngineTable
 from colocate.solver.latency.now import GpuCosts, SearchState
 from colocate.solver.targets import KEPT
@@ -188,7 +187,7 @@ def settled_within(
             moved = max(moved, settled_by(rows, engine, delays, table.sharing, state, row, most))
             if moved == inf:
                 return False
-        if arrived(moved, before, ARRIVED):
+        if arrived(moved, before, table.left_out):
             break
         before = moved
     return True

@@ -21,6 +21,7 @@ from colocate.problem.kernel import entry_kernel
 from colocate.problem.model import Model
 from colocate.problem.reduction import Reduction
 from colocate.problem.sharing import COSTS
+from colocate.problem.tolerance import ARRIVED
 from colocate.problem.verify import highest_pressure
 from colocate.problem.window import telling_windows
 
@@ -64,6 +65,8 @@ class EngineTable(NamedTuple):
     """Whether a GPU costs its pressure, or its ratio."""
     joined: bool
     """Whether some engine has shards, which join GPUs."""
+    left_out: float
+    """The share of a latency that ratings may leave out."""
 
 
 def engine_table(reduction: Reduction) -> EngineTable:
@@ -104,6 +107,7 @@ def engine_table(reduction: Reduction) -> EngineTable:
         highest_pressure(problem),
         problem.objective == "pressure",
         any(model.shards > 1 for model in problem.models),
+        ARRIVED,
     )
 
 

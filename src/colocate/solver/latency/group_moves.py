@@ -25,25 +25,40 @@ def move_groups(
     rng : the source of all random draws
     """
     helped = False
-    nodes = node_count(now.instance)
     for _ in range(tries):
         if now.layout.go[0] == 0:
             break
-        group = int(rng.random() * groups.first.shape[0])
-        rival = int(rng.random() * groups.first.shape[0])
-        first, size = groups.first[group], groups.size[group]
-        if rng.random() < 0.5:
-            node = int(rng.random() * nodes)
-            ready = _to_node(now, moves, first, size, node, rng)
-        else:
-            ready = rival != group and groups.size[rival] == size
-            for place in range(size if ready else 0):
-                other = groups.first[rival] + place
-                add_move(moves, first + place, now.layout.gpu_of[other])
-                add_move(moves, other, now.layout.gpu_of[first + place])
-        if ready and moved(now, moves):
+        if draw_group_move(now, moves, groups, rng) and moved(now, moves):
             helped = True
     return helped
+
+
+@kernel
+def draw_group_move(
+    now: SearchState, moves: ItemMoves, groups: ShardGroups, rng: np.random.Generator
+) -> bool:
+    """Draw another place for a shard group, or two that change places; False if that cannot be.
+
+    Parameters
+    ----------
+    now : the state of the search, with no item confined to a node
+    moves : where the moves go
+    groups : the shard groups
+    rng : the source of all random draws
+    """
+    group = int(rng.random() * groups.first.shape[0])
+    first, size = groups.first[group], groups.size[group]
+    if rng.random() < 0.5:
+        node = int(rng.random() * node_count(now.instance))
+        return _to_node(now, moves, first, size, node, rng)
+    rival = int(rng.random() * groups.first.shape[0])
+    if rival == group or groups.size[rival] != size:
+        return False
+    for place in range(size):
+        other = groups.first[rival] + place
+        add_move(moves, first + place, now.layout.gpu_of[other])
+        add_move(moves, other, now.layout.gpu_of[first + place])
+    return True
 
 
 @kernel

@@ -78,52 +78,78 @@ def moved(now: SearchState, moves: ItemMoves) -> bool:
     moves : which items go where; empty afterwards
     """
     layout, costs = now.layout, now.costs
-    for place in range(moves.number[0]):
-        moves.home[place] = layout.gpu_of[moves.item[place]]
-        note_joined(now.table, layout, costs, moves.home[place])
-        note_joined(now.table, layout, costs, moves.goal[place])
-    arrived = _sent(now, moves)
-    kept = False
-    if arrived == moves.number[0]:
-        for place in range(arrived):
-            note_joined(now.table, layout, costs, moves.goal[place])
-        limit = _highest(costs) * (1.0 + TIE)
-        kept = rate_noted(now, limit) and _are_lower(layout, costs)
+    kept = sent(now, moves)
     if kept:
-        keep_noted(layout, costs)
-    else:
-        _bring_back(now, moves, arrived)
-    forget_noted(costs)
-    moves.number[0] = 0
+        kept = rate_noted(now, _highest(costs) * (1.0 + TIE)) and _are_lower(layout, costs)
+        if not kept:
+            bring_back(now, moves)
+    done_with(now, moves, kept)
     return kept
 
 
 @leaf_kernel
-def _sent(now: SearchState, moves: ItemMoves) -> int:
-    """Let the items go, as long as they fit; return how many have arrived."""
-    for place in range(moves.number[0]):
-        take(now.instance, now.layout, moves.item[place])
-    for place in range(moves.number[0]):
-        if not fits(now.instance, now.layout, moves.goal[place], NOWHERE, moves.item[place]):
-            return place
-        put(now.instance, now.layout, moves.item[place], moves.goal[place])
-    return int(moves.number[0])
+def sent(now: SearchState, moves: ItemMoves) -> bool:
+    """Let items go if they fit, and note all GPUs that this concerns; return whether they went.
+
+    Parameters
+    ----------
+    now : the state of the search
+    moves : which items go where
+    """
+    layout, costs, count = now.layout, now.costs, moves.number[0]
+    for place in range(count):
+        moves.home[place] = layout.gpu_of[moves.item[place]]
+        note_joined(now.table, layout, costs, moves.goal[place])
+        note_joined(now.table, layout, costs, moves.home[place])
+    for place in range(count):
+        take(now.instance, layout, moves.item[place])
+    for place in range(count):
+        if not fits(now.instance, layout, moves.goal[place], NOWHERE, moves.item[place]):
+            for arrived in range(place):
+                take(now.instance, layout, moves.item[arrived])
+            _put_home(now, moves)
+            return False
+        put(now.instance, layout, moves.item[place], moves.goal[place])
+    for place in range(count):
+        note_joined(now.table, layout, costs, moves.goal[place])
+    return True
 
 
 @leaf_kernel
-def _bring_back(now: SearchState, moves: ItemMoves, arrived: int) -> None:
-    """Bring all items back home.
+def bring_back(now: SearchState, moves: ItemMoves) -> None:
+    """Bring all items back home that were sent.
 
     Parameters
     ----------
     now : the state of the search
     moves : the items that went
-    arrived : how many of them have arrived
     """
-    for place in range(arrived):
+    for place in range(moves.number[0]):
         take(now.instance, now.layout, moves.item[place])
+    _put_home(now, moves)
+
+
+@leaf_kernel
+def _put_home(now: SearchState, moves: ItemMoves) -> None:
+    """Put all items that are nowhere where they were."""
     for place in range(moves.number[0]):
         put(now.instance, now.layout, moves.item[place], moves.home[place])
+
+
+@leaf_kernel
+def done_with(now: SearchState, moves: ItemMoves, kept: bool) -> None:
+    """Forget the moves and the noted GPUs, whose costs are taken over if the moves are kept.
+
+    Parameters
+    ----------
+    now : the state of the search
+    moves : empty afterwards
+    kept : whether the moves are kept
+    """
+    if kept:
+        keep_noted(now.layout, now.costs)
+    forget_noted(now.costs)
+    moves.number[0] = 0
 
 
 @leaf_kernel

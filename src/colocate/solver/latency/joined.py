@@ -22,7 +22,6 @@ from colocate.latency.law import (
 )
 from colocate.problem.kernel import leaf_kernel
 from colocate.problem.layout import NOWHERE, Layout, fits, put, take
-from colocate.problem.tolerance import ARRIVED
 from colocate.solver.latency.cost import (
     cost_alone,
     cost_by_ratios,
@@ -219,7 +218,7 @@ def _settled(now: SearchState, count: int, limit: float) -> bool:
             moved = max(moved, settled_by(rows, row, delays, table.sharing, state, row, most))
             if moved == inf:
                 return False
-        if arrived(moved, before, ARRIVED):
+        if arrived(moved, before, table.left_out):
             return True
         before = moved
     return True

@@ -27,7 +27,7 @@ from colocate.solver.targets import without_requests
 
 BEGINNING = 0.3
 """The share of the time in which the ordinary solver may look for a first placement."""
-START_STEPS = 10
+START_STEPS = 2
 """Steps of the search before bounds are raised beside it; fewer where windows make them longer."""
 MOST_STARTS, STARTING_OVER = 40, 0.3
 """Starts that are tried while targets break, and the share of the time for them, at most."""
@@ -35,7 +35,7 @@ FIRST_STEPS, LONGER = 20, 1.05
 """Steps from the first of these starts, and how many times as many from each further one."""
 SEARCHING = 0.5
 """The share of the time for the search, if a single worker has to raise bounds as well."""
-FINISHING, SHORTEST = 0.1, 0.02
+FINISHING, SHORTEST = 0.05, 0.02
 """The share of the time for the costs below the peak, and the fewest seconds for them."""
 BROKEN_TARGETS = (
     "no placement was found that keeps all targets; it is not proven that there is none"
@@ -153,7 +153,7 @@ def improve(
         When the search ends, if earlier than its progress.
     """
     deadline = ends or progress.deadline
-    search = LatencySearch(progress, deadline, seed)
+    search = LatencySearch(progress, deadline, seed, to_the_end=steps is None)
     taken = 0
     with deadline.watched():
         search.begin(indices_of(progress.reduction, start), only)

@@ -10,6 +10,7 @@ from colocate.problem.layout import NOWHERE, arrange, arrange_some, empty_layout
 from colocate.problem.tolerance import TIE
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.shard_moves import nodes_of_shards, shard_groups_in
+from colocate.solver.latency.anneal_rounds import AnnealRounds
 from colocate.solver.latency.descent import descend
 from colocate.solver.latency.fill import fill_cheaply
 from colocate.solver.latency.group_moves import kick_items, move_groups
@@ -57,9 +58,13 @@ class LatencySearch:
         When kernels end.
     seed
         Decides every random choice.
+    to_the_end
+        Whether it goes on until the deadline, as far as anybody knows.
     """
 
-    def __init__(self, progress: LatencyProgress, deadline: Deadline, seed: int) -> None:
+    def __init__(
+        self, progress: LatencyProgress, deadline: Deadline, seed: int, to_the_end: bool = False
+    ) -> None:
         self._progress = progress
         self._rng = np.random.default_rng(seed)
         self._open = SearchState(
@@ -74,6 +79,7 @@ class LatencySearch:
         self._groups = shard_groups_in(progress.now.instance)
         self._moves = no_moves(items)
         self._options = no_options(items, gpus, max(REGROUPED, gpus if self._small else 0))
+        self._annealing = AnnealRounds(self._open, deadline, progress.pace, to_the_end)
         self._nodes = FEWEST_NODES
         self._stuck = self._kicks = self._rated_all = 0
 
@@ -102,19 +108,22 @@ class LatencySearch:
         """
         self._begin_with(start)
         for order in self._orders():
-            if self._progress.finished or (only and len(self._progress.best)):
+            if self._progress.found or (only and len(self._progress.best)):
                 break
             if self._filled(order, start):
-                self._rate()
-                self._descend(1)
-                self._progress.offer(self._gpu_of, "filling")
+                self._offer_begun("filling")
 
     def _begin_with(self, start: Ints) -> None:
         """Begin with a placement, or with some places of one."""
         arrange_some(self._open.instance, self._open.layout, start)
         if fill_cheaply(self._open, np.flatnonzero(start == NOWHERE)):
-            self._progress.offer(self._gpu_of, "start")
-            self._rate()
+            self._offer_begun("start")
+
+    def _offer_begun(self, block: str) -> None:
+        """Offer a placement; while none is known that keeps all targets, improve it at once."""
+        self._progress.offer(self._gpu_of, block)
+        self._rate()
+        if not self._progress.found:
             self._descend(1)
             self._progress.offer(self._gpu_of, "descent")
 
@@ -152,6 +161,8 @@ class LatencySearch:
             self._return_to_best()
         if self._small and not self._progress.complete and self._rated_all <= self._rated / 2:
             self._search_all()
+        if self._progress.found and self._annealing.is_due(self._open):
+            self._anneal()
         moved = self._regroup() + self._descend(1)
         moved += self._move_groups()
         self._progress.offer(self._gpu_of, "regrouping")
@@ -171,6 +182,14 @@ class LatencySearch:
         self._kicks += 1
         kick_items(self._now, LEAST_KICK + int(self._rng.integers(KICKS)), self._rng)
         self._rate()
+
+    def _anneal(self) -> None:
+        """Anneal from the best placement on."""
+        self._return_to_best()
+        best = self._annealing.anneal(self._open, self._rng)
+        arrange(self._open.instance, self._open.layout, best)
+        self._rate()
+        self._progress.offer(self._gpu_of, "annealing")
 
     def _search_all(self) -> None:
         """Search all placements below the best peak, with ever more nodes."""

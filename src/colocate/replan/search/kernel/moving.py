@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from colocate.problem.instance import Bools, Floats, Instance, Ints
+from colocate.problem.instance import Bools, Floats, Ints
 from colocate.problem.kernel import leaf_kernel
-from colocate.problem.layout import NOWHERE, Layout, fits, move, swap
+from colocate.problem.layout import NOWHERE
 
 MOST_OVER = 10.0
 """The most that one GPU counts, as a share of the target: as much as ten models too many."""
@@ -50,36 +50,6 @@ def moved_gb(moving: MovingItems, gpu_of: Ints) -> float:
     for item in range(gpu_of.shape[0]):
         total += moving.gb[item, gpu_of[item]]
     return total
-
-
-@leaf_kernel
-def can_exchange(instance: Instance, layout: Layout, item: int, other: int, goal: int) -> bool:
-    """Return whether an item can go to a GPU, for another one there if that is one.
-
-    Parameters
-    ----------
-    instance, layout : the problem as arrays, and where every item is
-    item, other, goal : as `drawn` returns them
-    """
-    here = layout.gpu_of[item]
-    if goal == here or not fits(instance, layout, goal, other, item):
-        return False
-    return other == NOWHERE or fits(instance, layout, here, item, other)
-
-
-@leaf_kernel
-def exchange(instance: Instance, layout: Layout, item: int, other: int, goal: int) -> None:
-    """Let an item go to a GPU, for another one there if that is one.
-
-    Parameters
-    ----------
-    instance, layout : the problem as arrays, and where every item is
-    item, other, goal : as `drawn` returns them
-    """
-    if other != NOWHERE:
-        swap(instance, layout, item, other)
-    else:
-        move(instance, layout, item, goal)
 
 
 @leaf_kernel

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from colocate.problem.exchange import can_exchange, exchange
 from colocate.problem.instance import Bools, Floats, Ints
 from colocate.problem.kernel import entry_kernel, leaf_kernel
 from colocate.problem.layout import NOWHERE, put, take
@@ -17,8 +18,6 @@ from colocate.replan.search.kernel.moving import (
     MOST_OVER,
     MovingItems,
     SoughtLimits,
-    can_exchange,
-    exchange,
     gb_after,
     moved_gb,
     over,

@@ -9,6 +9,7 @@ from math import exp
 
 import numpy as np
 
+from colocate.problem.exchange import can_exchange, exchange
 from colocate.problem.instance import Floats, Ints
 from colocate.problem.kernel import entry_kernel, kernel, leaf_kernel
 from colocate.problem.layout import NOWHERE
@@ -16,8 +17,6 @@ from colocate.problem.tolerance import ROUNDING
 from colocate.replan.search.kernel.moving import (
     MovingItems,
     SoughtLimits,
-    can_exchange,
-    exchange,
     gb_after,
     moved_gb,
     over,

@@ -1,0 +1,200 @@
+"""Annealing by latency: changes by chance, of which ever fewer may make a placement worse.
+
+Every GPU counts, the more the closer it is to the one that costs most: it counts a high power of
+its cost over the highest, and that power rises. So GPUs that are well below the peak are arranged
+for less in all before the peak alone matters. Most exchanges drawn are far too dear, and a guess
+tells that without rating them. Shard groups move as a whole, and may change nodes.
+"""
+
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+
+from colocate.problem.exchange import can_exchange
+from colocate.problem.instance import Floats, Ints
+from colocate.problem.kernel import entry_kernel, leaf_kernel
+from colocate.problem.layout import NOWHERE
+from colocate.problem.tolerance import TIE
+from colocate.solver.improve.shard_moves import ShardGroups
+from colocate.solver.latency.group_moves import draw_group_move
+from colocate.solver.latency.guess import guessed
+from colocate.solver.latency.item_moves import ItemMoves, add_move, bring_back, done_with, sent
+from colocate.solver.latency.joined import rate_noted
+from colocate.solver.latency.now import NOTED, SearchState
+
+GROUPS = 0.05
+"""How often a shard group moves, where there are any."""
+SWAPS = 0.9
+"""How often two items change places, else; otherwise one goes to any GPU."""
+STAGE = 1000
+"""Draws in one stage."""
+SURE = 0.99
+"""The share of a guess that a GPU costs at least, nearly always."""
+
+
+class Cooling(NamedTuple):
+    """How annealing goes on."""
+
+    hot: float
+    cold: float
+    """By how much a change may be worse at first and at last, where a GPU at the peak is 1."""
+    first_power: float
+    last_power: float
+    """The powers of costs at first and at last."""
+
+
+class Stage(NamedTuple):
+    """What holds for some draws."""
+
+    heat: float
+    """By how much a change may be worse, on average."""
+    power: float
+    """Of the cost of a GPU."""
+    peak: float
+    """The cost that counts 1."""
+
+
+class AnnealRoom(NamedTuple):
+    """What annealing needs beside the state of a search."""
+
+    lines: Floats
+    """What guesses are made from: see `guess`."""
+    free: Ints
+    """The items that move one by one."""
+    groups: ShardGroups
+    moves: ItemMoves
+    """Room to work in."""
+
+
+@leaf_kernel
+def _stage_at(cooling: Cooling, share: float, peak: float) -> Stage:
+    """Return what holds after a share of all draws.
+
+    Parameters
+    ----------
+    cooling, share : how annealing goes on, and how far it is
+    peak : the highest cost now
+    """
+    heat = cooling.hot * (cooling.cold / cooling.hot) ** share
+    power = cooling.first_power * (cooling.last_power / cooling.first_power) ** share
+    return Stage(heat, power, peak)
+
+
+@leaf_kernel
+def _counted(cost: float, stage: Stage) -> float:
+    """Return what a GPU with this cost counts."""
+    return float((cost / stage.peak) ** stage.power)
+
+
+@leaf_kernel
+def _sum_noted(now: SearchState, cost: Floats, stage: Stage) -> float:
+    """Return what the noted GPUs count.
+
+    Parameters
+    ----------
+    now : the state of the search
+    cost : what each GPU costs
+    stage : what holds now
+    """
+    total = 0.0
+    for place in range(now.costs.number[NOTED]):
+        total += _counted(cost[now.costs.changed[place]], stage)
+    return total
+
+
+@leaf_kernel
+def _made(now: SearchState, moves: ItemMoves, stage: Stage, harm: float) -> bool:
+    """Move items if what that adds is no more than allowed; return whether they moved.
+
+    Parameters
+    ----------
+    now : the state of the search
+    moves : which items go where; empty afterwards
+    stage : what holds now
+    harm : the most that may be added
+    """
+    made = sent(now, moves)
+    if made:
+        most = _sum_noted(now, now.costs.cost, stage) + harm
+        made = rate_noted(now, stage.peak * most ** (1.0 / stage.power))
+        made = made and _sum_noted(now, now.costs.trial, stage) <= most
+        if not made:
+            bring_back(now, moves)
+    done_with(now, moves, made)
+    return made
+
+
+@leaf_kernel
+def _draw_exchange(
+    now: SearchState, room: AnnealRoom, stage: Stage, harm: float, rng: np.random.Generator
+) -> bool:
+    """Draw an exchange, and note its moves; False if it cannot be, or seems too dear.
+
+    Parameters
+    ----------
+    now, room : the state of the search, and what annealing needs
+    stage : what holds now
+    harm : the most that may be added
+    rng : the source of all random draws
+    """
+    gpu_of, cost, free = now.layout.gpu_of, now.costs.cost, room.free
+    item, other = free[int(rng.random() * free.shape[0])], NOWHERE
+    if rng.random() < SWAPS:
+        other = free[int(rng.random() * free.shape[0])]
+        goal = gpu_of[other]
+    else:
+        goal = int(rng.random() * cost.shape[0])
+    if not can_exchange(now.instance, now.layout, item, other, goal):
+        return False
+    here = gpu_of[item]
+    most = _counted(cost[here], stage) + _counted(cost[goal], stage) + harm
+    there = SURE * guessed(now, room.lines, goal, other, item)
+    if _counted(there, stage) > most:
+        return False
+    left = SURE * guessed(now, room.lines, here, item, other)
+    if _counted(there, stage) + _counted(left, stage) > most:
+        return False
+    # The GPU that is likelier to be too dear is rated first: often that is enough.
+    if other != NOWHERE and left > there:
+        add_move(room.moves, other, here)
+    add_move(room.moves, item, goal)
+    if other != NOWHERE and left <= there:
+        add_move(room.moves, other, here)
+    return True
+
+
+@entry_kernel
+def anneal(
+    now: SearchState, room: AnnealRoom, draws: int, cooling: Cooling, best: Ints,
+    rng: np.random.Generator,
+) -> float:  # fmt: skip
+    """Anneal a placement; return the lowest peak on the way.
+
+    Parameters
+    ----------
+    now : the state of the search; all items are placed, and all GPUs rated
+    room : what annealing needs beside it
+    draws, cooling : how many changes are drawn, and how it goes on
+    best : filled with the placement of the lowest peak
+    rng : the source of all random draws
+    """
+    cost = now.costs.cost
+    best[:] = now.layout.gpu_of
+    lowest = cost.max()
+    stage = _stage_at(cooling, 0.0, lowest)
+    groups = GROUPS if room.groups.first.shape[0] > 0 else 0.0
+    for draw in range(draws):
+        if draw % STAGE == 0:
+            if now.layout.go[0] == 0:
+                break
+            stage = _stage_at(cooling, draw / draws, cost.max())
+        harm = -stage.heat * log(1.0 - rng.random())
+        if groups > 0.0 and (rng.random() < groups or room.free.shape[0] == 0):
+            drawn = draw_group_move(now, room.moves, room.groups, rng)
+        else:
+            drawn = _draw_exchange(now, room, stage, harm, rng)
+        if drawn and _made(now, room.moves, stage, harm) and cost.max() < lowest * (1.0 - TIE):
+            lowest = cost.max()
+            best[:] = now.layout.gpu_of
+    return float(lowest)
