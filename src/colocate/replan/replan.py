@@ -35,15 +35,18 @@ MOST_GB = 1e300
 """Stands for a budget without limit."""
 FIRST, SOLVING = 0.3, 0.3
 """Shares of the time for the search from the placement that runs, and for a plan from nothing."""
-FIRST_OF_ANY, EACH_POINT = 0.02, 0.03
-"""Shares where any number of models may move, for the search from the placement that runs and for
-each point of the frontier. A plan from nothing has the rest, as the best one is often far away."""
+FIRST_OF_ANY, EACH_POINT = 0.1, 0.03
+"""Where any number of models may move, the seconds for the first of these searches, if there is
+time, and the share of the rest for each point of the frontier. A plan from nothing has all other
+time, as the best placement is often far away."""
 SHARDS = 0.4
 """The share of the time for a budget in which engines with shards go elsewhere."""
 CHECKED, EACH_SHOWN = 1, 1.5
 """Placements that the checker looks at beside those shown, and how many as much time is kept for
 as it needs for one that is shown and its bound. The first one, the placement that runs, tells how
 long one takes; half of the time is for the search at least."""
+PROVING = 0.1
+"""The share of the time that is kept for checks and bounds at least."""
 SHOWN = 2
 """Placements that are shown with a budget or a target: the one that runs, and the answer."""
 
@@ -146,33 +149,37 @@ class _Replan:
         begun = deadline.seconds
         self._broken = self._rules_broken()
         checks = (CHECKED + EACH_SHOWN * shown) * (deadline.seconds - begun)
+        checks = max(checks, deadline.left * PROVING)
         self._deadline = deadline.part(max(deadline.left - checks, deadline.left / 2))
         self._verdicts: dict[bytes, PlacementVerdict] = {}
         self._homes = homes_of(problem, old, weights_gb)
         self._search = BudgetSearch(self._homes, self._deadline, seed)
         self._values = GroupValues(self._homes.reduction)
-        self._proofs = PointProofs(self._homes, self._values, old, None)
+        self._whole = deadline
+        self._proofs = PointProofs(self._homes, self._values, old, None, deadline)
 
     def look(self, budget_gb: float | None, target: float | None, points: int) -> None:
         """Search for as long as there is time."""
         whole = self._deadline.left
         within = inf if budget_gb is None else budget_gb
-        first, solving = FIRST, SOLVING
+        first, solving = whole * FIRST, whole * SOLVING
         if budget_gb is None and target is None:
-            first = FIRST_OF_ANY
-            solving = max(1.0 - first - points * EACH_POINT, SOLVING)
+            first = min(first, FIRST_OF_ANY)
+            solving = max((whole - first) * (1.0 - points * EACH_POINT), solving)
         with self._deadline.watched():
             self._begin()
-            self._search.lower_value(within, 0.0, whole * first)
-            self._search.move_shards(within, self._is_valid, whole * first)
-        fresh = solve(self._problem, time_limit=max(whole * solving, 0.05), seed=self._seed)
+            self._search.lower_value(within, 0.0, first)
+            self._search.move_shards(within, self._is_valid, first)
+        fresh = solve(self._problem, time_limit=max(solving, 0.05), seed=self._seed)
         if fresh.status is Status.INFEASIBLE:
             raise InfeasibleError(fresh.reason)
         if fresh.placement:
             indices = self._homes.reduction.indices(fresh.placement)
             if not self._offer_valid(renamed_to_stay(self._homes, indices)):
                 self._offer_valid(indices)
-        self._proofs = PointProofs(self._homes, self._values, self._old, fresh.certificate)
+        self._proofs = PointProofs(
+            self._homes, self._values, self._old, fresh.certificate, self._whole
+        )
         with self._deadline.watched():
             if target is not None:
                 self._search.lower_value(inf, target, self._deadline.left / 2)

@@ -18,6 +18,7 @@ from colocate.replan.checker.budget_check import (
 from colocate.replan.replanning import BudgetProof
 from colocate.replan.search.group_values import GroupValues
 from colocate.replan.search.item_homes import ItemHomes
+from colocate.solver.deadline import Deadline
 
 
 class PointProofs:
@@ -31,6 +32,8 @@ class PointProofs:
         The placement that runs.
     certificate
         The bound of an ordinary plan for the same problem, which was checked with it.
+    deadline
+        When the checker stops, and bounds that it has not confirmed are dropped.
     """
 
     def __init__(
@@ -39,7 +42,9 @@ class PointProofs:
         values: GroupValues,
         old: Places,
         certificate: Certificate | None,
+        deadline: Deadline,
     ) -> None:
+        self._deadline = deadline
         self._homes, self._values, self._old = homes, values, old
         self._certificate = certificate
 
@@ -89,7 +94,10 @@ class PointProofs:
 
     def _is_confirmed(self, bound: float, budget_gb: float) -> bool:
         whole, weights = self._homes.reduction.whole, self._homes.weights_gb
-        least = least_moved_gb(whole, self._old, weights, bound * JUST_BELOW, self._checked)
+        below = bound * JUST_BELOW
+        least = least_moved_gb(
+            whole, self._old, weights, below, self._checked, lambda: self._deadline.over
+        )
         return exceeds_budget(least, budget_gb)
 
     def _exhausted(self, value: float, budget_gb: float) -> tuple[float, BudgetProof] | None:

@@ -5,7 +5,7 @@ asked about that GPU and these models only. Models with several parts are left o
 lower the values.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -60,6 +60,7 @@ def least_moved_gb(
     weights_gb: Mapping[str, float],
     bound: float,
     checker: GroupVerdicts | None = None,
+    over: Callable[[], bool] = lambda: False,
 ) -> Fraction | None:
     """Return the least GB that a placement below a bound moves; None if that takes too long.
 
@@ -75,6 +76,8 @@ def least_moved_gb(
         What the value must be below.
     checker
         The values of groups of this problem that were checked already.
+    over
+        Says when it has taken too long.
     """
     checker, total = checker or GroupVerdicts(problem), Fraction(0)
     gpus = {gpu.name: gpu for gpu in problem.gpus}
@@ -90,7 +93,7 @@ def least_moved_gb(
         else:
             total += Fraction(weights_gb[model.name])
     for gpu, models in here.items():
-        lightest = _lightest(checker, gpus[gpu], models, weights_gb, bound)
+        lightest = _lightest(checker, gpus[gpu], models, weights_gb, bound, over)
         if lightest is None:
             return None
         total += lightest
@@ -103,8 +106,11 @@ def _lightest(
     models: Sequence[Model],
     weights_gb: Mapping[str, float],
     bound: float,
+    over: Callable[[], bool],
 ) -> Fraction | None:
     """Return the least weight that must leave a GPU for a value below a bound."""
+    if over():
+        return None
     if checker.value(gpu, models) < bound:
         return Fraction(0)
     if 2 ** len(models) > MOST_SETS:
@@ -116,6 +122,8 @@ def _lightest(
     ]
     for weight, gone in sorted(sets, key=lambda each: each[0]):
         names = {model.name for model in gone}
+        if over():
+            return None
         if checker.value(gpu, [m for m in models if m.name not in names]) < bound:
             return weight
     return None
