@@ -13,7 +13,14 @@ from colocate.problem.problem import Problem
 from colocate.problem.reduction import reduction_of
 from colocate.problem.verify import verify
 from colocate.solver.deadline import Deadline
-from colocate.solver.latency.anneal_rounds import FIRST_DRAWS, GROWTH, LAST, AnnealRounds, Pace
+from colocate.solver.latency.anneal_rounds import (
+    FIRST_DRAWS,
+    GROWTH,
+    LAST,
+    SLICES,
+    AnnealRounds,
+    Pace,
+)
 from colocate.solver.latency.cost import SATURATED
 from colocate.solver.latency.item_moves import rate_all
 from colocate.solver.latency.now import empty_state
@@ -81,10 +88,23 @@ def test_shard_groups_change_nodes():
 
 def test_rounds_grow_and_the_last_one_fills_the_time():
     pace = Pace(10)
-    assert pace.draws_within(1.0, 0.5) == 10 * FIRST_DRAWS
+    assert not pace.is_last(0.001)
     pace.learn(500, 0.05)
-    assert pace.draws_within(inf, 0.5) == 10 * FIRST_DRAWS * GROWTH
-    seconds = 1e-4 * 10 * FIRST_DRAWS * GROWTH * LAST
-    assert pace.draws_within(seconds * 1.01, 0.5) == 10 * FIRST_DRAWS * GROWTH
-    assert pace.draws_within(seconds * 0.5, 0.5) == pytest.approx(seconds * 0.25 / 1e-4)
-    assert pace.draws_within(0.0, 0.5) == 1
+    assert pace.draws == 10 * FIRST_DRAWS * GROWTH
+    seconds = 1e-4 * pace.draws * LAST
+    assert pace.is_last(seconds * 0.99)
+    assert not pace.is_last(seconds * 1.01)
+
+
+def test_a_last_round_ends_by_the_clock_and_others_by_their_draws():
+    now = empty_state(reduction_of(latency_fleet(6, 3)))
+    pace = Pace(6)
+    clock = Deadline(inf)
+    counted = [draws for _, draws in AnnealRounds(now, clock, pace, to_the_end=True)._slices()]
+    assert sum(counted) == SLICES * (pace.draws // SLICES)
+    pace.learn(100, 1.0)
+    ended = AnnealRounds(now, Deadline(0.05), pace, to_the_end=True)
+    shares = [share for share, _ in ended._slices()]
+    assert shares[0] == 0.0
+    assert shares == sorted(shares)
+    assert len(shares) > SLICES

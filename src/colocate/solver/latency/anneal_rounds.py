@@ -1,6 +1,6 @@
 """Rounds of annealing, each longer than the one before; the last one may take all time left."""
 
-from math import inf
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from colocate.problem.instance import Ints
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.shard_moves import shard_groups_in
-from colocate.solver.latency.annealing import AnnealRoom, Cooling, anneal
+from colocate.solver.latency.annealing import AnnealRoom, Stage, anneal
 from colocate.solver.latency.guess import draw_lines, no_lines
 from colocate.solver.latency.item_moves import no_moves
 from colocate.solver.latency.now import RATED, SearchState
@@ -23,16 +23,30 @@ TELLING = 1000
 """Draws for each item from which on it tells something if a round finds nothing."""
 
 
+SLICES = 50
+"""Parts of a round, each with a heat and a power of its own."""
+
+
 class Mood(NamedTuple):
     """How rounds go on."""
 
     share: float
     """The share of all ratings that annealing makes, and of the time left for a last round."""
-    cooling: Cooling
+    hot: float
+    cold: float
+    """By how much a change may be worse at first and at last, where a GPU at the peak counts 1."""
+    first_power: float
+    last_power: float
+    """Of the costs, at first and at last."""
+
+    def at(self, share: float, peak: float) -> Stage:
+        """Return what holds after a share of a round."""
+        heat = self.hot * (self.cold / self.hot) ** share
+        return Stage(heat, self.first_power * (self.last_power / self.first_power) ** share, peak)
 
 
-USUAL = Mood(0.85, Cooling(0.3, 0.06, 30.0, 300.0))
-RESTLESS = Mood(0.4, Cooling(1.0, 0.2, 20.0, 400.0))
+USUAL = Mood(0.85, 0.3, 0.06, 30.0, 300.0)
+RESTLESS = Mood(0.4, 1.0, 0.2, 20.0, 400.0)
 """For one round after a usual one that found nothing: hotter, so that it leads elsewhere."""
 
 
@@ -51,16 +65,9 @@ class Pace:
         self.seconds_each = 0.0
         """What a draw takes; none before the first round."""
 
-    def draws_within(self, seconds: float, share: float) -> int:
-        """Return the draws of the next round: as planned, or a share of what fits for the last.
-
-        Parameters
-        ----------
-        seconds, share
-            The time left, and the share of it for a last round.
-        """
-        fitting = seconds / self.seconds_each if self.seconds_each > 0.0 else inf
-        return self.draws if fitting >= self.draws * LAST else max(int(fitting * share), 1)
+    def is_last(self, seconds: float) -> bool:
+        """Whether so few rounds fit into some seconds that one should take them all."""
+        return seconds < self.draws * LAST * self.seconds_each
 
     def learn(self, draws: int, seconds: float) -> None:
         """Plan a longer round after one that took so long."""
@@ -106,15 +113,33 @@ class AnnealRounds:
         rng
             The source of all random draws.
         """
-        best, peak = now.layout.gpu_of.copy(), now.costs.cost.max()
+        best, peak = now.layout.gpu_of.copy(), float(now.costs.cost.max())
         rated, begun = int(now.costs.number[RATED]), self._deadline.seconds
-        left = self._deadline.left if self._to_the_end else inf
-        draws = self._pace.draws_within(left, self._mood.share)
-        draw_lines(now.table, float(peak), self._room.lines)
         rough = now._replace(table=now.table._replace(left_out=ROUGH))
-        lowest = anneal(rough, self._room, draws, self._mood.cooling, best, rng)
-        idle = lowest >= peak and draws >= TELLING * len(best)
+        draw_lines(now.table, peak, self._room.lines)
+        lowest, done = peak, 0
+        for share, draws in self._slices():
+            stage = self._mood.at(share, peak)
+            lowest = anneal(rough, self._room, draws, stage, lowest, best, rng)
+            done += draws
+        idle = lowest >= peak and done >= TELLING * len(best)
         self._mood = RESTLESS if idle and self._mood is USUAL else USUAL
         self._rated += int(now.costs.number[RATED]) - rated
-        self._pace.learn(draws, self._deadline.seconds - begun)
+        self._pace.learn(done, self._deadline.seconds - begun)
         return best
+
+    def _slices(self) -> Iterator[tuple[float, int]]:
+        """Yield how far a round is, and how many changes are drawn next.
+
+        A last round ends by the clock, any other by its draws.
+        """
+        left, pace = self._deadline.left, self._pace
+        if not self._to_the_end or not pace.is_last(left):
+            for number in range(SLICES):
+                yield number / SLICES, max(pace.draws // SLICES, 1)
+            return
+        seconds, begun = left * self._mood.share, self._deadline.seconds
+        draws, share = max(int(seconds / SLICES / pace.seconds_each), 1), 0.0
+        while share < 1.0 and not self._deadline.over:
+            yield share, draws
+            share = (self._deadline.seconds - begun) / seconds

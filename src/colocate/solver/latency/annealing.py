@@ -27,32 +27,21 @@ GROUPS = 0.05
 """How often a shard group moves, where there are any."""
 SWAPS = 0.9
 """How often two items change places, else; otherwise one goes to any GPU."""
-STAGE = 1000
-"""Draws in one stage."""
+SAME_PEAK = 1000
+"""Draws after which the peak is looked at anew."""
 SURE = 0.99
 """The share of a guess that a GPU costs at least, nearly always."""
-
-
-class Cooling(NamedTuple):
-    """How annealing goes on."""
-
-    hot: float
-    cold: float
-    """By how much a change may be worse at first and at last, where a GPU at the peak is 1."""
-    first_power: float
-    last_power: float
-    """The powers of costs at first and at last."""
 
 
 class Stage(NamedTuple):
     """What holds for some draws."""
 
     heat: float
-    """By how much a change may be worse, on average."""
+    """By how much a change may be worse, on average, where a GPU at the peak counts 1."""
     power: float
-    """Of the cost of a GPU."""
+    """Of the cost of a GPU over the peak, which is what it counts."""
     peak: float
-    """The cost that counts 1."""
+    """The highest cost of late."""
 
 
 class AnnealRoom(NamedTuple):
@@ -65,20 +54,6 @@ class AnnealRoom(NamedTuple):
     groups: ShardGroups
     moves: ItemMoves
     """Room to work in."""
-
-
-@leaf_kernel
-def _stage_at(cooling: Cooling, share: float, peak: float) -> Stage:
-    """Return what holds after a share of all draws.
-
-    Parameters
-    ----------
-    cooling, share : how annealing goes on, and how far it is
-    peak : the highest cost now
-    """
-    heat = cooling.hot * (cooling.cold / cooling.hot) ** share
-    power = cooling.first_power * (cooling.last_power / cooling.first_power) ** share
-    return Stage(heat, power, peak)
 
 
 @leaf_kernel
@@ -166,29 +141,27 @@ def _draw_exchange(
 
 @entry_kernel
 def anneal(
-    now: SearchState, room: AnnealRoom, draws: int, cooling: Cooling, best: Ints,
+    now: SearchState, room: AnnealRoom, draws: int, stage: Stage, lowest: float, best: Ints,
     rng: np.random.Generator,
 ) -> float:  # fmt: skip
-    """Anneal a placement; return the lowest peak on the way.
+    """Anneal a placement for a while; return the lowest peak so far.
 
     Parameters
     ----------
     now : the state of the search; all items are placed, and all GPUs rated
     room : what annealing needs beside it
-    draws, cooling : how many changes are drawn, and how it goes on
-    best : filled with the placement of the lowest peak
+    draws : how many changes are drawn
+    stage : what holds for them
+    lowest, best : the lowest peak so far, and its placement, which is overwritten by better ones
     rng : the source of all random draws
     """
     cost = now.costs.cost
-    best[:] = now.layout.gpu_of
-    lowest = cost.max()
-    stage = _stage_at(cooling, 0.0, lowest)
     groups = GROUPS if room.groups.first.shape[0] > 0 else 0.0
     for draw in range(draws):
-        if draw % STAGE == 0:
+        if draw % SAME_PEAK == 0:
             if now.layout.go[0] == 0:
                 break
-            stage = _stage_at(cooling, draw / draws, cost.max())
+            stage = Stage(stage.heat, stage.power, cost.max())
         harm = -stage.heat * log(1.0 - rng.random())
         if groups > 0.0 and (rng.random() < groups or room.free.shape[0] == 0):
             drawn = draw_group_move(now, room.moves, room.groups, rng)
