@@ -13,13 +13,13 @@ from colocate.problem.problem import Problem
 from colocate.problem.reduction import reduction_of
 from colocate.problem.verify import verify
 from colocate.solver.deadline import Deadline
-from colocate.solver.latency.anneal_rounds import (
+from colocate.solver.latency.annealing_rounds import (
     FIRST_DRAWS,
     GROWTH,
     LAST,
     SLICES,
-    AnnealRounds,
-    Pace,
+    AnnealingRounds,
+    RoundPace,
 )
 from colocate.solver.latency.cost import SATURATED
 from colocate.solver.latency.item_moves import rate_all
@@ -35,9 +35,9 @@ def annealed(problem, start, draws, seed=0):
     arrange(now.instance, now.layout, np.asarray(start, np.int64))
     rate_all(now)
     before = now.costs.cost.copy()
-    pace = Pace(1)
+    pace = RoundPace(1)
     pace.draws = draws
-    rounds = AnnealRounds(now, Deadline(), pace, to_the_end=False)
+    rounds = AnnealingRounds(now, Deadline(), pace, to_the_end=False)
     best = rounds.anneal(now, np.random.default_rng(seed))
     return reduction.placement(best), before
 
@@ -87,7 +87,7 @@ def test_shard_groups_change_nodes():
 
 
 def test_rounds_grow_and_the_last_one_fills_the_time():
-    pace = Pace(10)
+    pace = RoundPace(10)
     assert not pace.is_last(0.001)
     pace.learn(500, 0.05)
     assert pace.draws == 10 * FIRST_DRAWS * GROWTH
@@ -98,12 +98,12 @@ def test_rounds_grow_and_the_last_one_fills_the_time():
 
 def test_a_last_round_ends_by_the_clock_and_others_by_their_draws():
     now = empty_state(reduction_of(latency_fleet(6, 3)))
-    pace = Pace(6)
+    pace = RoundPace(6)
     clock = Deadline(inf)
-    counted = [draws for _, draws in AnnealRounds(now, clock, pace, to_the_end=True)._slices()]
+    counted = [draws for _, draws in AnnealingRounds(now, clock, pace, to_the_end=True)._slices()]
     assert sum(counted) == SLICES * (pace.draws // SLICES)
     pace.learn(100, 1.0)
-    ended = AnnealRounds(now, Deadline(0.05), pace, to_the_end=True)
+    ended = AnnealingRounds(now, Deadline(0.05), pace, to_the_end=True)
     shares = [share for share, _ in ended._slices()]
     assert shares[0] == 0.0
     assert shares == sorted(shares)

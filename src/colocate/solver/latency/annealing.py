@@ -44,7 +44,7 @@ class Stage(NamedTuple):
     """The highest cost of late."""
 
 
-class AnnealRoom(NamedTuple):
+class AnnealingRoom(NamedTuple):
     """What annealing needs beside the state of a search."""
 
     lines: Floats
@@ -102,7 +102,7 @@ def _made(now: SearchState, moves: ItemMoves, stage: Stage, harm: float) -> bool
 
 @leaf_kernel
 def _draw_exchange(
-    now: SearchState, room: AnnealRoom, stage: Stage, harm: float, rng: np.random.Generator
+    now: SearchState, room: AnnealingRoom, stage: Stage, harm: float, rng: np.random.Generator
 ) -> bool:
     """Draw an exchange, and note its moves; False if it cannot be, or seems too dear.
 
@@ -141,7 +141,7 @@ def _draw_exchange(
 
 @entry_kernel
 def anneal(
-    now: SearchState, room: AnnealRoom, draws: int, stage: Stage, lowest: float, best: Ints,
+    now: SearchState, room: AnnealingRoom, draws: int, stage: Stage, lowest: float, best: Ints,
     rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """Anneal a placement for a while; return the lowest peak so far.

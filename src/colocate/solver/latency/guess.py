@@ -38,7 +38,7 @@ LONGER, SHORTER = 10.0, 0.3
 """The most by which the next wait is longer, and by how much it is shorter after one too far."""
 
 
-class Seen(NamedTuple):
+class _Seen(NamedTuple):
     """An engine whose turns wait for so long."""
 
     ratio: float
@@ -52,7 +52,7 @@ def no_lines(table: EngineTable) -> Floats:
 
 
 @leaf_kernel
-def _seen(rows: Floats, engine: int, wait: float, sharing: Floats, state: Floats) -> Seen:
+def _seen(rows: Floats, engine: int, wait: float, sharing: Floats, state: Floats) -> _Seen:
     """Return what an engine does whose turns wait for so long.
 
     Parameters
@@ -65,7 +65,7 @@ def _seen(rows: Floats, engine: int, wait: float, sharing: Floats, state: Floats
     reading = state[0, READING]
     turn = (1.0 - reading) * state[0, STEP_TURN] + reading * state[0, READ_TURN]
     ratio = ratio_of(rows, engine, state, 0, rows[engine, SLOTS])
-    return Seen(ratio, state[0, BUSY] * turn)
+    return _Seen(ratio, state[0, BUSY] * turn)
 
 
 @leaf_kernel

@@ -12,7 +12,7 @@ from colocate.problem.pressure import lower
 from colocate.problem.reduction import Reduction
 from colocate.problem.tolerance import TIE
 from colocate.solver.budget import SolveBudget
-from colocate.solver.latency.anneal_rounds import Pace
+from colocate.solver.latency.annealing_rounds import RoundPace
 from colocate.solver.latency.checking import timed_checking
 from colocate.solver.latency.cost import BROKEN, SATURATED
 from colocate.solver.latency.fill import lone_costs
@@ -44,7 +44,7 @@ class LatencyProgress(Progress):
         self.to_check = to_check
         self.now = empty_state(reduction)
         """The problem, and room to rate the placements that are offered."""
-        self.pace = Pace(len(reduction.items))
+        self.pace = RoundPace(len(reduction.items))
         """How long rounds of annealing are by now."""
         self.complete = False
         """Whether a search has shown that no placement has a lower peak."""

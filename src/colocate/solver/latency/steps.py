@@ -10,7 +10,7 @@ from colocate.problem.layout import NOWHERE, arrange, arrange_some, empty_layout
 from colocate.problem.tolerance import TIE
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.shard_moves import nodes_of_shards, shard_groups_in
-from colocate.solver.latency.anneal_rounds import AnnealRounds
+from colocate.solver.latency.annealing_rounds import AnnealingRounds
 from colocate.solver.latency.descent import descend
 from colocate.solver.latency.fill import fill_cheaply
 from colocate.solver.latency.group_moves import kick_items, move_groups
@@ -79,7 +79,7 @@ class LatencySearch:
         self._groups = shard_groups_in(progress.now.instance)
         self._moves = no_moves(items)
         self._options = no_options(items, gpus, max(REGROUPED, gpus if self._small else 0))
-        self._annealing = AnnealRounds(self._open, deadline, progress.pace, to_the_end)
+        self._annealing = AnnealingRounds(self._open, deadline, progress.pace, to_the_end)
         self._nodes = FEWEST_NODES
         self._stuck = self._kicks = self._rated_all = 0
 

@@ -8,7 +8,7 @@ import numpy as np
 from colocate.problem.instance import Ints
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.shard_moves import shard_groups_in
-from colocate.solver.latency.annealing import AnnealRoom, Stage, anneal
+from colocate.solver.latency.annealing import AnnealingRoom, Stage, anneal
 from colocate.solver.latency.guess import draw_lines, no_lines
 from colocate.solver.latency.item_moves import no_moves
 from colocate.solver.latency.now import RATED, SearchState
@@ -21,13 +21,11 @@ ROUGH = 1e-4
 """The share of a latency that annealing leaves out: half of the time of a rating."""
 TELLING = 1000
 """Draws for each item from which on it tells something if a round finds nothing."""
-
-
 SLICES = 50
 """Parts of a round, each with a heat and a power of its own."""
 
 
-class Mood(NamedTuple):
+class AnnealingPlan(NamedTuple):
     """How rounds go on."""
 
     share: float
@@ -45,12 +43,12 @@ class Mood(NamedTuple):
         return Stage(heat, self.first_power * (self.last_power / self.first_power) ** share, peak)
 
 
-USUAL = Mood(0.85, 0.3, 0.06, 30.0, 300.0)
-RESTLESS = Mood(0.4, 1.0, 0.2, 20.0, 400.0)
+USUAL = AnnealingPlan(0.85, 0.3, 0.06, 30.0, 300.0)
+RESTLESS = AnnealingPlan(0.4, 1.0, 0.2, 20.0, 400.0)
 """For one round after a usual one that found nothing: hotter, so that it leads elsewhere."""
 
 
-class Pace:
+class RoundPace:
     """How long rounds are by now, for all searches of one problem.
 
     Parameters
@@ -75,7 +73,7 @@ class Pace:
         self.draws = min(self.draws * GROWTH, MOST_DRAWS)
 
 
-class AnnealRounds:
+class AnnealingRounds:
     """Anneals again and again.
 
     Parameters
@@ -90,18 +88,20 @@ class AnnealRounds:
         Whether the last round takes all time left.
     """
 
-    def __init__(self, now: SearchState, deadline: Deadline, pace: Pace, to_the_end: bool) -> None:
+    def __init__(
+        self, now: SearchState, deadline: Deadline, pace: RoundPace, to_the_end: bool
+    ) -> None:
         self._deadline, self._pace = deadline, pace
         self._to_the_end = to_the_end
         free = np.flatnonzero(now.instance.rules.shard_group < 0).astype(np.int64)
         groups, moves = shard_groups_in(now.instance), no_moves(len(now.layout.gpu_of))
-        self._room = AnnealRoom(no_lines(now.table), free, groups, moves)
-        self._mood = USUAL
+        self._room = AnnealingRoom(no_lines(now.table), free, groups, moves)
+        self._plan = USUAL
         self._rated = 0
 
     def is_due(self, now: SearchState) -> bool:
         """Whether annealing has had less than its share of a search."""
-        return self._rated <= self._mood.share * int(now.costs.number[RATED])
+        return self._rated <= self._plan.share * int(now.costs.number[RATED])
 
     def anneal(self, now: SearchState, rng: np.random.Generator) -> Ints:
         """Anneal a round; return the best placement on the way.
@@ -119,11 +119,11 @@ class AnnealRounds:
         draw_lines(now.table, peak, self._room.lines)
         lowest, done = peak, 0
         for share, draws in self._slices():
-            stage = self._mood.at(share, peak)
+            stage = self._plan.at(share, peak)
             lowest = anneal(rough, self._room, draws, stage, lowest, best, rng)
             done += draws
         idle = lowest >= peak and done >= TELLING * len(best)
-        self._mood = RESTLESS if idle and self._mood is USUAL else USUAL
+        self._plan = RESTLESS if idle and self._plan is USUAL else USUAL
         self._rated += int(now.costs.number[RATED]) - rated
         self._pace.learn(done, self._deadline.seconds - begun)
         return best
@@ -138,7 +138,7 @@ class AnnealRounds:
             for number in range(SLICES):
                 yield number / SLICES, max(pace.draws // SLICES, 1)
             return
-        seconds, begun = left * self._mood.share, self._deadline.seconds
+        seconds, begun = left * self._plan.share, self._deadline.seconds
         draws, share = max(int(seconds / SLICES / pace.seconds_each), 1), 0.0
         while share < 1.0 and not self._deadline.over:
             yield share, draws
