@@ -27,8 +27,8 @@ GROUPS = 0.05
 """How often a shard group moves, where there are any."""
 SWAPS = 0.9
 """How often two items change places, else; otherwise one goes to any GPU."""
-SAME_PEAK = 1000
-"""Draws after which the peak is looked at anew."""
+SAME_STAGE = 1000
+"""Draws in one stage."""
 SURE = 0.99
 """The share of a guess that a GPU costs at least, nearly always."""
 
@@ -139,10 +139,24 @@ def _draw_exchange(
     return True
 
 
+@leaf_kernel
+def _between(first: Stage, last: Stage, share: float, peak: float) -> Stage:
+    """Return the stage that is so far on the way from one to another.
+
+    Parameters
+    ----------
+    first, last : where the way begins and ends
+    share : how far it is
+    peak : the highest cost now
+    """
+    heat = first.heat * (last.heat / first.heat) ** share
+    return Stage(heat, first.power * (last.power / first.power) ** share, peak)
+
+
 @entry_kernel
 def anneal(
-    now: SearchState, room: AnnealingRoom, draws: int, stage: Stage, lowest: float, best: Ints,
-    rng: np.random.Generator,
+    now: SearchState, room: AnnealingRoom, draws: int, stages: tuple[Stage, Stage],
+    lowest: float, best: Ints, rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """Anneal a placement for a while; return the lowest peak so far.
 
@@ -150,18 +164,17 @@ def anneal(
     ----------
     now : the state of the search; all items are placed, and all GPUs rated
     room : what annealing needs beside it
-    draws : how many changes are drawn
-    stage : what holds for them
+    draws, stages : how many changes are drawn, and what holds for the first and for the last one
     lowest, best : the lowest peak so far, and its placement, which is overwritten by better ones
     rng : the source of all random draws
     """
-    cost = now.costs.cost
+    cost, stage = now.costs.cost, stages[0]
     groups = GROUPS if room.groups.first.shape[0] > 0 else 0.0
     for draw in range(draws):
-        if draw % SAME_PEAK == 0:
+        if draw % SAME_STAGE == 0:
             if now.layout.go[0] == 0:
                 break
-            stage = Stage(stage.heat, stage.power, cost.max())
+            stage = _between(stages[0], stages[1], draw / draws, cost.max())
         harm = -stage.heat * log(1.0 - rng.random())
         if groups > 0.0 and (rng.random() < groups or room.free.shape[0] == 0):
             drawn = draw_group_move(now, room.moves, room.groups, rng)

@@ -21,8 +21,9 @@ ROUGH = 1e-4
 """The share of a latency that annealing leaves out: half of the time of a rating."""
 TELLING = 1000
 """Draws for each item from which on it tells something if a round finds nothing."""
-SLICES = 50
-"""Parts of a round, each with a heat and a power of its own."""
+SLICES = 10
+"""Parts of a last round: after each, the clock says how far it is. More of them would wait for the
+thread that raises bounds too often."""
 
 
 class AnnealingPlan(NamedTuple):
@@ -118,9 +119,9 @@ class AnnealingRounds:
         rough = now._replace(table=now.table._replace(left_out=ROUGH))
         draw_lines(now.table, peak, self._room.lines)
         lowest, done = peak, 0
-        for share, draws in self._slices():
-            stage = self._plan.at(share, peak)
-            lowest = anneal(rough, self._room, draws, stage, lowest, best, rng)
+        for share, end, draws in self._slices():
+            stages = self._plan.at(share, peak), self._plan.at(end, peak)
+            lowest = anneal(rough, self._room, draws, stages, lowest, best, rng)
             done += draws
         idle = lowest >= peak and done >= TELLING * len(best)
         self._plan = RESTLESS if idle and self._plan is USUAL else USUAL
@@ -128,18 +129,17 @@ class AnnealingRounds:
         self._pace.learn(done, self._deadline.seconds - begun)
         return best
 
-    def _slices(self) -> Iterator[tuple[float, int]]:
-        """Yield how far a round is, and how many changes are drawn next.
+    def _slices(self) -> Iterator[tuple[float, float, int]]:
+        """Yield the shares of a round between which so many changes are drawn.
 
         A last round ends by the clock, any other by its draws.
         """
         left, pace = self._deadline.left, self._pace
         if not self._to_the_end or not pace.is_last(left):
-            for number in range(SLICES):
-                yield number / SLICES, max(pace.draws // SLICES, 1)
+            yield 0.0, 1.0, pace.draws
             return
         seconds, begun = left * self._plan.share, self._deadline.seconds
         draws, share = max(int(seconds / SLICES / pace.seconds_each), 1), 0.0
         while share < 1.0 and not self._deadline.over:
-            yield share, draws
+            yield share, min(share + 1.0 / SLICES, 1.0), draws
             share = (self._deadline.seconds - begun) / seconds
