@@ -110,3 +110,18 @@ def test_a_last_round_ends_by_the_clock_and_others_by_their_draws():
     assert len(slices) > SLICES, "so few draws take no time, and the clock decides"
     assert [first for first, _, _ in slices] == sorted(first for first, _, _ in slices)
     assert all(first < last <= 1.0 for first, last, _ in slices)
+
+
+@pytest.mark.parametrize("ended", ["over", "stopped"])
+def test_a_round_that_comes_too_late_changes_nothing(ended):
+    reduction = reduction_of(latency_fleet(6, 3))
+    now, clock, pace = empty_state(reduction), Deadline(10.0), RoundPace(6)
+    pace.learn(100, 1.0)
+    late = clock.part(0.0) if ended == "over" else clock
+    if ended == "stopped":
+        clock.stop()
+    arrange(now.instance, now.layout, np.zeros(6, np.int64))
+    rate_all(now)
+    rounds = AnnealingRounds(now, late, pace, to_the_end=True)
+    assert rounds.anneal(now, np.random.default_rng(0)).tolist() == [0] * 6
+    assert pace.draws == 6 * FIRST_DRAWS * GROWTH

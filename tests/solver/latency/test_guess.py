@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 
+from colocate.problem.gpu import Gpu
 from colocate.problem.kernel import entry_kernel
 from colocate.problem.layout import NOWHERE, arrange
+from colocate.problem.model import Model
+from colocate.problem.problem import Problem
 from colocate.problem.reduction import reduction_of
+from colocate.solver.latency.cost import SATURATED
 from colocate.solver.latency.guess import draw_lines, guessed, no_lines
 from colocate.solver.latency.item_moves import rate_all
 from colocate.solver.latency.now import empty_state
-from tests.latency_fleets import latency_fleet
+from tests.latency_fleets import latency_fleet, requests_of
 
 
 @entry_kernel
@@ -50,3 +54,17 @@ def test_an_engine_alone_is_guessed_exactly_and_an_empty_gpu_costs_nothing():
     assert guess == pytest.approx(cost, rel=1e-6)
     _, without = guesses(problem, [0, 1, 2], 1.0, gone=1)
     assert without[1] == 0.0
+
+
+def test_an_engine_that_never_keeps_up_is_guessed_to_be_infinitely_bad():
+    busy = requests_of(7e9, 1e4, 2000.0, 300.0, 0.03, 1.0, binding=False, request_gb=0.05)
+    calm = requests_of(1e9, 0.1, 100.0, 50.0, 0.03, 1.0, binding=False, request_gb=0.05)
+    models = (
+        Model("busy", 16.0, load=1.0, requests=busy),
+        Model("calm", 4.0, load=1.0, requests=calm),
+    )
+    gpus = tuple(Gpu(f"g{n}", 80.0, kind="h100") for n in range(2))
+    cost, guess = guesses(Problem(gpus, models, objective="latency"), [0, 1], 0.5)
+    assert cost[0] >= SATURATED
+    assert guess[0] == np.inf
+    assert guess[1] == pytest.approx(cost[1], rel=1e-6)

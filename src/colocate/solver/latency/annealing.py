@@ -26,7 +26,8 @@ from colocate.solver.latency.now import NOTED, SearchState
 GROUPS = 0.05
 """How often a shard group moves, where there are any."""
 SWAPS = 0.9
-"""How often two items change places, else; otherwise one goes to any GPU."""
+"""Of all other draws, the share in which two items change places; in the rest, one goes to any
+GPU."""
 SAME_STAGE = 1000
 """Draws in one stage."""
 SURE = 0.99
@@ -140,7 +141,7 @@ def _draw_exchange(
 
 
 @leaf_kernel
-def _between(first: Stage, last: Stage, share: float, peak: float) -> Stage:
+def between(first: Stage, last: Stage, share: float, peak: float) -> Stage:
     """Return the stage that is so far on the way from one to another.
 
     Parameters
@@ -174,7 +175,7 @@ def anneal(
         if draw % SAME_STAGE == 0:
             if now.layout.go[0] == 0:
                 break
-            stage = _between(stages[0], stages[1], draw / draws, cost.max())
+            stage = between(stages[0], stages[1], draw / draws, cost.max())
         harm = -stage.heat * log(1.0 - rng.random())
         if groups > 0.0 and (rng.random() < groups or room.free.shape[0] == 0):
             drawn = draw_group_move(now, room.moves, room.groups, rng)

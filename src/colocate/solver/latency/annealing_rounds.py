@@ -8,7 +8,7 @@ import numpy as np
 from colocate.problem.instance import Ints
 from colocate.solver.deadline import Deadline
 from colocate.solver.improve.shard_moves import shard_groups_in
-from colocate.solver.latency.annealing import AnnealingRoom, Stage, anneal
+from colocate.solver.latency.annealing import AnnealingRoom, Stage, anneal, between
 from colocate.solver.latency.guess import draw_lines, no_lines
 from colocate.solver.latency.item_moves import no_moves
 from colocate.solver.latency.now import RATED, SearchState
@@ -27,25 +27,21 @@ thread that raises bounds too often."""
 
 
 class AnnealingPlan(NamedTuple):
-    """How rounds go on."""
+    """How a round goes on."""
 
     share: float
     """The share of all ratings that annealing makes, and of the time left for a last round."""
-    hot: float
-    cold: float
-    """By how much a change may be worse at first and at last, where a GPU at the peak counts 1."""
-    first_power: float
-    last_power: float
-    """Of the costs, at first and at last."""
+    first: Stage
+    last: Stage
+    """What holds at first and at last, whatever the peak is."""
 
-    def at(self, share: float, peak: float) -> Stage:
-        """Return what holds after a share of a round."""
-        heat = self.hot * (self.cold / self.hot) ** share
-        return Stage(heat, self.first_power * (self.last_power / self.first_power) ** share, peak)
+    def at(self, share: float) -> Stage:
+        """Return what holds after a share of the round."""
+        return between(self.first, self.last, share, self.first.peak)
 
 
-USUAL = AnnealingPlan(0.85, 0.3, 0.06, 30.0, 300.0)
-RESTLESS = AnnealingPlan(0.4, 1.0, 0.2, 20.0, 400.0)
+USUAL = AnnealingPlan(0.85, Stage(0.3, 30.0, 1.0), Stage(0.06, 300.0, 1.0))
+RESTLESS = AnnealingPlan(0.4, Stage(1.0, 20.0, 1.0), Stage(0.2, 400.0, 1.0))
 """For one round after a usual one that found nothing: hotter, so that it leads elsewhere."""
 
 
@@ -120,13 +116,14 @@ class AnnealingRounds:
         draw_lines(now.table, peak, self._room.lines)
         lowest, done = peak, 0
         for share, end, draws in self._slices():
-            stages = self._plan.at(share, peak), self._plan.at(end, peak)
+            stages = self._plan.at(share), self._plan.at(end)
             lowest = anneal(rough, self._room, draws, stages, lowest, best, rng)
             done += draws
         idle = lowest >= peak and done >= TELLING * len(best)
         self._plan = RESTLESS if idle and self._plan is USUAL else USUAL
         self._rated += int(now.costs.number[RATED]) - rated
-        self._pace.learn(done, self._deadline.seconds - begun)
+        if done > 0:
+            self._pace.learn(done, self._deadline.seconds - begun)
         return best
 
     def _slices(self) -> Iterator[tuple[float, float, int]]:

@@ -84,6 +84,10 @@ def _draw_line(
     line : written here
     """
     alone = _seen(rows, engine, 0.0, sharing, state)
+    if alone.ratio == np.inf:
+        line[:] = 0.0
+        line[AT_REST] = np.inf
+        return
     slope, more, wait = 0.0, 0.0, usual
     for _ in range(ATTEMPTS):
         seen = _seen(rows, engine, wait, sharing, state)
